@@ -1,0 +1,1 @@
+"""Decisions and the types they speak: no await, no I/O, no clock, no log."""

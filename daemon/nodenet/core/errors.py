@@ -1,0 +1,114 @@
+"""What can go wrong, who must act, and how the rest of the system is told.
+
+Every error carries a *cause* (what, where, why) and a *remedy* (what to do), because both are printed
+to an administrator: in the journal, in ``nodenetctl status`` and as the text of a D-Bus error.
+Exit codes are those of sysexits.h(3head).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from nodenet.core.messages import Message
+
+
+class NodenetError(Exception):
+    """The base of every error that an administrator may see."""
+
+    exit_code: ClassVar[int] = 70
+    bus_name: ClassVar[str] = "org.nodenet1.Error.Failed"
+    message: ClassVar[Message] = Message.INTERNAL_ERROR
+
+    def __init__(self, cause: str, *, remedy: str = "") -> None:
+        """Keep *cause* and *remedy* apart: the journal has a field for each."""
+        super().__init__(cause)
+        self.cause = cause
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """One line: the cause, then the remedy."""
+        return f"{self.cause}. {self.remedy}" if self.remedy else self.cause
+
+
+class UsageInvalid(NodenetError):
+    """A command line or a D-Bus argument makes no sense: the caller must act."""
+
+    exit_code = 64
+    bus_name = "org.nodenet1.Error.InvalidArgument"
+
+
+class SettingsInvalid(NodenetError):
+    """A settings file or hint file is wrong: its author must act. Permanent until it is edited."""
+
+    exit_code = 78
+    bus_name = "org.nodenet1.Error.SettingsInvalid"
+    message = Message.SETTINGS_INVALID
+
+
+class NodeFileInvalid(NodenetError):
+    """The node file cannot be used: its author must act. The network is untouched."""
+
+    exit_code = 65
+    bus_name = "org.nodenet1.Error.NodeFileInvalid"
+    message = Message.NODE_FILE_INVALID
+
+
+class SnapshotInvalid(NodenetError):
+    """A snapshot is not what ``ip -j`` prints; the cause names the JSON path."""
+
+    exit_code = 65
+    bus_name = "org.nodenet1.Error.SnapshotInvalid"
+
+
+class LibnmstateMissing(NodenetError):
+    """The libnmstate module cannot be imported: the installation is broken."""
+
+    exit_code = 78
+    bus_name = "org.nodenet1.Error.LibnmstateMissing"
+    message = Message.LIBNMSTATE_MISSING
+
+
+class ApplyFailed(NodenetError):
+    """The node file was applied and did not hold; the network was rolled back."""
+
+    exit_code = 1
+    bus_name = "org.nodenet1.Error.ApplyFailed"
+    message = Message.APPLY_FAILED
+
+
+class RollbackFailed(NodenetError):
+    """The node file did not hold and the way back failed too: a person must look."""
+
+    exit_code = 1
+    bus_name = "org.nodenet1.Error.RollbackFailed"
+    message = Message.ROLLBACK_FAILED
+
+
+class PublishFailed(NodenetError):
+    """A published file could not be written: the host must be mended (disk full, read-only)."""
+
+    exit_code = 74
+    bus_name = "org.nodenet1.Error.PublishFailed"
+    message = Message.PUBLISH_FAILED
+
+
+class Unavailable(NodenetError):
+    """Something outside (bus, NetworkManager, the daemon) does not answer; it may pass."""
+
+    exit_code = 69
+    bus_name = "org.nodenet1.Error.Unavailable"
+
+
+class AlreadyRunning(NodenetError):
+    """Another nodenetd owns this node."""
+
+    exit_code = 75
+    bus_name = "org.nodenet1.Error.AlreadyRunning"
+    message = Message.ALREADY_RUNNING
+
+
+class AccessDenied(NodenetError):
+    """Only root may change anything."""
+
+    exit_code = 77
+    bus_name = "org.freedesktop.DBus.Error.AccessDenied"

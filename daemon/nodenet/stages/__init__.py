@@ -1,0 +1,1 @@
+"""The boot's stages: gather from the edges, ask core, act through the edges."""
