@@ -1,0 +1,231 @@
+"""Where is the boot, what comes next, and may kubelet start?
+
+Everything that decides about stages lives in this file: their order, the statuses, which status may follow
+which, when READY=1 is due and what the node's health is. The reconciler asks; it has no rule of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from nodenet.core.facts import Facts
+from nodenet.core.messages import Message
+
+
+class StageName(StrEnum):
+    """The stages, under the names that administrators of such nodes know, in their order."""
+
+    HOSTNAME = "hostname"
+    NMSTATE = "nmstate"
+    RESOLV_PREPENDER = "resolv-prepender"
+    NODEIP = "nodeip"
+    CONFIGURE_OVS = "configure-ovs"
+    HOSTED_SERVICES = "hosted-services"
+
+
+BUILT = frozenset({StageName.HOSTNAME, StageName.NMSTATE, StageName.NODEIP})
+"""The stages this version can run; the others are skipped, and say so."""
+
+
+class Status(StrEnum):
+    """What a stage is doing."""
+
+    PENDING = "pending"
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+class Health(StrEnum):
+    """The node's network in one word."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+class Topic(StrEnum):
+    """What a waiting stage may be woken by. Events carry no data: whoever wakes reads the world again."""
+
+    KERNEL = "kernel"
+    NETWORK_MANAGER = "network-manager"
+    HOSTNAME = "hostname"
+    BUS = "bus"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A failure as an administrator is told of it."""
+
+    message: Message
+    cause: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The stage did its work; a *problem* beside it means that something smaller was lost on the way."""
+
+    detail: str
+    facts: Facts
+    message: Message
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """There was nothing to do, and why."""
+
+    reason: str
+    facts: Facts
+    message: Message = Message.STAGE_SKIPPED
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The awaited thing may still come: try again on an event of *topics*, at the latest after *seconds*."""
+
+    reason: str
+    topics: frozenset[Topic] = frozenset()
+    seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The stage will not succeed as things are; only a reload or a new fact changes that."""
+
+    problem: Problem
+    facts: Facts
+
+
+Outcome = Done | Skipped | Waiting | Failed
+
+TRANSITIONS: dict[tuple[Status, type[Outcome] | None], Status] = {
+    # (status, what the stage said; None: it begins) → status
+    (Status.PENDING, None): Status.RUNNING,
+    (Status.WAITING, None): Status.RUNNING,
+    (Status.RUNNING, Done): Status.DONE,
+    (Status.RUNNING, Skipped): Status.SKIPPED,
+    (Status.RUNNING, Waiting): Status.WAITING,
+    (Status.RUNNING, Failed): Status.FAILED,
+}
+SETTLED = frozenset({Status.DONE, Status.SKIPPED})
+
+
+@dataclass(frozen=True, slots=True)
+class StageState:
+    """One stage as status, bus and state file show it; times in seconds of CLOCK_BOOTTIME."""
+
+    name: StageName
+    provider: str = "builtin"
+    status: Status = Status.PENDING
+    detail: str = ""
+    started: float | None = None
+    ended: float | None = None
+    problem: Problem | None = None
+
+    def begun(self, now: float) -> StageState:
+        """Return the stage as it runs; one that waited keeps its detail and the time it first began."""
+        started = now if self.started is None else self.started
+        return replace(self, status=TRANSITIONS[self.status, None], started=started, ended=None)
+
+    def after(self, outcome: Outcome, now: float) -> StageState:
+        """Return the stage as *outcome* leaves it."""
+        status = TRANSITIONS[self.status, type(outcome)]
+        ended = None if status is Status.WAITING else now
+        problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
+        return replace(self, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
+
+
+def detail_of(outcome: Outcome) -> str:
+    """Return the words an outcome is shown with."""
+    match outcome:
+        case Done(detail=detail):
+            return detail
+        case Skipped(reason=reason) | Waiting(reason=reason):
+            return reason
+        case Failed(problem=problem):
+            return problem.cause
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """All stages, in order."""
+
+    stages: tuple[StageState, ...]
+    degrade: bool = True
+    """``on_failure``: whether the boot goes on past a failed stage."""
+
+    def __getitem__(self, name: StageName) -> StageState:
+        """Return one stage."""
+        return next(stage for stage in self.stages if stage.name is name)
+
+    def next(self) -> StageName | None:
+        """Return the stage that is due: the first one unsettled; none when all is over or a failure blocks."""
+        for stage in self.stages:
+            if stage.status is Status.FAILED and not self.degrade:
+                return None
+            if stage.status in (Status.PENDING, Status.WAITING):
+                return stage.name
+        return None
+
+    def begun(self, name: StageName, now: float) -> Boot:
+        """Return the boot with stage *name* running."""
+        return self._with(self[name].begun(now))
+
+    def after(self, name: StageName, outcome: Outcome, now: float) -> Boot:
+        """Return the boot with *outcome* told by stage *name*."""
+        return self._with(self[name].after(outcome, now))
+
+    def again_from(self, name: StageName) -> Boot:
+        """Return the boot with *name* and every stage behind it pending again."""
+        position = [stage.name for stage in self.stages].index(name)
+        fresh = tuple(StageState(stage.name, stage.provider) for stage in self.stages[position:])
+        return replace(self, stages=self.stages[:position] + fresh)
+
+    @property
+    def ready(self) -> bool:
+        """Whether kubelet may start: a node IP is published and no other stage is still open."""
+        if self[StageName.NODEIP].status is not Status.DONE:
+            return False
+        open_ends = (stage for stage in self.stages if stage.status not in SETTLED)
+        return all(stage.status is Status.FAILED and self.degrade for stage in open_ends)
+
+    @property
+    def problem(self) -> tuple[StageName, Problem] | None:
+        """The first problem in stage order, with its stage."""
+        return next(((stage.name, stage.problem) for stage in self.stages if stage.problem), None)
+
+    @property
+    def health(self) -> Health:
+        """The node's network in one word."""
+        if self.ready:
+            return Health.DEGRADED if self.problem else Health.OK
+        blocked = any(stage.status is Status.FAILED for stage in self.stages) and self.next() is None
+        return Health.FAILED if blocked else Health.WAITING
+
+    def _with(self, changed: StageState) -> Boot:
+        stages = tuple(changed if stage.name is changed.name else stage for stage in self.stages)
+        return replace(self, stages=stages)
+
+
+def new_boot(providers: dict[str, str], *, degrade: bool) -> Boot:
+    """Return a boot with every stage pending, each with its provider (``builtin`` unless set)."""
+    stages = tuple(StageState(name, providers.get(name, "builtin")) for name in StageName)
+    return Boot(stages, degrade=degrade)
+
+
+def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | None:
+    """Return why *stage* is not run at all, or None when it is."""
+    if stage.provider == "skip":
+        return "switched off in the settings"
+    if stage.name is StageName.CONFIGURE_OVS:
+        if facts.brings_bridge:
+            return f"{facts.node_file} brings its own br-ex"
+        if network_type != "OVNKubernetes":
+            return f"the network type is {network_type}"
+    return None if stage.name in BUILT else "not built in this version"

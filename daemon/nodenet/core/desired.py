@@ -1,0 +1,106 @@
+"""What does a node file ask for, as far as the boot must know before libnmstate reads it?
+
+libnmstate gets the *text* of the file, unchanged. This parse is for look-ups only, and keeps every scalar
+as it is written (YAML 1.2): a MAC address is never read as a number, ``1e3`` and ``010`` stay names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nodenet.core.errors import NodeFileInvalid
+from nodenet.core.node_file import NodeFile
+
+BRIDGE = "br-ex"
+MAIN_TABLE = 254
+"""RT_TABLE_MAIN of rtnetlink(7): the table of a route that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """The look-ups: *empty*: nothing but comments; *uses_ovs*: Open vSwitch must be there first."""
+
+    empty: bool
+    uses_ovs: bool = False
+    brings_bridge: bool = False
+
+
+def parse(file: NodeFile) -> Desired:
+    """Return the look-ups of a node file. Raises NodeFileInvalid naming file, line and remedy."""
+    document = _load(file)
+    if document in (None, ""):
+        return Desired(empty=True)
+    if not isinstance(document, Mapping):
+        raise NodeFileInvalid(
+            f"{file.name}, line 1: not a mapping of NMState keys",
+            remedy="An NMState document begins with keys such as `interfaces:`",
+        )
+    links = [link for link in _sequence(file, document, "interfaces") if isinstance(link, Mapping)]
+    present = [link for link in links if link.get("state") != "absent"]
+    return Desired(
+        empty=False,
+        uses_ovs="ovs-db" in document or any(_is_ovs(link) for link in present),
+        brings_bridge=any(_is_ovs(link) and link.get("name") == BRIDGE for link in present),
+    )
+
+
+def remaining(difference: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is left of libnmstate's *difference* to *state* once routes are given their default table.
+
+    The state names the main table of every route, a node file rarely does, and libnmstate takes that for a
+    difference. Both are documents of libnmstate; an empty result means that there is nothing to do.
+    """
+    known = [_with_table(route) for route in state.get("routes", {}).get("config", ())]
+    left = {key: value for key, value in difference.items() if value and key != "routes"}
+    wanted = difference.get("routes", {}).get("config", ())
+    routes = [route for route in wanted if not any(_within(_with_table(route), other) for other in known)]
+    return {**left, "routes": {"config": routes}} if routes else left
+
+
+def _with_table(route: Mapping[str, Any]) -> dict[str, Any]:
+    table = route.get("table-id")
+    return {**route, "table-id": MAIN_TABLE if table in (None, 0) else table}
+
+
+def _within(part: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
+    return all(whole.get(key) == value for key, value in part.items())
+
+
+def _is_ovs(link: Mapping[str, Any]) -> bool:
+    return str(link.get("type", "")).startswith("ovs-")
+
+
+def _sequence(file: NodeFile, document: Mapping[str, Any], key: str) -> Sequence[Any]:
+    value = document.get(key) or ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise NodeFileInvalid(f"{file.name}: `{key}` is not a list", remedy=f"Write `{key}:` as a YAML list")
+    return value
+
+
+def _load(file: NodeFile) -> Any:  # noqa: ANN401  (a YAML document is anything until it is looked at)
+    # Imported here: 25 ms that a node without a node file need not spend.
+    from ruamel.yaml import YAML  # noqa: PLC0415
+    from ruamel.yaml.constructor import DuplicateKeyError  # noqa: PLC0415
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415
+
+    try:
+        return YAML(typ="base", pure=True).load(file.text)
+    except DuplicateKeyError as error:
+        raise NodeFileInvalid(
+            f"{_place(file, error)}: {str(error.problem).split(' with value')[0]}",
+            remedy="Keep one of the two; a later key would silently replace the earlier one",
+        ) from error
+    except MarkedYAMLError as error:
+        raise NodeFileInvalid(
+            f"{_place(file, error)}: {error.problem}", remedy="Mend the YAML syntax there"
+        ) from error
+    except (YAMLError, RecursionError) as error:
+        text = " ".join(str(error).split()) or "nested too deeply"
+        raise NodeFileInvalid(f"{file.name}: {text}", remedy="Mend the YAML syntax") from error
+
+
+def _place(file: NodeFile, error: Any) -> str:  # noqa: ANN401  (ruamel's mark is untyped)
+    mark = error.problem_mark
+    return f"{file.name}, line {mark.line + 1}, column {mark.column + 1}" if mark else file.name

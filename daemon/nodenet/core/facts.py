@@ -1,0 +1,25 @@
+"""What have the stages found out so far, in this boot?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nodenet.core.selection import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Handed from stage to stage; each stage returns it with what it learnt."""
+
+    hostname: str | None = None
+    node_file: str | None = None
+    """Name of the node file, without its directory."""
+    digest: str | None = None
+    """SHA-256 of the node file as it lies on disk."""
+    applied_digest: str | None = None
+    """SHA-256 of the node file that the network was last made by; differs when a newer file was refused."""
+    brings_bridge: bool = False
+    """Whether the node file makes br-ex by itself."""
+    retry_refused: bool = False
+    """Whether a file that was refused earlier in this boot is tried again: only when somebody asks."""
+    selection: Selection | None = None

@@ -1,0 +1,43 @@
+"""Is this a host name a node may go by, and which file names does it stand for?
+
+The kernel, hostnamed and DHCP servers hand out names as they please: upper case, a trailing dot, the whole
+domain name or ``localhost`` until something better is known.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST_LABEL = 63
+"""RFC 1123, section 2.1; also Kubernetes' limit for a node name's label."""
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9_-]*[a-z0-9])?")
+
+
+def normalised(name: str) -> str:
+    """Return *name* as it is compared: lower case, no blanks around it, no trailing dot."""
+    return name.strip().rstrip(".").lower()
+
+
+def why_invalid(name: str) -> str | None:
+    """Return what is wrong with a normalised *name*, or None when it is a node's name.
+
+    Names that begin with ``localhost`` mean "not known yet". A name that could leave a directory (``/``,
+    ``..``) fails the label rule.
+    """
+    if not name:
+        return "it is empty"
+    labels = name.split(".")
+    if labels[0] == "localhost":
+        return "it only means that the real name is not known yet"
+    for label in labels:
+        if len(label) > LONGEST_LABEL:
+            return f"the part {label[:16]}… is longer than {LONGEST_LABEL} characters"
+        if not _LABEL.fullmatch(label):
+            return f"the part {label!r} has characters that no host name has"
+    return None
+
+
+def stems(name: str) -> tuple[str, ...]:
+    """Return the file stems *name* stands for, the most specific first: whole name, then short name."""
+    short = name.split(".", maxsplit=1)[0]
+    return (name,) if short == name else (name, short)

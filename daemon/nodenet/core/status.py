@@ -1,0 +1,80 @@
+"""What does the daemon say of itself? One document for the state file, the bus and ``nodenetctl status``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nodenet.core.boot import Boot, Health, StageState, Status
+from nodenet.core.facts import Facts
+
+SCHEMA_VERSION = 1
+EXIT_CODES = {Health.OK: 0, Health.DEGRADED: 2, Health.FAILED: 1, Health.WAITING: 1}
+"""Exit codes of ``nodenetctl status``; part of the contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Everything the daemon shows: the boot, the facts, and whether READY=1 was sent."""
+
+    boot: Boot
+    facts: Facts = field(default_factory=Facts)
+    boot_id: str = ""
+    ready: bool = False
+
+
+def document(standing: Standing) -> dict[str, Any]:
+    """Return the status document, as JSON-ready values; times in seconds of CLOCK_BOOTTIME."""
+    boot, facts = standing.boot, standing.facts
+    selection = facts.selection
+    current = boot.next()
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "boot_id": standing.boot_id,
+        "health": boot.health.value,
+        "ready": standing.ready,
+        "stage": current.value if current else None,
+        "hostname": facts.hostname,
+        "node_file": facts.node_file,
+        "digest": facts.digest,
+        "applied_digest": facts.applied_digest,
+        "node_ips": [str(address) for address in selection.node_ips] if selection else [],
+        "link": selection.link if selection else None,
+        "bridge": "br-ex" if facts.brings_bridge else None,
+        "last_error": _last_error(boot),
+        "stages": [_stage(stage) for stage in boot.stages],
+    }
+
+
+def line(boot: Boot, *, ready: bool) -> str:
+    """Return the one line for systemd's STATUS=: the stage and what it waits for, or the node's health."""
+    for stage in boot.stages:
+        if stage.status in (Status.WAITING, Status.RUNNING):
+            return f"{stage.name}: {stage.detail}" if stage.detail else f"{stage.name}: {stage.status}"
+    if problem := boot.problem:
+        name, what = problem
+        return f"{boot.health}: {name}: {what.cause}"
+    return "ready" if ready else "starting"
+
+
+def _stage(stage: StageState) -> dict[str, Any]:
+    return {
+        "name": stage.name.value,
+        "provider": stage.provider,
+        "status": stage.status.value,
+        "detail": stage.detail,
+        "started": stage.started,
+        "ended": stage.ended,
+    }
+
+
+def _last_error(boot: Boot) -> dict[str, str] | None:
+    if boot.problem is None:
+        return None
+    name, problem = boot.problem
+    return {
+        "message_id": problem.message.value,
+        "stage": name.value,
+        "cause": problem.cause,
+        "remedy": problem.remedy,
+    }

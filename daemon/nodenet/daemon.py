@@ -1,0 +1,211 @@
+"""nodenetd, put together: the only place where edges and stages meet."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path, PurePath
+
+import structlog
+
+from nodenet import __version__, ports
+from nodenet.core import settings as core_settings
+from nodenet.core.boot import StageName, Topic, new_boot
+from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed
+from nodenet.core.facts import Facts
+from nodenet.core.messages import Message
+from nodenet.core.settings import OnFailure, Settings
+from nodenet.core.status import Standing, document, line
+from nodenet.edge import files, journal, netlink, settings_files
+from nodenet.edge.bus import Bus
+from nodenet.edge.bus_service import Orders, Service
+from nodenet.edge.clock import Clock, boot_id
+from nodenet.edge.hostnamed import Hostnamed
+from nodenet.edge.network_manager import NetworkManager
+from nodenet.edge.nmstate import Nmstate
+from nodenet.edge.notify import Notifier
+from nodenet.edge.ovsdb import Ovsdb
+from nodenet.edge.systemd import Systemd
+from nodenet.reconciler import Plant, Reconciler
+from nodenet.stages.hostname import HostnameStage
+from nodenet.stages.nmstate import NmstateStage
+from nodenet.stages.nodeip import NodeipStage
+from nodenet.stages.pipeline import Outside, Pipeline
+
+log = structlog.get_logger()
+
+RUN = Path("/run/nodenet")
+STATE_FILE = RUN / "state.json"
+BUNDLED = Path("/usr/lib/nodenet/bundled")
+BUS_SECONDS = 2.0
+"""How long the first attempt waits for a bus that is there but slow; a boot without a bus goes on."""
+ATTEMPT_MARGIN_SECONDS = 300.0
+
+
+class StateFile:
+    """The status document as a file, for everybody who cannot or will not use the bus."""
+
+    def __init__(self, path: PurePath) -> None:
+        """Write to *path*."""
+        self._path = path
+        self._told = False
+
+    def show(self, standing: Standing) -> None:
+        """Write the document if it differs; a full or broken /run is told once."""
+        try:
+            files.write(self._path, json.dumps(document(standing), indent=1).encode() + b"\n")
+            self._told = False
+        except PublishFailed as error:
+            if not self._told:
+                log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
+            self._told = True
+
+
+class ServiceManager:
+    """What systemd is told: the status line, and READY=1 once."""
+
+    def __init__(self, notifier: Notifier) -> None:
+        """Tell it through *notifier*."""
+        self._notifier = notifier
+        self._line = ""
+        self._ready = False
+
+    def show(self, standing: Standing) -> None:
+        """Tell what changed."""
+        text = line(standing.boot, ready=standing.ready)
+        if standing.ready and not self._ready:
+            self._ready = True
+            self._notifier.ready(text)
+        elif text != self._line:
+            self._notifier.status(text)
+        self._line = text
+
+
+class Kernel:
+    """The kernel, as the stages see it."""
+
+    def snapshot(self) -> netlink.Snapshot:
+        """Return links, addresses and the routes that can matter."""
+        return netlink.read_snapshot()
+
+    can_bind = staticmethod(netlink.can_bind)
+
+
+class Machine:
+    """Every edge of the daemon, built once."""
+
+    def __init__(self, wake: Callable[[Topic], None]) -> None:
+        """*wake* is told what changed."""
+        self.bus = Bus(changed=lambda _: wake(Topic.BUS))
+        self.manager = NetworkManager(self.bus, lambda: wake(Topic.NETWORK_MANAGER))
+        self.host = Hostnamed(self.bus, lambda: wake(Topic.HOSTNAME))
+        self.systemd = Systemd(self.bus)
+        self.nmstate = Nmstate((str(BUNDLED),))
+        self.ovsdb = Ovsdb()
+        self.clock = Clock()
+        self.boot_id = boot_id()
+
+    def plant(self, settings: Settings) -> Plant:
+        """Return the stages that *settings* ask for."""
+        directory = PurePath(settings.node_file_dir)
+        outside = Outside(files, self.manager, self.nmstate, self.ovsdb, self.clock)
+        pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))
+        stages: dict[StageName, ports.Stage] = {
+            StageName.HOSTNAME: HostnameStage(self.host, files, directory),
+            StageName.NMSTATE: NmstateStage(files, self.nmstate, pipeline, self.boot_id, directory),
+            StageName.NODEIP: NodeipStage(Kernel(), files, self.systemd, self.clock, settings, self.boot_id),
+        }
+        return Plant(
+            new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
+            stages,
+            settings.network_type,
+            settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
+        )
+
+
+def read_settings() -> Settings:
+    """Return the settings in force. Raises SettingsInvalid."""
+    return core_settings.parse(settings_files.read()).settings
+
+
+def own_the_node() -> int:
+    """Take the lock that only one nodenetd can have; return its descriptor. Raises AlreadyRunning."""
+    RUN.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(RUN / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        pid = os.read(descriptor, 20).decode(errors="replace").strip()
+        raise AlreadyRunning(f"nodenetd runs already, as process {pid}", remedy="Stop it first") from error
+    os.truncate(descriptor, 0)
+    os.write(descriptor, f"{os.getpid()}\n".encode())
+    return descriptor
+
+
+def main() -> int:
+    """Run nodenetd until it is told to stop; return its exit code (sysexits.h)."""
+    journal.configure("nodenetd")
+    try:
+        own_the_node()
+        return asyncio.run(serve())
+    except NodenetError as error:
+        log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
+        return error.exit_code
+
+
+async def serve() -> int:
+    """Build everything and run the loop."""
+    wakes: list[Callable[[Topic], None]] = []
+    machine = Machine(lambda topic: [wake(topic) for wake in wakes] and None)
+    notifier = Notifier()
+    log.info(f"nodenetd {__version__} begins, boot {machine.boot_id[:8]}", message=Message.STARTED)
+    files.clear_stray()
+    reconciler: Reconciler
+    service = Service(
+        machine.bus,
+        Orders(
+            reload=lambda: reconciler.reload(),
+            run_stage=lambda name: reconciler.rerun(name),
+            explain=lambda topic: explain(topic, reconciler.standing.facts),
+        ),
+        lambda: reconciler.standing,
+    )
+    watches = (StateFile(STATE_FILE), ServiceManager(notifier), service)
+    reconciler = Reconciler(lambda: machine.plant(read_settings()), watches, notifier, machine.clock, machine.boot_id)
+    wakes.append(reconciler.wake)
+    return await _run(machine, reconciler, notifier)
+
+
+async def _run(machine: Machine, reconciler: Reconciler, notifier: Notifier) -> int:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, reconciler.stop)
+    background = [asyncio.create_task(machine.bus.run())]
+    reconciler.on_first_use(
+        Topic.KERNEL,
+        lambda: background.append(asyncio.create_task(netlink.watch(lambda: reconciler.wake(Topic.KERNEL)))),
+    )
+    try:
+        await machine.bus.wait_up(BUS_SECONDS)
+        await reconciler.run()
+    finally:
+        notifier.stopping()
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+    log.info("nodenetd stops; the network stays as it is", message=Message.STOPPED)
+    return 0
+
+
+def explain(topic: str, facts: Facts) -> str:
+    """Return the document that explains *topic*. Raises UsageInvalid."""
+    raise NotImplementedError
+
+
+if __name__ == "__main__":
+    sys.exit(main())

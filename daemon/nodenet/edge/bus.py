@@ -1,0 +1,240 @@
+"""How does the daemon speak D-Bus, on a bus that may be late, stalled, killed or never there?
+
+The only room that knows dbus-next, beside the thin clients next to it. Three of that library's habits are
+answered here: it never reconnects (``Bus.run`` does, with back-off), a call on a dead connection never
+returns (every call has a deadline), and it drops the connection once about a hundred messages queue on a
+bus that does not read (what is emitted goes through a bounded, coalescing outbox that waits for an answer
+of the bus before it sends more).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbus_next.aio.message_bus import MessageBus
+from dbus_next.constants import BusType, MessageFlag, MessageType, RequestNameReply
+from dbus_next.message import Message
+from dbus_next.signature import Variant
+
+from nodenet.core.errors import Unavailable
+
+DBUS = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+PROPERTIES = "org.freedesktop.DBus.Properties"
+CALL_SECONDS = 5.0
+BACK_OFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+OUTBOX_LIMIT = 64
+WINDOW = 16
+"""Messages emitted before the bus must have answered; far below the hundred that dbus-next survives."""
+
+__all__ = ["Bus", "Message", "MessageType", "Refused", "Variant"]
+
+
+class Refused(Exception):  # noqa: N818  (a D-Bus error reply is an answer, not a fault of ours)
+    """The called service answered with a D-Bus error."""
+
+    def __init__(self, name: str, text: str) -> None:
+        """Keep the error's *name*, which programs look at, and its *text*, which people read."""
+        super().__init__(f"{name}: {text}")
+        self.name = name
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A match rule (D-Bus specification, "Match Rules") and who is told."""
+
+    rule: str
+    path: str
+    member: str
+    handler: Callable[[Sequence[Any]], None]
+
+
+class Bus:
+    """One connection to the system bus, kept up for as long as ``run`` runs."""
+
+    def __init__(self, *, address: str | None = None, changed: Callable[[bool], None]) -> None:
+        """Prepare only. *changed* is told when the bus comes (True) and goes (False)."""
+        self._address = address
+        self._changed = changed
+        self._bus: Any = None
+        self._up = asyncio.Event()
+        self._subscriptions: list[Subscription] = []
+        self._name: str | None = None
+        self._serve: Callable[[Message], bool] | None = None
+        self._outbox: dict[object, Callable[[], Message | None]] = {}
+        self._emitting = asyncio.Event()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the bus can be called at this moment."""
+        return self._up.is_set()
+
+    def serve(self, name: str, handler: Callable[[Message], bool]) -> None:
+        """Own *name* and hand every method call to *handler*, which returns whether it was for it."""
+        self._name, self._serve = name, handler
+
+    def subscribe(self, rule: str, path: str, member: str, handler: Callable[[Sequence[Any]], None]) -> None:
+        """Tell *handler* the body of each signal *member* from *path*; call before ``run``."""
+        self._subscriptions.append(Subscription(rule, path, member, handler))
+
+    async def wait_up(self, seconds: float) -> bool:
+        """Wait until the bus answers, at most *seconds*; tell whether it does."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._up.wait(), seconds)
+        return self.connected
+
+    async def run(self) -> None:
+        """Connect, reconnect and emit until cancelled."""
+        attempt = 0
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._emit_forever())
+            while True:
+                try:
+                    async with self._connection() as gone:
+                        attempt = 0
+                        await gone
+                except (OSError, EOFError, TimeoutError, Unavailable, Refused):
+                    pass  # not there, or gone: either way the next attempt is the answer
+                except Exception as error:  # noqa: BLE001  (dbus-next raises bare library errors when a bus dies)
+                    if type(error).__module__.split(".")[0] != "dbus_next":
+                        raise
+                await asyncio.sleep(BACK_OFF_SECONDS[min(attempt, len(BACK_OFF_SECONDS) - 1)])
+                attempt += 1
+
+    @contextlib.asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Any]:
+        bus = MessageBus(self._address, BusType.SYSTEM)
+        try:
+            await asyncio.wait_for(bus.connect(), CALL_SECONDS)
+            bus.add_message_handler(self._received)
+            self._bus = bus
+            for rule in {subscription.rule for subscription in self._subscriptions}:
+                await self._ask_bus("AddMatch", "s", [rule])
+            if self._name:
+                await self._own(self._name)
+            self._up.set()
+            self._changed(True)
+            yield bus.wait_for_disconnect()
+        finally:
+            self._bus = None
+            if self._up.is_set():
+                self._up.clear()
+                self._changed(False)
+            bus.disconnect()
+            bus._sock.close()  # noqa: SLF001  (dbus-next's disconnect leaves its socket open)
+
+    async def _own(self, name: str) -> None:
+        (reply,) = await self._ask_bus("RequestName", "su", [name, 4])  # 4: do not queue behind another owner
+        if reply not in (RequestNameReply.PRIMARY_OWNER.value, RequestNameReply.ALREADY_OWNER.value):
+            raise Unavailable(f"somebody else owns the bus name {name}")
+
+    async def _ask_bus(self, member: str, signature: str = "", body: Sequence[Any] = ()) -> list[Any]:
+        return await self._call(*DBUS, member, signature, body, CALL_SECONDS)
+
+    async def call(  # noqa: PLR0913  (a D-Bus call has that many parts)
+        self,
+        destination: str,
+        path: str,
+        interface: str,
+        member: str,
+        signature: str = "",
+        body: Sequence[Any] = (),
+        *,
+        seconds: float = CALL_SECONDS,
+    ) -> list[Any]:
+        """Call a method and return the body of its reply.
+
+        Raises Unavailable when there is no bus, nobody owns *destination* or no reply comes within
+        *seconds*; Refused when the service answers with another error.
+        """
+        if not self.connected:
+            raise Unavailable("the system bus does not answer")
+        return await self._call(destination, path, interface, member, signature, body, seconds)
+
+    async def _call(  # noqa: PLR0913
+        self,
+        destination: str,
+        path: str,
+        interface: str,
+        member: str,
+        signature: str,
+        body: Sequence[Any],
+        seconds: float,
+    ) -> list[Any]:
+        message = Message(
+            destination=destination,
+            path=path,
+            interface=interface,
+            member=member,
+            signature=signature,
+            body=list(body),
+            flags=MessageFlag.NONE,
+        )
+        bus = self._bus
+        if bus is None:
+            raise Unavailable("the system bus does not answer")
+        try:
+            reply = await asyncio.wait_for(bus.call(message), seconds)
+        except (TimeoutError, OSError, EOFError) as error:
+            raise Unavailable(f"no answer from {destination} within {seconds:g} s") from error
+        if reply.message_type is MessageType.ERROR:
+            text = str(reply.body[0]) if reply.body else ""
+            if reply.error_name.endswith((".ServiceUnknown", ".NameHasNoOwner", ".NoReply", ".Disconnected")):
+                raise Unavailable(f"{destination} is not on the bus")
+            raise Refused(reply.error_name, text)
+        return list(reply.body)
+
+    async def get(self, destination: str, path: str, interface: str, name: str) -> Any:  # noqa: ANN401
+        """Return the plain value of a property. Raises as ``call``."""
+        (value,) = await self.call(destination, path, PROPERTIES, "Get", "ss", [interface, name])
+        return value.value
+
+    async def uid_of(self, sender: str) -> int:
+        """Return the user id behind a connection's unique name. Raises as ``call``."""
+        (uid,) = await self.call(*DBUS, "GetConnectionUnixUser", "s", [sender])
+        return int(uid)
+
+    def reply(self, message: Message) -> None:
+        """Send the reply to a call that came over this bus; dropped when the bus has gone since."""
+        if self._bus is not None and self._bus.connected:
+            self._bus.send(message)
+
+    def emit(self, key: object, make: Callable[[], Message | None]) -> None:
+        """Emit what *make* returns as soon as the bus takes it; a later one with the same *key* replaces it."""
+        self._outbox.pop(key, None)
+        while len(self._outbox) >= OUTBOX_LIMIT:
+            self._outbox.pop(next(iter(self._outbox)))
+        self._outbox[key] = make
+        self._emitting.set()
+
+    async def _emit_forever(self) -> None:
+        while True:
+            await self._emitting.wait()
+            await self._up.wait()
+            self._emitting.clear()
+            try:
+                await self._emit_window()
+            except (Unavailable, Refused):
+                self._emitting.set()
+                await asyncio.sleep(BACK_OFF_SECONDS[3])
+
+    async def _emit_window(self) -> None:
+        while self._outbox:
+            for key in list(self._outbox)[:WINDOW]:
+                message = self._outbox.pop(key)()
+                if message is not None:
+                    self.reply(message)
+            await self._ask_bus("GetId")  # answered only when everything before it has been read
+
+    def _received(self, message: Message) -> bool:
+        if message.message_type is MessageType.METHOD_CALL:
+            return self._serve(message) if self._serve else False
+        if message.message_type is MessageType.SIGNAL:
+            for subscription in self._subscriptions:
+                if (subscription.path, subscription.member) == (message.path, message.member):
+                    subscription.handler(message.body)
+        return False

@@ -1,0 +1,118 @@
+"""How is libnmstate called by a daemon that must never hang or crash with it?
+
+Each transaction has a child process (``nmstate_worker``) that is killed at its deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from nodenet.core.apply import FailureKind, NmstateFailure
+from nodenet.core.desired import remaining
+
+WORKER = Path(__file__).with_name("nmstate_worker.py")
+SHOW_SECONDS = 60.0
+COMMIT_SECONDS = 30.0
+LINE_LIMIT = 64 * 1024 * 1024
+"""Bytes one answer may have; the state of a node with thousands of links is a few megabytes."""
+
+
+class Transaction:
+    """One child process; made by ``Nmstate.transaction``."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        """Speak to *process*."""
+        self._process = process
+
+    async def validate(self, text: str) -> None:
+        """Check *text* without looking at the network. Raises NmstateFailure."""
+        await self._order(SHOW_SECONDS, order="validate", text=text)
+
+    async def difference(self, text: str) -> dict[str, Any]:
+        """Return what *text* asks for beyond the present state; empty: nothing. Raises NmstateFailure."""
+        result = await self._order(SHOW_SECONDS, order="difference", text=text)
+        return remaining(result["difference"], {"routes": result["routes"]})
+
+    async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:
+        """Apply *text*, verified but uncommitted; return the checkpoint's path if the binding tells it.
+
+        Raises NmstateFailure; unless its kind is ``killed`` or ``died``, libnmstate has rolled back already.
+        """
+        checkpoint = await self._order(seconds, order="apply", text=text, rollback_timeout=rollback_timeout)
+        return None if checkpoint is None else str(checkpoint)
+
+    async def commit(self, checkpoint: str | None) -> None:
+        """Make the applied state last. Raises NmstateFailure."""
+        await self._order(COMMIT_SECONDS, order="commit", checkpoint=checkpoint)
+
+    async def _order(self, seconds: float, **request: object) -> Any:  # noqa: ANN401  (JSON)
+        try:
+            line = await asyncio.wait_for(self._exchange(json.dumps(request)), seconds)
+        except asyncio.CancelledError:
+            await self.end()
+            raise
+        except TimeoutError as error:
+            await self.end()
+            raise NmstateFailure(
+                FailureKind.KILLED, f"libnmstate did not finish `{request['order']}` within {seconds:g} s"
+            ) from error
+        except (OSError, ValueError):
+            line = b""
+        if not line:
+            code = await self._process.wait()
+            raise NmstateFailure(FailureKind.DIED, f"the process that runs libnmstate died ({_ended(code)})")
+        answer = json.loads(line)
+        if "kind" in answer:
+            raise NmstateFailure(FailureKind(answer["kind"]), answer["text"])
+        return answer["result"]
+
+    async def _exchange(self, request: str) -> bytes:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
+            raise OSError("the child has no pipes")
+        stdin.write(request.encode() + b"\n")
+        await stdin.drain()
+        return await stdout.readline()
+
+    async def end(self) -> None:
+        """End the process, whatever it is doing."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+
+class Nmstate:
+    """libnmstate, at arm's length."""
+
+    def __init__(self, library_path: tuple[str, ...] = ()) -> None:
+        """Add *library_path* behind the daemon's own import path: a packaged libnmstate goes first."""
+        self._path = os.pathsep.join((*sys.path, *library_path))
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Start a child process and see to its end."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            str(WORKER),
+            self._path,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=LINE_LIMIT,
+        )
+        transaction = Transaction(process)
+        try:
+            yield transaction
+        finally:
+            await transaction.end()
+
+
+def _ended(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit {code}"

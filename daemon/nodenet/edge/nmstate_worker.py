@@ -1,0 +1,112 @@
+"""What runs libnmstate? This program, in a process of its own, one per transaction.
+
+A libnmstate call cannot be cancelled, may hang with NetworkManager and brings 14 MB of code along; a child
+process can be killed, and when it dies NetworkManager reverts an uncommitted change by itself. It reads one
+JSON request a line on stdin, writes one JSON answer a line on stdout, and ends with its input.
+
+Run as a script: it must not import the daemon.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+KINDS = {
+    # libnmstate.error class → FailureKind; the first class of the exception's ancestry that is listed wins
+    "NmstateCheckpointBusyError": "busy",
+    "NmstateBackendUnavailableError": "unavailable",
+    "NmstatePolicyError": "invalid",
+    "NmstateValueError": "invalid",
+    "NmstateNotImplementedError": "invalid",
+    "NmstateNotSupportedError": "invalid",
+    "NmstateKernelIntegerRoundedError": "verification",
+    "NmstateVerificationError": "verification",
+    "NmstateDependencyError": "dependency",
+    "NmstatePermissionError": "permission",
+    "NmstateConflictError": "busy",
+    "NmstateTimeoutError": "unavailable",
+    "NmstatePluginError": "plugin",
+    "ModuleNotFoundError": "missing",
+    "ImportError": "missing",
+}
+
+
+def kind_of(error: Exception) -> str:
+    """Return the failure kind of an exception; what nobody has a name for is `internal`."""
+    return next((KINDS[ancestor.__name__] for ancestor in type(error).__mro__ if ancestor.__name__ in KINDS), "internal")
+
+
+def validate(text: str) -> None:
+    """Read *text* as libnmstate would before it touches anything."""
+    import libnmstate  # noqa: PLC0415
+
+    if hasattr(libnmstate, "validate"):
+        libnmstate.validate(_state_from(text))
+    else:
+        libnmstate.generate_differences(_state_from(text), {"interfaces": []})
+
+
+def difference(text: str) -> dict[str, Any]:
+    """Return what *text* asks for beyond the state shown, and that state's routes."""
+    import libnmstate  # noqa: PLC0415
+
+    state = libnmstate.show()
+    return {
+        "difference": libnmstate.generate_differences(_state_from(text), state),
+        "routes": state.get("routes", {}),
+    }
+
+
+def apply(text: str, rollback_timeout: int) -> str | None:
+    """Apply *text* uncommitted and verified; return the checkpoint's path where the binding tells it."""
+    import libnmstate  # noqa: PLC0415
+
+    state = _state_from(text)
+    checkpoint: str | None = libnmstate.apply(state, commit=False, rollback_timeout=rollback_timeout)
+    return checkpoint
+
+
+def commit(checkpoint: str | None) -> None:
+    """Make the applied state last."""
+    import libnmstate  # noqa: PLC0415
+
+    libnmstate.commit(checkpoint=checkpoint)
+
+
+def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding at hand takes)
+    import libnmstate  # noqa: PLC0415
+
+    if getattr(libnmstate, "ACCEPTS_TEXT", False):
+        return text
+    # The distributions' binding takes a document only. YAML 1.2: a MAC address is not a number there.
+    from ruamel.yaml import YAML  # noqa: PLC0415
+
+    return YAML(typ="safe", pure=True).load(text)
+
+
+ORDERS = {order.__name__: order for order in (validate, difference, apply, commit)}
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Carry one request out: ``{"order": NAME, …arguments}``."""
+    order = ORDERS[request.pop("order")]
+    try:
+        return {"result": order(**request)}
+    except Exception as error:  # noqa: BLE001  (whatever it was, the parent decides what it means)
+        return {"kind": kind_of(error), "text": str(error) or type(error).__name__}
+
+
+def main() -> None:
+    """Serve until stdin ends. The parent's import path is the first argument."""
+    sys.path[:] = sys.argv[1].split(os.pathsep)
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # a library that prints must not garble the answers
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""What do stages and reconciler need from the outside world?
+
+One Protocol for each outside thing. The edges satisfy them by shape (mypy proves it in ``daemon.py``), the
+tests' fakes too.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import PurePath
+from typing import Any, Protocol
+
+from nodenet.core.apply import Checkpoint, ManagerState
+from nodenet.core.boot import Outcome
+from nodenet.core.facts import Facts
+from nodenet.core.snapshot import Snapshot
+from nodenet.core.status import Standing
+
+
+class Clock(Protocol):
+    """Time that no wall clock change moves."""
+
+    def boottime(self) -> float:
+        """Return the seconds of CLOCK_BOOTTIME (clock_gettime(2))."""
+
+
+class Host(Protocol):
+    """The host's name."""
+
+    def name(self) -> str:
+        """Return the name in force, as it is."""
+
+    async def pin(self, name: str) -> str | None:
+        """Make *name* last unless one does already; return why not, if so."""
+
+
+class Files(Protocol):
+    """Files, read carefully and written whole."""
+
+    def listing(self, directory: PurePath) -> tuple[str, ...]:
+        """Return the names in *directory*, none when it does not exist."""
+
+    def read_node_file(self, directory: PurePath, name: str) -> bytes:
+        """Return the bytes of a node file. Raises NodeFileInvalid when it is not fit to be trusted."""
+
+    def read(self, path: PurePath) -> bytes | None:
+        """Return a file's bytes, None when it does not exist."""
+
+    def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:
+        """Write a file whole; tell whether it differed. Raises PublishFailed."""
+
+    def remove(self, path: PurePath) -> bool:
+        """Remove a file; tell whether it was there. Raises PublishFailed."""
+
+
+class Manager(Protocol):
+    """NetworkManager."""
+
+    async def state(self) -> ManagerState:
+        """Return how far it is."""
+
+    async def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Return its pending checkpoints. Raises Unavailable."""
+
+    async def roll_back(self, checkpoint: str) -> None:
+        """Put the network back as it was. Raises RollbackFailed, Unavailable."""
+
+
+class Transaction(Protocol):
+    """A conversation with libnmstate."""
+
+    async def difference(self, text: str) -> dict[str, Any]:
+        """Return what *text* asks for beyond the present state. Raises NmstateFailure."""
+
+    async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:
+        """Apply, verified but uncommitted; return the checkpoint. Raises NmstateFailure."""
+
+    async def commit(self, checkpoint: str | None) -> None:
+        """Make the applied state last. Raises NmstateFailure."""
+
+
+class Nmstate(Protocol):
+    """libnmstate."""
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """Begin a conversation; leaving it ends whatever still runs."""
+
+
+class Ovsdb(Protocol):
+    """Open vSwitch's database."""
+
+    def answers(self) -> bool:
+        """Tell whether the database takes connections."""
+
+
+class Kernel(Protocol):
+    """The kernel's links, addresses and routes."""
+
+    def snapshot(self) -> Snapshot:
+        """Return them as they are now."""
+
+    def can_bind(self, address: IPv4Address | IPv6Address, link_index: int) -> bool:
+        """Tell whether a server could listen on *address*."""
+
+
+class Systemd(Protocol):
+    """systemd's manager."""
+
+    async def reload(self) -> None:
+        """Read unit files and drop-ins again. Raises PublishFailed."""
+
+
+class Stage(Protocol):
+    """One stage of the boot: gathers, asks core, acts; never waits by itself."""
+
+    async def attempt(self, facts: Facts) -> Outcome:
+        """Go as far as it goes now."""
+
+
+class Watch(Protocol):
+    """Something that sees the standing after every change: state file, bus, service manager."""
+
+    def show(self, standing: Standing) -> None:
+        """Show it."""

@@ -1,0 +1,279 @@
+"""Which stage is next, and what does an event mean? The only loop of the daemon.
+
+Level-triggered: an event says that something changed, never what; the stage that is due reads the world
+again. Nothing is decided here that ``core.boot`` could decide, and nobody else waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import structlog
+
+from nodenet.core.boot import Boot, Done, Failed, Outcome, Skipped, StageName, Topic, Waiting, reason_to_skip
+from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.facts import Facts
+from nodenet.core.messages import Message
+from nodenet.core.status import Standing
+from nodenet.ports import Clock, Stage, Watch
+
+log = structlog.get_logger()
+
+RELOAD_SECONDS = 75.0
+"""How long a reload may wait for the world before it is answered with what it waits for."""
+BURST_SECONDS = 0.02
+"""Events that follow one another so closely are one."""
+
+
+class Pulse(Protocol):
+    """The service manager's view of a loop that is alive."""
+
+    @property
+    def seconds(self) -> float:
+        """How often ``beat`` wants to be called."""
+
+    def beat(self, *, starting: bool) -> None:
+        """Feed the watchdog; extend the start timeout while *starting*."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer."""
+
+    boot: Boot
+    stages: Mapping[StageName, Stage]
+    network_type: str
+    attempt_seconds: float
+
+
+@dataclass(slots=True)
+class Requests:
+    """What was asked for from outside and waits for its turn."""
+
+    reloads: list[asyncio.Future[None]] = field(default_factory=list)
+    reruns: set[StageName] = field(default_factory=set)
+    topics: set[Topic] = field(default_factory=set)
+    stop: bool = False
+
+
+class Reconciler:
+    """Runs the stages of a plant in order, again and again as requests and events ask for it."""
+
+    def __init__(
+        self,
+        build: Callable[[], Plant],
+        watches: tuple[Watch, ...],
+        pulse: Pulse,
+        clock: Clock,
+        boot_id: str,
+    ) -> None:
+        """*build* reads the settings (raises SettingsInvalid); *watches* see every change."""
+        self._build = build
+        self._plant = build()
+        self._watches = watches
+        self._pulse = pulse
+        self._clock = clock
+        self._began = clock.boottime()
+        self._standing = Standing(self._plant.boot, boot_id=boot_id)
+        self._requests = Requests()
+        self._wakened = asyncio.Event()
+        self._reloading: list[asyncio.Future[None]] = []
+        self._reload_until = 0.0
+        self._sources: dict[Topic, Callable[[], None]] = {}
+
+    @property
+    def standing(self) -> Standing:
+        """Where the boot is."""
+        return self._standing
+
+    def on_first_use(self, topic: Topic, start: Callable[[], None]) -> None:
+        """Call *start* when a stage first waits for *topic*: its events need not be watched before."""
+        self._sources[topic] = start
+
+    def wake(self, topic: Topic) -> None:
+        """Tell that something about *topic* changed."""
+        self._requests.topics.add(topic)
+        self._wakened.set()
+
+    def stop(self) -> None:
+        """End the loop; a running attempt is cancelled and cleans up."""
+        self._requests.stop = True
+        self._wakened.set()
+
+    def rerun(self, name: StageName) -> None:
+        """Run stage *name* and those behind it again."""
+        self._requests.reruns.add(name)
+        self._wakened.set()
+
+    async def reload(self) -> None:
+        """Read settings and node file again and run the stages. Raises NodenetError when that is refused."""
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._requests.reloads.append(answer)
+        self._wakened.set()
+        await answer
+
+    async def run(self) -> None:
+        """Run until stopped."""
+        self._show()
+        while not self._requests.stop:
+            self._take_requests()
+            name = self._standing.boot.next()
+            if name is None:
+                self._answer_reload(self._problem())
+                await self._sleep(frozenset(Topic), None)
+                continue
+            outcome = await self._attempt(name)
+            if outcome is None:
+                break
+            self._tell(name, outcome)
+            if isinstance(outcome, Waiting):
+                await self._wait(name, outcome)
+        self._answer_reload(Unavailable("nodenetd is stopping"))
+
+    def _take_requests(self) -> None:
+        """Begin again where a reload or a rerun asks for it."""
+        boot, facts = self._standing.boot, self._standing.facts
+        if self._requests.reloads:
+            self._reloading += self._requests.reloads
+            self._requests.reloads = []
+            try:
+                self._plant = self._build()
+            except NodenetError as error:
+                self._answer_reload(error)
+            else:
+                self._reload_until = self._clock.boottime() + RELOAD_SECONDS
+                boot, facts = self._plant.boot, replace(facts, retry_refused=True)
+        for name in self._requests.reruns:
+            boot = boot.again_from(name)
+            facts = replace(facts, retry_refused=True)
+        self._requests.reruns.clear()
+        self._standing = replace(self._standing, boot=boot, facts=facts)
+
+    async def _attempt(self, name: StageName) -> Outcome | None:
+        """Run the stage once, with the pulse beating; None when the daemon stops meanwhile."""
+        stage, facts = self._standing.boot[name], self._standing.facts
+        if reason := reason_to_skip(stage, facts, self._plant.network_type):
+            self._change(self._standing.boot.begun(name, self._clock.boottime()), show=False)
+            return Skipped(reason, facts)
+        self._change(self._standing.boot.begun(name, self._clock.boottime()))
+        task = asyncio.ensure_future(self._plant.stages[name].attempt(facts))
+        hung = self._clock.boottime() + self._plant.attempt_seconds
+        while not task.done():
+            if self._requests.stop:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+                return None
+            self._wakened.clear()
+            waker = asyncio.ensure_future(self._wakened.wait())
+            await asyncio.wait({task, waker}, timeout=self._pulse.seconds, return_when=asyncio.FIRST_COMPLETED)
+            waker.cancel()
+            if self._clock.boottime() < hung:  # a hung attempt is left to systemd's watchdog
+                self._beat()
+        return task.result()
+
+    def _tell(self, name: StageName, outcome: Outcome) -> None:
+        """Take the outcome into the standing, the journal, and to everybody who watches."""
+        before = self._standing.boot[name]
+        boot = self._standing.boot.after(name, outcome, self._clock.boottime())
+        facts = self._standing.facts if isinstance(outcome, Waiting) else outcome.facts
+        self._standing = replace(self._standing, facts=facts)
+        if not isinstance(outcome, Waiting) or before.detail != outcome.reason:
+            _log(name, outcome)
+        self._change(boot)
+        if boot.ready and not self._standing.ready:
+            self._get_ready()
+
+    def _get_ready(self) -> None:
+        seconds = self._clock.boottime() - self._began
+        problem = self._standing.boot.problem
+        if problem:
+            text = f"Ready after {seconds:.1f} s, degraded ({problem[0]} failed): kubelet and CRI-O may start"
+            log.warning(text, message=Message.READY_DEGRADED)
+        else:
+            log.info(f"Ready after {seconds:.1f} s: kubelet and CRI-O may start", message=Message.READY)
+        self._standing = replace(self._standing, ready=True)
+        self._show()
+
+    async def _wait(self, name: StageName, outcome: Waiting) -> None:
+        for topic in outcome.topics & self._sources.keys():
+            self._sources.pop(topic)()
+        if self._reloading and self._clock.boottime() > self._reload_until:
+            self._answer_reload(Unavailable(f"{name} waits: {outcome.reason}"))
+        await self._sleep(outcome.topics, outcome.seconds)
+
+    async def _sleep(self, topics: frozenset[Topic], seconds: float | None) -> None:
+        """Sleep until a request, an event of *topics*, or *seconds* have passed; the pulse goes on."""
+        until = None if seconds is None else self._clock.boottime() + seconds
+        while True:
+            if self._requests.topics & topics:
+                await asyncio.sleep(BURST_SECONDS)
+                self._requests.topics.clear()
+                return
+            if self._requests.stop or self._requests.reloads or self._requests.reruns:
+                return
+            left = self._pulse.seconds if until is None else until - self._clock.boottime()
+            if left <= 0:
+                return
+            self._beat()
+            self._wakened.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wakened.wait(), min(left, self._pulse.seconds))
+
+    def _beat(self) -> None:
+        self._pulse.beat(starting=not self._standing.ready)
+
+    def _problem(self) -> NodenetError | None:
+        if (found := self._standing.boot.problem) is None:
+            return None
+        name, problem = found
+        return NodenetError(f"{name}: {problem.cause}", remedy=problem.remedy)
+
+    def _answer_reload(self, error: NodenetError | None) -> None:
+        answers, self._reloading = self._reloading, []
+        if not answers:
+            return
+        if error is None:
+            log.info("Reloaded", message=Message.RELOADED)
+        else:
+            log.warning(f"Reload refused, everything is as before: {error.cause}", message=Message.RELOAD_REFUSED)
+        for answer in answers:
+            if answer.done():
+                continue
+            if error is None:
+                answer.set_result(None)
+            else:
+                answer.set_exception(error)
+
+    def _change(self, boot: Boot, *, show: bool = True) -> None:
+        self._standing = replace(self._standing, boot=boot)
+        if show:
+            self._show()
+
+    def _show(self) -> None:
+        for watch in self._watches:
+            watch.show(self._standing)
+
+
+def _log(name: StageName, outcome: Outcome) -> None:
+    """Tell the journal: one line an outcome, one cause line a failure."""
+    match outcome:
+        case Done(detail=text, message=message, problem=problem):
+            log.info(text, message=message, stage=name.value)
+            if problem:
+                _log_problem(name, Failed(problem, outcome.facts))
+        case Skipped(reason=text, message=message):
+            log.info(f"{name} is skipped: {text}", message=message, stage=name.value)
+        case Waiting(reason=text):
+            log.info(f"{name} waits: {text}", message=Message.STAGE_WAITING, stage=name.value)
+        case Failed():
+            _log_problem(name, outcome)
+
+
+def _log_problem(name: StageName, failed: Failed) -> None:
+    problem = failed.problem
+    log.error(problem.cause, message=problem.message, stage=name.value, cause=problem.cause, remedy=problem.remedy)

@@ -1,0 +1,109 @@
+"""How does a document become the network's state, or leave it as it was?
+
+intent → apply, verified but uncommitted → commit → record; or roll back, and say why. The place for probes
+of connectivity is between apply and commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import structlog
+
+from nodenet.core import intent
+from nodenet.core.apply import ManagerState, NmstateFailure, is_ours
+from nodenet.core.boot import Topic, Waiting
+from nodenet.core.intent import Intent, Phase
+from nodenet.core.messages import Message
+from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
+from nodenet.stages.records import INTENT, Records
+
+log = structlog.get_logger()
+
+ROLLBACK_SECONDS = 60
+"""NetworkManager reverts by itself an apply that was not committed and not heard of for so long."""
+MANAGER = frozenset({Topic.NETWORK_MANAGER, Topic.BUS})
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The edges an apply works through."""
+
+    files: Files
+    manager: Manager
+    nmstate: Nmstate
+    ovsdb: Ovsdb
+    clock: Clock
+
+
+class Pipeline:
+    """One apply at a time, with a way back."""
+
+    def __init__(self, outside: Outside, boot_id: str, apply_seconds: float) -> None:
+        """One apply may take *apply_seconds* before its process is killed."""
+        self._out = outside
+        self._records = Records(outside.files)
+        self._boot_id = boot_id
+        self._seconds = apply_seconds
+
+    @property
+    def record(self) -> Intent | None:
+        """What the last apply set out to do, and whether it got there."""
+        return self._records.load(INTENT, intent.parse)
+
+    async def obstacle(self, name: str, *, uses_ovs: bool) -> Waiting | None:
+        """Return what must be waited for before *name* can be applied, if anything. Raises Unavailable."""
+        state = await self._out.manager.state()
+        if state is not ManagerState.READY:
+            return Waiting(state.value, MANAGER)
+        if uses_ovs and not self._out.ovsdb.answers():
+            return Waiting(f"Open vSwitch's database is not there yet, and {name} needs it", seconds=1.0)
+        return await self._clear_checkpoints()
+
+    async def _clear_checkpoints(self) -> Waiting | None:
+        """Roll back what an interrupted apply of ours left; wait for what belongs to somebody else."""
+        record = self.record
+        for checkpoint in await self._out.manager.checkpoints():
+            if not is_ours(checkpoint, record, self._boot_id):
+                age = self._out.clock.boottime() - checkpoint.created
+                reason = f"another program holds NetworkManager's checkpoint {checkpoint.path} ({age:.0f} s old)"
+                return Waiting(reason, MANAGER, seconds=2.0)
+            await self._out.manager.roll_back(checkpoint.path)
+            log.warning(
+                "Rolled back the checkpoint of an apply that was interrupted",
+                message=Message.CHECKPOINT_CLEARED,
+                checkpoint=checkpoint.path,
+            )
+        return None
+
+    async def apply(self, transaction: Transaction, text: str, record: Intent) -> float:
+        """Apply, verify and commit *text*; return the seconds it took.
+
+        *record* is the intent, written first. Raises NmstateFailure with the network as it was, or
+        RollbackFailed, PublishFailed, Unavailable.
+        """
+        self.save(record)
+        try:
+            checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds)
+            await transaction.commit(checkpoint)
+        except (NmstateFailure, asyncio.CancelledError):
+            await self._back(record)
+            raise
+        return self._out.clock.boottime() - record.started
+
+    async def _back(self, record: Intent) -> None:
+        """Put the network back at once where a killed child left that to NetworkManager's timer."""
+        for checkpoint in await self._out.manager.checkpoints():
+            if is_ours(checkpoint, record, self._boot_id):
+                await self._out.manager.roll_back(checkpoint.path)
+        log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage="nmstate")
+
+    def intent(self, digest: str, phase: Phase, *, in_force: str | None, brings_bridge: bool) -> Intent:
+        """Return a record of now."""
+        started = self._out.clock.boottime()
+        return Intent(digest, phase, self._boot_id, started, in_force, brings_bridge)
+
+    def save(self, record: Intent) -> None:
+        """Write the record. Raises PublishFailed."""
+        self._records.save(INTENT, intent.render(record))

@@ -1,0 +1,49 @@
+"""What is remembered from boot to boot, and what becomes of a record that cannot be read?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+import structlog
+
+from nodenet.core.messages import Message
+from nodenet.ports import Files
+
+log = structlog.get_logger()
+
+STATE = PurePosixPath("/var/lib/nodenet")
+INTENT = STATE / "intent.json"
+SELECTION = STATE / "selection.json"
+PRIVATE = 0o600
+
+T = TypeVar("T")
+
+
+class Records:
+    """Small files under /var/lib/nodenet, each with its version inside."""
+
+    def __init__(self, files: Files) -> None:
+        """Read and write through *files*."""
+        self._files = files
+
+    def load(self, path: PurePosixPath, parse: Callable[[bytes], T]) -> T | None:
+        """Return the record, None when there is none; one that *parse* refuses (ValueError) is set aside."""
+        content = self._files.read(path)
+        if not content:
+            return None
+        try:
+            return parse(content)
+        except ValueError as error:
+            aside = path.with_suffix(".unreadable")
+            self._files.write(aside, content, PRIVATE)
+            self._files.remove(path)
+            log.warning(
+                f"Set {path} aside as {aside.name}: {error}", message=Message.RECORD_UNREADABLE, path=str(path)
+            )
+            return None
+
+    def save(self, path: PurePosixPath, content: bytes) -> None:
+        """Write the record whole. Raises PublishFailed."""
+        self._files.write(path, content, PRIVATE)

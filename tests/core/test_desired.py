@@ -1,0 +1,96 @@
+"""What the boot must know of a node file before libnmstate reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from nodenet.core.desired import parse, remaining
+from nodenet.core.errors import NodeFileInvalid
+from nodenet.core.node_file import read
+
+BRIDGE = """
+interfaces:
+- {name: eth0, type: ethernet, state: up}
+- {name: br-ex, type: ovs-bridge, state: up}
+- {name: br-ex, type: ovs-interface, state: up}
+"""
+
+
+def wish(text: str) -> Any:
+    return parse(read("w.yml", text.encode()))
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "--- ''\n"])
+def test_a_file_of_comments_is_empty(text: str) -> None:
+    """It counts as no file."""
+    assert wish(text).empty
+
+
+def test_a_file_that_makes_br_ex_is_recognised() -> None:
+    """configure-ovs stands aside then, and Open vSwitch is waited for."""
+    assert (wish(BRIDGE).uses_ovs, wish(BRIDGE).brings_bridge) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "uses_ovs", "brings_bridge"),
+    [
+        ("interfaces: [{name: eth0, type: ethernet}]", False, False),
+        ("interfaces: [{name: br0, type: ovs-bridge}]", True, False),
+        ("interfaces: [{name: br-ex, type: ovs-bridge, state: absent}]", False, False),
+        ("interfaces: [{name: br-ex, type: linux-bridge}]", False, False),
+        ("ovs-db: {external_ids: {a: b}}", True, False),
+        ("routes: {config: []}", False, False),
+    ],
+)
+def test_open_vswitch_is_waited_for_only_where_it_is_used(text: str, *, uses_ovs: bool, brings_bridge: bool) -> None:
+    """A plain file does not wait for it."""
+    assert (wish(text).uses_ovs, wish(text).brings_bridge) == (uses_ovs, brings_bridge)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1\nb: 2\n", "w.yml, line 2, column 2"),
+        ("a: 1\na: 2\n", 'w.yml, line 2, column 1: found duplicate key "a"'),
+        ("interfaces:\n- name: a\n  name: b\n", 'line 3, column 3: found duplicate key "name"'),
+        ("- a\n", "w.yml, line 1: not a mapping"),
+        ("just text\n", "w.yml, line 1: not a mapping"),
+        ("interfaces: eth0\n", "`interfaces` is not a list"),
+        ("a: *nobody\n", "undefined alias"),
+        ("a: 1\n---\nb: 2\n", "w.yml, line 2"),
+        ("[" * 5000, "w.yml"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_place(text: str, said: str) -> None:
+    """Name, line and column, and what to do."""
+    with pytest.raises(NodeFileInvalid) as caught:
+        wish(text)
+    assert said in caught.value.cause
+    assert caught.value.remedy
+
+
+DEFAULT = {"destination": "0.0.0.0/0", "next-hop-interface": "eth0", "next-hop-address": "192.0.2.1"}
+STATE = {"routes": {"config": [{**DEFAULT, "table-id": 254, "metric": 100}]}}
+
+
+@pytest.mark.parametrize(
+    ("difference", "left"),
+    [
+        ({"interfaces": [], "routes": {"config": [DEFAULT]}}, {}),
+        ({"interfaces": []}, {}),
+        ({"interfaces": [{"name": "eth0"}], "routes": {"config": [DEFAULT]}}, {"interfaces": [{"name": "eth0"}]}),
+        (
+            {"routes": {"config": [{**DEFAULT, "table-id": 100}]}},
+            {"routes": {"config": [{**DEFAULT, "table-id": 100}]}},
+        ),
+        (
+            {"routes": {"config": [DEFAULT, {**DEFAULT, "destination": "10.0.0.0/8"}]}},
+            {"routes": {"config": [{**DEFAULT, "destination": "10.0.0.0/8"}]}},
+        ),
+        ({"dns-resolver": {"config": {"server": ["192.0.2.1"]}}}, {"dns-resolver": {"config": {"server": ["192.0.2.1"]}}}),
+    ],
+)
+def test_a_route_without_a_table_is_in_the_main_table(difference: dict[str, Any], left: dict[str, Any]) -> None:
+    """Otherwise an unchanged file would never read as nothing to do."""
+    assert remaining(difference, STATE) == left
