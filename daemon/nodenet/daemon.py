@@ -169,8 +169,8 @@ async def serve() -> int:
     service = Service(
         machine.bus,
         Orders(
-            reload=lambda: reconciler.reload(),
-            run_stage=lambda name: reconciler.rerun(name),
+            reload=lambda: reconciler.reload(),  # noqa: PLW0108  (the reconciler is made below)
+            run_stage=lambda name: reconciler.rerun(name),  # noqa: PLW0108
             explain=lambda topic: explain(topic, reconciler.standing.facts),
         ),
         lambda: reconciler.standing,

@@ -16,7 +16,6 @@ import structlog
 
 from nodenet.core.boot import Boot, Done, Failed, Outcome, Skipped, StageName, Topic, Waiting, reason_to_skip
 from nodenet.core.errors import NodenetError, Unavailable
-from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.core.status import Standing
 from nodenet.ports import Clock, Stage, Watch

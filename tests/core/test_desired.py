@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from nodenet.core.desired import parse, remaining
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.node_file import read
@@ -88,7 +89,10 @@ STATE = {"routes": {"config": [{**DEFAULT, "table-id": 254, "metric": 100}]}}
             {"routes": {"config": [DEFAULT, {**DEFAULT, "destination": "10.0.0.0/8"}]}},
             {"routes": {"config": [{**DEFAULT, "destination": "10.0.0.0/8"}]}},
         ),
-        ({"dns-resolver": {"config": {"server": ["192.0.2.1"]}}}, {"dns-resolver": {"config": {"server": ["192.0.2.1"]}}}),
+        (
+            {"dns-resolver": {"config": {"server": ["192.0.2.1"]}}},
+            {"dns-resolver": {"config": {"server": ["192.0.2.1"]}}},
+        ),
     ],
 )
 def test_a_route_without_a_table_is_in_the_main_table(difference: dict[str, Any], left: dict[str, Any]) -> None:

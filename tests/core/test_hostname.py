@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nodenet.core.hostname import normalised, stems, why_invalid
 
 
@@ -27,7 +28,19 @@ def test_a_usable_name_is_normalised_and_valid(raw: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "localhost", "localhost.localdomain", "localhost.example.com", "a" * 64, "..", "../x", "a/b", "a..b", "-a", "a b"],
+    [
+        "",
+        "localhost",
+        "localhost.localdomain",
+        "localhost.example.com",
+        "a" * 64,
+        "..",
+        "../x",
+        "a/b",
+        "a..b",
+        "-a",
+        "a b",
+    ],
 )
 def test_an_unusable_name_is_refused_with_a_reason(name: str) -> None:
     """Empty, not yet known, too long, or able to leave the directory."""

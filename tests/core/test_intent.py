@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from nodenet.core.intent import Intent, Phase, Plan, parse, plan, render
 
 GOOD = Intent("d1", Phase.GOOD, "boot1", 10.0, "d1")
@@ -40,7 +41,9 @@ def test_a_record_survives_its_file() -> None:
     assert parse(render(GOOD)) == GOOD
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"version": 2}', b'{"version": 1}', b'{"version": 1, "phase": "x"}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"version": 2}', b'{"version": 1}', b'{"version": 1, "phase": "x"}']
+)
 def test_a_torn_or_foreign_record_is_refused(content: bytes) -> None:
     """It is set aside by the caller, never half believed."""
     with pytest.raises(ValueError):  # noqa: PT011  (json says it in its own words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.node_file import has_host_specific, read, search
 

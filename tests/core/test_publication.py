@@ -11,7 +11,9 @@ V4, V6 = ip_address("192.0.2.5"), ip_address("2001:db8::5")
 
 def content(publication: Publication) -> dict[str, str | None]:
     return {
-        file.path.name if "kubelet" not in str(file.path) else "kubelet": file.content.decode() if file.content else None
+        file.path.name if "kubelet" not in str(file.path) else "kubelet": file.content.decode()
+        if file.content
+        else None
         for file in files(publication)
         if "crio" not in str(file.path)
     }
@@ -43,7 +45,7 @@ def test_crio_streams_from_the_primary_address() -> None:
 
 
 def test_a_remote_worker_is_flagged_and_labelled() -> None:
-    """keepalived stays away from it, routers too."""
+    """Keepalived stays away from it, routers too."""
     published = content(Publication((V4,), remote_worker=True))
     assert published["remote-worker"] == "node ip doesn't match any vip, don't run keepalived"
     assert 'Environment="CUSTOM_KUBELET_LABELS=node.openshift.io/remote-worker"\n' in str(published["kubelet"])

@@ -93,9 +93,7 @@ def _load(file: NodeFile) -> Any:  # noqa: ANN401  (a YAML document is anything 
             remedy="Keep one of the two; a later key would silently replace the earlier one",
         ) from error
     except MarkedYAMLError as error:
-        raise NodeFileInvalid(
-            f"{_place(file, error)}: {error.problem}", remedy="Mend the YAML syntax there"
-        ) from error
+        raise NodeFileInvalid(f"{_place(file, error)}: {error.problem}", remedy="Mend the YAML syntax there") from error
     except (YAMLError, RecursionError) as error:
         text = " ".join(str(error).split()) or "nested too deeply"
         raise NodeFileInvalid(f"{file.name}: {text}", remedy="Mend the YAML syntax") from error

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,7 @@ from dbus_next.signature import Variant
 from nodenet.core.errors import Unavailable
 
 DBUS = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+SYSTEM_BUS = "unix:path=/run/dbus/system_bus_socket"
 PROPERTIES = "org.freedesktop.DBus.Properties"
 CALL_SECONDS = 5.0
 BACK_OFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -33,7 +36,7 @@ WINDOW = 16
 __all__ = ["Bus", "Message", "MessageType", "Refused", "Variant"]
 
 
-class Refused(Exception):  # noqa: N818  (a D-Bus error reply is an answer, not a fault of ours)
+class Refused(Exception):
     """The called service answered with a D-Bus error."""
 
     def __init__(self, name: str, text: str) -> None:
@@ -58,7 +61,7 @@ class Bus:
 
     def __init__(self, *, address: str | None = None, changed: Callable[[bool], None]) -> None:
         """Prepare only. *changed* is told when the bus comes (True) and goes (False)."""
-        self._address = address
+        self._address = address or os.environ.get("DBUS_SYSTEM_BUS_ADDRESS", SYSTEM_BUS)
         self._changed = changed
         self._bus: Any = None
         self._up = asyncio.Event()
@@ -99,7 +102,7 @@ class Bus:
                         await gone
                 except (OSError, EOFError, TimeoutError, Unavailable, Refused):
                     pass  # not there, or gone: either way the next attempt is the answer
-                except Exception as error:  # noqa: BLE001  (dbus-next raises bare library errors when a bus dies)
+                except Exception as error:  # dbus-next raises bare library errors when a bus dies
                     if type(error).__module__.split(".")[0] != "dbus_next":
                         raise
                 await asyncio.sleep(BACK_OFF_SECONDS[min(attempt, len(BACK_OFF_SECONDS) - 1)])
@@ -107,6 +110,7 @@ class Bus:
 
     @contextlib.asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
+        _must_accept(self._address)
         bus = MessageBus(self._address, BusType.SYSTEM)
         try:
             await asyncio.wait_for(bus.connect(), CALL_SECONDS)
@@ -238,3 +242,13 @@ class Bus:
                 if (subscription.path, subscription.member) == (message.path, message.member):
                     subscription.handler(message.body)
         return False
+
+
+def _must_accept(address: str) -> None:
+    """Raise OSError unless the bus takes a connection now: dbus-next's own connect would block the loop.
+
+    A stalled bus fills its backlog with our attempts; the next connect(2) then waits for ever.
+    """
+    path = address.removeprefix("unix:path=").split(",", maxsplit=1)[0]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
+        probe.connect(path)

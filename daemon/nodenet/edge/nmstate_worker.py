@@ -36,7 +36,9 @@ KINDS = {
 
 def kind_of(error: Exception) -> str:
     """Return the failure kind of an exception; what nobody has a name for is `internal`."""
-    return next((KINDS[ancestor.__name__] for ancestor in type(error).__mro__ if ancestor.__name__ in KINDS), "internal")
+    return next(
+        (KINDS[ancestor.__name__] for ancestor in type(error).__mro__ if ancestor.__name__ in KINDS), "internal"
+    )
 
 
 def validate(text: str) -> None:

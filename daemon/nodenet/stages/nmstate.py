@@ -15,7 +15,14 @@ from nodenet.core import desired, intent, node_file
 from nodenet.core.apply import MAY_PASS, TRIES, FailureKind, NmstateFailure, delay
 from nodenet.core.boot import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.desired import Desired
-from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, NodenetError, PublishFailed, RollbackFailed, Unavailable
+from nodenet.core.errors import (
+    LibnmstateMissing,
+    NodeFileInvalid,
+    NodenetError,
+    PublishFailed,
+    RollbackFailed,
+    Unavailable,
+)
 from nodenet.core.facts import Facts
 from nodenet.core.intent import Phase, Plan
 from nodenet.core.messages import Message

@@ -39,9 +39,7 @@ class Records:
             aside = path.with_suffix(".unreadable")
             self._files.write(aside, content, PRIVATE)
             self._files.remove(path)
-            log.warning(
-                f"Set {path} aside as {aside.name}: {error}", message=Message.RECORD_UNREADABLE, path=str(path)
-            )
+            log.warning(f"Set {path} aside as {aside.name}: {error}", message=Message.RECORD_UNREADABLE, path=str(path))
             return None
 
     def save(self, path: PurePosixPath, content: bytes) -> None:
