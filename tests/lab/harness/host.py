@@ -1,0 +1,130 @@
+"""What must this machine have for a lab, and how are its commands called?"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+PACKAGES = {
+    "systemd-nspawn": "systemd-container",
+    "mmdebstrap": "mmdebstrap",
+    "dnsmasq": "dnsmasq-base",
+    "ethtool": "ethtool",
+    "ip": "iproute2",
+    "dbus-daemon": "dbus",
+}
+"""Command the harness or the tests call, and the Debian package that brings it."""
+
+
+class LabError(RuntimeError):
+    """The lab could not do what a test asked for; the text carries the evidence."""
+
+
+def progress(line: str) -> None:
+    """Tell a waiting person what takes so long."""
+    sys.stderr.write(f"lab: {line}\n")
+    sys.stderr.flush()
+
+
+def obstacle() -> str | None:
+    """Why no lab can run here at all (None: it can)."""
+    if sys.platform != "linux":
+        return "the lab boots Linux nodes and runs on Linux only"
+    if os.geteuid() != 0:
+        return "the lab boots nodes and needs root: run it with sudo"
+    if not (cgroups() / "cgroup.procs").exists():
+        return "no unified cgroup hierarchy is mounted below /sys/fs/cgroup: systemd cannot boot in a node"
+    missing = missing_packages()
+    if missing and shutil.which("apt-get") is None:
+        return f"missing commands of {', '.join(missing)}, and no apt-get to install them with"
+    return None
+
+
+def cgroups() -> Path:
+    """Root of the unified hierarchy, also where version 1 hierarchies lie beside it."""
+    hybrid = Path("/sys/fs/cgroup/unified")
+    return hybrid if hybrid.is_dir() else Path("/sys/fs/cgroup")
+
+
+def missing_packages() -> list[str]:
+    """Debian packages whose command is not on this machine."""
+    return [package for command, package in PACKAGES.items() if shutil.which(command) is None]
+
+
+def ensure_packages() -> None:
+    """Install what is missing with apt-get, which starts no daemon of these packages."""
+    missing = missing_packages()
+    if not missing:
+        return
+    progress(f"installing {' '.join(missing)} (some seconds, once)")
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    install = ["apt-get", "-qq", "-y", "--no-install-recommends", "install", *missing]
+    call(["apt-get", "-qq", "update"], timeout=300, env=env)
+    call(install, timeout=600, env=env)
+
+
+def call(argv: Sequence[str | Path], *, timeout: float = 30, env: dict[str, str] | None = None) -> str:
+    """Run a command of this machine and return what it printed.
+
+    Raises LabError with its standard error when it fails or takes longer than `timeout` seconds.
+    """
+    words = [str(word) for word in argv]
+    try:
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout,
+            env=env,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise LabError(f"{' '.join(words)}: still running after {timeout:g} s") from late
+    except FileNotFoundError as absent:
+        raise LabError(f"{words[0]}: no such command on this machine") from absent
+    if done.returncode != 0:
+        said = tail(done.stdout + done.stderr)
+        raise LabError(f"{' '.join(words)}: exit code {done.returncode}\n{said}")
+    return done.stdout
+
+
+def eventually(look: Callable[[], T | None], what: str, *, timeout: float = 30, pause: float = 0.05) -> T:
+    """Call `look` until it returns something true, and return that.
+
+    Raises LabError naming `what` after `timeout` seconds.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise LabError(f"waited {timeout:g} s in vain for {what}")
+        time.sleep(pause)
+
+
+def tail(text: str, lines: int = 40) -> str:
+    """The last lines of a text, for an error message."""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def cache() -> Path:
+    """Where things live that are slow to make; never inside the repository."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nodenet"
+
+
+def prune(directory: Path, *, keep: int = 3, older_than: float = 86400) -> None:
+    """Remove all but the newest `keep` entries and those used in the last `older_than` seconds."""
+    entries = [entry for entry in directory.iterdir() if entry.is_dir()]
+    entries.sort(key=lambda entry: entry.stat().st_mtime, reverse=True)
+    for entry in entries[keep:]:
+        if time.time() - entry.stat().st_mtime > older_than:
+            shutil.rmtree(entry, ignore_errors=True)

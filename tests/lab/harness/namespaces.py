@@ -1,0 +1,134 @@
+"""How do nodes and LANs get a network of their own, and how is everything taken away again?
+
+All that a lab makes carries the lab's name: network namespaces `nodenet-ID-*`, one cgroup `nodenet-lab-ID`,
+mounts below its state directory. Whoever knows the name can remove it all, even after the lab's process was
+killed.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness import host
+
+NETNS = Path("/run/netns")
+
+
+def ip(netns: str, *words: str) -> str:
+    """Run an `ip` command inside a network namespace."""
+    return host.call(["ip", "-n", netns, *words])
+
+
+def inside(netns: str, *words: str) -> str:
+    """Run any command inside a network namespace."""
+    return host.call(["ip", "netns", "exec", netns, *words])
+
+
+def make_netns(name: str) -> None:
+    """Make a network namespace with its loopback link up."""
+    host.call(["ip", "netns", "add", name])
+    ip(name, "link", "set", "lo", "up")
+
+
+def remove_netns(name: str) -> None:
+    """Remove a network namespace and the links in it; absence is fine."""
+    if (NETNS / name).exists():
+        host.call(["ip", "netns", "del", name])
+
+
+def start_in_cgroup(
+    group: Path, argv: Sequence[str | Path], *, output: Path, env: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a program as the first process of its own cgroup, so that nothing it starts can get lost."""
+    group.mkdir(parents=True, exist_ok=True)
+    enter = 'echo 0 > "$0"/cgroup.procs && exec "$@"'
+    with output.open("ab") as log:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", enter, group, *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **(env or {})},
+            start_new_session=True,
+        )
+
+
+def kill_cgroup(group: Path, *, timeout: float = 10) -> None:
+    """Kill every process in a cgroup at one stroke and remove the cgroup."""
+    if not group.is_dir():
+        return
+    (group / "cgroup.kill").write_text("1")
+    host.eventually(lambda: _emptied(group), f"the processes in {group} to die", timeout=timeout)
+
+
+def end(process: subprocess.Popen[bytes], *, timeout: float = 5) -> None:
+    """End a process that we started: politely, then for good."""
+    process.terminate()
+    try:
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def signal_process(pid: int, number: int) -> None:
+    """Send a signal to a process that may have gone in the meantime."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def leader(nspawn: int) -> int | None:
+    """Host's pid of the process that is pid 1 in the node, once it is."""
+    try:
+        children = Path(f"/proc/{nspawn}/task/{nspawn}/children").read_text().split()
+        for pid in children:
+            if _namespace_pid(int(pid)) == 1:
+                return int(pid)
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None
+
+
+def unmount_below(directory: Path) -> None:
+    """Unmount everything below a directory, the newest mount first."""
+    table = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = [line.split()[4] for line in table]
+    for point in reversed(points):
+        if point.startswith(f"{directory}/"):
+            host.call(["umount", "--lazy", point])
+
+
+def dismantle(directory: Path) -> None:
+    """Remove every trace of the lab whose state directory this is."""
+    name = directory.name
+    kill_cgroup(host.cgroups() / f"nodenet-lab-{name}")
+    for netns in NETNS.glob(f"nodenet-{name}-*"):
+        remove_netns(netns.name)
+    unmount_below(directory)
+    for machine in Path("/run/systemd/nspawn").glob(f"*/nodenet-{name}-*"):
+        if machine.is_dir():
+            machine.rmdir()
+    shutil.rmtree(directory)
+
+
+def _namespace_pid(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("NSpid:"):
+            numbers = line.split()[1:]
+            return int(numbers[-1]) if len(numbers) > 1 else 0
+    return 0
+
+
+def _emptied(group: Path) -> bool:
+    """Remove the cgroup from its leaves up; a group with a dying process in it refuses."""
+    try:
+        for leaf in sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True):
+            leaf.rmdir()
+        group.rmdir()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,260 @@
+"""What is a node in the lab, and what can be done to it?
+
+A `Node` is a disk, some NICs and, while it is on, a `Machine`. `Lab.node()` makes one.
+"""
+
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from harness import host
+from harness import namespaces as ns
+from harness.disk import Disk
+from harness.lan import Lan
+from harness.machine import POWER_OFF, REBOOT, Boot, Machine
+from harness.stubs import Record
+
+SETTLED = frozenset({"running", "degraded"})
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """One network card: the link's name in the node, its MAC, and where its cable goes."""
+
+    link: str
+    mac: str
+    lan: Lan
+    port: str
+    """The cable's other end, on the LAN's bridge."""
+
+    @classmethod
+    def of_node(cls, node: int, lans: Sequence[Lan]) -> list[Self]:
+        """eth0, eth1 …, each on its LAN; the MACs follow from the node's number in the lab."""
+        return [
+            cls(f"eth{index}", f"52:54:00:88:{node:02x}:{index:02x}", lan, f"n{node}-{index}")
+            for index, lan in enumerate(lans)
+        ]
+
+
+class Node:
+    """A machine with a disk, NICs and a power switch."""
+
+    def __init__(self, lab: str, name: str, disk: Disk, nics: Sequence[Nic], hostname: str | None) -> None:
+        self.name = name
+        self.hostname = hostname
+        self.nics = tuple(nics)
+        self.netns = f"nodenet-{lab}-{name}"
+        self.console_log = disk.scratch / "console.log"
+        self._group = host.cgroups() / f"nodenet-lab-{lab}" / f"node-{name}"
+        self._disk = disk
+        self._disk.furnish(hostname)
+        self._machine: Machine | None = None
+
+    def path(self, name: str) -> Path:
+        """Where this machine finds the node's file; /run and /tmp need a node that is on.
+
+        An absolute symbolic link at the end would point into *this* machine: use `run()` for those.
+        """
+        if name.startswith(("/run/", "/tmp/", "/proc/", "/sys/", "/dev/")):  # noqa: S108 -- the node's, not ours
+            found = self._on().file(name)
+            if found is None:
+                raise self._failure(f"{name}: node {self.name} is off")
+            return found
+        return self._disk.path(name)
+
+    def write(self, name: str, text: str | bytes, mode: int = 0o644) -> Path:
+        """Write a file on the disk, whether the node is on or off; existing ones are replaced by rename."""
+        return self._disk.write(name, text, mode)
+
+    def enable(self, *units: str) -> None:
+        """Enable units of a node that is off (`systemctl --root`)."""
+        self._disk.enable(*units)
+
+    def delay_unit(self, unit: str, seconds: int) -> None:
+        """Let a service start that much later than it would, from the next boot on; 0 takes it back."""
+        name = f"/etc/systemd/system/{unit}.d/10-lab-delay.conf"
+        if seconds:
+            timeout = f"TimeoutStartSec={seconds + 90}"
+            self.write(name, f"[Service]\n{timeout}\nExecStartPre=/bin/sleep {seconds}\n")
+        else:
+            self.path(name).unlink(missing_ok=True)
+
+    @property
+    def is_on(self) -> bool:
+        """True while the node's pid 1 runs."""
+        return self._machine is not None and self._machine.alive
+
+    def boot(self, *, timeout: float = 30) -> None:
+        """Switch the node on; returns when pid 1 takes orders, long before the boot is over."""
+        if self.is_on:
+            raise host.LabError(f"node {self.name} is already on")
+        self._wire()
+        # Without a name of its own a node starts as any other does: as localhost.
+        kernel_name = self.hostname or "localhost"
+        boot = Boot(self.netns, kernel_name, self._disk.root, self.netns, self._group, self.console_log)
+        self._machine = Machine(boot)
+        self._guard(lambda: self._on().wait_for_systemd(timeout))
+
+    def wait_settled(self, *, timeout: float = 60) -> str:
+        """Block until systemd has no job left; returns `running` or `degraded`."""
+        state = self.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=timeout)
+        word = state.stdout.strip()
+        if word not in SETTLED:
+            raise self._failure(f"node {self.name} did not settle: {word or state.stderr}")
+        return word
+
+    def off(self, *, timeout: float = 30) -> None:
+        """Power off as an administrator does: units are stopped, the disk stays."""
+        self._shut(POWER_OFF, timeout)
+
+    def reboot(self, *, timeout: float = 30) -> None:
+        """Reboot as `systemctl reboot` does; returns as `boot()` does."""
+        self._shut(REBOOT, timeout)
+        self.boot(timeout=timeout)
+
+    def power_cut(self) -> None:
+        """Pull the plug: everything dies at once, the disk stays as it was at that moment."""
+        if self._machine is not None:
+            self._machine.cut()
+        self._machine = None
+        self._unwire()
+
+    def remove(self) -> None:
+        """Take the node away with its disk."""
+        self.power_cut()
+        self._disk.remove()
+
+    def run(
+        self, command: Sequence[str] | str, *, check: bool = True, timeout: float = 30, stdin: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command as root in the node (a string: by /bin/sh) and return what it said.
+
+        Raises LabError, with the console's and the journal's end, if it takes longer or (with `check`) fails.
+        """
+        words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+        try:
+            done = subprocess.run(
+                self._on().enter(*words),
+                input=stdin,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise self._failure(f"{words}: still running after {timeout:g} s") from late
+        if check and done.returncode != 0:
+            raise self._failure(f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def json(self, command: Sequence[str] | str, *, timeout: float = 30) -> Any:
+        """Run a command and read what it prints as JSON."""
+        return json.loads(self.run(command, timeout=timeout).stdout)
+
+    def enter_argv(self, *words: str, term: str = "dumb") -> list[str]:
+        """The command line that runs something in the node, for an interactive `subprocess`."""
+        return self._on().enter(*words, term=term)
+
+    def wait_until(self, command: Sequence[str] | str, *, timeout: float = 30) -> str:
+        """Repeat a command until it succeeds; returns its output."""
+        try:
+            return host.eventually(lambda: self._output(command), f"{command}", timeout=timeout, pause=0.1)
+        except host.LabError as error:
+            raise self._failure(str(error)) from error
+
+    def journal(self, unit: str | None = None, boot: int = 0) -> list[dict[str, Any]]:
+        """Entries of one boot (0: this one, -1: the one before), as `journalctl -o json` gives them."""
+        select = [f"--boot={boot}", *([f"--unit={unit}"] if unit else [])]
+        text = self.run(["journalctl", "--output=json", "--all", "--no-pager", *select], check=False).stdout
+        return [json.loads(line) for line in text.splitlines()]
+
+    def console(self) -> str:
+        """All that the node ever wrote to its console."""
+        return self.console_log.read_text(errors="replace") if self.console_log.exists() else ""
+
+    def record(self, unit: str, *, timeout: float = 30) -> Record:
+        """What the stub `kubelet` or `crio` saw at its last start; waits for the start."""
+        name = f"/run/lab/{unit}.json"
+        self.wait_until(["test", "-e", name], timeout=timeout)
+        return Record.parse(self.path(name).read_text())
+
+    def started(self, unit: str) -> bool:
+        """Whether the stub `kubelet` or `crio` has started in this boot."""
+        return self.path(f"/run/lab/{unit}.json").exists()
+
+    def mac(self, link: str = "eth0") -> str:
+        """The permanent MAC of a link, the same in every boot."""
+        return self._nic(link).mac
+
+    def addresses(self, link: str = "eth0", family: str = "inet") -> list[str]:
+        """Addresses of global scope on a link, the kernel's order."""
+        infos = self.json(["ip", "-j", "address", "show", "dev", link])[0]["addr_info"]
+        return [info["local"] for info in infos if info["family"] == family and info["scope"] == "global"]
+
+    def set_carrier(self, link: str, *, up: bool) -> None:
+        """Pull a cable out, or put it back."""
+        nic = self._nic(link)
+        nic.lan.set_carrier(nic.port, up=up)
+
+    def keep(self, directory: Path) -> None:
+        """Save console and journal of all boots for whoever reads a failure."""
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / f"{self.name}.console.log").write_text(self.console())
+        (directory / f"{self.name}.journal.log").write_text(self._journal_text("--all"))
+
+    def _failure(self, what: str) -> host.LabError:
+        console = f"--- console of {self.name}\n{host.tail(self.console())}"
+        journal = f"--- journal of {self.name}\n{self._journal_text('--lines=40')}"
+        return host.LabError(f"{what}\n{console}\n{journal}")
+
+    def _journal_text(self, select: str) -> str:
+        read = ["journalctl", "--output=short-monotonic", "--no-pager", select]
+        try:
+            if self.is_on:
+                return host.call(self.enter_argv(*read))
+            return host.call([*read, f"--directory={self._disk.path('/var/log/journal')}"])
+        except host.LabError as error:
+            return f"(no journal: {error})\n"
+
+    def _guard(self, order: Callable[[], None]) -> None:
+        try:
+            order()
+        except host.LabError as error:
+            raise self._failure(str(error)) from error
+
+    def _on(self) -> Machine:
+        if self._machine is None:
+            raise host.LabError(f"node {self.name} is off")
+        return self._machine
+
+    def _nic(self, link: str) -> Nic:
+        return next(nic for nic in self.nics if nic.link == link)
+
+    def _output(self, command: Sequence[str] | str) -> str | None:
+        done = self.run(command, check=False)
+        return (done.stdout or " ") if done.returncode == 0 else None
+
+    def _shut(self, number: int, timeout: float) -> None:
+        machine = self._on()
+        machine.ask(number)
+        if not machine.wait_off(timeout):
+            raise self._failure(f"node {self.name} did not go off within {timeout:g} s")
+        self._machine = None
+        self._unwire()
+
+    def _wire(self) -> None:
+        # A tap left behind by a dead Open vSwitch would hold up NetworkManager, hence a fresh namespace.
+        self._unwire()
+        ns.make_netns(self.netns)
+        for nic in self.nics:
+            nic.lan.plug(nic.port, self.netns, nic.link, nic.mac)
+
+    def _unwire(self) -> None:
+        # The kernel empties a namespace some time after its removal; the cables must be gone before.
+        for nic in self.nics:
+            nic.lan.unplug(nic.port)
+        ns.remove_netns(self.netns)

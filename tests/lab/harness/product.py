@@ -1,0 +1,80 @@
+"""What is installed on the node?
+
+The tree of `make install DESTDIR=…`, made once for each state of the sources and laid over the root file
+system. The node's own Python compiles it, as a package's post-install step does: no boot pays for that.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness import host
+from harness.rootfs import locked, rootfs
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SOURCES = ("Makefile", "pyproject.toml", "daemon", "units", "packaging")
+"""What the tree is made from: other content is another tree."""
+PASSED_OVER = frozenset({"__pycache__", "target", "build", "dist"})
+PACKAGES = "/usr/lib/nodenet"
+INSTALL_TIMEOUT = 1800.0
+"""Seconds; libnmstate's first build is long."""
+
+
+def install_product(repository: Path = REPOSITORY) -> Path:
+    """The install tree of these sources: a layer for `Lab.node(layers=[…])`."""
+    shelf = host.cache() / "tree"
+    shelf.mkdir(parents=True, exist_ok=True)
+    tree = shelf / _digest(repository)
+    with locked(shelf / "lock"):
+        if not tree.is_dir():
+            host.progress("installing the product into a tree of its own")
+            _install(repository, tree)
+        os.utime(tree)
+        host.prune(shelf)
+    return tree
+
+
+def _install(repository: Path, tree: Path) -> None:
+    for leftover in tree.parent.glob("new-*"):
+        shutil.rmtree(leftover)
+    with tempfile.TemporaryDirectory(prefix="new-", dir=tree.parent) as scratch:
+        fresh = Path(scratch) / "tree"
+        fresh.mkdir()
+        fresh.chmod(0o755)  # it becomes the node's root directory
+        host.call(["make", "-s", "-C", repository, "install", f"DESTDIR={fresh}"], timeout=INSTALL_TIMEOUT)
+        _compile(fresh, Path(scratch))
+        fresh.rename(tree)
+
+
+def _compile(tree: Path, scratch: Path) -> None:
+    """Let the node's Python compile the tree in place: as the upper layer over the node's root."""
+    if not (tree / PACKAGES.lstrip("/")).is_dir():
+        return
+    work, merged = scratch / "work", scratch / "merged"
+    work.mkdir()
+    merged.mkdir()
+    layers = f"lowerdir={rootfs()},upperdir={tree},workdir={work}"
+    host.call(["mount", "-t", "overlay", "-o", layers, "overlay", merged])
+    try:
+        host.call(["chroot", merged, "python3", "-m", "compileall", "-q", PACKAGES], timeout=300)
+    finally:
+        host.call(["umount", merged])
+
+
+def _digest(repository: Path) -> str:
+    seen = hashlib.sha256(rootfs().name.encode())
+    for path in _files(repository):
+        seen.update(f"{path.relative_to(repository)}\0{path.stat().st_mode:o}\0".encode())
+        seen.update(hashlib.sha256(path.read_bytes()).digest())
+    return seen.hexdigest()[:16]
+
+
+def _files(repository: Path) -> Iterator[Path]:
+    for name in SOURCES:
+        top = repository / name
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.is_file() and PASSED_OVER.isdisjoint(path.relative_to(repository).parts):
+                yield path
