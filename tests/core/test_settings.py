@@ -1,5 +1,6 @@
 """Settings: what is taken, what is refused, and which file gets the blame."""
 
+import json
 import subprocess
 import sys
 import tomllib
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nodenet.core.boot import StageName
 from nodenet.core.errors import SettingsInvalid
 from nodenet.core.settings import STAGES, Datapath, OnFailure, ProbeTarget, Settings, parse, values
@@ -168,10 +170,7 @@ def test_values_can_be_written_back() -> None:
     settings = one(
         "probe_targets = ['tcp://[2001:db8::1]:6443']\napi_vips = ['192.0.2.10']\n[bridge]\ndatapath = 'netdev'"
     )
-    text = "\n".join(
-        f"{key} = {str(value).lower() if isinstance(value, bool) else value!r}"
-        for key, value in values(settings).items()
-    )
+    text = "\n".join(f"{key} = {json.dumps(value)}" for key, value in values(settings).items())
     assert one(text) == settings
 
 

@@ -6,6 +6,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ _TARGET = re.compile(r"tcp://(?:\[([^\]]+)\]|([^:\[\]]+)):(\d{1,5})")
 _T = TypeVar("_T")
 
 
-class _Refused(Exception):  # noqa: N818 - never leaves this module
+class _Refused(Exception):
     """The value is not what the key takes; the text says what was expected, in words for an administrator."""
 
 
@@ -91,7 +92,7 @@ def _one_of(choices: tuple[str, ...], value: object) -> str:
     if _text(value) in choices:
         return str(value)
     near = difflib.get_close_matches(str(value).lower(), choices, n=1)
-    raise _Refused(f"expected one of {', '.join(choices)}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    raise _Refused(f"expected one of {', '.join(choices)}" + (f"; did you mean '{near[0]}'?" if near else ""))
 
 
 def _network_type(value: object) -> str:
@@ -174,7 +175,8 @@ def _provider(stage: str, value: object) -> str:
     provider = _text(value)
     if provider.startswith("unit:"):
         raise _Refused(
-            "another unit as provider is not built in this version; expected 'builtin', or 'skip' where the unit runs by itself"
+            "another unit as provider is not built in this version; "
+            "expected 'builtin', or 'skip' where the unit runs by itself"
         )
     if stage == "nodeip" and provider == "skip":
         raise _Refused("this stage cannot be skipped: without a node IP kubelet would guess one; expected 'builtin'")
@@ -197,5 +199,5 @@ _KEYS: dict[str, Callable[[object], object]] = {
     "hint": _text,
     "hint_required": _flag,
     "bridge.datapath": lambda value: Datapath(_one_of(tuple(Datapath), value)),
-    **{f"stages.{stage}": (lambda value, stage=stage: _provider(stage, value)) for stage in STAGES},
+    **{f"stages.{stage}": partial(_provider, stage) for stage in STAGES},
 }
