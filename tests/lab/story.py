@@ -20,9 +20,9 @@ OURS = (NODE_FILES, "/var/lib/nodenet", KUBELET, CRIO)
 """Where nodenetd writes on the disk."""
 
 
-def described(name: str) -> str:
-    """Return a node file whose application shows: eth0 gets *name* as its description."""
-    return CLUSTER.replace("cluster.yml", name)
+def with_mtu(mtu: int) -> str:
+    """Return a node file whose application shows: DHCP as before, and *mtu* on eth0."""
+    return CLUSTER.replace("1401", str(mtu))
 
 
 def node_file(name: str) -> str:
@@ -59,11 +59,9 @@ def causes(node: Node) -> list[str]:
     return [str(entry["MESSAGE"]) for entry in story(node) if int(entry["PRIORITY"]) <= 3]
 
 
-def description(node: Node, link: str = "eth0") -> str:
-    """Return a link's description as NetworkManager's profile of it has it: which node file was applied."""
-    shown = node.json(["sh", "-c", "nodenetctl snapshot >/dev/null; ip -j link show dev " + link])
-    assert shown
-    return node.run(f"grep -hs nmstate.interface.description /etc/NetworkManager/system-connections/* || true").stdout
+def mtu(node: Node, link: str = "eth0") -> int:
+    """Return the MTU in force."""
+    return int(node.json(["ip", "-j", "link", "show", "dev", link])[0]["mtu"])
 
 
 def network(node: Node) -> dict[str, Any]:

@@ -1,0 +1,153 @@
+"""What an apply does to a node, and what is left when it does not hold."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import NodeFactory
+from harness import Flavour, Node
+
+from story import (
+    BRIDGE,
+    CRIO,
+    KUBELET,
+    RUN,
+    STATIC,
+    causes,
+    disk_times,
+    mtu,
+    network,
+    node_file,
+    nothing_left,
+    ready_monotonic,
+    settle,
+    stage,
+    story,
+    with_mtu,
+)
+
+WRONG = STATIC.replace("interfaces:", "interfaces:\n- name: eth0.7\n  type: vlan\n  state: up\n"
+                       "  vlan: {base-iface: eth0, id: 7}", 1)
+"""Syntactically right, and impossible here: the lab's kernel has no VLANs."""
+
+
+@pytest.mark.parametrize("flavour", list(Flavour))
+def test_the_static_document(product_node: NodeFactory, flavour: Flavour) -> None:
+    """Address, DNS and route as written; kubelet and CRI-O get the node IP, and start after READY."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=flavour)
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["node_ips"], document["link"]) == ("ok", ["10.88.0.50"], "eth0")
+    kubelet, crio = node.record("kubelet"), node.record("crio")
+    assert kubelet.environment["KUBELET_NODE_IP"] == kubelet.environment["KUBELET_NODE_IPS"] == "10.88.0.50"
+    assert crio.environment["CONTAINER_STREAM_ADDRESS"] == "10.88.0.50"
+    assert min(kubelet.monotonic, crio.monotonic) > ready_monotonic(node)
+    assert node.addresses() == ["10.88.0.50"]
+    (default,) = [route for route in kubelet.routes if route["dst"] == "default" and "gateway" in route]
+    assert (default["gateway"], default["dev"]) == ("10.88.0.1", "eth0")
+    assert "nameserver 10.88.0.1" in kubelet.resolv_conf
+    assert node.run(f"cat {RUN}/primary-ip").stdout == "10.88.0.50"
+    assert node.run(f"cat {RUN}/ipv4").stdout == "10.88.0.50"
+    assert node.run(f"test -e {RUN}/ipv6", check=False).returncode == 1
+    assert node.run("cmp /etc/nmstate/openshift/applied /etc/nmstate/openshift/worker-0.yml").returncode == 0
+    assert causes(node) == []
+    nothing_left(node)
+
+
+def test_the_br_ex_document(product_node: NodeFactory) -> None:
+    """The node IP is on br-ex, and configure-ovs stands aside."""
+    node = product_node(files={node_file("worker-0.yml"): BRIDGE}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["node_ips"], document["link"]) == ("ok", ["10.88.0.50"], "br-ex")
+    skipped = stage(document, "configure-ovs")
+    assert (skipped["status"], skipped["detail"]) == ("skipped", "worker-0.yml brings its own br-ex")
+    assert "br-ex" in node.record("kubelet").ovs
+    assert node.addresses("br-ex") == ["10.88.0.50"]
+    node.reboot()
+    document = settle(node)
+    assert (document["health"], document["node_ips"], document["link"]) == ("ok", ["10.88.0.50"], "br-ex")
+    assert stage(document, "nmstate")["status"] == "skipped"
+
+
+def test_a_reboot_with_nothing_changed(product_node: NodeFactory) -> None:
+    """Nothing is applied, nothing is written."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    before = disk_times(node)
+    node.reboot()
+    document = settle(node)
+    assert document["health"] == "ok"
+    assert stage(document, "nmstate")["detail"] == "worker-0.yml is applied already and the state matches it"
+    assert disk_times(node) == before
+    audits = [line["MESSAGE"] for line in node.journal("NetworkManager") if "audit:" in str(line["MESSAGE"])]
+    assert [line for line in audits if "checkpoint" in line or "connection-" in line] == []
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
+
+
+def test_a_power_cut_during_an_apply(product_node: NodeFactory) -> None:
+    """The next boot is right, whatever the cut left on the disk."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    node.wait_until("grep -q applying /var/lib/nodenet/intent.json", timeout=30)
+    node.power_cut()
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
+    nothing_left(node)
+
+
+def test_an_apply_that_does_not_hold(product_node: NodeFactory) -> None:
+    """Addresses, routes, resolver and profiles are as before; kubelet starts; one cause line."""
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    before = network(node)
+    node.write(node_file("worker-0.yml"), WRONG)
+    node.reboot()
+    document = settle(node, timeout=120)
+    assert document["health"] == "degraded"
+    assert len(causes(node)) == 1
+    assert "worker-0.yml" in causes(node)[0]
+    after = network(node)
+    for what in ("addresses", "routes", "resolv.conf", "keyfiles"):
+        assert after[what] == before[what], what
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    assert document["applied_digest"] is None
+    nothing_left(node)
+
+
+def stopped_worker(node: Node) -> str:
+    """Return the process id of the libnmstate worker, stopped in the middle of its apply."""
+    find = "grep -q applying /var/lib/nodenet/intent.json && pgrep -f nmstate_worker"
+    pid = node.wait_until(find, timeout=30).strip()
+    node.run(["kill", "-STOP", pid])
+    return pid
+
+
+def test_a_worker_that_hangs_is_killed_at_its_deadline(product_node: NodeFactory) -> None:
+    """The network is put back at once, the apply is tried again, and kubelet gets its node IP."""
+    files = {node_file("worker-0.yml"): STATIC, "/etc/nodenet/nodenet.toml": "apply_timeout = 10\n"}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    pid = stopped_worker(node)
+    assert not node.started("kubelet")
+    document = settle(node, timeout=90)
+    assert node.run(f"test -e /proc/{pid}", check=False).returncode == 1
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert [line["MESSAGE"] for line in story(node) if "did not finish `apply` within 10 s" in line["MESSAGE"]]
+    nothing_left(node)
+
+
+def test_published_files_name_kubelet_and_crio(product_node: NodeFactory) -> None:
+    """The drop-ins are what the old tools wrote, byte for byte."""
+    node = product_node(files={node_file("worker-0.yml"): with_mtu(1450)}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    (address, *rest) = settle(node)["node_ips"]
+    everything = ",".join([address, *rest])
+    assert node.run(f"cat {KUBELET}").stdout == (
+        f'[Service]\nEnvironment="KUBELET_NODE_IP={address}" "KUBELET_NODE_IPS={everything}"\n'
+    )
+    assert node.run(f"cat {CRIO}").stdout == f'[Service]\nEnvironment="CONTAINER_STREAM_ADDRESS={address}"\n'
+    assert mtu(node) == 1450

@@ -1,0 +1,130 @@
+"""`systemctl reload`, a restart, the same boot again and again."""
+
+from __future__ import annotations
+
+from conftest import NodeFactory
+from harness import Flavour, Lan, Node
+
+from story import KUBELET, RUN, STATIC, causes, disk_times, mtu, network, node_file, nothing_left, settle, story, with_mtu
+
+RELOAD = ["systemctl", "reload", "nodenetd"]
+
+
+def pid(node: Node) -> str:
+    return node.run("systemctl show -p MainPID --value nodenetd").stdout.strip()
+
+
+def test_reload(product_node: NodeFactory) -> None:
+    """Changed: in force when the command returns. Unchanged: nothing happens. Bad: refused, all as before."""
+    node = product_node(files={node_file("worker-0.yml"): with_mtu(1401)}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    good = settle(node)
+    node.record("kubelet")
+    before = disk_times(node)
+    node.run(RELOAD)
+    assert disk_times(node) == before
+    audits = [line["MESSAGE"] for line in node.journal("NetworkManager") if "checkpoint-create" in str(line["MESSAGE"])]
+    assert len(audits) == 1
+
+    node.write(node_file("worker-0.yml"), with_mtu(1402))
+    node.run(RELOAD)
+    assert mtu(node) == 1402
+    assert settle(node)["node_ips"] == good["node_ips"]
+
+    unchanged = network(node)
+    published = node.run(f"cat {RUN}/* {KUBELET}").stdout
+    node.write(node_file("worker-0.yml"), with_mtu(1403).replace("mtu:", "mtuu:"))
+    refused = node.run(RELOAD, check=False)
+    assert refused.returncode != 0
+    told = node.run("journalctl -u nodenetd -o cat").stdout
+    assert "mtuu" in told
+    assert network(node) == unchanged
+    assert node.run(f"cat {RUN}/* {KUBELET}").stdout == published
+    document = settle(node)
+    assert document["health"] == "degraded"
+    assert document["digest"] != document["applied_digest"]
+    assert len(causes(node)) == 1
+    assert node.run("systemctl is-active nodenetd").stdout.strip() == "active"
+
+    node.write(node_file("worker-0.yml"), with_mtu(1402))
+    node.run(RELOAD)
+    assert settle(node)["health"] == "ok"
+    assert node.record("kubelet").starts == 1
+    nothing_left(node)
+
+
+def test_bad_settings_are_refused(product_node: NodeFactory) -> None:
+    """On reload everything stays; at start the unit fails for good, without a restart loop, kubelet held back."""
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    node.write("/etc/nodenet/nodenet.toml", 'familes = "auto"\n')
+    assert node.run(RELOAD, check=False).returncode != 0
+    node.reboot()
+    node.wait_until("systemctl is-failed nodenetd", timeout=30)
+    assert node.run("systemctl show -p ExecMainStatus --value nodenetd").stdout.strip() == "78"
+    assert node.run("systemctl show -p NRestarts --value nodenetd").stdout.strip() == "0"
+    assert not node.started("kubelet")
+    (cause,) = causes(node)
+    assert "familes" in cause
+    assert "/etc/nodenet/nodenet.toml" in cause
+
+
+def test_a_restart_after_ready_changes_nothing(product_node: NodeFactory) -> None:
+    """No link, address, file or profile is touched; kubelet is not restarted."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    node.record("kubelet")
+    before, files, old = network(node), disk_times(node), pid(node)
+    node.run("systemctl restart nodenetd")
+    document = settle(node)
+    assert pid(node) != old
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert (network(node), disk_times(node)) == (before, files)
+    node.run(f"kill -KILL {pid(node)}")
+    node.wait_until(f"test $(systemctl show -p MainPID --value nodenetd) -gt 0 && nodenetctl status", timeout=30)
+    assert (network(node), disk_times(node)) == (before, files)
+    assert node.record("kubelet").starts == 1
+
+
+KEYFILE = """[connection]
+id={link}
+type=ethernet
+interface-name={link}
+[ipv4]
+method=manual
+addresses=10.88.0.{host}/24
+gateway=10.88.0.1
+route-metric=100
+[ipv6]
+method=disabled
+"""
+
+
+def test_the_same_choice_in_every_boot(product_node: NodeFactory, lan: Lan) -> None:
+    """Two default routes of equal metric: twenty boots, one answer."""
+    node = product_node(nics=[lan, lan])
+    for link, host in (("eth0", 72), ("eth1", 71)):
+        name = f"/etc/NetworkManager/system-connections/{link}.nmconnection"
+        node.write(name, KEYFILE.format(link=link, host=host), 0o600)
+    chosen = set()
+    for _ in range(20):
+        node.boot()
+        document = settle(node)
+        chosen.add((document["node_ips"][0], document["link"], document["health"]))
+        node.power_cut()
+    assert chosen == {("10.88.0.72", "eth0", "ok")}
+
+
+def test_the_journal_of_a_good_boot_is_a_short_story(product_node: NodeFactory) -> None:
+    """At most a dozen lines, each a sentence with its stage and its message id."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    lines = [entry for entry in story(node) if int(entry["PRIORITY"]) <= 6]
+    assert 4 <= len(lines) <= 12, [line["MESSAGE"] for line in lines]
+    assert all(entry.get("MESSAGE_ID") for entry in lines)
+    assert "Ready after" in lines[-1]["MESSAGE"]
+    explained = node.run("journalctl -x -u nodenetd --no-pager").stdout
+    assert "Defined-By: nodenet" in explained

@@ -1,0 +1,91 @@
+"""What a boot waits for, how it says so, and that kubelet waits with it."""
+
+from __future__ import annotations
+
+import time
+
+from conftest import NodeFactory
+from harness import Dhcp, Flavour, Ipv6, Lan
+
+from story import RUN, STATIC, causes, node_file, nothing_left, settle, stage, status
+
+
+def test_network_manager_that_comes_late(product_node: NodeFactory) -> None:
+    """STATUS= says what is awaited; then everything is done."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.delay_unit("NetworkManager.service", 12)
+    node.boot()
+    node.wait_until("nodenetctl status --json | grep -q 'NetworkManager is not on the bus yet'", timeout=20)
+    shown = node.run("systemctl show -p StatusText --value nodenetd").stdout
+    assert shown.strip() == "nmstate: NetworkManager is not on the bus yet"
+    assert not node.started("kubelet")
+    document = settle(node, timeout=90)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
+
+
+def test_a_system_bus_that_is_killed_during_the_boot(product_node: NodeFactory) -> None:
+    """The boot goes on with the bus that comes back; the object is there again."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    node.wait_until("test -e /run/nodenet/state.json", timeout=20)
+    node.run("systemctl kill --signal=KILL --kill-whom=main dbus.service")
+    node.wait_until("systemctl is-active dbus.service || systemctl start dbus.service", timeout=30)
+    document = settle(node, timeout=120)
+    assert document["node_ips"] == ["10.88.0.50"]
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
+    node.wait_until("busctl get-property org.nodenet1 /org/nodenet1 org.nodenet1.Manager PrimaryIP", timeout=20)
+
+
+def test_a_boot_without_a_bus_publishes_all_the_same(product_node: NodeFactory) -> None:
+    """No node file, no bus: the kernel's addresses are enough."""
+    node = product_node(flavour=Flavour.PLAIN)
+    node.write("/etc/systemd/system/lab-address.service", "[Unit]\nBefore=nodenetd.service\n[Service]\nType=oneshot\n"
+               "ExecStart=/bin/sh -c 'ip address add 10.88.0.60/24 dev eth0; ip link set eth0 up;"
+               " ip route add default via 10.88.0.1'\n[Install]\nWantedBy=multi-user.target\n")
+    node.enable("lab-address.service")
+    for unit in ("dbus.service", "dbus.socket", "NetworkManager.service"):
+        node.path(f"/etc/systemd/system/{unit}").symlink_to("/dev/null")
+    node.boot()
+    document = settle(node)
+    assert document["node_ips"] == ["10.88.0.60"]
+    assert node.run(f"cat {RUN}/primary-ip").stdout == "10.88.0.60"
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.60"
+
+
+def test_no_eligible_address_until_a_cable_is_plugged(product_node: NodeFactory) -> None:
+    """Kubelet waits without a limit, the reason stands in the status; then it gets the address."""
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.write("/etc/systemd/system/nodenetd.service.d/10-lab.conf", "[Service]\nTimeoutStartSec=15\n")
+    lan = node.nics[0].lan
+    lan.stop_dhcp()
+    node.boot()
+    node.wait_until("nodenetctl status --json | grep -q '\"stage\": \"nodeip\"'", timeout=30)
+    time.sleep(25)  # longer than the start timeout: it is extended while the address may still come
+    document = status(node)
+    assert stage(document, "nodeip")["status"] == "waiting"
+    assert "eth0" in stage(document, "nodeip")["detail"]
+    assert document["node_ips"] == []
+    assert not node.started("kubelet")
+    assert node.run(f"test -e {RUN}/primary-ip", check=False).returncode == 1
+    lan.start_dhcp()
+    node.run("nmcli device connect eth0", check=False)
+    document = settle(node)
+    assert document["health"] == "ok"
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    assert causes(node) == []
+
+
+def test_dual_stack_by_dhcp_and_router_advertisement(product_node: NodeFactory, lan: Lan) -> None:
+    """Both families are waited for where the settings name them; the first one is primary."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.SLAAC))
+    settings = 'families = ["ipv4", "ipv6"]\n'
+    node = product_node(files={"/etc/nodenet/nodenet.toml": settings}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node)
+    first, second = document["node_ips"]
+    assert first in node.addresses()
+    assert second in node.addresses(family="inet6")
+    assert node.record("kubelet").environment["KUBELET_NODE_IPS"] == f"{first},{second}"
+    assert node.run(f"cat {RUN}/ipv6").stdout == second
+    nothing_left(node)
