@@ -96,7 +96,7 @@ def _sources() -> list[Path]:
     # README.md and LICENSE end up in the wheel, but do not change what it does.
     trees = [path for tree in ("src", "python") for path in (HERE / tree).rglob("*") if path.is_file()]
     wanted = [path for path in trees if path.suffix in {".rs", ".py", ".pyi", ".typed"}]
-    return sorted([*wanted, *(HERE / name for name in ("Cargo.toml", "Cargo.lock", "pyproject.toml"))])
+    return sorted([*wanted, *(HERE / name for name in ("Cargo.toml", "Cargo.lock", "build.rs", "pyproject.toml"))])
 
 
 def _cache() -> Path:

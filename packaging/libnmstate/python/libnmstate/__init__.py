@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from . import schema as schema
 
 __all__ = [
+    "ACCEPTS_TEXT",
     "BASE_ON_RUST",
     "NmstateError",
     "PrettyState",
@@ -44,6 +45,8 @@ __all__ = [
 
 __version__ = "2.2.62"
 BASE_ON_RUST = True
+ACCEPTS_TEXT = True
+"""States may be given as YAML text, which reaches the crate unchanged; the official binding takes documents only."""
 
 
 def __getattr__(name: str) -> ModuleType:
