@@ -106,7 +106,3 @@ def _finish(root: Path) -> None:
             path.unlink(missing_ok=True)
     for unit in MASKED:
         host.call(["systemctl", f"--root={root}", "mask", "--quiet", unit])
-
-
-if __name__ == "__main__":
-    host.progress(str(rootfs()))
