@@ -57,6 +57,7 @@ def test_open_vswitch_is_waited_for_only_where_it_is_used(text: str, *, uses_ovs
         ("interfaces:\n- name: a\n  name: b\n", 'line 3, column 3: found duplicate key "name"'),
         ("- a\n", "w.yml, line 1: not a mapping"),
         ("just text\n", "w.yml, line 1: not a mapping"),
+        ("interfaces: [{name: eth0}, {name: eth0}]\n", "'eth0' is described twice"),
         ("interfaces: eth0\n", "`interfaces` is not a list"),
         ("a: *nobody\n", "undefined alias"),
         ("a: 1\n---\nb: 2\n", "w.yml, line 2"),

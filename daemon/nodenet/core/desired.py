@@ -38,12 +38,28 @@ def parse(file: NodeFile) -> Desired:
             remedy="An NMState document begins with keys such as `interfaces:`",
         )
     links = [link for link in _sequence(file, document, "interfaces") if isinstance(link, Mapping)]
+    _refuse_twins(file, links)
     present = [link for link in links if link.get("state") != "absent"]
     return Desired(
         empty=False,
         uses_ovs="ovs-db" in document or any(_is_ovs(link) for link in present),
         brings_bridge=any(_is_ovs(link) and link.get("name") == BRIDGE for link in present),
     )
+
+
+def _refuse_twins(file: NodeFile, links: Sequence[Mapping[str, Any]]) -> None:
+    """Raise NodeFileInvalid when one link is described twice: libnmstate would silently take the last one.
+
+    A bridge and its internal port share a name (`br-ex`), so the type counts too.
+    """
+    seen: set[tuple[str, str]] = set()
+    for link in links:
+        key = (str(link.get("name", "")), str(link.get("type", "")))
+        if key in seen:
+            raise NodeFileInvalid(
+                f"{file.name}: the interface {key[0]!r} is described twice", remedy="Put the two into one entry"
+            )
+        seen.add(key)
 
 
 def remaining(difference: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,119 @@
+"""The child process that runs libnmstate: killed when it hangs, survived when it dies.
+
+A real libnmstate cannot be made to hang or crash on demand, so a stand-in module does that here; the real one on a
+real node is in the lab.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from nodenet.core.apply import FailureKind, NmstateFailure
+from nodenet.edge.nmstate import Nmstate
+
+STAND_IN = """
+import os, signal, time
+ACCEPTS_TEXT = True
+class NmstateError(Exception): pass
+class NmstateVerificationError(NmstateError): pass
+class NmstateValueError(NmstateError, ValueError): pass
+def show(): return {"routes": {"config": [{"destination": "0.0.0.0/0", "table-id": 254}]}}
+def generate_differences(new, old):
+    if new == "bad": raise NmstateValueError("eth0: unknown key")
+    if new == "default": return {"interfaces": [], "routes": {"config": [{"destination": "0.0.0.0/0"}]}}
+    return {"interfaces": [{"name": new}]}
+def apply(text, commit, rollback_timeout):
+    print("a library that prints does not garble the answers")
+    if text == "hang": time.sleep(3600)
+    if text == "crash": os.kill(os.getpid(), signal.SIGSEGV)
+    if text == "wrong": raise NmstateVerificationError("mtu is 1500")
+    if text == "surprise": raise RuntimeError
+    return "/checkpoint/1"
+def commit(checkpoint): assert checkpoint == "/checkpoint/1"
+"""
+
+
+@pytest.fixture
+def nmstate(tmp_path: Path) -> Nmstate:
+    (tmp_path / "libnmstate.py").write_text(STAND_IN)
+    made = Nmstate()
+    made._path = os.pathsep.join([str(tmp_path), *sys.path])
+    return made
+
+
+async def test_a_transaction_speaks_with_one_child(nmstate: Nmstate) -> None:
+    """Difference, apply, commit; what a library prints does no harm."""
+    async with nmstate.transaction() as transaction:
+        assert await transaction.difference("eth0") == {"interfaces": [{"name": "eth0"}]}
+        assert await transaction.difference("default") == {}
+        checkpoint = await transaction.apply("eth0", 60, 10)
+        await transaction.commit(checkpoint)
+        pid = transaction._process.pid
+    assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "said"),
+    [
+        ("hang", FailureKind.KILLED, "did not finish `apply` within 0.5 s"),
+        ("crash", FailureKind.DIED, "signal 11"),
+        ("wrong", FailureKind.VERIFICATION, "mtu is 1500"),
+        ("surprise", FailureKind.INTERNAL, "RuntimeError"),
+    ],
+)
+async def test_each_way_an_apply_can_end_badly_has_its_kind(
+    nmstate: Nmstate, text: str, kind: FailureKind, said: str
+) -> None:
+    """The daemon lives, and no child is left."""
+    with pytest.raises(NmstateFailure) as caught:
+        async with nmstate.transaction() as transaction:
+            pid = transaction._process.pid
+            await transaction.apply(text, 60, 0.5 if text == "hang" else 20)
+    assert caught.value.kind is kind
+    assert said in caught.value.cause
+    assert caught.value.remedy
+    assert not Path(f"/proc/{pid}").exists()
+
+
+async def test_a_bad_document_is_invalid(nmstate: Nmstate) -> None:
+    """Refused before anything is applied."""
+    async with nmstate.transaction() as transaction:
+        with pytest.raises(NmstateFailure, match="unknown key") as caught:
+            await transaction.difference("bad")
+    assert caught.value.kind is FailureKind.INVALID
+
+
+async def test_a_cancelled_apply_leaves_no_child(nmstate: Nmstate) -> None:
+    """A daemon that is stopped ends what it started."""
+    async with nmstate.transaction() as transaction:
+        pid = transaction._process.pid
+        task = asyncio.ensure_future(transaction.apply("hang", 60, 60))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not Path(f"/proc/{pid}").exists()
+
+
+async def test_a_missing_module_is_missing(tmp_path: Path) -> None:
+    """The one failure that no retry mends."""
+    nmstate = Nmstate()
+    nmstate._path = os.pathsep.join([str(tmp_path), *(entry for entry in sys.path if not {"site-packages", "tests"} & set(Path(entry).parts))])
+    with pytest.raises(NmstateFailure) as caught:
+        async with nmstate.transaction() as transaction:
+            await transaction.difference("eth0")
+    assert caught.value.kind is FailureKind.MISSING
+
+
+async def test_the_real_module_validates_text() -> None:
+    """Where the binding is installed: a good document passes, an unknown key does not."""
+    pytest.importorskip("libnmstate", reason="the binding's wheel is not installed in this environment")
+    async with Nmstate().transaction() as transaction:
+        await transaction.validate("interfaces:\n- name: eth0\n  type: ethernet\n")
+        with pytest.raises(NmstateFailure, match="mtuu") as caught:
+            await transaction.validate("interfaces:\n- name: eth0\n  type: ethernet\n  mtuu: 9\n")
+    assert caught.value.kind is FailureKind.INVALID

@@ -1,0 +1,185 @@
+"""One fake for each port, recording what it was asked as data."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import PurePath
+from typing import Any
+
+from nodenet.core.apply import Checkpoint, ManagerState
+from nodenet.core.errors import NodenetError
+from nodenet.core.snapshot import Snapshot
+from nodenet.core.status import Standing, document
+
+BOOT_ID = "b" * 32
+
+
+@dataclass
+class FakeClock:
+    """A clock that stands still until it is moved."""
+
+    now: float = 100.0
+
+    def boottime(self) -> float:
+        return self.now
+
+
+@dataclass
+class FakePulse:
+    """The service manager's side of a loop."""
+
+    seconds: float = 0.05
+    beats: list[bool] = field(default_factory=list)
+
+    def beat(self, *, starting: bool) -> None:
+        self.beats.append(starting)
+
+
+@dataclass
+class FakeFiles:
+    """A disk in a dictionary."""
+
+    content: dict[str, bytes] = field(default_factory=dict)
+    writes: list[str] = field(default_factory=list)
+    broken: NodenetError | None = None
+
+    def listing(self, directory: PurePath) -> tuple[str, ...]:
+        return tuple(PurePath(path).name for path in self.content if PurePath(path).parent == directory)
+
+    def read_node_file(self, directory: PurePath, name: str) -> bytes:
+        return self.content[str(directory / name)]
+
+    def read(self, path: PurePath) -> bytes | None:
+        return self.content.get(str(path))
+
+    def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:  # noqa: ARG002
+        if self.broken:
+            raise self.broken
+        if self.content.get(str(path)) == content:
+            return False
+        self.content[str(path)] = content
+        self.writes.append(str(path))
+        return True
+
+    def remove(self, path: PurePath) -> bool:
+        return self.content.pop(str(path), None) is not None
+
+
+@dataclass
+class FakeManager:
+    """NetworkManager."""
+
+    standing: ManagerState = ManagerState.READY
+    pending: list[Checkpoint] = field(default_factory=list)
+    rolled_back: list[str] = field(default_factory=list)
+
+    async def state(self) -> ManagerState:
+        return self.standing
+
+    async def checkpoints(self) -> tuple[Checkpoint, ...]:
+        return tuple(self.pending)
+
+    async def roll_back(self, checkpoint: str) -> None:
+        self.rolled_back.append(checkpoint)
+        self.pending = [other for other in self.pending if other.path != checkpoint]
+
+
+@dataclass
+class FakeNmstate:
+    """libnmstate: *left* is the difference it reports, *fails* what apply raises, one after another."""
+
+    left: dict[str, Any] = field(default_factory=dict)
+    fails: list[NodenetError] = field(default_factory=list)
+    difference_fails: NodenetError | None = None
+    applied: list[str] = field(default_factory=list)
+    committed: list[str | None] = field(default_factory=list)
+    during_apply: Callable[[], None] = lambda: None
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[FakeNmstate]:
+        yield self
+
+    async def difference(self, text: str) -> dict[str, Any]:  # noqa: ARG002
+        if self.difference_fails:
+            raise self.difference_fails
+        return self.left
+
+    async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:  # noqa: ARG002
+        self.during_apply()
+        if self.fails:
+            raise self.fails.pop(0)
+        self.applied.append(text)
+        return "/checkpoint/1"
+
+    async def commit(self, checkpoint: str | None) -> None:
+        self.committed.append(checkpoint)
+        self.left = {}
+
+
+@dataclass
+class FakeOvsdb:
+    """Open vSwitch's database."""
+
+    up: bool = True
+
+    def answers(self) -> bool:
+        return self.up
+
+
+@dataclass
+class FakeKernel:
+    """Links, addresses, routes; addresses that no server can listen on."""
+
+    now: Snapshot = field(default_factory=Snapshot)
+    unbindable: set[IPv4Address | IPv6Address] = field(default_factory=set)
+
+    def snapshot(self) -> Snapshot:
+        return self.now
+
+    def can_bind(self, address: IPv4Address | IPv6Address, link_index: int) -> bool:  # noqa: ARG002
+        return address not in self.unbindable
+
+
+@dataclass
+class FakeSystemd:
+    """systemd's manager."""
+
+    reloads: int = 0
+    broken: NodenetError | None = None
+
+    async def reload(self) -> None:
+        if self.broken:
+            raise self.broken
+        self.reloads += 1
+
+
+@dataclass
+class FakeHost:
+    """The host's name."""
+
+    named: str = "worker-0"
+    pinned: list[str] = field(default_factory=list)
+
+    def name(self) -> str:
+        return self.named
+
+    async def pin(self, name: str) -> str | None:
+        self.pinned.append(name)
+        return None
+
+
+@dataclass
+class FakeWatch:
+    """Somebody who is shown every standing."""
+
+    shown: list[Standing] = field(default_factory=list)
+
+    def show(self, standing: Standing) -> None:
+        self.shown.append(standing)
+
+    @property
+    def last(self) -> dict[str, Any]:
+        return document(self.shown[-1])

@@ -1,0 +1,280 @@
+"""The loop: order, waits, failures, reloads, stop. With stages that do as the test tells them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from nodenet.core.boot import BUILT, Done, Failed, Outcome, Problem, Skipped, StageName, Topic, Waiting, new_boot
+from nodenet.core.errors import NodenetError, SettingsInvalid
+from nodenet.core.facts import Facts
+from nodenet.core.messages import Message
+from nodenet.reconciler import Plant, Reconciler
+
+from fakes import BOOT_ID, FakeClock, FakePulse, FakeWatch
+
+PROBLEM = Problem(Message.APPLY_FAILED, "it did not hold", "look at it")
+
+
+@dataclass
+class Scripted:
+    """A stage that plays its outcomes one after another; the last one again and again."""
+
+    name: StageName
+    ran: list[StageName]
+    play: list[Outcome] = field(default_factory=list)
+    attempts: int = 0
+    before: Callable[[], None] = lambda: None
+
+    async def attempt(self, facts: Facts) -> Outcome:
+        self.attempts += 1
+        self.ran.append(self.name)
+        self.before()
+        await asyncio.sleep(0)
+        outcome = self.play.pop(0) if len(self.play) > 1 else self.play[0]
+        return outcome if isinstance(outcome, Waiting) else replace(outcome, facts=facts)
+
+
+@dataclass
+class Rig:
+    """A reconciler over scripted stages."""
+
+    degrade: bool = True
+    ran: list[StageName] = field(default_factory=list)
+    watch: FakeWatch = field(default_factory=FakeWatch)
+    pulse: FakePulse = field(default_factory=FakePulse)
+    refuse: SettingsInvalid | None = None
+    builds: int = 0
+
+    def __post_init__(self) -> None:
+        done = Done("done", Facts(), Message.STARTED)
+        self.stages = {name: Scripted(name, self.ran, [done]) for name in BUILT}
+        self.reconciler = Reconciler(self.build, (self.watch,), self.pulse, FakeClock(), BOOT_ID)
+
+    def build(self) -> Plant:
+        if self.refuse:
+            raise self.refuse
+        self.builds += 1
+        return Plant(new_boot({}, degrade=self.degrade), dict(self.stages), "OVNKubernetes", 60.0)
+
+    def __getitem__(self, name: StageName) -> Scripted:
+        return self.stages[name]
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[Reconciler]:
+        task = asyncio.create_task(self.reconciler.run())
+        try:
+            yield self.reconciler
+        finally:
+            self.reconciler.stop()
+            await task
+
+    async def until(self, reached: Callable[[], bool]) -> None:
+        while not reached():
+            await asyncio.sleep(0.001)
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.watch.shown) and bool(self.watch.last["ready"])
+
+
+async def test_the_stages_run_in_their_order_and_then_the_node_is_ready() -> None:
+    """Those that are not built are skipped, and say so; READY comes once, at the end."""
+    rig = Rig()
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+    assert rig.ran == [StageName.HOSTNAME, StageName.NMSTATE, StageName.NODEIP]
+    stages = {stage["name"]: stage for stage in rig.watch.last["stages"]}
+    assert stages["configure-ovs"]["detail"] == "not built in this version"
+    assert [standing.ready for standing in rig.watch.shown] == sorted(standing.ready for standing in rig.watch.shown)
+    assert rig.watch.last["health"] == "ok"
+
+
+async def test_a_waiting_stage_holds_back_everything_behind_it() -> None:
+    """Its reason is shown, and the next stage does not begin."""
+    rig = Rig()
+    rig[StageName.NMSTATE].play = [Waiting("NetworkManager", frozenset({Topic.NETWORK_MANAGER}), 60.0)]
+    async with rig.running():
+        await rig.until(lambda: bool(rig.watch.shown) and rig.watch.last["health"] == "waiting"
+                        and rig[StageName.NMSTATE].attempts == 1)
+        await asyncio.sleep(0.05)
+        assert rig[StageName.NODEIP].attempts == 0
+        assert rig.watch.last["stage"] == "nmstate"
+        assert rig.watch.last["stages"][1]["detail"] == "NetworkManager"
+        assert rig.watch.last["stages"][1]["status"] == "waiting"
+
+
+async def test_an_event_of_its_topic_wakes_a_waiting_stage_and_no_other_event_does() -> None:
+    """Level-triggered: the stage looks again."""
+    rig = Rig()
+    done = Done("done", Facts(), Message.STARTED)
+    rig[StageName.NODEIP].play = [Waiting("an address", frozenset({Topic.KERNEL}), 60.0), done]
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig[StageName.NODEIP].attempts == 1)
+        reconciler.wake(Topic.HOSTNAME)
+        await asyncio.sleep(0.05)
+        assert rig[StageName.NODEIP].attempts == 1
+        reconciler.wake(Topic.KERNEL)
+        await rig.until(lambda: rig.ready)
+
+
+async def test_an_event_during_an_attempt_is_not_lost() -> None:
+    """The stage that read the world just before the event looks again."""
+    rig = Rig()
+    nodeip = rig[StageName.NODEIP]
+    nodeip.play = [Waiting("an address", frozenset({Topic.KERNEL}), 60.0), Done("d", Facts(), Message.STARTED)]
+    nodeip.before = lambda: rig.reconciler.wake(Topic.KERNEL)
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+
+
+async def test_a_source_of_events_is_started_when_it_is_first_waited_for() -> None:
+    """What nobody waits for is not watched."""
+    rig = Rig()
+    started: list[str] = []
+    rig.reconciler.on_first_use(Topic.KERNEL, lambda: started.append("kernel"))
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+    assert started == []
+    rig = Rig()
+    rig[StageName.NODEIP].play = [Waiting("an address", frozenset({Topic.KERNEL}), 0.01)]
+    rig.reconciler.on_first_use(Topic.KERNEL, lambda: started.append("kernel"))
+    async with rig.running():
+        await rig.until(lambda: rig[StageName.NODEIP].attempts > 3)
+    assert started == ["kernel"]
+
+
+async def test_a_failed_stage_degrades_the_node() -> None:
+    """Kubelet may start; status shows stage, cause and remedy."""
+    rig = Rig()
+    rig[StageName.NMSTATE].play = [Failed(PROBLEM, Facts())]
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+    assert rig.watch.last["health"] == "degraded"
+    assert rig.watch.last["last_error"] == {
+        "message_id": Message.APPLY_FAILED.value,
+        "stage": "nmstate",
+        "cause": "it did not hold",
+        "remedy": "look at it",
+    }
+
+
+async def test_a_failed_stage_holds_the_node_back_where_the_settings_say_so() -> None:
+    """`on_failure = "wait"`: no READY, health failed, until somebody reloads."""
+    rig = Rig(degrade=False)
+    rig[StageName.NMSTATE].play = [Failed(PROBLEM, Facts()), Done("done", Facts(), Message.STARTED)]
+    async with rig.running() as reconciler:
+        await rig.until(lambda: bool(rig.watch.shown) and rig.watch.last["health"] == "failed")
+        assert not rig.ready
+        assert rig[StageName.NODEIP].attempts == 0
+        await reconciler.reload()
+        assert rig.ready
+
+
+async def test_a_reload_runs_every_stage_again_and_stays_ready() -> None:
+    """READY is not taken back."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        await reconciler.reload()
+        assert rig[StageName.NMSTATE].attempts == 2
+        assert rig.builds == 2
+        assert rig.ready
+
+
+async def test_a_refused_reload_names_the_cause() -> None:
+    """The caller gets cause and remedy."""
+    rig = Rig()
+    rig[StageName.NMSTATE].play = [Skipped("nothing to do", Facts()), Failed(PROBLEM, Facts())]
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        with pytest.raises(NodenetError, match="nmstate: it did not hold. look at it"):
+            await reconciler.reload()
+
+
+async def test_bad_settings_are_refused_and_the_old_ones_stay() -> None:
+    """No stage is run again."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        rig.refuse = SettingsInvalid("nodenet.toml: unknown key `familes`")
+        with pytest.raises(SettingsInvalid, match="familes"):
+            await reconciler.reload()
+        assert rig[StageName.NMSTATE].attempts == 1
+        assert rig.watch.last["health"] == "ok"
+
+
+async def test_many_reloads_at_once_are_one() -> None:
+    """Serialised and coalesced; each caller is answered."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        await asyncio.gather(*(reconciler.reload() for _ in range(50)))
+        assert rig[StageName.NMSTATE].attempts == 2
+
+
+async def test_a_reload_that_is_asked_for_during_an_attempt_waits_for_its_end() -> None:
+    """Never two applies at once."""
+    rig = Rig()
+    asked: list[asyncio.Task[None]] = []
+    nmstate = rig[StageName.NMSTATE]
+
+    def ask_once() -> None:
+        if not asked:
+            asked.append(asyncio.ensure_future(rig.reconciler.reload()))
+
+    nmstate.before = ask_once
+    async with rig.running():
+        await rig.until(lambda: bool(asked) and asked[0].done())
+        assert nmstate.attempts == 2
+
+
+async def test_one_stage_can_be_run_again() -> None:
+    """Those behind it follow."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        reconciler.rerun(StageName.NODEIP)
+        await rig.until(lambda: rig[StageName.NODEIP].attempts == 2)
+        assert rig[StageName.NMSTATE].attempts == 1
+
+
+async def test_a_stop_cancels_a_running_attempt() -> None:
+    """The stage cleans up, the loop ends, nobody waits for ever."""
+    rig = Rig()
+    cleaned: list[bool] = []
+
+    class Endless:
+        async def attempt(self, facts: Facts) -> Outcome:  # noqa: ARG002
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cleaned.append(True)
+            raise AssertionError
+
+    rig.stages[StageName.NMSTATE] = Endless()  # type: ignore[assignment]
+    rig.reconciler = Reconciler(rig.build, (rig.watch,), rig.pulse, FakeClock(), BOOT_ID)
+    task = asyncio.create_task(rig.reconciler.run())
+    await rig.until(lambda: bool(rig.watch.shown) and rig.watch.last["stage"] is None
+                    and rig.watch.last["stages"][1]["status"] == "running")
+    rig.reconciler.stop()
+    await task
+    assert cleaned == [True]
+
+
+async def test_the_pulse_beats_while_a_stage_waits_and_while_it_runs() -> None:
+    """And tells whether the start timeout is to be extended."""
+    rig = Rig()
+    rig[StageName.NODEIP].play = [Waiting("an address", frozenset(), 60.0)]
+    async with rig.running():
+        await rig.until(lambda: len(rig.pulse.beats) >= 3)
+    assert all(rig.pulse.beats)
+    rig = Rig()
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+        rig.pulse.beats.clear()
+        await rig.until(lambda: bool(rig.pulse.beats))
+    assert not any(rig.pulse.beats)
