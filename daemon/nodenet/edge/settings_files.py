@@ -14,7 +14,7 @@ DIRECTORY = "/etc/nodenet"
 MAX_BYTES = 1 << 20
 
 
-def documents(directory: str = DIRECTORY) -> list[tuple[str, bytes]]:
+def read(directory: str = DIRECTORY) -> list[tuple[str, bytes]]:
     """Return (path, content) of `nodenet.toml` and of its drop-ins by name, in order. Raises SettingsInvalid."""
     first = f"{directory}/nodenet.toml"
     drop_ins = f"{first}.d"

@@ -1,0 +1,217 @@
+"""How are files written so that nobody ever reads half of one, and read so that nobody can plant one?
+
+A write goes to a temporary file in the same directory, is synced, and takes the old file's place by rename(2);
+after a power cut there is the old file or the new one. Equal content is not written, so that an unchanged file
+keeps its modification time and nobody who watches it is woken.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePath
+
+from nodenet.core.errors import NodeFileInvalid, PublishFailed
+
+MAX_BYTES = 1 << 20
+STRAY = ".nodenet-"
+"""How our temporary files begin. Nobody reads files with this name."""
+DIRECTORIES = tuple(
+    PurePath(path)
+    for path in (
+        "/run/nodenet",
+        "/run/nodeip-configuration",
+        "/var/lib/nodenet",
+        "/etc/nmstate/openshift",
+        "/etc/systemd/system/kubelet.service.d",
+        "/etc/systemd/system/crio.service.d",
+    )
+)
+"""Where the daemon writes."""
+_LABEL = "security.selinux"
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_REMEDIES = {
+    errno.ENOSPC: "Free space on its file system (`df -h`, `df -i`)",
+    errno.EDQUOT: "Free space on its file system (`df -h`, `df -i`)",
+    errno.EROFS: "Its file system is read-only: look at `journalctl -k`, then `mount -o remount,rw`",
+    errno.EACCES: "Look at `ausearch -m avc -ts recent`, and at ReadWritePaths= of nodenetd.service",
+    errno.EPERM: "Look at `ausearch -m avc -ts recent`, and at `lsattr`",
+    errno.EIO: "The disk fails: look at `journalctl -k`",
+}
+
+
+def write(path: PurePath, content: bytes, mode: int = 0o644) -> bool:
+    """Write a file whole, durably; tell whether it differed. Raises PublishFailed, and then nothing changed."""
+    with _told(path, "written"):
+        if _is(path, content, mode):
+            return False
+        _make(path.parent)
+        temporary = Path(path.parent, STRAY + secrets.token_hex(8))
+        try:
+            _fill(temporary, content, mode, like=path)
+            temporary.rename(path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        _sync(path.parent)
+        return True
+
+
+def remove(path: PurePath) -> bool:
+    """Remove a file, durably; tell whether it was there. Raises PublishFailed."""
+    with _told(path, "removed"):
+        try:
+            Path(path).unlink()
+        except FileNotFoundError:
+            return False
+        _sync(path.parent)
+        return True
+
+
+def read(path: PurePath, limit: int = MAX_BYTES) -> bytes | None:
+    """Return a file's bytes, None when it does not exist. Raises PublishFailed when it cannot be read whole."""
+    with _told(path, "read"):
+        try:
+            with Path(path).open("rb") as file:
+                content = file.read(limit + 1)
+        except FileNotFoundError:
+            return None
+    if len(content) > limit:
+        raise PublishFailed(f"{path} is larger than {limit} bytes", remedy="Look what it holds, then remove it")
+    return content
+
+
+def listing(directory: PurePath) -> tuple[str, ...]:
+    """Return the names in *directory* in order, none when it does not exist. Raises NodeFileInvalid."""
+    try:
+        return tuple(sorted(entry.name for entry in os.scandir(directory)))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise NodeFileInvalid(
+            f"{directory} cannot be listed: {error.strerror}", remedy="Make it a directory"
+        ) from error
+
+
+def clear_stray(directories: Iterable[PurePath] = DIRECTORIES) -> None:
+    """Remove temporary files that an interrupted write left behind; what cannot be removed does no harm."""
+    for directory in directories:
+        with suppress(OSError):
+            for stray in Path(directory).glob(f"{STRAY}*"):
+                stray.unlink()
+
+
+def read_node_file(directory: PurePath, name: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """Return the bytes of the node file *name*; a link is followed as long as it stays inside *directory*.
+
+    Root applies what it says, so it must be a regular file that only root can write. What is checked is what is
+    read, whatever happens to the name meanwhile. Raises NodeFileInvalid naming the file and the remedy.
+    """
+    path = directory / name
+    if "/" in name or "\0" in name or name in ("", ".", ".."):
+        raise NodeFileInvalid(f"{name!r} is not a file name", remedy="Give the node a host name without '/' and '..'")
+    try:
+        with _pinned(directory, os.O_DIRECTORY) as inside, _pinned(path) as found:
+            _trust(path, inside, found)
+            with Path(f"/proc/self/fd/{found}").open("rb") as file:
+                content = file.read(max_bytes + 1)
+    except OSError as error:
+        raise NodeFileInvalid(f"{path} cannot be read: {error.strerror}", remedy="Mend or remove it") from error
+    if len(content) > max_bytes:
+        raise NodeFileInvalid(f"{path} is larger than {max_bytes >> 10} KiB", remedy="Is it a node file at all?")
+    return content
+
+
+@contextmanager
+def _pinned(path: PurePath, flags: int = 0) -> Iterator[int]:
+    """Hold what *path* leads to. O_PATH (open(2)): opening has no effect, even on a device or a FIFO."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _trust(path: PurePath, inside: int, found: int) -> None:
+    """Raise NodeFileInvalid unless the open file *found* is fit to be trusted as part of the directory *inside*."""
+    home, real = (os.readlink(f"/proc/self/fd/{descriptor}") for descriptor in (inside, found))  # noqa: PTH115
+    if not real.startswith(home.rstrip("/") + "/"):
+        raise NodeFileInvalid(f"{path} is a link out of {path.parent}", remedy="Put the file itself there")
+    status, around = os.fstat(found), os.fstat(inside)
+    if not stat.S_ISREG(status.st_mode):
+        raise NodeFileInvalid(f"{path} is not a regular file", remedy="Replace it by the file itself")
+    for what, where in ((status, path), (around, path.parent)):
+        if what.st_uid not in (0, os.geteuid()):
+            raise NodeFileInvalid(f"{where} belongs to uid {what.st_uid}", remedy=f"Run: chown root {where}")
+        if what.st_mode & _OTHERS_WRITE:
+            raise NodeFileInvalid(f"{where} is writable by others than root", remedy=f"Run: chmod go-w {where}")
+
+
+def _is(path: PurePath, content: bytes, mode: int) -> bool:
+    """Tell whether *path* is a regular file with this content and mode already."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or stat.S_IMODE(status.st_mode) != mode or status.st_uid != os.geteuid():
+            return False
+        return status.st_size == len(content) and file.read(len(content) + 1) == content
+
+
+def _make(directory: PurePath) -> None:
+    """Make *directory* and what is missing above it, readable by everybody whatever the umask says."""
+    if Path(directory).is_dir():
+        return
+    _make(directory.parent)
+    with suppress(FileExistsError):
+        Path(directory).mkdir()
+        Path(directory).chmod(0o755)
+        _sync(directory.parent)
+
+
+def _fill(temporary: Path, content: bytes, mode: int, like: PurePath) -> None:
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(descriptor, mode)
+        _keep_label(descriptor, like)
+        os.fsync(descriptor)
+
+
+def _keep_label(descriptor: int, like: PurePath) -> None:
+    """Give the new file the SELinux label of the one it replaces.
+
+    Where there was none, the kernel's own rule for new files of that directory stands (selinux(8)).
+    """
+    if not Path("/sys/fs/selinux/enforce").exists():
+        return
+    with suppress(FileNotFoundError):
+        label = os.getxattr(like, _LABEL, follow_symlinks=False)
+        if os.getxattr(descriptor, _LABEL) != label:
+            os.setxattr(descriptor, _LABEL, label)
+
+
+def _sync(directory: PurePath) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _told(path: PurePath, what: str) -> Iterator[None]:
+    """Turn the kernel's refusal into an error that an administrator can act on."""
+    try:
+        yield
+    except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, "Look at `journalctl -k`")
+        raise PublishFailed(f"{path} cannot be {what}: {error.strerror}", remedy=remedy) from error
