@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import NodeFactory
+from lab.conftest import NodeFactory
 from harness import Flavour, Node
 
 from story import (

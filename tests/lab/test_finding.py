@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import NodeFactory
+from lab.conftest import NodeFactory
 from harness import Dhcp, Flavour, Lan, Node
 
 from story import NODE_FILES, causes, mtu, network, node_file, nothing_left, settle, stage, story, with_mtu

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import NodeFactory
+from lab.conftest import NodeFactory
 from harness import Flavour, Lan, Node
 
 from story import KUBELET, RUN, STATIC, causes, disk_times, mtu, network, node_file, nothing_left, settle, story, with_mtu

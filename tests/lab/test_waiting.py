@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from conftest import NodeFactory
+from lab.conftest import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan
 
 from story import RUN, STATIC, causes, node_file, nothing_left, settle, stage, status
