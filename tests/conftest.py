@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 
+from collections import Counter
+
 import pytest
 
 LONGEST_SECONDS = 60
@@ -17,3 +19,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), LONGEST_SECONDS))
     return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Close with one line a tier, so that nobody overlooks a tier that did not run."""
+    tiers: dict[str, Counter[str]] = {}
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.getreports(outcome):
+            if outcome != "passed" or report.when == "call":
+                tier = "/".join(report.nodeid.split("/")[:2]).split(".py")[0]
+                tiers.setdefault(tier, Counter())[outcome] += 1
+    terminalreporter.section("tiers")
+    for tier, counts in sorted(tiers.items()):
+        terminalreporter.line(f"{tier}: " + ", ".join(f"{number} {outcome}" for outcome, number in counts.items()))

@@ -1,0 +1,63 @@
+# nodenet: `make help` lists the targets.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+DESTDIR ?= /
+VENV := .venv
+STAMP := $(VENV)/.stamp
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --quiet --disable-pip-version-check install
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+demo: $(STAMP) ## set everything up, boot a node and show the main job (root)
+	@$(RUN) tests/lab/demo.py
+
+test: $(STAMP) ## set everything up and run all tests, real boots included (root)
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+	@NODENET_REQUIRE_LAB=1 $(RUN) -m pytest -q
+
+check: $(STAMP) ## lint, types and pure tests: no root, no lab, under a minute
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+	@$(RUN) -m pytest -q -m "not lab"
+
+fmt: $(STAMP) ## format and mend what can be mended
+	@$(RUN) -m ruff check --fix --quiet . || true
+	@$(RUN) -m ruff format .
+
+lab: $(STAMP) ## open a shell on a freshly booted node with the product installed (root)
+	@$(RUN) tests/lab/shell.py
+
+bench: $(STAMP) ## measure on a booted node, write docs/benchmarks.md (root)
+	@$(RUN) tests/bench/run.py
+
+install: ## install below DESTDIR (default: this machine)
+	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)"
+
+uninstall: ## remove what install made; settings and state stay
+	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)" --uninstall
+
+wheel: ## build libnmstate's Python module, print the wheel's path
+	@$(PYTHON) packaging/libnmstate/build_wheel.py
+
+clean: ## remove what was made inside the repository
+	@rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
+
+# The tools and the run-time dependencies, with the binding built from this repository.
+BINDING := $(shell find packaging/libnmstate -type f -not -path '*/target/*' -not -name '*.pyc')
+$(STAMP): packaging/requirements.txt packaging/requirements-dev.txt $(BINDING)
+	@echo "nodenet: setting up $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) -r packaging/requirements.txt -r packaging/requirements-dev.txt
+	@$(PIP) --force-reinstall "$$($(PYTHON) packaging/libnmstate/build_wheel.py)"
+	@touch $@
+
+.PHONY: help demo test check fmt lab bench install uninstall wheel clean

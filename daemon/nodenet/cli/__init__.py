@@ -1,0 +1,1 @@
+"""nodenetctl, one module a verb; each verb imports only what it uses."""

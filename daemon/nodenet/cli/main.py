@@ -1,0 +1,74 @@
+"""nodenetctl: which verb was asked for, and how does an error leave the program?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+from nodenet.core.errors import NodenetError
+
+VERBS = {
+    # verb → what the list of verbs says of it; the module has the verb's name
+    "status": "how the node stands: health, node IPs, stages; --wait waits until it is ready",
+    "explain": "why each address was or was not taken as node IP",
+    "check": "check node files without touching the network",
+    "reload": "read settings and node file again, as `systemctl reload nodenetd`",
+    "wait": "wait until one stage is over",
+    "snapshot": "print links, addresses and routes as JSON, for a bug report or for explain",
+    "settings": "print every setting with the file it came from",
+    "version": "print the version",
+}
+EPILOG = """exit codes: 0 ok, 1 not ready or failed, 2 degraded, 64 usage, 65 bad input, 69 nobody answers,
+75 time is up, 77 not allowed, 78 bad settings. See also: journalctl -u nodenetd -x"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with the exit code of sysexits.h for a wrong command line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and reason; exit 64."""
+        self.print_usage(sys.stderr)
+        self.exit(64, f"{self.prog}: {message}\n")
+
+
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Return the command line's parser; with *only*, the options of that verb alone are read in."""
+    top = Parser(
+        prog="nodenetctl",
+        description="Look at, check and steer nodenetd, which owns this node's network until kubelet starts.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = top.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True, parser_class=Parser)
+    for verb, summary in VERBS.items():
+        sub = verbs.add_parser(verb, help=summary)
+        if only in (None, verb):
+            import_module(f"nodenet.cli.{verb}").add_arguments(sub)
+    return top
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one verb; return its exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    verb = next((word for word in words if not word.startswith("-")), "")
+    arguments = parser(only=verb).parse_args(words)
+    try:
+        code: int = import_module(f"nodenet.cli.{arguments.verb}").run(arguments)
+        sys.stdout.flush()
+    except NodenetError as error:
+        print(f"nodenetctl: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader left (`| head`): nothing is wrong, and the interpreter must not complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""How does nodenet get onto a node? `make install DESTDIR=DIR` runs this.
+
+One tree for every node: packages below /usr/lib/nodenet, two launchers, units, bus policy, journal catalog. Made on
+any machine, it runs offline under the node's own /usr/bin/python3, 3.11 to 3.14. Downloads are kept in
+`${XDG_CACHE_HOME:-~/.cache}/nodenet/`, so that only the first installation needs a package index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+LIBRARY = "usr/lib/nodenet"
+LAUNCHER = """#!/usr/bin/python3 -I
+import sys
+
+sys.path.insert(0, "/usr/lib/nodenet")
+
+from {module} import main
+
+sys.exit(main())
+"""
+LAUNCHERS = {"usr/libexec/nodenetd": "nodenet.daemon", "usr/bin/nodenetctl": "nodenet.cli.main"}
+UNITS = {
+    # below units/ → below DESTDIR
+    "nodenetd.service": "usr/lib/systemd/system/nodenetd.service",
+    "nodenet-wait@.service": "usr/lib/systemd/system/nodenet-wait@.service",
+    "kubelet.service.d/10-nodenet.conf": "usr/lib/systemd/system/kubelet.service.d/10-nodenet.conf",
+    "crio.service.d/10-nodenet.conf": "usr/lib/systemd/system/crio.service.d/10-nodenet.conf",
+    "nodenet.preset": "usr/lib/systemd/system-preset/80-nodenet.preset",
+    "nodenet.tmpfiles.conf": "usr/lib/tmpfiles.d/nodenet.conf",
+    "nodenet.catalog": "usr/lib/systemd/catalog/nodenet.catalog",
+    "dbus/org.nodenet1.conf": "usr/share/dbus-1/system.d/org.nodenet1.conf",
+    "dbus/org.nodenet1.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
+    "nodenet.toml": "usr/share/nodenet/nodenet.toml",
+}
+
+
+def main() -> int:
+    """Install, or remove with --uninstall."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--destdir", type=Path, default=Path("/"), help="root of the file system to install into")
+    parser.add_argument("--uninstall", action="store_true", help="remove what was installed; settings and state stay")
+    arguments = parser.parse_args()
+    if arguments.uninstall:
+        uninstall(arguments.destdir)
+    else:
+        install(arguments.destdir)
+    return 0
+
+
+def install(destdir: Path) -> None:
+    """Put the whole tree below *destdir*; an older one is replaced in one rename."""
+    library = destdir / LIBRARY
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".nodenet-", dir=library.parent) as scratch:
+        fresh = Path(scratch) / "new"
+        shutil.copytree(dependencies(), fresh)
+        shutil.copytree(ROOT / "daemon" / "nodenet", fresh / "nodenet", ignore=shutil.ignore_patterns("__pycache__"))
+        with zipfile.ZipFile(wheel()) as archive:
+            archive.extractall(fresh / "bundled")
+        if library.exists():
+            library.rename(Path(scratch) / "old")
+        fresh.rename(library)
+    library.chmod(0o755)
+    for path, module in LAUNCHERS.items():
+        write(destdir / path, LAUNCHER.format(module=module), 0o755)
+    for source, target in UNITS.items():
+        write(destdir / target, (ROOT / "units" / source).read_text(encoding="utf-8"), 0o644)
+    for shell, target in COMPLETIONS.items():
+        write(destdir / target, completion(shell), 0o644)
+    compile_bytecode(destdir)
+
+
+COMPLETIONS = {
+    "bash": "usr/share/bash-completion/completions/nodenetctl",
+    "zsh": "usr/share/zsh/site-functions/_nodenetctl",
+}
+
+
+def uninstall(destdir: Path) -> None:
+    """Remove what ``install`` made."""
+    shutil.rmtree(destdir / LIBRARY, ignore_errors=True)
+    for path in (*LAUNCHERS, *UNITS.values(), *COMPLETIONS.values()):
+        (destdir / path).unlink(missing_ok=True)
+
+
+def write(path: Path, text: str, mode: int) -> None:
+    """Write a file whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".nodenet-{path.name}")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.chmod(mode)
+    fresh.replace(path)
+
+
+def cache() -> Path:
+    """Return the directory that outlives the repository."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nodenet"
+
+
+def dependencies() -> Path:
+    """Return the directory of the pinned packages, downloaded once for each lock file."""
+    lock = HERE / "requirements.txt"
+    shelf = cache() / "packages" / hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
+    if not shelf.is_dir():
+        shelf.parent.mkdir(parents=True, exist_ok=True)
+        print("nodenet: fetching the Python packages that run on the node (once)", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix="new-", dir=shelf.parent) as scratch:
+            fresh = Path(scratch) / "packages"
+            pip("install", "--target", str(fresh), "--no-deps", "--no-compile", "--only-binary=:all:", "-r", str(lock))
+            shutil.rmtree(fresh / "bin", ignore_errors=True)  # pyroute2's command line tools
+            fresh.rename(shelf)
+    return shelf
+
+
+def pip(*arguments: str) -> None:
+    """Run pip, from a virtual environment where this Python has none."""
+    python = sys.executable
+    if subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
+        tools = cache() / "pip"
+        subprocess.run([python, "-m", "venv", str(tools)], check=True)
+        python = str(tools / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], check=True)
+
+
+def wheel() -> Path:
+    """Return libnmstate's wheel, built once for each state of its sources."""
+    build = [sys.executable, str(HERE / "libnmstate" / "build_wheel.py")]
+    return Path(subprocess.run(build, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+
+
+def completion(shell: str) -> str:
+    """Return the completions of nodenetctl for *shell*, made by shtab."""
+    make = (
+        "import sys; sys.path[:0] = sys.argv[2:]; import shtab; from nodenet.cli.main import parser; "
+        "print(shtab.complete(parser(), sys.argv[1]))"
+    )
+    command = [sys.executable, "-c", make, shell, str(ROOT / "daemon"), str(shtab())]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def shtab() -> Path:
+    """Return a directory that holds shtab, needed at installation only."""
+    shelf = cache() / "packages" / "shtab"
+    if not shelf.is_dir():
+        shelf.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="new-", dir=shelf.parent) as scratch:
+            fresh = Path(scratch) / "shtab"
+            pip("install", "--target", str(fresh), "--no-deps", "--no-compile", "shtab==1.13.0")
+            fresh.rename(shelf)
+    return shelf
+
+
+def compile_bytecode(destdir: Path) -> None:
+    """Compile for the Python that will run it, so that no boot pays for that.
+
+    That is the node's own: this machine's, or the one inside *destdir* when a whole root file system is there.
+    """
+    library = destdir / LIBRARY
+    if destdir.resolve() == Path("/"):
+        subprocess.run(["/usr/bin/python3", "-m", "compileall", "-q", str(library)], check=True)
+    elif (destdir / "usr/bin/python3").exists() and os.geteuid() == 0:
+        subprocess.run(
+            ["chroot", str(destdir), "/usr/bin/python3", "-m", "compileall", "-q", f"/{LIBRARY}"], check=True
+        )
+    else:
+        compileall.compile_dir(str(library), quiet=1, stripdir=str(destdir), prependdir="/")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
