@@ -12,9 +12,10 @@ from nodenet.core.boot import BUILT, Done, Failed, Outcome, Problem, Skipped, St
 from nodenet.core.errors import NodenetError, SettingsInvalid
 from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
+from nodenet.edge.clock import Clock
 from nodenet.reconciler import Plant, Reconciler
 
-from fakes import BOOT_ID, FakeClock, FakePulse, FakeWatch
+from fakes import BOOT_ID, FakePulse, FakeWatch
 
 PROBLEM = Problem(Message.APPLY_FAILED, "it did not hold", "look at it")
 
@@ -52,7 +53,7 @@ class Rig:
     def __post_init__(self) -> None:
         done = Done("done", Facts(), Message.STARTED)
         self.stages = {name: Scripted(name, self.ran, [done]) for name in BUILT}
-        self.reconciler = Reconciler(self.build, (self.watch,), self.pulse, FakeClock(), BOOT_ID)
+        self.reconciler = Reconciler(self.build, (self.watch,), self.pulse, Clock(), BOOT_ID)
 
     def build(self) -> Plant:
         if self.refuse:
@@ -256,9 +257,9 @@ async def test_a_stop_cancels_a_running_attempt() -> None:
             raise AssertionError
 
     rig.stages[StageName.NMSTATE] = Endless()  # type: ignore[assignment]
-    rig.reconciler = Reconciler(rig.build, (rig.watch,), rig.pulse, FakeClock(), BOOT_ID)
+    rig.reconciler = Reconciler(rig.build, (rig.watch,), rig.pulse, Clock(), BOOT_ID)
     task = asyncio.create_task(rig.reconciler.run())
-    await rig.until(lambda: bool(rig.watch.shown) and rig.watch.last["stage"] is None
+    await rig.until(lambda: bool(rig.watch.shown) and rig.watch.last["stage"] == "nmstate"
                     and rig.watch.last["stages"][1]["status"] == "running")
     rig.reconciler.stop()
     await task

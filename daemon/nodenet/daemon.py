@@ -16,11 +16,13 @@ import structlog
 from nodenet import __version__, ports
 from nodenet.core import settings as core_settings
 from nodenet.core.boot import StageName, Topic, new_boot
-from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed
-from nodenet.core.facts import Facts
+from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed, UsageInvalid
+from nodenet.core.explanation import explanation
 from nodenet.core.messages import Message
 from nodenet.core.settings import OnFailure, Settings
+from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.status import Standing, document, line
+from nodenet.core.wishes import HINT_FILE, wishes
 from nodenet.edge import files, journal, netlink, settings_files
 from nodenet.edge.bus import Bus
 from nodenet.edge.bus_service import Orders, Service
@@ -89,11 +91,13 @@ class ServiceManager:
 class Kernel:
     """The kernel, as the stages see it."""
 
-    def snapshot(self) -> netlink.Snapshot:
+    def snapshot(self) -> Snapshot:
         """Return links, addresses and the routes that can matter."""
         return netlink.read_snapshot()
 
-    can_bind = staticmethod(netlink.can_bind)
+    def can_bind(self, address: IPAddress, link_index: int) -> bool:
+        """Tell whether a server could listen on *address*."""
+        return netlink.can_bind(address, link_index)
 
 
 class Machine:
@@ -109,16 +113,31 @@ class Machine:
         self.ovsdb = Ovsdb()
         self.clock = Clock()
         self.boot_id = boot_id()
+        self.nodeip: NodeipStage | None = None
+
+    def explain(self, topic: str) -> str:
+        """Return the document that explains *topic*. Raises UsageInvalid."""
+        if topic != "node-ip" or self.nodeip is None:
+            raise UsageInvalid(f"nothing is known about {topic!r}", remedy="Topics are: node-ip")
+        return json.dumps(explanation(self.nodeip.explain()))
 
     def plant(self, settings: Settings) -> Plant:
         """Return the stages that *settings* ask for."""
         directory = PurePath(settings.node_file_dir)
         outside = Outside(files, self.manager, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))
+        nodeip = self.nodeip = NodeipStage(
+            Kernel(),
+            files,
+            self.systemd,
+            self.clock,
+            lambda: wishes(settings, files.read(PurePath(HINT_FILE))),
+            self.boot_id,
+        )
         stages: dict[StageName, ports.Stage] = {
             StageName.HOSTNAME: HostnameStage(self.host, files, directory),
             StageName.NMSTATE: NmstateStage(files, self.nmstate, pipeline, self.boot_id, directory),
-            StageName.NODEIP: NodeipStage(Kernel(), files, self.systemd, self.clock, settings, self.boot_id),
+            StageName.NODEIP: nodeip,
         }
         return Plant(
             new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
@@ -171,7 +190,7 @@ async def serve() -> int:
         Orders(
             reload=lambda: reconciler.reload(),  # noqa: PLW0108  (the reconciler is made below)
             run_stage=lambda name: reconciler.rerun(name),  # noqa: PLW0108
-            explain=lambda topic: explain(topic, reconciler.standing.facts),
+            explain=machine.explain,
         ),
         lambda: reconciler.standing,
     )
@@ -200,11 +219,6 @@ async def _run(machine: Machine, reconciler: Reconciler, notifier: Notifier) -> 
         await asyncio.gather(*background, return_exceptions=True)
     log.info("nodenetd stops; the network stays as it is", message=Message.STOPPED)
     return 0
-
-
-def explain(topic: str, facts: Facts) -> str:
-    """Return the document that explains *topic*. Raises UsageInvalid."""
-    raise NotImplementedError
 
 
 if __name__ == "__main__":

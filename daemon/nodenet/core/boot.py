@@ -173,6 +173,12 @@ class Boot:
                 return stage.name
         return None
 
+    @property
+    def current(self) -> StageName | None:
+        """The stage that runs, waits or is due; none when all are over."""
+        over = SETTLED | {Status.FAILED}
+        return next((stage.name for stage in self.stages if stage.status not in over), None)
+
     def begun(self, name: StageName, now: float) -> Boot:
         """Return the boot with stage *name* running."""
         return self._with(self[name].begun(now))

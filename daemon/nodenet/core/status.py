@@ -27,7 +27,7 @@ def document(standing: Standing) -> dict[str, Any]:
     """Return the status document, as JSON-ready values; times in seconds of CLOCK_BOOTTIME."""
     boot, facts = standing.boot, standing.facts
     selection = facts.selection
-    current = boot.next()
+    current = boot.current
     return {
         "schema_version": SCHEMA_VERSION,
         "boot_id": standing.boot_id,

@@ -1,0 +1,190 @@
+"""Which addresses can never be a node IP, and why?
+
+The rules stand in one table, in the order in which they are tried: an address gets the first that holds. Their
+names are part of the contract: they stand in ``nodenetctl explain node-ip``, in the journal and in the fixtures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import translate
+from functools import lru_cache
+from ipaddress import ip_network
+
+from nodenet.core.policy import OVN_KUBERNETES, Policy
+from nodenet.core.snapshot import Address, AddressFlag, IPAddress, Link
+
+
+class Rule(StrEnum):
+    """Why an address got its verdict."""
+
+    UNSPECIFIED = "unspecified"
+    LOOPBACK = "loopback"
+    MULTICAST = "multicast"
+    IPV4_MAPPED = "ipv4-mapped"
+    LINK_LOCAL = "link-local"
+    DENIED_LINK = "denied-link"
+    VIP = "vip"
+    EGRESS_IP = "egress-ip"
+    OVN_INTERNAL = "ovn-internal"
+    UNWANTED_FAMILY = "unwanted-family"
+    LINK_DOWN = "link-down"
+    DAD_FAILED = "dad-failed"
+    TENTATIVE = "tentative"
+    TEMPORARY = "temporary"
+    DEPRECATED = "deprecated"
+    NOT_BINDABLE = "not-bindable"
+    NO_DEFAULT_ROUTE = "no-default-route"
+    OUTSIDE_HINT = "outside-hint"
+    OUTSIDE_VIP_SUBNETS = "outside-vip-subnets"
+    OUTRANKED = "outranked"
+    HINT = "hint"
+    VIP_SUBNET = "vip-subnet"
+    DEFAULT_ROUTE = "default-route"
+    SAME_LINK = "same-link"
+    STICKY = "sticky"
+
+
+DENIED_LINKS = (
+    *("br-ex1", "br-int", "ovn-k8s-mp*", "ovs-system", "genev_sys_*", "vxlan_sys_*"),
+    *("docker0", "br-" + "[0-9a-f]" * 12, "podman*", "cni*", "cbr*", "virbr*", "lxcbr*", "lxdbr*", "incusbr*"),
+    *("flannel*", "cali*", "vxlan.calico", "tunl0", "cilium_*", "lxc*", "weave*", "antrea-*"),
+    *("kube-bridge", "kube-ipvs*", "nodelocaldns"),
+)
+"""Links of OVN, container engines, pod networks: they have addresses, but nobody reaches the node there."""
+
+_OVN_MASQUERADE = ip_network("fd69::/112")
+"""OVN-Kubernetes' IPv6 masquerade subnet, with the `fd69::2` that every node has; IPv4's is link-local."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An address on its link, under a policy: what a rule looks at."""
+
+    address: Address
+    link: Link
+    policy: Policy
+    unbindable: Collection[IPAddress]
+
+
+def rejection(case: Case) -> Rule | None:
+    """Return the first rule that rejects the address for itself, None when it may be a node IP."""
+    for rule, holds in REJECTIONS:
+        if holds(case):
+            return rule
+    return None
+
+
+def is_denied(link: Link, policy: Policy) -> bool:
+    """Tell whether node IPs on *link* are ruled out by its name."""
+    return _pattern(policy.deny_links).match(link.name) is not None
+
+
+@lru_cache(maxsize=8)
+def _pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(glob) for glob in DENIED_LINKS + globs))
+
+
+# The address blocks are compared as numbers: `ipaddress` takes microseconds for each, and a node can have thousands.
+
+
+def _unspecified(case: Case) -> bool:
+    return int(case.address.address) == 0
+
+
+def _loopback(case: Case) -> bool:
+    address = case.address.address
+    return int(address) >> 24 == 127 if address.version == 4 else int(address) == 1
+
+
+def _multicast(case: Case) -> bool:
+    address = case.address.address
+    return int(address) >> 28 == 0xE if address.version == 4 else int(address) >> 120 == 0xFF
+
+
+def _ipv4_mapped(case: Case) -> bool:
+    address = case.address.address
+    return address.version == 6 and int(address) >> 32 == 0xFFFF
+
+
+def _link_local(case: Case) -> bool:
+    address = case.address.address
+    return int(address) >> 16 == 0xA9FE if address.version == 4 else int(address) >> 118 == 0xFE80 >> 6
+
+
+def _denied_link(case: Case) -> bool:
+    return is_denied(case.link, case.policy)
+
+
+def _vip(case: Case) -> bool:
+    """Whether the address is a VIP, by value or by the label that keepalived gives it."""
+    return case.address.address in case.policy.vips or _label_suffix(case) == "vip"
+
+
+def _egress_ip(case: Case) -> bool:
+    return "eip" in _label_suffix(case)
+
+
+def _label_suffix(case: Case) -> str:
+    """Return what a label adds to its link's name: a link may well be called ``weipert0``."""
+    return (case.address.label or "").removeprefix(case.link.name).lstrip(":")
+
+
+def _ovn_internal(case: Case) -> bool:
+    return case.policy.network_type == OVN_KUBERNETES and case.address.address in _OVN_MASQUERADE
+
+
+def _unwanted_family(case: Case) -> bool:
+    return case.address.family not in case.policy.family_order
+
+
+def _link_down(case: Case) -> bool:
+    return not (case.link.up and case.link.carrier)
+
+
+def _dad_failed(case: Case) -> bool:
+    return AddressFlag.DAD_FAILED in case.address.flags
+
+
+def _tentative(case: Case) -> bool:
+    """Whether duplicate address detection still runs; an optimistic address is usable meanwhile (RFC 4429)."""
+    flags = case.address.flags
+    return AddressFlag.TENTATIVE in flags and AddressFlag.OPTIMISTIC not in flags
+
+
+def _temporary(case: Case) -> bool:
+    return AddressFlag.TEMPORARY in case.address.flags
+
+
+def _deprecated(case: Case) -> bool:
+    return case.address.preferred_lifetime == 0 or AddressFlag.DEPRECATED in case.address.flags
+
+
+def _not_bindable(case: Case) -> bool:
+    return case.address.address in case.unbindable
+
+
+REJECTIONS: tuple[tuple[Rule, Callable[[Case], bool]], ...] = (
+    (Rule.UNSPECIFIED, _unspecified),
+    (Rule.LOOPBACK, _loopback),
+    (Rule.MULTICAST, _multicast),
+    (Rule.IPV4_MAPPED, _ipv4_mapped),
+    (Rule.LINK_LOCAL, _link_local),
+    (Rule.DENIED_LINK, _denied_link),
+    (Rule.VIP, _vip),
+    (Rule.EGRESS_IP, _egress_ip),
+    (Rule.OVN_INTERNAL, _ovn_internal),
+    (Rule.UNWANTED_FAMILY, _unwanted_family),
+    (Rule.LINK_DOWN, _link_down),
+    (Rule.DAD_FAILED, _dad_failed),
+    (Rule.TENTATIVE, _tentative),
+    (Rule.TEMPORARY, _temporary),
+    (Rule.DEPRECATED, _deprecated),
+    (Rule.NOT_BINDABLE, _not_bindable),
+)
+
+PASSING = frozenset({Rule.LINK_DOWN, Rule.TENTATIVE, Rule.DEPRECATED})
+"""Rules that may hold for a while only: they do not take an address away that is published already."""

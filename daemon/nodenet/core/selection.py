@@ -1,0 +1,263 @@
+"""Which addresses are this node's, and why not the others?
+
+``select`` is pure: one kernel snapshot and the policy in, the node IPs and a verdict for every address out. The rules
+that reject an address stand in ``rules``, the order of preference in ``ranking``, what may still come in ``waiting``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nodenet.core.policy import BARE_METAL, Policy
+from nodenet.core.ranking import Path, Ranked, hint_means, ranked, surroundings
+from nodenet.core.rules import PASSING, Case, Rule, rejection
+from nodenet.core.snapshot import Family, IPAddress, Link, Snapshot
+from nodenet.core.sticky import Sticky
+from nodenet.core.waiting import Judged, Pending, Scene, missing, pending, reason
+from nodenet.core.wording import why_no_path, why_outranked, why_rejected, why_selected
+
+
+class Verdict(StrEnum):
+    """What became of an address: *eligible* might have been a node IP, had there been no better one."""
+
+    SELECTED = "selected"
+    ELIGIBLE = "eligible"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An address of this host and its verdict; *sentence* is the rule in words, without the address."""
+
+    address: IPAddress
+    prefix_length: int
+    link: str
+    verdict: Verdict
+    rule: Rule
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The node IPs, primary first (none: no address is eligible), the primary's link, and how it came to be.
+
+    *missing*: families that were asked for and are not there. *pending*: what may come soon and would change the
+    selection. *notes*: what an administrator should know. *waiting*: what is missing, in words, if anything is.
+    """
+
+    node_ips: tuple[IPAddress, ...] = ()
+    link: str | None = None
+    matches_vip: bool = False
+    remote_worker: bool = False
+    candidates: tuple[Candidate, ...] = ()
+    missing: tuple[Family, ...] = ()
+    pending: tuple[Pending, ...] = ()
+    notes: tuple[str, ...] = ()
+    waiting: str | None = None
+
+
+def select(
+    snapshot: Snapshot,
+    policy: Policy,
+    sticky: Sticky | None = None,
+    unbindable: Collection[IPAddress] = frozenset(),
+) -> Selection:
+    """Return the node IPs; the order in which the kernel lists things makes no difference.
+
+    *sticky* is the last publication, *unbindable* the addresses that a server could not listen on.
+    """
+    links = {link.name: link for link in snapshot.links}
+    cases = (
+        Case(address, links.get(address.link) or Link(0, address.link), policy, unbindable)
+        for address in snapshot.addresses
+    )
+    judged = sorted((Judged(case, _judge(case, sticky)) for case in cases), key=_listing)
+    present = (item.case.address.address for item in judged if item.rule in (None, Rule.TENTATIVE))
+    around = surroundings(snapshot, policy, present)
+    places = sorted((ranked(item.case, around) for item in judged if item.rule is None), key=lambda place: place.key)
+    chosen = _choose(places, policy, sticky)
+    return _told(Scene(snapshot, policy, sticky, judged, around, chosen), places)
+
+
+def _judge(case: Case, sticky: Sticky | None) -> Rule | None:
+    """Return the rule that rejects an address; what kubelet may already use is not dropped for a passing reason."""
+    rule = rejection(case)
+    published = sticky is not None and sticky.this_boot and case.address.address in sticky.addresses
+    return None if published and rule in PASSING else rule
+
+
+def _listing(judged: Judged) -> tuple[int, str, int, int, int]:
+    address = judged.case.address
+    return (judged.case.link.index, address.link, address.address.version, int(address.address), address.prefix_length)
+
+
+def _choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> tuple[Ranked, ...]:
+    """Return the leader and one address of each further family that goes with it."""
+    leader = _leader(places, sticky)
+    if leader is None:
+        return ()
+    held = sticky is not None and sticky.this_boot and leader.address.address in sticky.addresses
+    if policy.hint_required and leader.path is not Path.HINT and not held:
+        return ()
+    others = (family for family in policy.family_order if family is not leader.address.family)
+    companions = (_companion(leader, family, places, sticky) for family in others)
+    return (leader, *(companion for companion in companions if companion))
+
+
+def _leader(places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
+    """Return the best address; what was published stays unless a hint or VIP now asks for another path.
+
+    In the boot that published it, it stays whatever is asked: only its loss or a reselection takes it away.
+    """
+    best = places[0] if places and places[0].path is not Path.NONE else None
+    wanted = sticky.addresses if sticky else ()
+    kept = next((place for address in wanted for place in places if place.address.address == address), None)
+    if sticky is None or kept is None:
+        return best
+    if sticky.this_boot or (best and kept.key[:2] <= best.key[:2]):
+        return kept
+    return best
+
+
+def _companion(leader: Ranked, family: Family, places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
+    """Return the address of another family that goes best with the leader: of its link, else of any."""
+
+    def preference(place: Ranked) -> tuple[bool, bool, bool, bool, tuple[int, ...]]:
+        published = sticky is not None and place.address.address in sticky.addresses
+        held = published and sticky is not None and sticky.this_boot
+        return (
+            not held,
+            place.path is not Path.HINT,
+            place.link.name != leader.link.name,
+            not published,
+            place.key,
+        )
+
+    suitable = (
+        place
+        for place in places
+        if place.address.family is family
+        if place.path is not Path.NONE or place.link.name == leader.link.name or not preference(place)[0]
+    )
+    return min(suitable, key=preference, default=None)
+
+
+def _told(scene: Scene, places: Sequence[Ranked]) -> Selection:
+    """Return the selection with everything that is said about it."""
+    policy, chosen = scene.policy, scene.chosen
+    leader = chosen[0] if chosen else None
+    primary_first = _primary_first(scene)
+    candidates = _candidates(scene, places, primary_first)
+    away = leader is not None and leader.path >= Path.DEFAULT_ROUTE
+    managed = policy.platform.lower() == BARE_METAL and not policy.user_managed_lb
+    return Selection(
+        node_ips=tuple(place.address.address for place in primary_first),
+        link=primary_first[0].link.name if primary_first else None,
+        matches_vip=any(place.vip for place in chosen),
+        remote_worker=bool(policy.vips) and away and managed,
+        candidates=tuple(candidates),
+        missing=missing(scene),
+        pending=pending(scene),
+        notes=tuple(_notes(scene, places, primary_first)),
+        waiting=reason(scene),
+    )
+
+
+def _primary_first(scene: Scene) -> list[Ranked]:
+    """Return the chosen in the order of publication.
+
+    What is published keeps its order; else the settings' order, or on one link the preferred family; else the leader
+    leads.
+    """
+    policy, chosen = scene.policy, scene.chosen
+    published = scene.sticky.addresses if scene.sticky and scene.sticky.this_boot else ()
+    one_link = len({place.link.name for place in chosen}) == 1
+
+    def position(place: Ranked) -> tuple[int, int]:
+        address = place.address.address
+        before = published.index(address) if address in published else len(published)
+        by_family = policy.families != "auto" or one_link
+        return before, policy.family_order.index(place.address.family) if by_family else chosen.index(place)
+
+    return sorted(chosen, key=position)
+
+
+def _candidates(scene: Scene, places: Sequence[Ranked], primary_first: Sequence[Ranked]) -> list[Candidate]:
+    """Return a verdict for every address: node IPs first, then by link and address."""
+    by_address = {id(place.address): place for place in places}
+    rules = {place.address.family: (place, _selected_by(place, scene, places)) for place in scene.chosen}
+    selected = [_selected(place, rules[place.address.family][1], scene.chosen[0]) for place in primary_first]
+    rest = []
+    for item in scene.judged:
+        place = by_address.get(id(item.case.address))
+        if place is None:
+            rest.append(_rejected(item))
+        elif place not in primary_first:
+            rest.append(_unselected(place, scene, rules))
+    return selected + rest
+
+
+def _selected_by(place: Ranked, scene: Scene, places: Sequence[Ranked]) -> Rule:
+    """Return the rule that made an address a node IP."""
+    leader = scene.chosen[0]
+    plain = _choose(places, scene.policy, None)
+    if scene.sticky and place.address.address in scene.sticky.addresses and place not in plain:
+        return Rule.STICKY
+    best = next(other for other in places if other.address.family is place.address.family)
+    by_path = {Path.HINT: Rule.HINT, Path.VIP: Rule.VIP_SUBNET, Path.DEFAULT_ROUTE: Rule.DEFAULT_ROUTE}
+    alone = place is best and place.path is leader.path
+    if place is not leader and place.link.name == leader.link.name and not alone:
+        return by_path[place.path] if place.path is Path.HINT else Rule.SAME_LINK
+    return by_path.get(place.path, Rule.SAME_LINK)
+
+
+def _candidate(place: Ranked, verdict: Verdict, rule: Rule, sentence: str) -> Candidate:
+    address = place.address
+    return Candidate(address.address, address.prefix_length, address.link, verdict, rule, sentence)
+
+
+def _selected(place: Ranked, rule: Rule, leader: Ranked) -> Candidate:
+    return _candidate(place, Verdict.SELECTED, rule, why_selected(place, rule, leader))
+
+
+def _rejected(item: Judged) -> Candidate:
+    address, rule = item.case.address, item.rule
+    if rule is None:
+        raise AssertionError(f"{address.address} is neither rejected nor ranked")
+    sentence = why_rejected(item.case, rule)
+    return Candidate(address.address, address.prefix_length, address.link, Verdict.REJECTED, rule, sentence)
+
+
+def _unselected(place: Ranked, scene: Scene, rules: dict[Family, tuple[Ranked, Rule]]) -> Candidate:
+    if place.path is Path.NONE:
+        sentence = why_no_path(place, with_vips=bool(scene.policy.vips))
+        return _candidate(place, Verdict.REJECTED, Rule.NO_DEFAULT_ROUTE, sentence)
+    if not scene.chosen:
+        return _candidate(place, Verdict.ELIGIBLE, Rule.OUTSIDE_HINT, "a hint is required and does not mean it")
+    winner, rule = rules.get(place.address.family, (scene.chosen[0], Rule.OUTRANKED))
+    sentence = why_outranked(place, winner, rule, scene.chosen[0])
+    return _candidate(place, Verdict.ELIGIBLE, _loser_rule(place, winner), sentence)
+
+
+def _loser_rule(place: Ranked, winner: Ranked) -> Rule:
+    if place.path <= winner.path:
+        return Rule.OUTRANKED
+    return {Path.HINT: Rule.OUTSIDE_HINT, Path.VIP: Rule.OUTSIDE_VIP_SUBNETS}.get(winner.path, Rule.OUTRANKED)
+
+
+def _notes(scene: Scene, places: Sequence[Ranked], primary_first: Sequence[Ranked]) -> Iterator[str]:
+    """Yield what an administrator should know beside the verdicts."""
+    for hint in scene.policy.hints:
+        exact = hint in scene.around.by_address
+        if not any(hint_means(hint, place.address, place.link, exact=exact) for place in places):
+            yield f"{hint} matches no usable address of this node"
+    for address in scene.sticky.addresses if scene.sticky else ():
+        if not any(place.address.address == address for place in primary_first):
+            gone = all(item.case.address.address != address for item in scene.judged)
+            state = "is not on this node" if gone else "is on this node but was not selected"
+            yield f"{address}, the node IP before, {state}"
+    if len({place.link.name for place in primary_first}) > 1:
+        places = ", ".join(f"{place.address.address} on {place.link.name}" for place in primary_first)
+        yield f"the node IPs are on different links: {places}"

@@ -1,0 +1,142 @@
+"""What do links, addresses and routes of this host look like at one moment?
+
+The kernel's own words and values, no judgement. Names tie the parts together as they do in iproute2's output:
+a link's name is unique in its network namespace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+IPAddress = IPv4Address | IPv6Address
+IPNetwork = IPv4Network | IPv6Network
+
+MAIN_TABLE = "main"
+IPV6_DEFAULT_METRIC = 1024
+"""What the kernel gives an IPv6 route without a metric (IP6_RT_PRIO_USER, linux/ipv6_route.h); for IPv4 it is 0."""
+
+
+class Family(Enum):
+    """An address family, by its name in the settings."""
+
+    IPV4 = "ipv4"
+    IPV6 = "ipv6"
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return "IPv4" if self is Family.IPV4 else "IPv6"
+
+
+def family_of(value: IPAddress | IPNetwork) -> Family:
+    """Return the family of an address or network."""
+    return Family.IPV4 if value.version == 4 else Family.IPV6
+
+
+class AddressFlag(StrEnum):
+    """The flags of an address that we look at or pass on, by iproute2's names (ip-address(8))."""
+
+    SECONDARY = "secondary"
+    TEMPORARY = "temporary"
+    DEPRECATED = "deprecated"
+    TENTATIVE = "tentative"
+    DAD_FAILED = "dadfailed"
+    OPTIMISTIC = "optimistic"
+    NO_DAD = "nodad"
+    DYNAMIC = "dynamic"
+    MANAGE_TEMPORARY = "mngtmpaddr"
+    NO_PREFIX_ROUTE = "noprefixroute"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A network link.
+
+    *permanent_mac* is set only where it differs from *mac*: a port of a bond wears another one's.
+    *master* is the bridge, bond or VRF that owns the link. *operstate* is RFC 2863's, in capitals.
+    """
+
+    index: int
+    name: str
+    altnames: tuple[str, ...] = ()
+    kind: str | None = None
+    up: bool = True
+    carrier: bool = True
+    loopback: bool = False
+    operstate: str = "UNKNOWN"
+    mac: str | None = None
+    permanent_mac: str | None = None
+    master: str | None = None
+
+    @property
+    def hardware_mac(self) -> str | None:
+        """The MAC that survives renames and bonds."""
+        return self.permanent_mac or self.mac
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address on a link; lifetimes in seconds, None for ever. *prefix_length* is the peer's where there is one."""
+
+    address: IPAddress
+    prefix_length: int
+    link: str
+    label: str | None = None
+    flags: frozenset[AddressFlag] = frozenset()
+    valid_lifetime: int | None = None
+    preferred_lifetime: int | None = None
+    peer: IPAddress | None = None
+
+    @property
+    def family(self) -> Family:
+        """The address family."""
+        return Family.IPV4 if self.address.version == 4 else Family.IPV6
+
+    def shares_prefix(self, other: IPAddress, prefix_length: int | None = None) -> bool:
+        """Tell whether *other* is on this address's subnet (or a subnet of *prefix_length* around it)."""
+        mine = self.peer or self.address
+        if mine.version != other.version:
+            return False
+        length = self.prefix_length if prefix_length is None else prefix_length
+        return (int(mine) ^ int(other)) >> (mine.max_prefixlen - length) == 0
+
+
+@dataclass(frozen=True, slots=True)
+class NextHop:
+    """One way out of a route; without a gateway the destination is on the link itself."""
+
+    link: str | None
+    gateway: IPAddress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route; several next hops make it multipath. *nexthop_id* names the kernel's next-hop object, if used."""
+
+    destination: IPNetwork
+    next_hops: tuple[NextHop, ...] = ()
+    metric: int = 0
+    table: str = MAIN_TABLE
+    protocol: str | None = None
+    kind: str = "unicast"
+    nexthop_id: int | None = None
+
+    @property
+    def family(self) -> Family:
+        """The family of the destination; a next hop may be of the other (RFC 5549)."""
+        return Family.IPV4 if self.destination.version == 4 else Family.IPV6
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it leads everywhere."""
+        return self.destination.prefixlen == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Links, addresses and routes as the kernel listed them; the order carries no meaning."""
+
+    links: tuple[Link, ...] = ()
+    addresses: tuple[Address, ...] = ()
+    routes: tuple[Route, ...] = ()

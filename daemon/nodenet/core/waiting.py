@@ -1,0 +1,220 @@
+"""What may still come that would change a selection, and what is missing when there is none?
+
+The caller waits; this says for what, in words that stand in STATUS= and ``nodenetctl status``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from nodenet.core.policy import Policy
+from nodenet.core.ranking import ROUTER_ADVERTISEMENT, Path, Ranked, Surroundings, ranked
+from nodenet.core.rules import Case, Rule, is_denied
+from nodenet.core.snapshot import AddressFlag, Family, Link, Snapshot, family_of
+from nodenet.core.sticky import Sticky
+from nodenet.core.wording import link_state, why_no_path, why_rejected
+
+MOST_REASONS = 3
+"""How many reasons one line names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Something that may come soon and would change the selection: worth a bounded wait."""
+
+    family: Family
+    link: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A case and the rule that rejects it, if one does."""
+
+    case: Case
+    rule: Rule | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that a selection has looked at, and what it chose (leader first)."""
+
+    snapshot: Snapshot
+    policy: Policy
+    sticky: Sticky | None
+    judged: Sequence[Judged]
+    around: Surroundings
+    chosen: Sequence[Ranked]
+
+
+def pending(scene: Scene) -> tuple[Pending, ...]:
+    """Return what may still come, each thing once, in a fixed order."""
+    found = {*_tentative(scene), *_ipv6_starting(scene), *_not_back(scene), *_better_path(scene), *_families(scene)}
+    return tuple(sorted(found, key=lambda item: (item.family.value, item.link, item.reason)))
+
+
+def _tentative(scene: Scene) -> Iterator[Pending]:
+    """Yield addresses in duplicate address detection that would be selected after it."""
+    chosen = {place.address.family: place for place in scene.chosen}
+    links = {place.link.name for place in scene.chosen}
+    for judged in scene.judged:
+        address, link = judged.case.address, judged.case.link
+        if judged.rule is not Rule.TENTATIVE or AddressFlag.TEMPORARY in address.flags:
+            continue
+        place = ranked(judged.case, scene.around)
+        rival = chosen.get(address.family)
+        better = rival is None or place.key < rival.key
+        if better and (place.path is not Path.NONE or link.name in links):
+            yield Pending(address.family, link.name, f"{address.address} on {link.name}: {_words(judged)}")
+
+
+def _ipv6_starting(scene: Scene) -> Iterator[Pending]:
+    """Yield the chosen link when IPv6 has begun there but no address has come of it yet."""
+    if _has(scene, Family.IPV6) or not scene.chosen or Family.IPV6 not in scene.policy.family_order:
+        return
+    link = scene.chosen[0].link
+    on_link = [item for item in scene.snapshot.addresses if item.link == link.name and item.family is Family.IPV6]
+    for address in on_link:
+        if address.address.is_link_local and AddressFlag.TENTATIVE in address.flags:
+            yield Pending(Family.IPV6, link.name, f"IPv6 on {link.name} is starting")
+            return
+    if any(not address.address.is_link_local for address in on_link):
+        return
+    for route in scene.snapshot.routes:
+        if route.protocol == ROUTER_ADVERTISEMENT and any(hop.link == link.name for hop in route.next_hops):
+            yield Pending(Family.IPV6, link.name, f"{link.name} has a router advertisement, no IPv6 address yet")
+            return
+
+
+def _not_back(scene: Scene) -> Iterator[Pending]:
+    """Yield node IPs of the last boot that their link has not got yet, nor another one in their place."""
+    sticky = scene.sticky
+    if sticky is None or sticky.permanent_mac is None:
+        return
+    present = {address.address for address in scene.snapshot.addresses}
+    bare = {family: list(bare_links(scene, family)) for family in scene.policy.family_order}
+    for address in sticky.addresses:
+        for link in bare.get(family_of(address), ()) if address not in present else ():
+            if link.hardware_mac == sticky.permanent_mac:
+                yield Pending(family_of(address), link.name, f"{address}, node IP before, is not back on {link.name}")
+
+
+def _better_path(scene: Scene) -> Iterator[Pending]:
+    """Yield links without an address while a hint or the VIPs ask for something that no address satisfies."""
+    policy = scene.policy
+    reached = scene.chosen[0].path if scene.chosen else Path.NONE
+    if policy.hints and reached > Path.HINT:
+        asked, families = "the hint matches nothing", set(policy.family_order)
+    elif policy.vips and reached > Path.VIP:
+        asked, families = "no VIP's subnet is here", {family_of(vip) for vip in policy.vips}
+    else:
+        return
+    for family in policy.family_order:
+        if family in families:
+            for link in bare_links(scene, family):
+                yield Pending(family, link.name, f"{asked} and {_bare(link, family)}")
+
+
+def _families(scene: Scene) -> Iterator[Pending]:
+    """Yield what each configured family waits for."""
+    for family in missing(scene):
+        yield Pending(family, "", f"{family}: {_why_nothing(scene, [family])}")
+
+
+def missing(scene: Scene) -> tuple[Family, ...]:
+    """Return the families that the settings ask for and the selection has not."""
+    if scene.policy.families == "auto":
+        return ()
+    return tuple(family for family in scene.policy.families if not _has(scene, family))
+
+
+def reason(scene: Scene) -> str | None:
+    """Say what is waited for, None when nothing is missing."""
+    if not scene.chosen:
+        if scene.policy.hint_required and any(judged.rule is None for judged in scene.judged):
+            hints = ", ".join(map(str, scene.policy.hints)) or "there is no usable one"
+            return f"a hint is required and matches no address: {hints}"
+        return _why_nothing(scene, scene.policy.family_order)
+    lacking = [f"{family}: {_why_nothing(scene, [family])}" for family in missing(scene)]
+    return "; ".join(lacking) or None
+
+
+def _has(scene: Scene, family: Family) -> bool:
+    return any(place.address.family is family for place in scene.chosen)
+
+
+def _why_nothing(scene: Scene, families: Sequence[Family]) -> str:
+    """Say why no address of *families* is eligible: the nearest hope first."""
+    judged = [item for item in scene.judged if item.case.address.family in families]
+    reasons = [
+        *(_told(item) for item in judged if item.rule in (Rule.TENTATIVE, Rule.NOT_BINDABLE, Rule.DAD_FAILED)),
+        *_without_path(scene, judged),
+        *_bare_reasons(scene, families),
+        *(_told(item) for item in judged if item.rule in (Rule.LINK_DOWN, Rule.DEPRECATED, Rule.TEMPORARY)),
+        *(link_state(link) for link in _own_links(scene) if not (link.up and link.carrier)),
+        *(_told(item) for item in judged if item.rule not in (None, Rule.LOOPBACK, Rule.LINK_LOCAL)),
+    ]
+    distinct = list(dict.fromkeys(reasons))
+    if not distinct:
+        return "there is no link that could have a node IP"
+    more = len(distinct) - MOST_REASONS
+    return "; ".join(distinct[:MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _told(judged: Judged) -> str:
+    return f"{judged.case.address.address} on {judged.case.link.name}: {_words(judged)}"
+
+
+def _words(judged: Judged) -> str:
+    return why_rejected(judged.case, judged.rule) if judged.rule else ""
+
+
+def _without_path(scene: Scene, judged: Iterable[Judged]) -> Iterator[str]:
+    for item in judged:
+        if item.rule is None:
+            place = ranked(item.case, scene.around)
+            words = why_no_path(place, with_vips=bool(scene.policy.vips))
+            yield f"{item.case.address.address} on {item.case.link.name}: {words} yet"
+
+
+def _bare_reasons(scene: Scene, families: Sequence[Family]) -> Iterator[str]:
+    """Yield links without an address of any of *families*."""
+    lists = [list(bare_links(scene, family)) for family in families]
+    for link in lists[0] if lists else ():
+        if all(link in others for others in lists[1:]):
+            yield _bare(link, families[0] if len(families) == 1 else None)
+
+
+def _bare(link: Link, family: Family | None) -> str:
+    """Say that a link could get an address, and by what means it usually does."""
+    match family:
+        case Family.IPV6:
+            return f"{link.name} has carrier, no IPv6 address yet (router advertisement, DHCPv6)"
+        case Family.IPV4:
+            return f"{link.name} has carrier, no IPv4 address yet (DHCP)"
+    return f"{link.name} has carrier, no address yet (DHCP)"
+
+
+def bare_links(scene: Scene, family: Family) -> Iterator[Link]:
+    """Yield the working links that have no address of *family* but might get one, by index."""
+    addressed = {
+        item.case.link.name
+        for item in scene.judged
+        if item.rule is not Rule.LINK_LOCAL and item.case.address.family is family
+    }
+    for link in _own_links(scene):
+        if link.up and link.carrier and link.name not in addressed:
+            yield link
+
+
+def _own_links(scene: Scene) -> list[Link]:
+    """Return the links that may carry the node IP: the ports of a bridge or bond leave that to it."""
+    vrfs = {link.name for link in scene.snapshot.links if link.kind == "vrf"}
+    links = sorted(scene.snapshot.links, key=lambda link: link.index)
+    return [
+        link
+        for link in links
+        if not link.loopback and not is_denied(link, scene.policy) and (link.master is None or link.master in vrfs)
+        if link.name not in vrfs and link.name != "lo"
+    ]

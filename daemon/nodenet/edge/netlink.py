@@ -1,0 +1,133 @@
+"""What does the kernel say about links, addresses and routes, and when does it change?
+
+Reading is done with the standard library (rtnetlink(7)): importing pyroute2 costs 120-160 ms, which neither a boot
+nor a command line has to spare, and decoding whole routing tables costs more still. Watching, which begins later
+and is rare, is pyroute2's.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+
+from nodenet.core import rtnetlink as rt
+from nodenet.core.errors import Unavailable
+from nodenet.core.snapshot import IPAddress, Route, Snapshot
+
+ATTEMPTS = 5
+"""How often a dump that the kernel calls inconsistent is read again; a busy host may never hold still."""
+RECEIVE_BYTES = 65_536
+SETTLE_SECONDS = 0.05
+"""How long one change may be followed by more before it is told: a link coming up is a dozen messages."""
+_TIMEOUT_SECONDS = 10.0
+_SOL_NETLINK = 270
+_NETLINK_GET_STRICT_CHK = 12
+
+_Select = Callable[[rt.Dump, memoryview, int], Iterator[memoryview]]
+
+
+def read_snapshot(*, all_routes: bool = False) -> Snapshot:
+    """Return the present state; of the routes only those that node IP selection looks at, unless *all_routes*.
+
+    Raises Unavailable when the kernel does not answer.
+    """
+    try:
+        for attempt in range(1, ATTEMPTS + 1):
+            with closing(_Reading(all_routes=all_routes)) as reading:
+                snapshot = reading.snapshot()
+                if reading.whole or attempt == ATTEMPTS:
+                    break
+    except OSError as error:
+        raise Unavailable(f"The kernel's links, addresses and routes cannot be read: {error}") from error
+    # A host that never holds still gets its best answer: whoever watches is told of the next change anyway.
+    return snapshot
+
+
+class _Reading:
+    """One attempt to read everything; *whole*: nothing changed in between that we could notice."""
+
+    def __init__(self, *, all_routes: bool) -> None:
+        self.whole = True
+        self._all_routes = all_routes
+        self._buffer = memoryview(bytearray(RECEIVE_BYTES + rt.SCRATCH))
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
+        self._socket.settimeout(_TIMEOUT_SECONDS)
+        with suppress(OSError):
+            # The kernel answers what was asked and nothing more; Linux < 4.20 cannot, and the decoder skips the rest.
+            self._socket.setsockopt(_SOL_NETLINK, _NETLINK_GET_STRICT_CHK, 1)
+        self._socket.bind((0, 0))
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def snapshot(self) -> Snapshot:
+        numbered = {item.link.index: item for item in map(rt.link, self._list(rt.RTM_GETLINK, rt.LINK_REQUEST))}
+        names = {index: item.link.name for index, item in numbered.items()}
+        addresses = [rt.address(message, names) for message in self._list(rt.RTM_GETADDR, rt.ADDRESS_REQUEST)]
+        # An address on a link that came after the links were listed.
+        self.whole &= None not in addresses
+        return Snapshot(rt.with_masters(numbered), tuple(filter(None, addresses)), self._routes(names))
+
+    def _routes(self, names: Mapping[int, str]) -> tuple[Route, ...]:
+        select = rt.Dump.every if self._all_routes else rt.Dump.telling_routes
+        raw = [
+            rt.raw_route(message)
+            for family in (rt.AF_INET, rt.AF_INET6)
+            for message in self._list(rt.RTM_GETROUTE, rt.route_request(family), select)
+        ]
+        objects = rt.NO_OBJECTS
+        if any(item.route.nexthop_id and not item.hops for item in raw):
+            # The kernel tells the hops with the route unless net.ipv4.nexthop_compat_mode is 0.
+            objects = rt.next_hop_objects(self._list(rt.RTM_GETNEXTHOP, rt.NEXT_HOP_REQUEST))
+        return tuple(rt.route(item, names, objects) for item in raw)
+
+    def _list(self, kind: int, body: bytes, select: _Select = rt.Dump.every) -> Iterator[memoryview]:
+        """Yield the messages of one list, each valid until the next is asked for. Raises OSError."""
+        self._socket.send(rt.request(kind, 1, body))
+        dump = rt.Dump()
+        while not dump.done:
+            yield from select(dump, self._buffer, self._socket.recv_into(self._buffer, RECEIVE_BYTES))
+        self.whole &= not dump.interrupted
+
+
+def can_bind(address: IPAddress, link_index: int) -> bool:
+    """Tell whether a TCP server could listen on *address* now: IPv6 in duplicate address detection refuses it."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    scope = link_index if address.version == 6 and address.is_link_local else 0
+    where = (str(address), 0) if address.version == 4 else (str(address), 0, 0, scope)
+    try:
+        with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as server:
+            server.bind(where)
+    except OSError as error:
+        if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENODEV):
+            return False
+        raise Unavailable(f"No server can be tried on {address}: {error}") from error
+    return True
+
+
+async def watch(changed: Callable[[], None]) -> None:
+    """Call *changed* after links, addresses or routes changed, until cancelled.
+
+    What changed is thrown away: who is told reads the present state, so an event that came in a crowd, or that the
+    kernel could not queue (ENOBUFS), costs nothing. *changed* is also called once when the watch has begun, for what
+    happened before. Raises Unavailable when the kernel cannot be watched.
+    """
+    import asyncio  # noqa: PLC0415 - the command line reads without it
+
+    from pyroute2 import AsyncIPRoute  # noqa: PLC0415 - see the module's docstring
+    from pyroute2.netlink import rtnl  # noqa: PLC0415
+
+    groups = rtnl.RTMGRP_LINK | rtnl.RTMGRP_IPV4_IFADDR | rtnl.RTMGRP_IPV6_IFADDR
+    groups |= rtnl.RTMGRP_IPV4_ROUTE | rtnl.RTMGRP_IPV6_ROUTE
+    try:
+        async with AsyncIPRoute() as kernel:
+            await kernel.bind(groups=groups)
+            while True:
+                changed()
+                await _event(kernel)
+                await asyncio.sleep(SETTLE_SECONDS)
+                _forget(kernel)
+    except OSError as error:
+        raise Unavailable(f"The kernel's links, addresses and routes cannot be watched: {error}") from error

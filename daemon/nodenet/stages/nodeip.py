@@ -1,0 +1,178 @@
+"""The nodeip stage: which addresses is this node known by, and who is told?
+
+Read the kernel → select → bind-test → publish. Nothing eligible: wait for the kernel's next event, never guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+import structlog
+
+from nodenet.core import publication, sticky
+from nodenet.core.boot import Done, Outcome, Problem, Topic, Waiting
+from nodenet.core.errors import PublishFailed
+from nodenet.core.explanation import summary
+from nodenet.core.facts import Facts
+from nodenet.core.messages import Message
+from nodenet.core.policy import Policy
+from nodenet.core.publication import Publication, PublishedFile
+from nodenet.core.selection import Selection, select
+from nodenet.core.snapshot import IPAddress, Snapshot
+from nodenet.core.sticky import Sticky
+from nodenet.core.wishes import Wishes
+from nodenet.ports import Clock, Files, Kernel, Systemd
+from nodenet.stages.records import SELECTION, Records
+
+log = structlog.get_logger()
+
+KERNEL = frozenset({Topic.KERNEL})
+LOOK_AGAIN_SECONDS = 30.0
+"""Without any event: a lost one costs no more than this."""
+SETTLE_SECONDS = 5.0
+"""How long is waited for what would still change the selection (duplicate address detection, a router's answer)."""
+FAMILY_SECONDS = 60.0
+"""How long a family that the settings name is waited for once the other one is there."""
+RELOAD_OWED = PurePosixPath("/run/nodenet/reload-owed")
+"""Stands while a drop-in was written and systemd has not read it: a daemon that was killed then reloads later."""
+
+
+class NodeipStage:
+    """Selects the node IPs and publishes them."""
+
+    def __init__(  # noqa: PLR0913  (five edges and the boot)
+        self,
+        kernel: Kernel,
+        files: Files,
+        systemd: Systemd,
+        clock: Clock,
+        wishes: Callable[[], Wishes],
+        boot_id: str,
+    ) -> None:
+        """*wishes* reads the policy anew at each attempt: the hint files are not the daemon's."""
+        self._kernel = kernel
+        self._files = files
+        self._records = Records(files)
+        self._systemd = systemd
+        self._clock = clock
+        self._wishes = wishes
+        self._boot_id = boot_id
+        self._eligible_since: float | None = None
+        self._told: set[str] = set()
+
+    async def attempt(self, facts: Facts) -> Outcome:
+        """Return Done once the node IPs are published, Waiting with the reason before."""
+        wishes = self._wishes()
+        for problem in wishes.problems:
+            self._tell(str(problem))
+        snapshot = self._kernel.snapshot()
+        selection = self._bindable(snapshot, wishes.policy)
+        if not selection.node_ips:
+            self._eligible_since = None
+            return Waiting(selection.waiting or "no address is eligible", KERNEL, LOOK_AGAIN_SECONDS)
+        if (patience := self._patience(selection)) > 0:
+            reason = selection.waiting or "; ".join(item.reason for item in selection.pending)
+            return Waiting(reason, KERNEL, min(patience, LOOK_AGAIN_SECONDS))
+        for note in selection.notes:
+            self._tell(note)
+        return await self._publish(selection, snapshot, facts)
+
+    def explain(self) -> Selection:
+        """Return the selection as it would be made now; nothing is published."""
+        return self._bindable(self._kernel.snapshot(), self._wishes().policy)
+
+    def _bindable(self, snapshot: Snapshot, policy: Policy) -> Selection:
+        """Select until every node IP can be listened on; one that cannot makes way for the next."""
+        record = self._records.load(SELECTION, lambda content: sticky.parse(content, self._boot_id))
+        indices = {link.name: link.index for link in snapshot.links}
+        places = {address.address: indices.get(address.link, 0) for address in snapshot.addresses}
+        unbindable: set[IPAddress] = set()
+        while True:
+            selection = select(snapshot, policy, record, frozenset(unbindable))
+            failed = {ip for ip in selection.node_ips if not self._kernel.can_bind(ip, places[ip])} - unbindable
+            if not failed:
+                return selection
+            unbindable |= failed
+
+    def _patience(self, selection: Selection) -> float:
+        """Return the seconds that are left to wait for something better; not positive: publish."""
+        now = self._clock.boottime()
+        if self._eligible_since is None:
+            self._eligible_since = now
+        waited = now - self._eligible_since
+        if selection.missing:
+            return FAMILY_SECONDS - waited
+        return SETTLE_SECONDS - waited if selection.pending else 0.0
+
+    async def _publish(self, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
+        """Write what differs, let systemd read it, remember the choice."""
+        lost: list[PublishFailed] = []
+        wanted = publication.files(Publication(selection.node_ips, selection.remote_worker))
+        units_written = self._write([file for file in wanted if file.unit], lost)
+        self._write([file for file in wanted if not file.unit], lost)
+        if not units_written:
+            # With the drop-in of an earlier boot kubelet would start with an address that is not the node's.
+            return self._blocked(lost[0])
+        try:
+            await self._reload()
+            self._remember(selection, snapshot)
+        except PublishFailed as error:
+            lost.append(error)
+        problem = _problem(lost[0]) if lost else self._missing(selection)
+        detail = f"Selected {summary(selection)}"
+        return Done(detail, replace(facts, selection=selection), Message.NODE_IP_SELECTED, problem)
+
+    def _write(self, files: list[PublishedFile], lost: list[PublishFailed]) -> bool:
+        """Write every file that differs; one that cannot be written does not stop the others. Tell if all were."""
+        before = len(lost)
+        for file in files:
+            try:
+                if file.unit and self._files.read(file.path) != file.content:
+                    self._files.write(RELOAD_OWED, b"")
+                if file.content is None:
+                    self._files.remove(file.path)
+                else:
+                    self._files.write(file.path, file.content)
+            except PublishFailed as error:
+                lost.append(error)
+        return len(lost) == before
+
+    def _blocked(self, error: PublishFailed) -> Waiting:
+        if error.cause not in self._told:
+            self._told.add(error.cause)
+            fields = {"stage": "nodeip", "cause": error.cause, "remedy": error.remedy}
+            log.error(error.cause, message=error.message, **fields)
+        return Waiting(f"{error.cause}; kubelet must not start with the address of an earlier boot")
+
+    async def _reload(self) -> None:
+        if self._files.read(RELOAD_OWED) is not None:
+            await self._systemd.reload()
+            self._files.remove(RELOAD_OWED)
+
+    def _remember(self, selection: Selection, snapshot: Snapshot) -> None:
+        """Keep the choice for the next boot; an unchanged one of this boot is not written again."""
+        mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
+        before = self._records.load(SELECTION, lambda content: sticky.parse(content, self._boot_id))
+        same = before and (before.addresses, before.permanent_mac) == (selection.node_ips, mac)
+        boot_id = before.boot_id if before and same else self._boot_id
+        self._records.save(SELECTION, sticky.render(Sticky(selection.node_ips, mac, boot_id)))
+
+    def _missing(self, selection: Selection) -> Problem | None:
+        """Return the problem of a family that was asked for and did not come."""
+        if not selection.missing:
+            return None
+        families = " and ".join(str(family) for family in selection.missing)
+        cause = f"No {families} node IP within {FAMILY_SECONDS:.0f} s: {selection.waiting}"
+        remedy = "Look at `nodenetctl explain node-ip`; take the family out of `families` if it is not wanted"
+        return Problem(Message.NODE_IP_INCOMPLETE, cause, remedy)
+
+    def _tell(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            log.warning(text, message=Message.HINT_IGNORED, stage="nodeip")
+
+
+def _problem(error: PublishFailed) -> Problem:
+    return Problem(error.message, error.cause, error.remedy)
