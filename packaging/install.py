@@ -34,9 +34,8 @@ LAUNCHERS = {"usr/libexec/nodenetd": "nodenet.daemon", "usr/bin/nodenetctl": "no
 UNITS = {
     # below units/ → below DESTDIR
     "nodenetd.service": "usr/lib/systemd/system/nodenetd.service",
+    "nodenet-ready.service": "usr/lib/systemd/system/nodenet-ready.service",
     "nodenet-wait@.service": "usr/lib/systemd/system/nodenet-wait@.service",
-    "kubelet.service.d/10-nodenet.conf": "usr/lib/systemd/system/kubelet.service.d/10-nodenet.conf",
-    "crio.service.d/10-nodenet.conf": "usr/lib/systemd/system/crio.service.d/10-nodenet.conf",
     "nodenet.preset": "usr/lib/systemd/system-preset/80-nodenet.preset",
     "nodenet.tmpfiles.conf": "usr/lib/tmpfiles.d/nodenet.conf",
     "nodenet.catalog": "usr/lib/systemd/catalog/nodenet.catalog",
