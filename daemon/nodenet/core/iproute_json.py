@@ -203,7 +203,9 @@ def _route(node: _Node, family: Family) -> Route:
     kind = node.get("type", str, "unicast")
     hops = [_next_hop(hop, family) for hop in node.children("nexthops")]
     if not hops and kind not in _ROUTE_KINDS_WITHOUT_WAY_OUT:
-        hops = [hop for hop in (_next_hop(node, family),) if hop != NextHop(None)]
+        # A next-hop object is told with the route; what a group of them leads to is not.
+        single = node if "dev" in node.value else _Node(node.get("nh_info", dict, {}), f"{node.path}.nh_info")
+        hops = [hop for hop in (_next_hop(single, family),) if hop != NextHop(None)]
     # iproute2 does not print IPv4's metric 0; for IPv6 the kernel knows no "without metric".
     metric = node.whole("metric", 0 if family is Family.IPV4 else IPV6_DEFAULT_METRIC, 0xFFFFFFFF)
     table = node.value.get("table")

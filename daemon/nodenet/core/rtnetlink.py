@@ -7,18 +7,19 @@ that matter to node IP selection are decoded.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address
 
-from nodenet.core.snapshot import Address, AddressFlag, IPAddress, Link, NextHop, Route
+from nodenet.core.snapshot import Address, AddressFlag, IPAddress, Link
 
-RTM_GETLINK, RTM_GETADDR, RTM_GETROUTE, RTM_GETNEXTHOP = 18, 22, 26, 106
+RTM_GETLINK, RTM_GETADDR = 18, 22
 AF_INET, AF_INET6 = 2, 10
 _NLM_F_REQUEST_DUMP = 0x301
 _NLM_F_DUMP_INTR = 0x10
-_NLMSG_ERROR, _NLMSG_DONE = 2, 3
+_NLMSG_DONE = 3
+"""Below it stand no-operation and error; nothing of a dump follows any of them."""
 _RTPROT_RA = 9
 _RT_TABLE_LOCAL = 255
 _FOREVER = 0xFFFFFFFF
@@ -29,10 +30,8 @@ _ROUTE_HEAD = struct.Struct("=IHH8xxB2xBBxB")
 _HEAD = struct.Struct("=IHH8x")
 _LINK_BODY = struct.Struct("=BxHiII")
 _ADDRESS_BODY = struct.Struct("=BBBBI")
-_ROUTE_BODY = struct.Struct("=BBBBBBBBI")
-_ATTRIBUTE = struct.Struct("=HH")
+ATTRIBUTE = struct.Struct("=HH")
 _NUMBER = struct.Struct("=I")
-_NEXT_HOP = struct.Struct("=HBBi")
 _LIFETIMES = struct.Struct("=II")
 
 SCRATCH = _ROUTE_HEAD.size
@@ -42,22 +41,9 @@ _SKIP_STATISTICS = struct.pack("=HHI", 8, 29, 8)
 """IFLA_EXT_MASK with RTEXT_FILTER_SKIP_STATS: counters are half of a link's answer."""
 LINK_REQUEST = _LINK_BODY.pack(0, 0, 0, 0, 0) + _SKIP_STATISTICS
 ADDRESS_REQUEST = _ADDRESS_BODY.pack(0, 0, 0, 0, 0)
-NEXT_HOP_REQUEST = bytes(8)
 
 _IFF_UP, _IFF_LOOPBACK, _IFF_LOWER_UP = 0x1, 0x8, 0x10000
 _OPERSTATES = ("UNKNOWN", "NOTPRESENT", "DOWN", "LOWERLAYERDOWN", "TESTING", "DORMANT", "UP")
-_ROUTE_KINDS = (
-    *("none", "unicast", "local", "broadcast", "anycast", "multicast"),
-    *("blackhole", "unreachable", "prohibit", "throw", "nat", "xresolve"),
-)
-_WITHOUT_WAY_OUT = ("blackhole", "unreachable", "prohibit", "throw")
-_TABLES = {253: "default", 254: "main", 255: "local"}
-_PROTOCOLS = {
-    **{0: "unspec", 1: "redirect", 2: "kernel", 3: "boot", 4: "static", 8: "gated", 9: "ra", 10: "mrt", 11: "zebra"},
-    **{12: "bird", 13: "dnrouted", 14: "xorp", 15: "ntk", 16: "dhcp", 18: "keepalived", 42: "babel"},
-    **{186: "bgp", 187: "isis", 188: "ospf", 189: "rip", 192: "eigrp"},
-}
-"""iproute2's names (/etc/iproute2/rt_protos)."""
 _IFA_F_SECONDARY, _IFA_F_PERMANENT = 0x01, 0x80
 _ADDRESS_FLAGS = {
     0x02: AddressFlag.NO_DAD,
@@ -70,40 +56,12 @@ _ADDRESS_FLAGS = {
 }
 
 
-Hop = tuple[int, IPAddress | None]
-"""A next hop as (link index, gateway)."""
-
-
 @dataclass(frozen=True, slots=True)
 class NumberedLink:
     """A link, and the index of its master, whose name may come later in the dump."""
 
     link: Link
     master: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class RawRoute:
-    """A route as the kernel tells it, links by index."""
-
-    route: Route
-    hops: tuple[Hop, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NextHopObjects:
-    """The kernel's next-hop objects by id: single ones, and the members of groups (linux/nexthop.h)."""
-
-    single: Mapping[int, Hop]
-    groups: Mapping[int, tuple[int, ...]]
-
-    def hops(self, number: int | None) -> tuple[Hop, ...]:
-        """Return the hops of an object; none when the kernel has dropped it meanwhile."""
-        members = self.groups.get(number, (number,)) if number is not None else ()
-        return tuple(self.single[member] for member in members if member in self.single)
-
-
-NO_OBJECTS = NextHopObjects({}, {})
 
 
 class Dump:
@@ -122,7 +80,7 @@ class Dump:
             if flags & _NLM_F_DUMP_INTR:
                 self.interrupted = True
             if kind <= _NLMSG_DONE:
-                self._end(kind, buffer[offset : offset + length])
+                self._end(buffer[offset : offset + length])
                 return
             yield buffer[offset + _HEADER : offset + length]
             offset += (length + 3) & ~3
@@ -136,13 +94,13 @@ class Dump:
             if flags & _NLM_F_DUMP_INTR:
                 self.interrupted = True
             if kind <= _NLMSG_DONE:
-                self._end(kind, buffer[offset : offset + length])
+                self._end(buffer[offset : offset + length])
                 return
             if (not prefix_length or protocol == _RTPROT_RA) and table != _RT_TABLE_LOCAL:
                 yield buffer[offset + _HEADER : offset + length]
             offset += (length + 3) & ~3
 
-    def _end(self, kind: int, message: memoryview) -> None:
+    def _end(self, message: memoryview) -> None:
         self.done = True
         code = struct.unpack_from("=i", message, _HEADER)[0] if len(message) >= _HEADER + 4 else 0
         if code < 0:
@@ -154,17 +112,12 @@ def request(kind: int, sequence: int, body: bytes) -> bytes:
     return struct.pack("=IHHII", _HEADER + len(body), kind, _NLM_F_REQUEST_DUMP, sequence, 0) + body
 
 
-def route_request(family: int) -> bytes:
-    """Return the body that asks for the routes of a family, of all tables."""
-    return _ROUTE_BODY.pack(family, 0, 0, 0, 0, 0, 0, 0, 0)
-
-
-def _attributes(message: memoryview, offset: int) -> dict[int, memoryview]:
+def attributes(message: memoryview, offset: int) -> dict[int, memoryview]:
     """Return attributes by type (struct rtattr); the nesting bit is not part of the type."""
     found: dict[int, memoryview] = {}
     end = len(message)
     while offset + 4 <= end:
-        length, kind = _ATTRIBUTE.unpack_from(message, offset)
+        length, kind = ATTRIBUTE.unpack_from(message, offset)
         if length < 4:
             break
         found[kind & 0x3FFF] = message[offset + 4 : offset + length]
@@ -176,7 +129,8 @@ def _text(value: memoryview | None) -> str | None:
     return None if value is None else bytes(value).rstrip(b"\0").decode(errors="backslashreplace")
 
 
-def _number(value: memoryview | None) -> int | None:
+def number(value: memoryview | None) -> int | None:
+    """Return a 32-bit number."""
     return None if value is None else _NUMBER.unpack_from(value)[0]
 
 
@@ -184,7 +138,7 @@ def _mac(value: memoryview | None) -> str | None:
     return value.hex(":") if value else None
 
 
-def _ip(value: memoryview | None) -> IPAddress | None:
+def ip(value: memoryview | None) -> IPAddress | None:
     """Return an address of 4 or 16 bytes."""
     if value is None:
         return None
@@ -194,8 +148,8 @@ def _ip(value: memoryview | None) -> IPAddress | None:
 def link(message: memoryview) -> NumberedLink:
     """Return the link of an RTM_NEWLINK body (linux/if_link.h)."""
     _, _, index, flags, _ = _LINK_BODY.unpack_from(message)
-    found = _attributes(message, _LINK_BODY.size)
-    info = _attributes(found[18], 0) if 18 in found else {}
+    found = attributes(message, _LINK_BODY.size)
+    info = attributes(found[18], 0) if 18 in found else {}
     operstate = found[16][0] if 16 in found else 0
     mac, permanent = _mac(found.get(1)), _mac(found.get(54))
     value = Link(
@@ -210,14 +164,14 @@ def link(message: memoryview) -> NumberedLink:
         mac=mac,
         permanent_mac=permanent if permanent != mac else None,
     )
-    return NumberedLink(value, _number(found.get(10)))
+    return NumberedLink(value, number(found.get(10)))
 
 
 def _alternative_names(properties: memoryview | None) -> Iterator[str]:
     """Yield IFLA_ALT_IFNAME: several attributes of one type, so not for a dictionary."""
     offset = 0
     while properties is not None and offset + 4 <= len(properties):
-        length, _ = _ATTRIBUTE.unpack_from(properties, offset)
+        length, _ = ATTRIBUTE.unpack_from(properties, offset)
         if length < 4:
             return
         yield _text(properties[offset + 4 : offset + length]) or ""
@@ -249,9 +203,9 @@ def address(message: memoryview, names: Mapping[int, str]) -> Address | None:
     """Return the address of an RTM_NEWADDR body; None when its link is not among *names*."""
     family, prefix_length, flags, _, index = _ADDRESS_BODY.unpack_from(message)
     name = names.get(index)
-    found = _attributes(message, _ADDRESS_BODY.size)
-    far = _ip(found.get(1))
-    local = _ip(found.get(2)) or far
+    found = attributes(message, _ADDRESS_BODY.size)
+    far = ip(found.get(1))
+    local = ip(found.get(2)) or far
     if name is None or local is None:
         return None
     preferred, valid = _LIFETIMES.unpack_from(found[6]) if 6 in found else (_FOREVER, _FOREVER)
@@ -260,67 +214,8 @@ def address(message: memoryview, names: Mapping[int, str]) -> Address | None:
         prefix_length=prefix_length,
         link=name,
         label=_text(found.get(3)),
-        flags=_address_flags(_number(found.get(8)) or flags, family),
+        flags=_address_flags(number(found.get(8)) or flags, family),
         valid_lifetime=None if valid == _FOREVER else valid,
         preferred_lifetime=None if preferred == _FOREVER else preferred,
         peer=far if far != local else None,
     )
-
-
-def raw_route(message: memoryview) -> RawRoute:
-    """Return the route of an RTM_NEWROUTE body."""
-    family, length, _, _, table, protocol, _, kind, _ = _ROUTE_BODY.unpack_from(message)
-    found = _attributes(message, _ROUTE_BODY.size)
-    # Tables above 255 do not fit the header (RTA_TABLE).
-    table = _number(found.get(15)) or table
-    network, width = (IPv4Network, 4) if family == AF_INET else (IPv6Network, 16)
-    destination = bytes(found[1]) if 1 in found else bytes(width)
-    route = Route(
-        destination=network((destination, length)),
-        metric=_number(found.get(6)) or 0,
-        table=_TABLES.get(table, str(table)),
-        protocol=_PROTOCOLS.get(protocol, str(protocol)),
-        kind=_ROUTE_KINDS[kind] if kind < len(_ROUTE_KINDS) else str(kind),
-        nexthop_id=_number(found.get(30)),
-    )
-    return RawRoute(route, () if route.kind in _WITHOUT_WAY_OUT else tuple(_hops(found)))
-
-
-def _hops(found: Mapping[int, memoryview]) -> Iterator[Hop]:
-    """Yield (link index, gateway) of each next hop."""
-    if 4 in found:
-        yield _number(found[4]) or 0, _gateway(found)
-    several = found.get(9)
-    offset = 0
-    while several is not None and offset + _NEXT_HOP.size <= len(several):
-        length, _, _, index = _NEXT_HOP.unpack_from(several, offset)
-        if length < _NEXT_HOP.size:
-            return
-        yield index, _gateway(_attributes(several[offset : offset + length], _NEXT_HOP.size))
-        offset += (length + 3) & ~3
-
-
-def _gateway(found: Mapping[int, memoryview]) -> IPAddress | None:
-    """Return RTA_GATEWAY, or RTA_VIA, which carries an address of the other family behind its number."""
-    via = found.get(18)
-    return _ip(found.get(5)) or (_ip(via[2:]) if via is not None else None)
-
-
-def next_hop_objects(messages: Iterable[memoryview]) -> NextHopObjects:
-    """Return the objects of RTM_NEWNEXTHOP bodies."""
-    single: dict[int, Hop] = {}
-    groups: dict[int, tuple[int, ...]] = {}
-    for message in messages:
-        found = _attributes(message, 8)
-        number = _number(found.get(1)) or 0
-        if 2 in found:
-            groups[number] = tuple(member for member, _ in struct.iter_unpack("=II", found[2]))
-        else:
-            single[number] = (_number(found.get(5)) or 0, _ip(found.get(6)))
-    return NextHopObjects(single, groups)
-
-
-def route(raw: RawRoute, names: Mapping[int, str], objects: NextHopObjects = NO_OBJECTS) -> Route:
-    """Return the route with its links by name and its next-hop object resolved; unknown links are left out."""
-    hops = raw.hops or objects.hops(raw.route.nexthop_id)
-    return replace(raw.route, next_hops=tuple(NextHop(names[index], way) for index, way in hops if index in names))

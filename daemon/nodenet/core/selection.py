@@ -259,5 +259,5 @@ def _notes(scene: Scene, places: Sequence[Ranked], primary_first: Sequence[Ranke
             state = "is not on this node" if gone else "is on this node but was not selected"
             yield f"{address}, the node IP before, {state}"
     if len({place.link.name for place in primary_first}) > 1:
-        places = ", ".join(f"{place.address.address} on {place.link.name}" for place in primary_first)
-        yield f"the node IPs are on different links: {places}"
+        spread = ", ".join(f"{place.address.address} on {place.link.name}" for place in primary_first)
+        yield f"the node IPs are on different links: {spread}"

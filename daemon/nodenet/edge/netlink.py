@@ -8,11 +8,13 @@ and is rare, is pyroute2's.
 from __future__ import annotations
 
 import errno
+import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 
 from nodenet.core import rtnetlink as rt
+from nodenet.core import rtnetlink_routes as routes
 from nodenet.core.errors import Unavailable
 from nodenet.core.snapshot import IPAddress, Route, Snapshot
 
@@ -21,6 +23,8 @@ ATTEMPTS = 5
 RECEIVE_BYTES = 65_536
 SETTLE_SECONDS = 0.05
 """How long one change may be followed by more before it is told: a link coming up is a dozen messages."""
+MOST_AT_ONCE = 256
+"""How many events are discarded before the loop may do something else."""
 _TIMEOUT_SECONDS = 10.0
 _SOL_NETLINK = 270
 _NETLINK_GET_STRICT_CHK = 12
@@ -73,15 +77,15 @@ class _Reading:
     def _routes(self, names: Mapping[int, str]) -> tuple[Route, ...]:
         select = rt.Dump.every if self._all_routes else rt.Dump.telling_routes
         raw = [
-            rt.raw_route(message)
+            routes.raw_route(message)
             for family in (rt.AF_INET, rt.AF_INET6)
-            for message in self._list(rt.RTM_GETROUTE, rt.route_request(family), select)
+            for message in self._list(routes.RTM_GETROUTE, routes.route_request(family), select)
         ]
-        objects = rt.NO_OBJECTS
+        objects = routes.NO_OBJECTS
         if any(item.route.nexthop_id and not item.hops for item in raw):
             # The kernel tells the hops with the route unless net.ipv4.nexthop_compat_mode is 0.
-            objects = rt.next_hop_objects(self._list(rt.RTM_GETNEXTHOP, rt.NEXT_HOP_REQUEST))
-        return tuple(rt.route(item, names, objects) for item in raw)
+            objects = routes.next_hop_objects(self._list(routes.RTM_GETNEXTHOP, routes.NEXT_HOP_REQUEST))
+        return tuple(routes.route(item, names, objects) for item in raw)
 
     def _list(self, kind: int, body: bytes, select: _Select = rt.Dump.every) -> Iterator[memoryview]:
         """Yield the messages of one list, each valid until the next is asked for. Raises OSError."""
@@ -110,24 +114,48 @@ def can_bind(address: IPAddress, link_index: int) -> bool:
 async def watch(changed: Callable[[], None]) -> None:
     """Call *changed* after links, addresses or routes changed, until cancelled.
 
-    What changed is thrown away: who is told reads the present state, so an event that came in a crowd, or that the
-    kernel could not queue (ENOBUFS), costs nothing. *changed* is also called once when the watch has begun, for what
-    happened before. Raises Unavailable when the kernel cannot be watched.
+    What changed is thrown away undecoded: who is told reads the present state, so an event that came in a crowd, or
+    that the kernel could not queue (ENOBUFS), costs nothing. *changed* is also called once when the watch has begun,
+    for what happened before. Raises Unavailable when the kernel cannot be watched.
     """
     import asyncio  # noqa: PLC0415 - the command line reads without it
 
-    from pyroute2 import AsyncIPRoute  # noqa: PLC0415 - see the module's docstring
+    # IPRSocket and not AsyncIPRoute: that one decodes every message and queues without limit while a routing daemon
+    # loads its table; this one is the same in pyroute2 0.8, which some distributions have.
+    from pyroute2 import IPRSocket  # noqa: PLC0415 - see the module's docstring
     from pyroute2.netlink import rtnl  # noqa: PLC0415
 
     groups = rtnl.RTMGRP_LINK | rtnl.RTMGRP_IPV4_IFADDR | rtnl.RTMGRP_IPV6_IFADDR
     groups |= rtnl.RTMGRP_IPV4_ROUTE | rtnl.RTMGRP_IPV6_ROUTE
+    happened = asyncio.Event()
+    happened.set()
+    loop = asyncio.get_running_loop()
     try:
-        async with AsyncIPRoute() as kernel:
-            await kernel.bind(groups=groups)
-            while True:
-                changed()
-                await _event(kernel)
-                await asyncio.sleep(SETTLE_SECONDS)
-                _forget(kernel)
+        with closing(IPRSocket()) as kernel:
+            kernel.bind(groups=groups)
+            descriptor = kernel.fileno()
+            os.set_blocking(descriptor, False)
+            loop.add_reader(descriptor, _discard, descriptor, happened.set)
+            try:
+                while True:
+                    await happened.wait()
+                    await asyncio.sleep(SETTLE_SECONDS)
+                    happened.clear()
+                    changed()
+            finally:
+                loop.remove_reader(descriptor)
     except OSError as error:
         raise Unavailable(f"The kernel's links, addresses and routes cannot be watched: {error}") from error
+
+
+def _discard(descriptor: int, happened: Callable[[], None]) -> None:
+    """Empty the socket, within reason, and tell that something happened."""
+    happened()
+    try:
+        for _ in range(MOST_AT_ONCE):
+            os.read(descriptor, RECEIVE_BYTES)
+    except BlockingIOError:
+        pass
+    except OSError as error:
+        if error.errno != errno.ENOBUFS:
+            raise

@@ -1,0 +1,31 @@
+"""What do this host's links, addresses and routes look like, as a document to send or to explain elsewhere?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from nodenet.core.iproute_output import to_document
+from nodenet.edge.netlink import read_snapshot
+
+DESCRIPTION = """Print links, addresses and routes of this host as JSON, in the words of iproute2.
+
+`nodenetctl explain node-ip --snapshot FILE` reads it, on any machine. A host without nodenet makes one with
+
+  jq -n --argjson links "$(ip -j -d link)" --argjson addresses "$(ip -j -d address)" \\
+    --argjson routes "$(ip -j -d -4 route show table all)" \\
+    --argjson routes6 "$(ip -j -d -6 route show table all)" '$ARGS.named'
+
+Needs no daemon, no bus and no privilege."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = DESCRIPTION
+
+
+def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001 - it has no options
+    """Print the snapshot; return the exit code."""
+    print(json.dumps(to_document(read_snapshot(all_routes=True)), indent=1))
+    return 0

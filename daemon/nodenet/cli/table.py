@@ -1,0 +1,32 @@
+"""How is a table printed for a person, in a terminal or in a mail?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class Table:
+    """Rows under headings; columns as wide as they must be, the last one free."""
+
+    def __init__(self, headings: Sequence[str]) -> None:
+        """Begin with the *headings*."""
+        self._rows: list[tuple[Sequence[str], str]] = [(headings, "1")]
+
+    def add(self, row: Sequence[str], colour: str = "") -> None:
+        """Add a row; *colour*: its SGR parameters on a terminal that has colours."""
+        self._rows.append(([_printable(cell) for cell in row], colour))
+
+    def render(self, *, coloured: bool) -> str:
+        """Return the table as text."""
+        widths = [max(len(row[column]) for row, _ in self._rows) for column in range(len(self._rows[0][0]))]
+        widths[-1] = 0
+        lines = []
+        for row, colour in self._rows:
+            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            lines.append(f"\x1b[{colour}m{line}\x1b[0m" if coloured and colour else line)
+        return "\n".join(lines)
+
+
+def _printable(text: str) -> str:
+    """Return *text* without anything that steers a terminal: names come from other hosts' snapshots too."""
+    return "".join(char if char.isprintable() and not 0xD800 <= ord(char) <= 0xDFFF else "?" for char in text)
