@@ -1,0 +1,182 @@
+"""How fast and how small is nodenet? `make bench` boots nodes, measures, and writes docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "lab")]
+
+from bench import measures  # noqa: E402 -- found there
+from bench.figures import Figure, Report, Unit, import_costs, markdown, milliseconds  # noqa: E402
+from harness import Lab, LabError, Lan, Node, install_product, progress  # noqa: E402
+from story import STATIC, node_file, settle  # noqa: E402
+
+PAGE = TESTS.parent / "docs" / "benchmarks.md"
+FILE = node_file("worker-0.yml")
+STARTS = 15
+FIRST_BOOTS = 5
+IMPORT = f"import sys; sys.path.insert(0, {measures.LIBRARY!r}); import nodenet.daemon"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where nodes are made."""
+
+    lab: Lab
+    lan: Lan
+    product: Path
+
+    def node(self, *, enabled: bool = True) -> Node:
+        """Define a node with the product and the static document; not *enabled*: the daemon stays off."""
+        units = [measures.UNIT] if enabled else []
+        node = self.lab.node("worker-0", nics=[self.lan], layers=[self.product], enable=units, files={FILE: STATIC})
+        measures.equip(node)
+        node.boot()
+        return node
+
+
+def main() -> int:
+    """Measure, print the page, keep it; exit 1 when the lab cannot."""
+    try:
+        with Lab() as lab:
+            page = markdown(measure(Site(lab, lab.lan(), install_product())))
+    except LabError as error:
+        progress(str(error))
+        return 1
+    PAGE.write_text(page, encoding="utf-8")
+    sys.stdout.write(page)
+    return 0
+
+
+def measure(site: Site) -> Report:
+    """Return the figures of one run; first boots need nodes of their own, the rest shares one."""
+    first = first_boots(site)
+    node = site.node()
+    settle(node, timeout=120)
+    node.wait_settled()
+    progress(f"{STARTS} starts with an unchanged file")
+    starts, floor = unchanged(node)
+    boot, breakdown, imports = boot_figures(node, starts, floor)
+    return Report(machine(node), [*boot, *first, *footprint(node), *commands(node)], breakdown, imports)
+
+
+def unchanged(node: Node) -> tuple[list[measures.Start], list[measures.Run]]:
+    """Return starts of the daemon and runs of the floor, taken in turns."""
+    starts, floor = [], []
+    for _ in range(STARTS):
+        starts.append(measures.restart(node))
+        floor += measures.spawn(node, measures.program("floor", measures.BUNDLED, FILE))
+    return starts, floor
+
+
+def boot_figures(
+    node: Node, starts: Sequence[measures.Start], floor: Sequence[measures.Run]
+) -> tuple[list[Figure], list[tuple[str, float]], list[tuple[str, float]]]:
+    """Return the figures of a start, its parts, and what its imports cost."""
+    total, least = milliseconds(start.total for start in starts), milliseconds(run.wall for run in floor)
+    parts = [(name, milliseconds(start.parts[name] for start in starts)) for name in starts[0].parts]
+    alone = single_parts(node, floor)
+    slowest = ", ".join(f"{name} {value:.0f} ms" for name, value in sorted(parts, key=lambda part: -part[1])[:3])
+    figures = [
+        Figure("start with an unchanged file, exec to READY", total, Unit.MS),
+        Figure("the floor: a bare script's show and difference", least, Unit.MS),
+        Figure("start above the floor", total - least, Unit.MS, aim=250, why_missed=f"the longest parts: {slowest}"),
+    ]
+    (trace,) = measures.spawn(node, [*measures.PYTHON, "-X", "importtime", "-c", IMPORT])
+    return figures, [*parts, *alone], list(import_costs(trace.err).items())
+
+
+def single_parts(node: Node, floor: Sequence[measures.Run]) -> list[tuple[str, float]]:
+    """Return what the ingredients of a start cost when they run alone."""
+    empty = milliseconds(run.wall for run in measures.spawn(node, [*measures.PYTHON, "-c", "pass"], STARTS))
+    daemon = milliseconds(run.wall for run in measures.spawn(node, [*measures.PYTHON, "-c", IMPORT], STARTS))
+    probes = [json.loads(run.out) for run in measures.spawn(node, measures.program("parts", measures.LIBRARY), STARTS)]
+    library = [json.loads(run.out) for run in floor]
+    return [
+        ("alone: interpreter", empty),
+        ("alone: imports of the daemon", daemon - empty),
+        ("alone: bus, connect and Hello", milliseconds(probe["bus"] for probe in probes)),
+        ("alone: kernel, links, addresses and routes", milliseconds(probe["kernel"] for probe in probes)),
+        ("alone: import of libnmstate", milliseconds(run["import"] for run in library)),
+        ("alone: libnmstate, show", milliseconds(run["show"] for run in library)),
+        ("alone: libnmstate, difference", milliseconds(run["difference"] for run in library)),
+    ]
+
+
+def first_boots(site: Site) -> list[Figure]:
+    """Return how a first boot with a node file compares with a bare apply of it on an equal node."""
+    boots, processes, calls = [], [], []
+    for number in range(FIRST_BOOTS):
+        progress(f"first boot {number + 1} of {FIRST_BOOTS}, with the daemon and with a bare apply")
+        node = site.node()
+        boots.append(measures.first_boot(node))
+        remove(site, node)
+        node = site.node(enabled=False)
+        process, call = measures.bare_apply(node, FILE)
+        processes.append(process)
+        calls.append(call)
+        remove(site, node)
+    ratio = median(boots) / median(calls)
+    detail = f"against the whole process of a bare script, import included: {median(boots) / median(processes):.2f}"
+    why = f"{milliseconds(boots) - milliseconds(calls):.0f} ms are spent outside the apply, see the breakdown"
+    return [
+        Figure("first boot, NetworkManager ready to READY", milliseconds(boots), Unit.MS),
+        Figure("one bare libnmstate.apply of the same file", milliseconds(calls), Unit.MS),
+        Figure("first boot over the bare apply", ratio, Unit.RATIO, aim=1.2, detail=detail, why_missed=why),
+    ]
+
+
+def remove(site: Site, node: Node) -> None:
+    """Throw a node away, so that the next one of that name is a fresh one."""
+    node.remove()
+    del site.lab.nodes[node.name]
+
+
+def footprint(node: Node) -> list[Figure]:
+    """Return memory and wake-ups of the daemon after READY."""
+    progress(f"{measures.IDLE_SECONDS} s of idling")
+    resident = measures.memory(node)
+    total, beats = measures.wakeups(node)
+    why = f"{total:.1f} wake-ups a minute were counted, {beats:.1f} of them the watchdog's"
+    return [
+        Figure("memory after READY (RSS)", resident, Unit.MB, aim=40, why_missed="see what the daemon imports"),
+        Figure("idle wake-ups besides the watchdog", max(0.0, total - beats), Unit.PER_MINUTE, aim=2, why_missed=why),
+    ]
+
+
+def commands(node: Node) -> list[Figure]:
+    """Return the processor time of the commands that people and probes call often."""
+    figures = []
+    for words in (["status"], ["explain", "node-ip"]):
+        runs = measures.spawn(node, ["/usr/bin/nodenetctl", *words], STARTS)
+        spent = milliseconds(run.cpu for run in runs)
+        name = f"nodenetctl {' '.join(words)}, processor time"
+        figures.append(Figure(name, spent, Unit.MS, aim=120, why_missed="imports, see -X importtime"))
+    return figures
+
+
+def machine(node: Node) -> str:
+    """Return what it was measured on, without a name."""
+    cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    model = next(line.partition(":")[2].strip() for line in cpuinfo.splitlines() if line.startswith("model name"))
+    versions = [
+        node.run("python3 -V").stdout.strip(),
+        *node.run("systemctl --version").stdout.split(" (")[:1],
+        f"NetworkManager {node.run('NetworkManager --version').stdout.strip()}",
+    ]
+    return (
+        f"Build machine: {cpuinfo.count('model name')} processors ({model}), Linux {platform.release()}. "
+        f"Node: {', '.join(versions)}, booted by systemd-nspawn; its one NIC has a static address, "
+        "a DNS server and a default route in the node file."
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
