@@ -93,7 +93,7 @@ BAD = {
     "syntax": (b"interfaces: [\n", "worker-0.yml, line 2"),
     "duplicate-key": (b"interfaces:\n- name: eth0\n  name: eth1\n", 'line 3, column 3: found duplicate key "name"'),
     "unknown-key": (b"interfaces:\n- name: eth0\n  type: ethernet\n  mtuu: 1400\n", "mtuu"),
-    "too-large": (b"# " + b"x" * (1 << 20), "1 MiB"),
+    "too-large": (b"# " + b"x" * (1 << 20), "larger than 1024 KiB"),
 }
 
 
@@ -145,13 +145,13 @@ def test_an_empty_file_counts_as_none(product_node: NodeFactory) -> None:
     assert "nothing but comments" in stage(document, "nmstate")["detail"]
 
 
-@pytest.mark.parametrize("name", ["../shadow", "a/b", ".."])
+@pytest.mark.parametrize("name", ["../shadow", "a/b", "..x"])
 def test_a_host_name_that_leaves_the_directory_is_refused(product_node: NodeFactory, lan: Lan, name: str) -> None:
     """Such a name is waited out, visibly; no file is read by it."""
     node = product_node(files={node_file("worker-0.yml"): with_mtu(1402)}, hostname=None, flavour=Flavour.OPENSHIFT)
     lan.start_dhcp(Dhcp(names={node.mac(): "localhost"}))
     node.boot()
-    node.run(["sh", "-c", f"printf %s '{name}' > /proc/sys/kernel/hostname"])
+    node.run(["python3", "-c", f"import socket; socket.sethostname({name!r})"])
     node.wait_until("nodenetctl status --json | grep -q 'characters that no host name has'", timeout=20)
     assert not node.started("kubelet")
     assert [line for line in story(node) if "Found the node file" in line["MESSAGE"]] == []

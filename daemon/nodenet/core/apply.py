@@ -67,6 +67,14 @@ MAY_PASS = frozenset(
 """Worth another try. Not a failed verification: libnmstate has applied twice by then and looked ten times."""
 
 TRIES = 3
+BUDGET_SECONDS = 300.0
+"""No further try begins once so much time has gone into a file: kubelet is waiting."""
+
+
+def may_try_again(kind: FailureKind, tries: int, seconds: float) -> bool:
+    """Tell whether a file that failed as *kind*, after *tries* tries in *seconds*, is tried once more."""
+    return kind in MAY_PASS and tries < TRIES and seconds < BUDGET_SECONDS
+
 
 _REMEDIES = {
     FailureKind.INVALID: "Correct the node file; `nodenetctl check FILE` tries it without touching the network",

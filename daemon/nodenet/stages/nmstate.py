@@ -12,7 +12,7 @@ from pathlib import PurePath
 import structlog
 
 from nodenet.core import desired, intent, node_file
-from nodenet.core.apply import MAY_PASS, TRIES, FailureKind, NmstateFailure, delay
+from nodenet.core.apply import TRIES, FailureKind, NmstateFailure, delay, may_try_again
 from nodenet.core.boot import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.desired import Desired
 from nodenet.core.errors import (
@@ -40,6 +40,15 @@ class Job:
     file: NodeFile
     wish: Desired
     facts: Facts
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """How often a file was tried, and when that began (seconds of CLOCK_BOOTTIME)."""
+
+    number: int
+    began: float
 
 
 class NmstateStage:
@@ -52,7 +61,7 @@ class NmstateStage:
         self._pipeline = pipeline
         self._boot_id = boot_id
         self._directory = directory
-        self._tries: dict[str, int] = {}
+        self._tries: dict[str, Tries] = {}
         self._told = ""
 
     async def attempt(self, facts: Facts) -> Outcome:
@@ -68,7 +77,7 @@ class NmstateStage:
             if wish.empty:
                 return self._none(facts, f"{file.name} has nothing but comments: it counts as no node file")
             self._tell_found(file)
-            return await self._settle(Job(file, wish, facts))
+            return await self._settle(Job(file, wish, facts, self._pipeline.now()))
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             return _failed(self._as_before(facts), error, error.cause)
         except Unavailable as error:
@@ -131,10 +140,11 @@ class NmstateStage:
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
         name, digest = job.file.name, job.file.digest
-        tries = self._tries.pop(digest, 0) + 1
-        if failure.kind not in MAY_PASS or tries >= TRIES:
+        before = self._tries.pop(digest, Tries(0, job.began))
+        tries = before.number + 1
+        if not may_try_again(failure.kind, tries, self._pipeline.now() - before.began):
             return self._refused(job, failure)
-        self._tries[digest] = tries
+        self._tries[digest] = Tries(tries, before.began)
         text = f"Try {tries} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
         return Waiting(f"the next try of {name}, after: {failure.cause}", seconds=delay(tries))

@@ -66,7 +66,7 @@ class Pipeline:
         record = self.record
         for checkpoint in await self._out.manager.checkpoints():
             if not is_ours(checkpoint, record, self._boot_id):
-                age = self._out.clock.boottime() - checkpoint.created
+                age = self.now() - checkpoint.created
                 reason = f"another program holds NetworkManager's checkpoint {checkpoint.path} ({age:.0f} s old)"
                 return Waiting(reason, MANAGER, seconds=2.0)
             await self._out.manager.roll_back(checkpoint.path)
@@ -90,7 +90,7 @@ class Pipeline:
         except (NmstateFailure, asyncio.CancelledError):
             await self._back(record)
             raise
-        return self._out.clock.boottime() - record.started
+        return self.now() - record.started
 
     async def _back(self, record: Intent) -> None:
         """Put the network back at once where a killed child left that to NetworkManager's timer."""
@@ -99,10 +99,13 @@ class Pipeline:
                 await self._out.manager.roll_back(checkpoint.path)
         log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage="nmstate")
 
+    def now(self) -> float:
+        """Return the seconds of CLOCK_BOOTTIME."""
+        return self._out.clock.boottime()
+
     def intent(self, digest: str, phase: Phase, *, in_force: str | None, brings_bridge: bool) -> Intent:
         """Return a record of now."""
-        started = self._out.clock.boottime()
-        return Intent(digest, phase, self._boot_id, started, in_force, brings_bridge)
+        return Intent(digest, phase, self._boot_id, self.now(), in_force, brings_bridge)
 
     def save(self, record: Intent) -> None:
         """Write the record. Raises PublishFailed."""
