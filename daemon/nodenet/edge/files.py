@@ -158,11 +158,13 @@ def _is(path: PurePath, content: bytes, mode: int) -> bool:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or stat.S_IMODE(status.st_mode) != mode or status.st_uid != os.geteuid():
             return False
-        return status.st_size == len(content) and file.read(len(content) + 1) == content
+        return status.st_size == len(content) and os.pread(descriptor, len(content) + 1, 0) == content
+    finally:
+        os.close(descriptor)
 
 
 def _make(directory: PurePath) -> None:

@@ -39,12 +39,13 @@ def _content(path: str) -> bytes | None:
         return None
     except OSError as error:
         raise _unreadable(path, error) from error
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
+    try:
         _check(path, os.fstat(descriptor))
-        try:
-            content = file.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise _unreadable(path, error) from error
+        content = os.pread(descriptor, MAX_BYTES + 1, 0)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    finally:
+        os.close(descriptor)
     if len(content) > MAX_BYTES:
         raise SettingsInvalid(f"{path} is larger than 1 MiB", remedy="Settings are a few lines; look what it holds")
     return content

@@ -1,0 +1,144 @@
+"""nodenetctl as a program: what is imported, what is printed where, and the exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nodenet import __version__
+from nodenet.cli.main import VERBS
+
+HEAVY = ("asyncio", "dbus_next", "pyroute2", "structlog", "ruamel", "libnmstate")
+
+
+PROGRAM = """
+import sys
+from nodenet.cli.main import main
+code = main(sys.argv[1:])
+{after}
+sys.exit(code)
+"""
+LIGHT = (["version"], ["settings"], ["settings", "--json"], ["status"], ["wait", "nmstate", "--timeout=0"])
+
+
+def nodenetctl(*words: str, after: str = "") -> subprocess.CompletedProcess[str]:
+    program = PROGRAM.format(after=after)
+    return subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False, env=environment()
+    )
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+def test_version() -> None:
+    done = nodenetctl("version")
+    assert (done.returncode, done.stdout) == (0, f"nodenet {__version__}\n")
+
+
+@pytest.mark.parametrize("words", LIGHT, ids=" ".join)
+def test_light_verbs_import_nothing_heavy(words: list[str]) -> None:
+    """Status is asked for every few seconds by some people, and must work when half of the node does not."""
+    loaded = nodenetctl(*words, after="print('\\n'.join(sys.modules), file=sys.stderr)").stderr.split()
+    assert "nodenet.cli.main" in loaded
+    assert [name for name in loaded if name.partition(".")[0] in HEAVY] == []
+
+
+def test_help_lists_every_verb_with_its_line() -> None:
+    done = nodenetctl("--help")
+    assert done.returncode == 0
+    for verb, summary in VERBS.items():
+        assert verb in done.stdout
+        assert " ".join(summary.split()[:4]) in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(verb: str) -> None:
+    done = nodenetctl(verb, "--help")
+    assert done.returncode == 0
+    assert f"usage: nodenetctl {verb}" in done.stdout
+    assert len(done.stdout.splitlines()) > 3
+
+
+@pytest.mark.parametrize("words", [[], ["dance"], ["version", "--loud"], ["wait", "dinner"]])
+def test_a_wrong_command_line_is_64(words: list[str]) -> None:
+    done = nodenetctl(*words)
+    assert done.returncode == 64
+    assert "usage: nodenetctl" in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_error_is_one_line_and_its_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "nodenet.toml").write_text('familes = "auto"\n')
+    done = nodenetctl("settings", "--directory", str(tmp_path))
+    assert done.returncode == 78
+    assert done.stdout == ""
+    assert done.stderr == (f"nodenetctl: {tmp_path}/nodenet.toml: unknown key 'familes'. Did you mean 'families'?\n")
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    program = [sys.executable, "-m", "nodenet.cli.main", "settings"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, check=False, env=environment())
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Path:
+    (tmp_path / "nodenet.toml").write_text('hint = "eth0"\nhint_required = true\n')
+    (tmp_path / "nodenet.toml.d").mkdir()
+    (tmp_path / "nodenet.toml.d/20-later.toml").write_text('hint = "eth2"\n')
+    (tmp_path / "nodenet.toml.d/10-site.toml").write_text('hint = "eth1"\n')
+    (tmp_path / "nodenet.toml.d/README").write_text("not a settings file")
+    return tmp_path
+
+
+def test_settings_say_where_each_value_comes_from(configured: Path) -> None:
+    lines = nodenetctl("settings", "--directory", str(configured)).stdout.splitlines()
+    shown = {line.split()[0]: line.split()[1:] for line in lines}
+    assert shown["hint"] == ['"eth2"', f"{configured}/nodenet.toml.d/20-later.toml"]
+    assert shown["hint_required"] == ["true", f"{configured}/nodenet.toml"]
+    assert shown["bridge.datapath"] == ['"system"', "default"]
+
+
+def test_settings_as_json(configured: Path) -> None:
+    document = json.loads(nodenetctl("settings", "--json", "--directory", str(configured)).stdout)
+    assert document["schema_version"] == 1
+    (hint,) = [entry for entry in document["settings"] if entry["key"] == "hint"]
+    assert hint == {"key": "hint", "value": "eth2", "origin": f"{configured}/nodenet.toml.d/20-later.toml"}
+
+
+def spoil(path: Path, how: str) -> None:
+    if how == "writable":
+        path.chmod(0o666)
+    elif how == "large":
+        path.write_bytes(b"#" * (1 << 20) + b"\n")
+    else:
+        path.unlink()
+        if how == "directory":
+            path.mkdir()
+        else:
+            os.mkfifo(path, 0o600)
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("writable", "writable by others"),
+        ("directory", "not a regular file"),
+        ("fifo", "not a regular file"),
+        ("large", "larger than 1 MiB"),
+    ],
+)
+def test_settings_that_cannot_be_trusted_are_refused(configured: Path, how: str, told: str) -> None:
+    spoil(configured / "nodenet.toml", how)
+    done = nodenetctl("settings", "--directory", str(configured))
+    assert done.returncode == 78
+    assert told in done.stderr
+    assert "nodenet.toml" in done.stderr
