@@ -1,0 +1,222 @@
+"""units/: what systemd, D-Bus and journald are given, read by their own tools."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from configparser import ConfigParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from nodenet.cli.main import VERBS
+from nodenet.core.boot import new_boot
+from nodenet.core.messages import Message
+from nodenet.core.status import Standing, document
+from nodenet.edge.bus_service import INTERFACE, METHOD_TYPES, MUTATORS, NAME
+
+UNITS = Path(__file__).parents[1] / "units"
+SERVICES = sorted(UNITS.glob("*.service"))
+CATALOG = UNITS / "nodenet.catalog"
+STANDARD_TARGETS = ("sysinit", "basic", "shutdown", "multi-user", "network-online", "kubelet-dependencies")
+ERRORS = ("_INVALID", "_FAILED", "_MISSING", "_REFUSED")
+FIELDS = {"MESSAGE", "STAGE", "CAUSE", "REMEDY", "NODE_FILE", "DIGEST"}
+"""What the log calls give; others would be shown as nothing."""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A root file system with the units, the targets they lean on, and programs under the right names."""
+    system = tmp_path / "usr/lib/systemd/system"
+    system.mkdir(parents=True)
+    for target in STANDARD_TARGETS:
+        (system / f"{target}.target").write_text(f"[Unit]\nDescription={target}\n")
+    for unit in SERVICES:
+        shutil.copy(unit, system)
+    for program in ("usr/libexec/nodenetd", "usr/bin/nodenetctl", "bin/sh"):
+        path = tmp_path / program
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    return tmp_path
+
+
+def verify(tree: Path) -> str:
+    names = [unit.name.replace("@.", "@nmstate.") for unit in SERVICES]
+    command = ["systemd-analyze", f"--root={tree}", "--man=no", "--recursive-errors=no", "verify", *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stderr if done.stderr or done.returncode else ""
+
+
+def test_systemd_accepts_every_unit(tree: Path) -> None:
+    assert verify(tree) == ""
+
+
+def test_systemd_would_complain(tree: Path) -> None:
+    """The check above can fail: an unknown directive and a missing program are seen."""
+    unit = tree / "usr/lib/systemd/system/nodenetd.service"
+    unit.write_text(unit.read_text().replace("OOMPolicy=", "OomPolicy=").replace("libexec/nodenetd", "libexec/gone"))
+    told = verify(tree)
+    assert "OomPolicy" in told
+    assert "libexec/gone" in told
+
+
+def test_the_daemon_is_hardened() -> None:
+    """Systemd 252 rates it 2.4; above 2.5 the command fails."""
+    command = ["systemd-analyze", "security", "--offline=true", "--threshold=25", "--no-pager"]
+    done = subprocess.run([*command, UNITS / "nodenetd.service"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout.splitlines()[-1]
+
+
+class Unit(ConfigParser):
+    """A unit file; a key that is given several times keeps every value."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(strict=False, interpolation=None, comment_prefixes=("#",), delimiters=("=",))
+        self.optionxform = str  # type: ignore[assignment]
+        seen: dict[tuple[str, str], str] = {}
+        section = ""
+        for line in path.read_text().splitlines():
+            if line.startswith("["):
+                section = line.strip("[]")
+            elif "=" in line and not line.startswith("#"):
+                key, value = line.split("=", 1)
+                seen[section, key] = f"{seen.get((section, key), '')} {value}".strip()
+        for (name, key), value in seen.items():
+            if not self.has_section(name):
+                self.add_section(name)
+            self.set(name, key, value)
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    for path in SERVICES:
+        for key, value in Unit(path)["Service"].items():
+            if key.startswith("Exec"):
+                yield path.name, shlex.split(value)
+
+
+def test_units_run_programs_and_verbs_that_exist() -> None:
+    verbs = [words[1] for _, words in commands() if words[0] == "/usr/bin/nodenetctl"]
+    assert sorted(verbs) == ["reload", "wait"]
+    assert set(verbs) <= set(VERBS)
+    assert {words[0] for _, words in commands()} == {"/usr/libexec/nodenetd", "/usr/bin/nodenetctl", "/bin/sh"}
+
+
+def test_ready_means_ready_on_every_systemd() -> None:
+    """Systemd 252 takes an unknown Type= for simple: kubelet would not wait."""
+    service = Unit(UNITS / "nodenetd.service")["Service"]
+    assert (service["Type"], service["NotifyAccess"], service["RestartPreventExitStatus"]) == ("notify", "main", "78")
+
+
+def test_nobody_requires_the_daemon_itself() -> None:
+    """Systemd would restart kubelet with it, and never start kubelet after a first start that failed."""
+    for path in SERVICES:
+        unit = Unit(path)
+        assert "nodenetd.service" not in unit["Unit"].get("Requires", "")
+    assert "RequiredBy" not in Unit(UNITS / "nodenetd.service")["Install"]
+    assert "nodenet-ready.service" in Unit(UNITS / "nodenetd.service")["Install"]["Also"]
+
+
+def test_the_gate_holds_whatever_must_wait() -> None:
+    gate = Unit(UNITS / "nodenet-ready.service")
+    held = {"kubelet-dependencies.target", "crio.service", "kubelet.service"}
+    assert set(gate["Install"]["RequiredBy"].split()) == held
+    assert held <= set(gate["Unit"]["Before"].split())
+    assert gate["Unit"]["After"] == gate["Unit"]["Wants"] == "nodenetd.service"
+    assert gate["Service"]["RemainAfterExit"] == "yes"
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_the_gate_opens_when_the_state_file_says_so(tmp_path: Path, ready: bool) -> None:  # noqa: FBT001
+    state = tmp_path / "state.json"
+    standing = Standing(new_boot({}, degrade=True), ready=ready)
+    state.write_text(json.dumps(document(standing), indent=1))
+    (line,) = (
+        line for line in (UNITS / "nodenet-ready.service").read_text().splitlines() if line.startswith("ExecStart=")
+    )
+    script = shlex.split(line.removeprefix("ExecStart=").replace("\\\\", "\\"))[2]
+    script = script.replace("/run/nodenet/state.json", str(state)).replace("do sleep 1", "do exit 75")
+    assert subprocess.run(["/bin/sh", "-c", script], check=False).returncode == (0 if ready else 75)
+
+
+def entries() -> dict[str, tuple[dict[str, str], str]]:
+    """The catalog: id → (headers, body)."""
+    found = {}
+    for part in re.split(r"^-- ", CATALOG.read_text(), flags=re.MULTILINE)[1:]:
+        head, _, body = part.partition("\n\n")
+        number, *headers = head.splitlines()
+        assert number not in found
+        found[number] = (dict(header.split(": ", 1) for header in headers), body.strip())
+    return found
+
+
+def test_every_message_is_explained_and_nothing_else() -> None:
+    names = {message.value: message.name for message in Message}
+    assert {names.get(number, number) for number in entries()} == set(names.values())
+
+
+@pytest.mark.parametrize("message", Message, ids=lambda message: message.name)
+def test_an_explanation_is_complete(message: Message) -> None:
+    headers, body = entries()[message.value]
+    assert headers["Subject"]
+    assert headers["Defined-By"] == "nodenet"
+    assert body
+    assert set(re.findall(r"@(\w+)@", headers["Subject"] + body)) <= FIELDS
+    assert [line for line in body.splitlines() if len(line) > 100] == []
+    if message.name.endswith(ERRORS):
+        assert "To do" in body
+
+
+def test_journald_reads_the_catalog(tmp_path: Path) -> None:
+    catalog = tmp_path / "usr/lib/systemd/catalog"
+    catalog.mkdir(parents=True)
+    (tmp_path / "var/lib/systemd/catalog").mkdir(parents=True)
+    shutil.copy(CATALOG, catalog)
+    done = subprocess.run(
+        ["journalctl", f"--root={tmp_path}", "--update-catalog"], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    database = (tmp_path / "var/lib/systemd/catalog/database").read_bytes()
+    missing = [message.name for message in Message if bytes.fromhex(message.value) not in database]
+    assert missing == []
+
+
+def allowed(context: dict[str, str]) -> list[dict[str, str]]:
+    root = ET.parse(UNITS / "dbus/org.nodenet1.conf").getroot()  # noqa: S314 - our own file
+    (policy,) = (policy for policy in root.findall("policy") if policy.attrib == context)
+    assert policy.findall("deny") == []
+    return [rule.attrib for rule in policy.findall("allow")]
+
+
+def test_root_owns_the_name_and_may_do_everything() -> None:
+    assert allowed({"user": "root"}) == [{"own": NAME}, {"send_destination": NAME}]
+
+
+def test_everybody_may_look_and_nobody_else_may_change() -> None:
+    """The bus refuses method calls that no rule allows."""
+    rules = allowed({"context": "default"})
+    assert {rule["send_destination"] for rule in rules} == {NAME}
+    ours = {rule["send_member"] for rule in rules if rule["send_interface"] == INTERFACE}
+    assert ours == set(METHOD_TYPES) - MUTATORS
+    properties = {rule["send_member"] for rule in rules if rule["send_interface"].endswith(".Properties")}
+    assert properties == {"Get", "GetAll"}
+
+
+def test_tmpfiles_makes_the_directories(tmp_path: Path) -> None:
+    command = ["systemd-tmpfiles", f"--root={tmp_path}", "--create", str(UNITS / "nodenet.tmpfiles.conf")]
+    subprocess.run(command, check=True, capture_output=True)
+    made = {str(path.relative_to(tmp_path)): stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    wanted = {"run/nodenet": 0o755, "run/nodeip-configuration": 0o755, "var/lib/nodenet": 0o700}
+    assert {path: made[path] for path in wanted} == wanted
+
+
+def test_the_preset_enables_units_that_exist() -> None:
+    lines = [line.split() for line in (UNITS / "nodenet.preset").read_text().splitlines()]
+    assert lines == [["enable", "nodenetd.service"], ["enable", "nodenet-ready.service"]]
+    assert all((UNITS / unit).exists() for _, unit in lines)
