@@ -23,6 +23,7 @@ STARTED_UP = "manager: startup complete"
 READY = "ActiveEnterTimestampMonotonic"
 EXEC = "ExecMainStartTimestampMonotonic"
 IDLE_SECONDS = 60
+UNTIL_FIRST_WORD = "until the first word in the journal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Start:
     total: float
     """From exec to READY."""
     parts: Mapping[str, float]
-    """Consecutive, summing up to the total."""
+    """They sum up to the total."""
 
 
 def equip(node: Node) -> None:
@@ -70,39 +71,33 @@ def spawn(node: Node, command: list[str], times: int = 1, expect: frozenset[int]
 def restart(node: Node) -> Start:
     """Start nodenetd anew on a node where everything is in force, and take the start apart."""
     node.run(f"systemctl reset-failed {UNIT}; systemctl restart {UNIT}", timeout=120)
-    begun, ready = property_of(node, EXEC) / 1e6, property_of(node, READY) / 1e6
+    begun = property_of(node, EXEC) / 1e6
     first_word = int(own_journal(node)[0]["__MONOTONIC_TIMESTAMP"]) / 1e6
-    marks = [("service manager, interpreter, imports", begun, first_word)]
-    marks += [(f"stage {name}", start, end) for name, start, end in stages(node)]
-    return Start(ready - begun, gapless(marks, ready))
+    return apart(node, begun, {UNTIL_FIRST_WORD: first_word - begun})
+
+
+def apart(node: Node, begun: float, known: Mapping[str, float]) -> Start:
+    """Return the time from *begun* to READY with what is *known* of it, stage by stage, and the rest."""
+    total = property_of(node, READY) / 1e6 - begun
+    parts = {f"stage {name}": end - max(start, begun) for name, start, end in stages(node) if end > begun}
+    parts = {**known, **parts}
+    return Start(total, {**parts, "the rest: bus, between the stages": total - sum(parts.values())})
 
 
 def stages(node: Node) -> list[tuple[str, float, float]]:
-    """Return name, start and end of the stages that ran, on the monotonic clock."""
+    """Return name, start and end of the stages that are over, on the monotonic clock."""
     slept = time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
     told: list[dict[str, Any]] = settle(node)["stages"]
     ran = [stage for stage in told if stage["started"] is not None and stage["ended"] is not None]
     return [(stage["name"], stage["started"] - slept, stage["ended"] - slept) for stage in ran]
 
 
-def gapless(marks: list[tuple[str, float, float]], end: float) -> dict[str, float]:
-    """Return the length of each mark, and of what lies between and behind them."""
-    lengths: dict[str, float] = {}
-    at = marks[0][1]
-    for name, start, stop in marks:
-        if start > at:
-            lengths[f"until {name}"] = start - at
-        lengths[name] = stop - start
-        at = stop
-    return {**lengths, "until READY": end - at}
-
-
-def first_boot(node: Node) -> float:
-    """Return the seconds from NetworkManager's end of start-up to READY; the node was just switched on."""
+def first_boot(node: Node) -> Start:
+    """Return the way from NetworkManager's end of start-up to READY; the node was just switched on."""
     settle(node, timeout=120)
     entries = node.journal("NetworkManager.service")
     started = next(entry for entry in entries if STARTED_UP in str(entry["MESSAGE"]))
-    return property_of(node, READY) / 1e6 - int(started["__MONOTONIC_TIMESTAMP"]) / 1e6
+    return apart(node, int(started["__MONOTONIC_TIMESTAMP"]) / 1e6, {})
 
 
 def bare_apply(node: Node, path: str) -> tuple[float, float]:
