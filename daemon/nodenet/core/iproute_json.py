@@ -204,7 +204,8 @@ def _route(node: _Node, family: Family) -> Route:
     hops = [_next_hop(hop, family) for hop in node.children("nexthops")]
     if not hops and kind not in _ROUTE_KINDS_WITHOUT_WAY_OUT:
         # A next-hop object is told with the route; what a group of them leads to is not.
-        single = node if "dev" in node.value else _Node(node.get("nh_info", dict, {}), f"{node.path}.nh_info")
+        told_apart = "nh_info" in node.value and "dev" not in node.value
+        single = _Node(node.value["nh_info"], f"{node.path}.nh_info") if told_apart else node
         hops = [hop for hop in (_next_hop(single, family),) if hop != NextHop(None)]
     # iproute2 does not print IPv4's metric 0; for IPv6 the kernel knows no "without metric".
     metric = node.whole("metric", 0 if family is Family.IPV4 else IPV6_DEFAULT_METRIC, 0xFFFFFFFF)

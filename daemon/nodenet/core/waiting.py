@@ -5,7 +5,7 @@ The caller waits; this says for what, in words that stand in STATUS= and ``noden
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nodenet.core.policy import Policy
@@ -97,7 +97,9 @@ def _not_back(scene: Scene) -> Iterator[Pending]:
     for address in sticky.addresses:
         for link in bare.get(family_of(address), ()) if address not in present else ():
             if link.hardware_mac == sticky.permanent_mac:
-                yield Pending(family_of(address), link.name, f"{address}, node IP before, is not back on {link.name}")
+                yield Pending(
+                    family_of(address), link.name, f"{address}, node IP before, is not back on {link.name} yet"
+                )
 
 
 def _better_path(scene: Scene) -> Iterator[Pending]:
@@ -105,15 +107,23 @@ def _better_path(scene: Scene) -> Iterator[Pending]:
     policy = scene.policy
     reached = scene.chosen[0].path if scene.chosen else Path.NONE
     if policy.hints and reached > Path.HINT:
-        asked, families = "the hint matches nothing", set(policy.family_order)
+        for hint in policy.hints:
+            by_name = isinstance(hint.meaning, str)
+            families = policy.family_order if isinstance(hint.meaning, str) else (family_of(hint.meaning),)
+            for family, link in _bare_pairs(scene, families):
+                if not by_name or link.name == hint.meaning or hint.meaning in link.altnames:
+                    yield Pending(family, link.name, f"{hint} matches nothing and {_bare(link, family)}")
     elif policy.vips and reached > Path.VIP:
-        asked, families = "no VIP's subnet is here", {family_of(vip) for vip in policy.vips}
-    else:
-        return
-    for family in policy.family_order:
+        for family, link in _bare_pairs(scene, {family_of(vip) for vip in policy.vips}):
+            yield Pending(family, link.name, f"no VIP's subnet is here and {_bare(link, family)}")
+
+
+def _bare_pairs(scene: Scene, families: Collection[Family]) -> Iterator[tuple[Family, Link]]:
+    """Yield each of the *families* that can be a node IP's, with each link that has no address of it."""
+    for family in scene.policy.family_order:
         if family in families:
             for link in bare_links(scene, family):
-                yield Pending(family, link.name, f"{asked} and {_bare(link, family)}")
+                yield family, link
 
 
 def _families(scene: Scene) -> Iterator[Pending]:
