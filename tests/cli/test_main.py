@@ -94,7 +94,8 @@ def configured(tmp_path: Path) -> Path:
     (tmp_path / "nodenet.toml").write_text('hint = "eth0"\nhint_required = true\n')
     (tmp_path / "nodenet.toml.d").mkdir()
     (tmp_path / "nodenet.toml.d/20-later.toml").write_text('hint = "eth2"\n')
-    (tmp_path / "nodenet.toml.d/10-site.toml").write_text('hint = "eth1"\n')
+    for number in range(11, 20):  # whatever order the file system lists them in, it is hardly this one
+        (tmp_path / f"nodenet.toml.d/{number}-site.toml").write_text('hint = "eth1"\n')
     (tmp_path / "nodenet.toml.d/README").write_text("not a settings file")
     return tmp_path
 
