@@ -224,7 +224,8 @@ class Reconciler:
                 await asyncio.wait_for(self._wakened.wait(), min(left, self._pulse.seconds))
 
     def _beat(self) -> None:
-        self._pulse.beat(starting=not self._standing.ready)
+        # systemd bounds a reload by the start timeout too, and an apply may take longer.
+        self._pulse.beat(starting=not self._standing.ready or bool(self._reloading))
 
     def _problem(self) -> NodenetError | None:
         if (found := self._standing.boot.problem) is None:
