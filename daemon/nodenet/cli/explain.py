@@ -15,7 +15,7 @@ from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 
-from nodenet.cli.table import Table
+from nodenet.cli.table import Table, printable
 from nodenet.core import iproute_json
 from nodenet.core.errors import SnapshotInvalid, UsageInvalid
 from nodenet.core.explanation import explanation, summary
@@ -168,8 +168,7 @@ def _print_table(selection: Selection) -> None:
         where = f"{item.address}/{item.prefix_length}"
         table.add((item.link, where, item.verdict.value, item.rule.value, item.sentence), COLOURS[item.verdict])
     print(table.render(coloured=sys.stdout.isatty()))
-    for note in selection.notes:
-        print(f"\nNote: {note}.")
-    for pending in selection.pending:
-        print(f"\nMay still change: {pending.reason}.")
-    print(f"\n{summary(selection)}.")
+    told = [f"Note: {note}." for note in selection.notes]
+    told += [f"May still change: {pending.reason}." for pending in selection.pending]
+    for line in (*told, f"{summary(selection)}."):
+        print(f"\n{printable(line)}")

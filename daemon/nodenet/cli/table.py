@@ -14,7 +14,7 @@ class Table:
 
     def add(self, row: Sequence[str], colour: str = "") -> None:
         """Add a row; *colour*: its SGR parameters on a terminal that has colours."""
-        self._rows.append(([_printable(cell) for cell in row], colour))
+        self._rows.append(([printable(cell) for cell in row], colour))
 
     def render(self, *, coloured: bool) -> str:
         """Return the table as text."""
@@ -27,6 +27,6 @@ class Table:
         return "\n".join(lines)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return *text* without anything that steers a terminal: names come from other hosts' snapshots too."""
     return "".join(char if char.isprintable() and not 0xD800 <= ord(char) <= 0xDFFF else "?" for char in text)
