@@ -69,7 +69,11 @@ class _Reading:
     def snapshot(self) -> Snapshot:
         numbered = {item.link.index: item for item in map(rt.link, self._list(rt.RTM_GETLINK, rt.LINK_REQUEST))}
         names = {index: item.link.name for index, item in numbered.items()}
-        addresses = [rt.address(message, names) for message in self._list(rt.RTM_GETADDR, rt.ADDRESS_REQUEST)]
+        addresses = [
+            rt.address(message, names)
+            for message in self._list(rt.RTM_GETADDR, rt.ADDRESS_REQUEST)
+            if message[0] in (rt.AF_INET, rt.AF_INET6)  # not MCTP's or Phonet's
+        ]
         # An address on a link that came after the links were listed.
         self.whole &= None not in addresses
         return Snapshot(rt.with_masters(numbered), tuple(filter(None, addresses)), self._routes(names))
@@ -80,6 +84,7 @@ class _Reading:
             routes.raw_route(message)
             for family in (rt.AF_INET, rt.AF_INET6)
             for message in self._list(routes.RTM_GETROUTE, routes.route_request(family), select)
+            if message[0] == family  # a kernel without IPv6 answers with everybody's
         ]
         objects = routes.NO_OBJECTS
         if any(item.route.nexthop_id and not item.hops for item in raw):
