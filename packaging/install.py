@@ -22,7 +22,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 LIBRARY = "usr/lib/nodenet"
 LAUNCHER = """#!/usr/bin/python3 -I
+import gc
 import sys
+
+gc.disable()  # nothing of what is imported becomes garbage
 
 sys.path.insert(0, "/usr/lib/nodenet")
 

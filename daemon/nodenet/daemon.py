@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path, PurePath
 
 import structlog
@@ -19,6 +20,7 @@ from nodenet.core.boot import StageName, Topic, new_boot
 from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed, UsageInvalid
 from nodenet.core.explanation import explanation
 from nodenet.core.messages import Message
+from nodenet.core.node_file import EXTENSIONS
 from nodenet.core.settings import OnFailure, Settings
 from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.status import Standing, document, line
@@ -105,7 +107,9 @@ class Machine:
 
     def __init__(self, wake: Callable[[Topic], None]) -> None:
         """*wake* is told what changed."""
-        self.bus = Bus(changed=lambda _: wake(Topic.BUS))
+        self._wake = wake
+        self._bus_was_lost = False
+        self.bus = Bus(changed=self._bus_changed)
         self.manager = NetworkManager(self.bus, lambda: wake(Topic.NETWORK_MANAGER))
         self.host = Hostnamed(self.bus, lambda: wake(Topic.HOSTNAME))
         self.systemd = Systemd(self.bus)
@@ -114,6 +118,19 @@ class Machine:
         self.clock = Clock()
         self.boot_id = boot_id()
         self.nodeip: NodeipStage | None = None
+        self._node_files: PurePath = PurePath(Settings().node_file_dir)
+
+    def _bus_changed(self, up: bool) -> None:  # noqa: FBT001  (a callback's only argument)
+        if not up:
+            log.warning("The system bus went away; the boot goes on without it", message=Message.BUS_LOST)
+        elif self._bus_was_lost:
+            log.info("The system bus is back", message=Message.BUS_BACK)
+        self._bus_was_lost = not up
+        self._wake(Topic.BUS)
+
+    def has_node_files(self) -> bool:
+        """Tell whether libnmstate will be needed."""
+        return any(name.endswith(EXTENSIONS) for name in files.listing(self._node_files))
 
     def explain(self, topic: str) -> str:
         """Return the document that explains *topic*. Raises UsageInvalid."""
@@ -123,7 +140,7 @@ class Machine:
 
     def plant(self, settings: Settings) -> Plant:
         """Return the stages that *settings* ask for."""
-        directory = PurePath(settings.node_file_dir)
+        directory = self._node_files = PurePath(settings.node_file_dir)
         outside = Outside(files, self.manager, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))
         nodeip = self.nodeip = NodeipStage(
@@ -168,6 +185,8 @@ def own_the_node() -> int:
 
 def main() -> int:
     """Run nodenetd until it is told to stop; return its exit code (sysexits.h)."""
+    gc.freeze()  # what was imported stays: the launcher switched collecting off for that time (40 ms)
+    gc.enable()
     journal.configure("nodenetd")
     try:
         own_the_node()
@@ -179,8 +198,7 @@ def main() -> int:
 
 async def serve() -> int:
     """Build everything and run the loop."""
-    wakes: list[Callable[[Topic], None]] = []
-    machine = Machine(lambda topic: [wake(topic) for wake in wakes] and None)
+    machine = Machine(lambda topic: reconciler.wake(topic))  # noqa: PLW0108  (it is made below)
     notifier = Notifier()
     log.info(f"nodenetd {__version__} begins, boot {machine.boot_id[:8]}", message=Message.STARTED)
     files.clear_stray()
@@ -196,7 +214,6 @@ async def serve() -> int:
     )
     watches = (StateFile(STATE_FILE), ServiceManager(notifier), service)
     reconciler = Reconciler(lambda: machine.plant(read_settings()), watches, notifier, machine.clock, machine.boot_id)
-    wakes.append(reconciler.wake)
     return await _run(machine, reconciler, notifier)
 
 
@@ -204,21 +221,46 @@ async def _run(machine: Machine, reconciler: Reconciler, notifier: Notifier) -> 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, reconciler.stop)
-    background = [asyncio.create_task(machine.bus.run())]
+    background = Background()
+    background.start(machine.bus.run())
+    if machine.has_node_files():
+        machine.nmstate.warm()
     reconciler.on_first_use(
-        Topic.KERNEL,
-        lambda: background.append(asyncio.create_task(netlink.watch(lambda: reconciler.wake(Topic.KERNEL)))),
+        Topic.KERNEL, lambda: background.start(netlink.watch(lambda: reconciler.wake(Topic.KERNEL)))
     )
     try:
         await machine.bus.wait_up(BUS_SECONDS)
         await reconciler.run()
     finally:
         notifier.stopping()
-        for task in background:
-            task.cancel()
-        await asyncio.gather(*background, return_exceptions=True)
+        await background.end()
+        await machine.nmstate.close()
     log.info("nodenetd stops; the network stays as it is", message=Message.STOPPED)
     return 0
+
+
+class Background:
+    """What runs beside the loop and only wakes it: a task that dies is told, and the boot goes on without it."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, work: Coroutine[None, None, None]) -> None:
+        """Run *work* until the end."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    async def end(self) -> None:
+        """Cancel everything and wait for it."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            log.error(f"A watcher of nodenetd died: {error!r}", message=Message.INTERNAL_ERROR)
 
 
 if __name__ == "__main__":

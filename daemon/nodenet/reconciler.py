@@ -15,7 +15,7 @@ from typing import Protocol
 import structlog
 
 from nodenet.core.boot import Boot, Done, Failed, Outcome, Skipped, StageName, Topic, Waiting, reason_to_skip
-from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.errors import NodenetError, Unavailable, error_of
 from nodenet.core.messages import Message
 from nodenet.core.status import Standing
 from nodenet.ports import Clock, Stage, Watch
@@ -221,7 +221,8 @@ class Reconciler:
             self._beat()
             self._wakened.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wakened.wait(), min(left, self._pulse.seconds))
+                async with asyncio.timeout(min(left, self._pulse.seconds)):
+                    await self._wakened.wait()
 
     def _beat(self) -> None:
         # systemd bounds a reload by the start timeout too, and an apply may take longer.
@@ -231,7 +232,7 @@ class Reconciler:
         if (found := self._standing.boot.problem) is None:
             return None
         name, problem = found
-        return NodenetError(f"{name}: {problem.cause}", remedy=problem.remedy)
+        return error_of(problem.message)(f"{name}: {problem.cause}", remedy=problem.remedy)
 
     def _answer_reload(self, error: NodenetError | None) -> None:
         answers, self._reloading = self._reloading, []

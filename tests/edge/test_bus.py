@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
 from dbus_next.aio.message_bus import MessageBus
 
-from edge.conftest import PrivateBus
+from edge.private_bus import PrivateBus
 from nodenet.core.errors import Unavailable
-from nodenet.edge.bus import DBUS, Bus, Message, Refused
+from nodenet.edge.bus import DBUS, Bus, Message, Refused, just
 
 
 @contextlib.asynccontextmanager
@@ -50,7 +51,7 @@ async def test_an_absent_service_is_unavailable_and_an_error_is_refused(private_
     """Callers can tell "not there yet" from "no"."""
     async with running(quiet(private_bus.address)) as bus:
         assert await bus.wait_up(5)
-        with pytest.raises(Unavailable, match="org.example.Nobody"):
+        with pytest.raises(Unavailable, match=r"org\.example\.Nobody"):
             await bus.call("org.example.Nobody", "/", "org.example.Nobody", "Do")
         with pytest.raises(Refused, match="UnknownMethod"):
             await bus.call(*DBUS, "NoSuchMethod")
@@ -131,7 +132,7 @@ async def test_a_storm_of_signals_on_a_stalled_bus_keeps_the_connection(private_
             private_bus.stall()
             for number in range(3000):
                 message = Message.new_signal("/a", "org.example", "Tick", "us", [number, "x" * 1000])
-                bus.emit(number, lambda message=message: message)
+                bus.emit(number, just(message))
                 if number % 100 == 0:
                     await asyncio.sleep(0)
             private_bus.resume()
@@ -145,7 +146,7 @@ async def test_a_later_emission_with_the_same_key_replaces_the_earlier(private_b
     bus = quiet(private_bus.address)
     made: list[int] = []
     for number in range(10):
-        bus.emit("state", lambda number=number: made.append(number))
+        bus.emit("state", partial(made.append, number))
     async with running(bus):
         assert await bus.wait_up(5)
         while not made:

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from edge.private_bus import PrivateBus
+from edge.test_bus import client
 from nodenet.core.boot import Done, Failed, Problem, Skipped, StageName, new_boot
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.facts import Facts
@@ -19,9 +22,6 @@ from nodenet.core.messages import Message as MessageId
 from nodenet.core.status import Standing
 from nodenet.edge.bus import DBUS, PROPERTIES, Bus, Message, MessageType
 from nodenet.edge.bus_service import INTERFACE, NAME, PATH, Orders, Service, introspection, signals
-
-from edge.conftest import PrivateBus
-from edge.test_bus import client
 
 XML = Path(__file__).parents[2] / "units" / "dbus" / "org.nodenet1.xml"
 
@@ -63,10 +63,12 @@ ORDERS = Orders(reload=refuse, run_stage=lambda _: None, explain=lambda topic: f
 START = Standing(new_boot({}, degrade=True), boot_id="b")
 
 
-async def call(bus: Any, member: str, signature: str = "", body: list[Any] | None = None,
-               interface: str = INTERFACE) -> Any:
-    return await bus.call(Message(destination=NAME, path=PATH, interface=interface, member=member,
-                                  signature=signature, body=body or []))
+async def call(
+    bus: Any, member: str, signature: str = "", body: list[Any] | None = None, interface: str = INTERFACE
+) -> Any:
+    return await bus.call(
+        Message(destination=NAME, path=PATH, interface=interface, member=member, signature=signature, body=body or [])
+    )
 
 
 async def test_state_is_read_as_properties_and_as_one_document(private_bus: PrivateBus) -> None:
@@ -117,8 +119,16 @@ async def test_changes_are_told_by_signals_and_by_properties(private_bus: Privat
     async with serving(private_bus, ORDERS, [START]) as service, client(private_bus.address) as bus:
         heard: asyncio.Queue[Any] = asyncio.Queue()
         bus.add_message_handler(lambda m: heard.put_nowait(m) if m.path == PATH else None)
-        await bus.call(Message(destination=DBUS[0], path=DBUS[1], interface=DBUS[2], member="AddMatch",
-                               signature="s", body=[f"type='signal',path='{PATH}'"]))
+        await bus.call(
+            Message(
+                destination=DBUS[0],
+                path=DBUS[1],
+                interface=DBUS[2],
+                member="AddMatch",
+                signature="s",
+                body=[f"type='signal',path='{PATH}'"],
+            )
+        )
         boot = START.boot.begun(StageName.HOSTNAME, 1.0).after(
             StageName.HOSTNAME, Skipped("nobody needs it", Facts()), 1.0
         )

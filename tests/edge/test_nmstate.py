@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from nodenet.core.apply import FailureKind, NmstateFailure
 from nodenet.edge.nmstate import Nmstate
 
@@ -37,6 +38,10 @@ def commit(checkpoint): assert checkpoint == "/checkpoint/1"
 """
 
 
+def lives(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
 @pytest.fixture
 def nmstate(tmp_path: Path) -> Nmstate:
     (tmp_path / "libnmstate.py").write_text(STAND_IN)
@@ -53,7 +58,7 @@ async def test_a_transaction_speaks_with_one_child(nmstate: Nmstate) -> None:
         checkpoint = await transaction.apply("eth0", 60, 10)
         await transaction.commit(checkpoint)
         pid = transaction._process.pid
-    assert not Path(f"/proc/{pid}").exists()
+    assert not lives(pid)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +74,14 @@ async def test_each_way_an_apply_can_end_badly_has_its_kind(
     nmstate: Nmstate, text: str, kind: FailureKind, said: str
 ) -> None:
     """The daemon lives, and no child is left."""
-    with pytest.raises(NmstateFailure) as caught:
-        async with nmstate.transaction() as transaction:
-            pid = transaction._process.pid
+    async with nmstate.transaction() as transaction:
+        pid = transaction._process.pid
+        with pytest.raises(NmstateFailure) as caught:
             await transaction.apply(text, 60, 0.5 if text == "hang" else 20)
     assert caught.value.kind is kind
     assert said in caught.value.cause
     assert caught.value.remedy
-    assert not Path(f"/proc/{pid}").exists()
+    assert not lives(pid)
 
 
 async def test_a_bad_document_is_invalid(nmstate: Nmstate) -> None:
@@ -96,13 +101,16 @@ async def test_a_cancelled_apply_leaves_no_child(nmstate: Nmstate) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert not Path(f"/proc/{pid}").exists()
+        assert not lives(pid)
 
 
 async def test_a_missing_module_is_missing(tmp_path: Path) -> None:
     """The one failure that no retry mends."""
     nmstate = Nmstate()
-    nmstate._path = os.pathsep.join([str(tmp_path), *(entry for entry in sys.path if not {"site-packages", "tests"} & set(Path(entry).parts))])
+    strange = {"site-packages", "tests"}
+    nmstate._path = os.pathsep.join(
+        [str(tmp_path), *(path for path in sys.path if not strange & set(Path(path).parts))]
+    )
     with pytest.raises(NmstateFailure) as caught:
         async with nmstate.transaction() as transaction:
             await transaction.difference("eth0")

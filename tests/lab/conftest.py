@@ -4,24 +4,21 @@
 removed after each test; when one fails, console, journal and DHCP log are kept and the report says where.
 """
 
-import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
+from factories import NodeFactory, uncaptured
 from harness import Lab, Lan, Node, host, install_product
 
 HERE = Path(__file__).parent
 ARTIFACTS = HERE.parents[1] / "build" / "lab-artifacts"
 NODENETD = "nodenetd.service"
 LABS = pytest.StashKey[Lab]()
-
-NodeFactory = Callable[..., Node]
-"""Takes what `Lab.node()` takes; `nics` defaults to one NIC on the `lan`."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -98,11 +95,3 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         lab.keep(directory)
         report.sections.append(("lab artifacts", f"console, journal and DHCP log: {directory}"))
     return report
-
-
-@contextlib.contextmanager
-def uncaptured(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let progress lines reach the terminal while something slow is made."""
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        yield

@@ -90,9 +90,7 @@ def disk_times(node: Node) -> str:
 def checkpoints(node: Node) -> str:
     """Return NetworkManager's pending checkpoints."""
     name = "org.freedesktop.NetworkManager"
-    return node.run(
-        f"busctl get-property {name} /org/freedesktop/NetworkManager {name} Checkpoints"
-    ).stdout.strip()
+    return node.run(f"busctl get-property {name} /org/freedesktop/NetworkManager {name} Checkpoints").stdout.strip()
 
 
 def nothing_left(node: Node) -> None:

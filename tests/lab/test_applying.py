@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from lab.conftest import NodeFactory
-from harness import Flavour, Node
 
+from factories import NodeFactory
+from harness import Flavour, Node
 from story import (
     BRIDGE,
     CRIO,
@@ -25,7 +25,9 @@ from story import (
     with_mtu,
 )
 
-WRONG = STATIC.replace("  state: up\n", "  state: up\n  ethernet: {speed: 100, duplex: half, auto-negotiation: false}\n", 1)
+WRONG = STATIC.replace(
+    "  state: up\n", "  state: up\n  ethernet: {speed: 100, duplex: half, auto-negotiation: false}\n", 1
+)
 """Syntactically right, and impossible here: the lab's cables have no speed that could be set."""
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from lab.conftest import NodeFactory
-from harness import Dhcp, Flavour, Lan, Node
 
+from factories import NodeFactory
+from harness import Dhcp, Flavour, Lan, Node
 from story import NODE_FILES, causes, mtu, network, node_file, nothing_left, settle, stage, story, with_mtu
 
 
@@ -125,9 +125,12 @@ def test_a_file_that_cannot_be_trusted_is_refused(product_node: NodeFactory, tri
     """World-writable, or a symbolic link that leaves the directory."""
     path = node_file("worker-0.yml")
     node = product_node(files={path: with_mtu(1402)}, flavour=Flavour.OPENSHIFT)
-    node.write("/etc/systemd/system/lab-trick.service", f"[Unit]\nDefaultDependencies=no\nBefore=nodenetd.service\n"
-               f"After=local-fs.target\n[Service]\nType=oneshot\nExecStart=/bin/sh -c '{trick.format(path)}'\n"
-               "[Install]\nWantedBy=multi-user.target\n")
+    node.write(
+        "/etc/systemd/system/lab-trick.service",
+        f"[Unit]\nDefaultDependencies=no\nBefore=nodenetd.service\n"
+        f"After=local-fs.target\n[Service]\nType=oneshot\nExecStart=/bin/sh -c '{trick.format(path)}'\n"
+        "[Install]\nWantedBy=multi-user.target\n",
+    )
     node.enable("lab-trick.service")
     node.boot()
     assert settle(node)["health"] == "degraded"

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from factories import uncaptured
 from harness import Lab, LabError, Node, eventually
-from lab.conftest import uncaptured
 from story import BRIDGE, STATIC, checkpoints, mtu, network, with_mtu
 
 BUILD = Path(__file__).resolve().parents[2] / "packaging" / "libnmstate" / "build_wheel.py"

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from lab.conftest import NodeFactory
+from factories import NodeFactory
 from harness import Flavour, Lan, Node
-
-from story import KUBELET, RUN, STATIC, causes, disk_times, mtu, network, node_file, nothing_left, settle, story, with_mtu
+from story import (
+    KUBELET,
+    RUN,
+    STATIC,
+    causes,
+    disk_times,
+    mtu,
+    network,
+    node_file,
+    nothing_left,
+    settle,
+    story,
+    with_mtu,
+)
 
 RELOAD = ["systemctl", "reload", "nodenetd"]
 
@@ -83,7 +95,7 @@ def test_a_restart_after_ready_changes_nothing(product_node: NodeFactory) -> Non
     assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
     assert (network(node), disk_times(node)) == (before, files)
     node.run(f"kill -KILL {pid(node)}")
-    node.wait_until(f"test $(systemctl show -p MainPID --value nodenetd) -gt 0 && nodenetctl status", timeout=30)
+    node.wait_until("test $(systemctl show -p MainPID --value nodenetd) -gt 0 && nodenetctl status", timeout=30)
     assert (network(node), disk_times(node)) == (before, files)
     assert node.record("kubelet").starts == 1
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-from lab.conftest import NodeFactory
+from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan
-
 from story import RUN, STATIC, causes, node_file, nothing_left, settle, stage, status
 
 
@@ -40,9 +39,12 @@ def test_a_system_bus_that_is_killed_during_the_boot(product_node: NodeFactory) 
 def test_a_boot_without_a_bus_publishes_all_the_same(product_node: NodeFactory) -> None:
     """No node file, no bus: the kernel's addresses are enough."""
     node = product_node(flavour=Flavour.PLAIN)
-    node.write("/etc/systemd/system/lab-address.service", "[Unit]\nBefore=nodenetd.service\n[Service]\nType=oneshot\n"
-               "ExecStart=/bin/sh -c 'ip address add 10.88.0.60/24 dev eth0; ip link set eth0 up;"
-               " ip route add default via 10.88.0.1'\n[Install]\nWantedBy=multi-user.target\n")
+    node.write(
+        "/etc/systemd/system/lab-address.service",
+        "[Unit]\nBefore=nodenetd.service\n[Service]\nType=oneshot\n"
+        "ExecStart=/bin/sh -c 'ip address add 10.88.0.60/24 dev eth0; ip link set eth0 up;"
+        " ip route add default via 10.88.0.1'\n[Install]\nWantedBy=multi-user.target\n",
+    )
     node.enable("lab-address.service")
     for unit in ("dbus.service", "dbus.socket", "NetworkManager.service"):
         node.path(f"/etc/systemd/system/{unit}").symlink_to("/dev/null")
@@ -60,7 +62,7 @@ def test_no_eligible_address_until_a_cable_is_plugged(product_node: NodeFactory)
     lan = node.nics[0].lan
     lan.stop_dhcp()
     node.boot()
-    node.wait_until("nodenetctl status --json | grep -q '\"stage\": \"nodeip\"'", timeout=30)
+    node.wait_until('nodenetctl status --json | grep -q \'"stage": "nodeip"\'', timeout=30)
     time.sleep(25)  # longer than the start timeout: it is extended while the address may still come
     document = status(node)
     assert stage(document, "nodeip")["status"] == "waiting"

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import pytest
+
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb
 from nodenet.core import intent
 from nodenet.core.apply import Checkpoint, FailureKind, ManagerState, NmstateFailure
 from nodenet.core.boot import Done, Failed, Outcome, Skipped, Waiting
@@ -16,8 +18,6 @@ from nodenet.core.messages import Message
 from nodenet.stages.nmstate import NmstateStage
 from nodenet.stages.pipeline import Outside, Pipeline
 from nodenet.stages.records import INTENT
-
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 FILE = str(DIRECTORY / "worker-0.yml")

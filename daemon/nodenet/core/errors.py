@@ -112,3 +112,8 @@ class AccessDenied(NodenetError):
 
     exit_code = 77
     bus_name = "org.freedesktop.DBus.Error.AccessDenied"
+
+
+def error_of(message: Message) -> type[NodenetError]:
+    """Return the class of the errors that are told as *message*: it knows the exit code and the bus name."""
+    return next((error for error in NodenetError.__subclasses__() if error.message is message), NodenetError)

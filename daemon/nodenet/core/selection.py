@@ -13,7 +13,7 @@ from enum import StrEnum
 from nodenet.core.policy import BARE_METAL, Policy
 from nodenet.core.ranking import Path, Ranked, hint_means, ranked, surroundings
 from nodenet.core.rules import PASSING, Case, Rule, rejection
-from nodenet.core.snapshot import Family, IPAddress, Link, Snapshot
+from nodenet.core.snapshot import Family, IPAddress, Link, Snapshot, family_of
 from nodenet.core.sticky import Sticky
 from nodenet.core.waiting import Judged, Pending, Scene, missing, pending, reason
 from nodenet.core.wording import why_no_path, why_outranked, why_rejected, why_selected
@@ -102,7 +102,11 @@ def _choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> 
     if policy.hint_required and leader.path is not Path.HINT and not held:
         return ()
     others = (family for family in policy.family_order if family is not leader.address.family)
-    companions = (_companion(leader, family, places, sticky) for family in others)
+    companions = [_companion(leader, family, places, sticky) for family in others]
+    if held and sticky and policy.families == "auto":
+        # Published in this boot without it: kubelet may run already, so a late family waits for a reselection.
+        known = {family_of(address) for address in sticky.addresses}
+        companions = [place for place in companions if place and place.address.family in known]
     return (leader, *(companion for companion in companions if companion))
 
 

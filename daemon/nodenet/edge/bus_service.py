@@ -18,7 +18,7 @@ from nodenet.core.boot import StageName, Status
 from nodenet.core.errors import AccessDenied, NodenetError, UsageInvalid
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.status import Standing, document
-from nodenet.edge.bus import PROPERTIES, Bus, Message, MessageType, Refused, Variant
+from nodenet.edge.bus import PROPERTIES, Bus, Message, MessageType, Refused, Variant, just
 
 NAME = "org.nodenet1"
 PATH = "/org/nodenet1"
@@ -142,7 +142,7 @@ class Service:
         for name, body in signals(before, standing):
             self._sequence += 1
             message = Message.new_signal(PATH, INTERFACE, name, SIGNAL_TYPES[name], body)
-            self._bus.emit((name, self._sequence), lambda message=message: message)
+            self._bus.emit((name, self._sequence), just(message))
 
     def _properties_changed(self) -> Message:
         """Return the signal as of the moment it is sent, so that a stalled bus costs one message."""

@@ -54,7 +54,8 @@ class Transaction:
 
     async def _order(self, seconds: float, **request: object) -> Any:  # noqa: ANN401  (JSON)
         try:
-            line = await asyncio.wait_for(self._exchange(json.dumps(request)), seconds)
+            async with asyncio.timeout(seconds):
+                line = await self._exchange(json.dumps(request))
         except asyncio.CancelledError:
             await self.end()
             raise
@@ -94,11 +95,33 @@ class Nmstate:
     def __init__(self, library_path: tuple[str, ...] = ()) -> None:
         """Add *library_path* behind the daemon's own import path: a packaged libnmstate goes first."""
         self._path = os.pathsep.join((*sys.path, *library_path))
+        self._warm: asyncio.Task[asyncio.subprocess.Process] | None = None
+
+    def warm(self) -> None:
+        """Start the first child now: it comes up while the daemon looks for bus, name and file (25 ms)."""
+        self._warm = asyncio.ensure_future(self._start())
+
+    async def close(self) -> None:
+        """End a child that was started and never needed."""
+        if warm := self._take_warm():
+            await Transaction(await warm).end()
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """Start a child process and see to its end."""
-        process = await asyncio.create_subprocess_exec(
+        """Start a child process, or take the one that is warm, and see to its end."""
+        process = await (self._take_warm() or self._start())
+        transaction = Transaction(process)
+        try:
+            yield transaction
+        finally:
+            await transaction.end()
+
+    def _take_warm(self) -> asyncio.Task[asyncio.subprocess.Process] | None:
+        warm, self._warm = self._warm, None
+        return warm
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
             sys.executable,
             "-I",
             str(WORKER),
@@ -107,11 +130,6 @@ class Nmstate:
             stdout=asyncio.subprocess.PIPE,
             limit=LINE_LIMIT,
         )
-        transaction = Transaction(process)
-        try:
-            yield transaction
-        finally:
-            await transaction.end()
 
 
 def _ended(code: int) -> str:

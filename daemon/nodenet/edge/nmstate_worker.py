@@ -9,6 +9,8 @@ Run as a script: it must not import the daemon.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import sys
@@ -105,6 +107,8 @@ def main() -> None:
     """Serve until stdin ends. The parent's import path is the first argument."""
     sys.path[:] = sys.argv[1].split(os.pathsep)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    with contextlib.suppress(ImportError):  # told when it is needed
+        importlib.import_module("libnmstate")
     os.dup2(2, 1)  # a library that prints must not garble the answers
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), file=answers, flush=True)

@@ -32,7 +32,8 @@ class Systemd:
             "systemctl", "daemon-reload", stderr=asyncio.subprocess.PIPE, stdin=asyncio.subprocess.DEVNULL
         )
         try:
-            _, errors = await asyncio.wait_for(process.communicate(), RELOAD_SECONDS)
+            async with asyncio.timeout(RELOAD_SECONDS):
+                _, errors = await process.communicate()
         except TimeoutError:
             process.kill()
             await process.wait()

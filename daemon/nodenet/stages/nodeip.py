@@ -85,7 +85,7 @@ class NodeipStage:
 
     def _bindable(self, snapshot: Snapshot, policy: Policy) -> Selection:
         """Select until every node IP can be listened on; one that cannot makes way for the next."""
-        record = self._records.load(SELECTION, lambda content: sticky.parse(content, self._boot_id))
+        record = self._published()
         indices = {link.name: link.index for link in snapshot.links}
         places = {address.address: indices.get(address.link, 0) for address in snapshot.addresses}
         unbindable: set[IPAddress] = set()
@@ -151,13 +151,20 @@ class NodeipStage:
             await self._systemd.reload()
             self._files.remove(RELOAD_OWED)
 
+    def _published(self) -> Sticky | None:
+        """Return the last publication. /run is empty after a boot, so what stands there is of this one."""
+        record = self._records.load(SELECTION, lambda content: sticky.parse(content, self._boot_id))
+        if record is None or not record.addresses:
+            return None
+        primary = self._files.read(publication.RUN / "primary-ip")
+        return replace(record, this_boot=primary == str(record.addresses[0]).encode())
+
     def _remember(self, selection: Selection, snapshot: Snapshot) -> None:
-        """Keep the choice for the next boot; an unchanged one of this boot is not written again."""
+        """Keep the choice for later boots; an unchanged one is not written again."""
         mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
-        before = self._records.load(SELECTION, lambda content: sticky.parse(content, self._boot_id))
-        same = before and (before.addresses, before.permanent_mac) == (selection.node_ips, mac)
-        boot_id = before.boot_id if before and same else self._boot_id
-        self._records.save(SELECTION, sticky.render(Sticky(selection.node_ips, mac, boot_id)))
+        before = self._published()
+        if before is None or (before.addresses, before.permanent_mac) != (selection.node_ips, mac):
+            self._records.save(SELECTION, sticky.render(Sticky(selection.node_ips, mac, self._boot_id)))
 
     def _missing(self, selection: Selection) -> Problem | None:
         """Return the problem of a family that was asked for and did not come."""
