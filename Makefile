@@ -53,7 +53,8 @@ clean: ## remove what was made inside the repository
 
 # The tools and the run-time dependencies, with the binding built from this repository.
 BINDING := $(shell find packaging/libnmstate -type f -not -path '*/target/*' -not -name '*.pyc')
-$(STAMP): packaging/requirements.txt packaging/requirements-dev.txt $(BINDING)
+$(STAMP): packaging/host-packages packaging/requirements.txt packaging/requirements-dev.txt $(BINDING)
+	@packaging/host-packages
 	@echo "nodenet: setting up $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) -r packaging/requirements.txt -r packaging/requirements-dev.txt

@@ -82,6 +82,15 @@ def install(destdir: Path) -> None:
     for shell, target in COMPLETIONS.items():
         write(destdir / target, completion(shell), 0o644)
     compile_bytecode(destdir)
+    if destdir.resolve() == Path("/"):
+        tell_the_system()
+
+
+def tell_the_system() -> None:
+    """Let a running system read what is new; without one there is nobody to tell."""
+    for command in (["journalctl", "--update-catalog"], ["systemctl", "daemon-reload"]):
+        if Path("/run/systemd/system").is_dir():
+            subprocess.run(command, check=False)
 
 
 COMPLETIONS = {

@@ -26,7 +26,8 @@ MAY_IMPORT = {
     "nodenet.core": ("nodenet.core",),
     "nodenet.ports": ("nodenet.core",),
     "nodenet.stages": ("nodenet.core", "nodenet.ports", "nodenet.stages"),
-    "nodenet.reconciler": ("nodenet.core", "nodenet.ports"),
+    "nodenet.story": ("nodenet.core",),
+    "nodenet.reconciler": ("nodenet.core", "nodenet.ports", "nodenet.story"),
     "nodenet.edge.nmstate_worker": (),
     **dict.fromkeys(
         ("nodenet.edge.bus_service", "nodenet.edge.hostnamed", "nodenet.edge.network_manager", "nodenet.edge.systemd"),

@@ -48,6 +48,7 @@ class Rig:
     watch: FakeWatch = field(default_factory=FakeWatch)
     pulse: FakePulse = field(default_factory=FakePulse)
     refuse: SettingsInvalid | None = None
+    drift: Problem | None = None
     builds: int = 0
 
     def __post_init__(self) -> None:
@@ -59,7 +60,8 @@ class Rig:
         if self.refuse:
             raise self.refuse
         self.builds += 1
-        return Plant(new_boot({}, degrade=self.degrade), dict(self.stages), "OVNKubernetes", 60.0)
+        stages = dict(self.stages)
+        return Plant(new_boot({}, degrade=self.degrade), stages, "OVNKubernetes", 60.0, lambda _: self.drift)
 
     def __getitem__(self, name: StageName) -> Scripted:
         return self.stages[name]
@@ -136,12 +138,13 @@ async def test_an_event_during_an_attempt_is_not_lost() -> None:
 
 
 async def test_a_source_of_events_is_started_when_it_is_first_waited_for() -> None:
-    """What nobody waits for is not watched."""
+    """What nobody waits for is not watched: the boot does not pay for it."""
     rig = Rig()
     started: list[str] = []
     rig.reconciler.on_first_use(Topic.KERNEL, lambda: started.append("kernel"))
+    rig[StageName.NODEIP].play = [Waiting("something else", frozenset({Topic.BUS}), 0.01)]
     async with rig.running():
-        await rig.until(lambda: rig.ready)
+        await rig.until(lambda: rig[StageName.NODEIP].attempts > 3)
     assert started == []
     rig = Rig()
     rig[StageName.NODEIP].play = [Waiting("an address", frozenset({Topic.KERNEL}), 0.01)]
@@ -287,3 +290,29 @@ async def test_the_pulse_beats_while_a_stage_waits_and_while_it_runs() -> None:
         rig.pulse.beats.clear()
         await rig.until(lambda: bool(rig.pulse.beats))
     assert not any(rig.pulse.beats)
+
+
+async def test_a_lost_node_ip_is_told_once_and_degrades_the_node_until_it_is_back() -> None:
+    """Nothing is changed by itself; signal, status and one journal line say so."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        rig.drift = Problem(Message.NODE_IP_DRIFT, "192.0.2.5 is gone", "bring it back")
+        reconciler.wake(Topic.KERNEL)
+        await rig.until(lambda: rig.watch.last["health"] == "degraded")
+        assert rig.watch.last["last_error"]["cause"] == "192.0.2.5 is gone"
+        assert rig[StageName.NODEIP].attempts == 1
+        rig.drift = None
+        reconciler.wake(Topic.KERNEL)
+        await rig.until(lambda: rig.watch.last["health"] == "ok")
+
+
+async def test_a_reselection_runs_the_nodeip_stage_anew() -> None:
+    """And only those behind it; the facts say that what is published does not count."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        await reconciler.reselect()
+        assert rig[StageName.NODEIP].attempts == 2
+        assert rig[StageName.NMSTATE].attempts == 1
+        assert rig.watch.shown[-1].facts.reselect

@@ -81,7 +81,7 @@ class ServiceManager:
 
     def show(self, standing: Standing) -> None:
         """Tell what changed."""
-        text = line(standing.boot, ready=standing.ready)
+        text = line(standing)
         if standing.ready and not self._ready:
             self._ready = True
             self._notifier.ready(text)
@@ -134,9 +134,9 @@ class Machine:
 
     def explain(self, topic: str) -> str:
         """Return the document that explains *topic*. Raises UsageInvalid."""
-        if topic != "node-ip" or self.nodeip is None:
-            raise UsageInvalid(f"nothing is known about {topic!r}", remedy="Topics are: node-ip")
-        return json.dumps(explanation(self.nodeip.explain()))
+        if topic not in ("node-ip", "reselect") or self.nodeip is None:
+            raise UsageInvalid(f"nothing is known about {topic!r}", remedy="Topics are: node-ip, reselect")
+        return json.dumps(explanation(self.nodeip.explain(anew=topic == "reselect")))
 
     def plant(self, settings: Settings) -> Plant:
         """Return the stages that *settings* ask for."""
@@ -161,6 +161,7 @@ class Machine:
             stages,
             settings.network_type,
             settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
+            nodeip.drift,
         )
 
 
@@ -208,6 +209,7 @@ async def serve() -> int:
         Orders(
             reload=lambda: reconciler.reload(),  # noqa: PLW0108  (the reconciler is made below)
             run_stage=lambda name: reconciler.rerun(name),  # noqa: PLW0108
+            reselect=lambda: reconciler.reselect(),  # noqa: PLW0108
             explain=machine.explain,
         ),
         lambda: reconciler.standing,

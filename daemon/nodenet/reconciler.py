@@ -12,20 +12,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-import structlog
-
-from nodenet.core.boot import Boot, Done, Failed, Outcome, Skipped, StageName, Topic, Waiting, reason_to_skip
+from nodenet import story
+from nodenet.core.boot import Boot, Outcome, Problem, Skipped, StageName, Topic, Waiting, reason_to_skip
 from nodenet.core.errors import NodenetError, Unavailable, error_of
-from nodenet.core.messages import Message
+from nodenet.core.facts import Facts
 from nodenet.core.status import Standing
 from nodenet.ports import Clock, Stage, Watch
-
-log = structlog.get_logger()
 
 RELOAD_SECONDS = 75.0
 """How long a reload may wait for the world before it is answered with what it waits for."""
 BURST_SECONDS = 0.02
 """Events that follow one another so closely are one."""
+DRIFT_SECONDS = 1.0
+"""The same once kubelet runs: pods come and go, and an address may be gone for a moment."""
 
 
 class Pulse(Protocol):
@@ -41,12 +40,16 @@ class Pulse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer."""
+    """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer.
+
+    *drift* tells what the node has lost of its publication since.
+    """
 
     boot: Boot
     stages: Mapping[StageName, Stage]
     network_type: str
     attempt_seconds: float
+    drift: Callable[[Facts], Problem | None]
 
 
 @dataclass(slots=True)
@@ -54,9 +57,15 @@ class Requests:
     """What was asked for from outside and waits for its turn."""
 
     reloads: list[asyncio.Future[None]] = field(default_factory=list)
+    reselects: list[asyncio.Future[None]] = field(default_factory=list)
     reruns: set[StageName] = field(default_factory=set)
     topics: set[Topic] = field(default_factory=set)
     stop: bool = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything waits for its turn."""
+        return bool(self.stop or self.reloads or self.reselects or self.reruns)
 
 
 class Reconciler:
@@ -115,6 +124,13 @@ class Reconciler:
         self._wakened.set()
         await answer
 
+    async def reselect(self) -> None:
+        """Choose the node IPs anew, whatever is published. Raises NodenetError when none is eligible."""
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._requests.reselects.append(answer)
+        self._wakened.set()
+        await answer
+
     async def run(self) -> None:
         """Run until stopped."""
         self._show()
@@ -123,7 +139,7 @@ class Reconciler:
             name = self._standing.boot.next()
             if name is None:
                 self._answer_reload(self._problem())
-                await self._sleep(frozenset(Topic), None)
+                await self._watch_over()
                 continue
             outcome = await self._attempt(name)
             if outcome is None:
@@ -146,11 +162,34 @@ class Reconciler:
             else:
                 self._reload_until = self._clock.boottime() + RELOAD_SECONDS
                 boot, facts = self._plant.boot, replace(facts, retry_refused=True)
+        if self._requests.reselects:
+            self._reloading += self._requests.reselects
+            self._requests.reselects = []
+            self._reload_until = self._clock.boottime() + RELOAD_SECONDS
+            boot, facts = boot.again_from(StageName.NODEIP), replace(facts, reselect=True)
         for name in self._requests.reruns:
             boot = boot.again_from(name)
             facts = replace(facts, retry_refused=True)
         self._requests.reruns.clear()
         self._standing = replace(self._standing, boot=boot, facts=facts)
+
+    async def _watch_over(self) -> None:
+        """All stages are over: sleep until something happens, and tell when the node lost what is published."""
+        if self._standing.ready:
+            self._start_sources(frozenset({Topic.KERNEL}))
+            self._see_drift()
+        await self._sleep(frozenset(Topic), None, burst=DRIFT_SECONDS)
+
+    def _see_drift(self) -> None:
+        drift = self._plant.drift(self._standing.facts)
+        if drift == self._standing.drift:
+            return
+        if drift:
+            story.problem(StageName.NODEIP, drift)
+        else:
+            story.node_ips_are_back()
+        self._standing = replace(self._standing, drift=drift)
+        self._show()
 
     async def _attempt(self, name: StageName) -> Outcome | None:
         """Run the stage once, with the pulse beating; None when the daemon stops meanwhile."""
@@ -182,38 +221,36 @@ class Reconciler:
         facts = self._standing.facts if isinstance(outcome, Waiting) else outcome.facts
         self._standing = replace(self._standing, facts=facts)
         if not isinstance(outcome, Waiting) or before.detail != outcome.reason:
-            _log(name, outcome)
+            story.outcome(name, outcome)
         self._change(boot)
         if boot.ready and not self._standing.ready:
             self._get_ready()
 
     def _get_ready(self) -> None:
-        seconds = self._clock.boottime() - self._began
         problem = self._standing.boot.problem
-        if problem:
-            text = f"Ready after {seconds:.1f} s, degraded ({problem[0]} failed): kubelet and CRI-O may start"
-            log.warning(text, message=Message.READY_DEGRADED)
-        else:
-            log.info(f"Ready after {seconds:.1f} s: kubelet and CRI-O may start", message=Message.READY)
+        story.ready(self._clock.boottime() - self._began, problem[0] if problem else None)
         self._standing = replace(self._standing, ready=True)
         self._show()
 
     async def _wait(self, name: StageName, outcome: Waiting) -> None:
-        for topic in outcome.topics & self._sources.keys():
-            self._sources.pop(topic)()
+        self._start_sources(outcome.topics)
         if self._reloading and self._clock.boottime() > self._reload_until:
             self._answer_reload(Unavailable(f"{name} waits: {outcome.reason}"))
         await self._sleep(outcome.topics, outcome.seconds)
 
-    async def _sleep(self, topics: frozenset[Topic], seconds: float | None) -> None:
+    def _start_sources(self, topics: frozenset[Topic]) -> None:
+        for topic in topics & self._sources.keys():
+            self._sources.pop(topic)()
+
+    async def _sleep(self, topics: frozenset[Topic], seconds: float | None, burst: float = BURST_SECONDS) -> None:
         """Sleep until a request, an event of *topics*, or *seconds* have passed; the pulse goes on."""
         until = None if seconds is None else self._clock.boottime() + seconds
         while True:
             if self._requests.topics & topics:
-                await asyncio.sleep(BURST_SECONDS)
+                await asyncio.sleep(burst)
                 self._requests.topics.clear()
                 return
-            if self._requests.stop or self._requests.reloads or self._requests.reruns:
+            if self._requests.pending:
                 return
             left = self._pulse.seconds if until is None else until - self._clock.boottime()
             if left <= 0:
@@ -238,10 +275,7 @@ class Reconciler:
         answers, self._reloading = self._reloading, []
         if not answers:
             return
-        if error is None:
-            log.info("Reloaded", message=Message.RELOADED)
-        else:
-            log.warning(f"Reload refused, everything is as before: {error.cause}", message=Message.RELOAD_REFUSED)
+        story.reloaded(error)
         for answer in answers:
             if answer.done():
                 continue
@@ -258,23 +292,3 @@ class Reconciler:
     def _show(self) -> None:
         for watch in self._watches:
             watch.show(self._standing)
-
-
-def _log(name: StageName, outcome: Outcome) -> None:
-    """Tell the journal: one line an outcome, one cause line a failure."""
-    match outcome:
-        case Done(detail=text, message=message, problem=problem):
-            log.info(text, message=message, stage=name.value)
-            if problem:
-                _log_problem(name, Failed(problem, outcome.facts))
-        case Skipped(reason=text, message=message):
-            log.info(f"{name} is skipped: {text}", message=message, stage=name.value)
-        case Waiting(reason=text):
-            log.info(f"{name} waits: {text}", message=Message.STAGE_WAITING, stage=name.value)
-        case Failed():
-            _log_problem(name, outcome)
-
-
-def _log_problem(name: StageName, failed: Failed) -> None:
-    problem = failed.problem
-    log.error(problem.cause, message=problem.message, stage=name.value, cause=problem.cause, remedy=problem.remedy)

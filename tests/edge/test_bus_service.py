@@ -59,7 +59,7 @@ async def refuse() -> None:
     raise NodeFileInvalid("worker-0.yml, line 3: duplicate key", remedy="Keep one")
 
 
-ORDERS = Orders(reload=refuse, run_stage=lambda _: None, explain=lambda topic: f"about {topic}")
+ORDERS = Orders(reload=refuse, reselect=refuse, run_stage=lambda _: None, explain=lambda topic: f"about {topic}")
 START = Standing(new_boot({}, degrade=True), boot_id="b")
 
 

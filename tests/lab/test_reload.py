@@ -138,5 +138,6 @@ def test_the_journal_of_a_good_boot_is_a_short_story(product_node: NodeFactory) 
     assert 4 <= len(lines) <= 12, [line["MESSAGE"] for line in lines]
     assert all(entry.get("MESSAGE_ID") for entry in lines)
     assert "Ready after" in lines[-1]["MESSAGE"]
+    node.run("journalctl --update-catalog")  # what `make install` does on a live system
     explained = node.run("journalctl -x -u nodenetd --no-pager").stdout
     assert "Defined-By: nodenet" in explained

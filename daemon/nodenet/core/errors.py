@@ -117,3 +117,8 @@ class AccessDenied(NodenetError):
 def error_of(message: Message) -> type[NodenetError]:
     """Return the class of the errors that are told as *message*: it knows the exit code and the bus name."""
     return next((error for error in NodenetError.__subclasses__() if error.message is message), NodenetError)
+
+
+def error_named(bus_name: str) -> type[NodenetError]:
+    """Return the class of the errors that go over the bus as *bus_name*."""
+    return next((error for error in NodenetError.__subclasses__() if error.bus_name == bus_name), NodenetError)

@@ -23,3 +23,5 @@ class Facts:
     retry_refused: bool = False
     """Whether a file that was refused earlier in this boot is tried again: only when somebody asks."""
     selection: Selection | None = None
+    reselect: bool = False
+    """Whether the node IPs are chosen anew, whatever is published: only when somebody asks."""

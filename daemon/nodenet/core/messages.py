@@ -47,6 +47,8 @@ class Message(Enum):
     """A family that the settings name has no node IP."""
     NODE_IP_DRIFT = "2feb146d3b57475fb43723d82a160ff6"
     """The node no longer has a published node IP."""
+    NODE_IP_BACK = "5d0d5e7ac1f84a3f9a5b8b0f2b9d6c61"
+    """The published node IPs are on the node again."""
     HINT_IGNORED = "3691840dddc541638e4a5cc5792f613e"
     """A node IP hint could not be used."""
     PUBLISH_FAILED = "cf72e2ab6bcc4fd1b2c291a593d43dfd"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from nodenet.core.boot import Boot, Health, StageState, Status
+from nodenet.core.boot import Boot, Health, Problem, StageName, StageState, Status
 from nodenet.core.facts import Facts
 
 SCHEMA_VERSION = 1
@@ -15,12 +15,23 @@ EXIT_CODES = {Health.OK: 0, Health.DEGRADED: 2, Health.FAILED: 1, Health.WAITING
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Everything the daemon shows: the boot, the facts, and whether READY=1 was sent."""
+    """Everything the daemon shows: the boot, the facts, whether READY=1 was sent, and what was lost since."""
 
     boot: Boot
     facts: Facts = field(default_factory=Facts)
     boot_id: str = ""
     ready: bool = False
+    drift: Problem | None = None
+
+    @property
+    def health(self) -> Health:
+        """The node's network in one word."""
+        return Health.DEGRADED if self.drift and self.boot.health is Health.OK else self.boot.health
+
+    @property
+    def problem(self) -> tuple[StageName, Problem] | None:
+        """What is wrong, with its stage: a node IP that was lost, or the first problem of the boot."""
+        return (StageName.NODEIP, self.drift) if self.drift else self.boot.problem
 
 
 def document(standing: Standing) -> dict[str, Any]:
@@ -31,7 +42,7 @@ def document(standing: Standing) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "boot_id": standing.boot_id,
-        "health": boot.health.value,
+        "health": standing.health.value,
         "ready": standing.ready,
         "stage": current.value if current else None,
         "hostname": facts.hostname,
@@ -41,20 +52,20 @@ def document(standing: Standing) -> dict[str, Any]:
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
         "link": selection.link if selection else None,
         "bridge": "br-ex" if facts.brings_bridge else None,
-        "last_error": _last_error(boot),
+        "last_error": _last_error(standing),
         "stages": [_stage(stage) for stage in boot.stages],
     }
 
 
-def line(boot: Boot, *, ready: bool) -> str:
+def line(standing: Standing) -> str:
     """Return the one line for systemd's STATUS=: the stage and what it waits for, or the node's health."""
-    for stage in boot.stages:
+    for stage in standing.boot.stages:
         if stage.status in (Status.WAITING, Status.RUNNING):
             return f"{stage.name}: {stage.detail}" if stage.detail else f"{stage.name}: {stage.status}"
-    if problem := boot.problem:
+    if problem := standing.problem:
         name, what = problem
-        return f"{boot.health}: {name}: {what.cause}"
-    return "ready" if ready else "starting"
+        return f"{standing.health}: {name}: {what.cause}"
+    return "ready" if standing.ready else "starting"
 
 
 def _stage(stage: StageState) -> dict[str, Any]:
@@ -68,10 +79,10 @@ def _stage(stage: StageState) -> dict[str, Any]:
     }
 
 
-def _last_error(boot: Boot) -> dict[str, str] | None:
-    if boot.problem is None:
+def _last_error(standing: Standing) -> dict[str, str] | None:
+    if standing.problem is None:
         return None
-    name, problem = boot.problem
+    name, problem = standing.problem
     return {
         "message_id": problem.message.value,
         "stage": name.value,

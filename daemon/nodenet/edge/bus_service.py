@@ -44,9 +44,21 @@ PROPERTY_TYPES = {
     "Bridge": "s",
     "LastError": "(ssss)",
 }
-METHOD_TYPES = {"GetStatus": ("", "s"), "Explain": ("s", "s"), "Reload": ("", ""), "RunStage": ("s", "")}
-SIGNAL_TYPES = {"StageChanged": "sss", "NodeIPChanged": "ass", "NetworkApplied": "ss", "RolledBack": "ss"}
-MUTATORS = frozenset({"Reload", "RunStage"})
+METHOD_TYPES = {
+    "GetStatus": ("", "s"),
+    "Explain": ("s", "s"),
+    "Reload": ("", ""),
+    "Reselect": ("", ""),
+    "RunStage": ("s", ""),
+}
+SIGNAL_TYPES = {
+    "StageChanged": "sss",
+    "NodeIPChanged": "ass",
+    "NodeIPDrift": "s",
+    "NetworkApplied": "ss",
+    "RolledBack": "ss",
+}
+MUTATORS = frozenset({"Reload", "Reselect", "RunStage"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,7 @@ class Orders:
     """What callers may ask for; each may raise NodenetError."""
 
     reload: Callable[[], Awaitable[None]]
+    reselect: Callable[[], Awaitable[None]]
     run_stage: Callable[[StageName], None]
     explain: Callable[[str], str]
 
@@ -99,6 +112,8 @@ def signals(before: Standing, after: Standing) -> list[tuple[str, list[Any]]]:
         told.append(("RolledBack", [facts.digest or "", nmstate.problem.cause]))
     if facts.selection and facts.selection != before.facts.selection:
         told.append(("NodeIPChanged", [[str(ip) for ip in facts.selection.node_ips], facts.selection.link or ""]))
+    if after.drift and not before.drift:
+        told.append(("NodeIPDrift", [after.drift.cause]))
     return told
 
 
@@ -184,6 +199,9 @@ class Service:
         match member, arguments:
             case "Reload", []:
                 await self._orders.reload()
+                return []
+            case "Reselect", []:
+                await self._orders.reselect()
                 return []
             case "RunStage", [name]:
                 self._orders.run_stage(_stage(name))

@@ -68,7 +68,8 @@ class NodeipStage:
         for problem in wishes.problems:
             self._tell(str(problem))
         snapshot = self._kernel.snapshot()
-        selection = self._bindable(snapshot, wishes.policy)
+        record = None if facts.reselect else self._published()
+        selection = self._bindable(snapshot, wishes.policy, record)
         if not selection.node_ips:
             self._eligible_since = None
             return Waiting(selection.waiting or "no address is eligible", KERNEL, LOOK_AGAIN_SECONDS)
@@ -79,13 +80,23 @@ class NodeipStage:
             self._tell(note)
         return await self._publish(selection, snapshot, facts)
 
-    def explain(self) -> Selection:
-        """Return the selection as it would be made now; nothing is published."""
-        return self._bindable(self._kernel.snapshot(), self._wishes().policy)
+    def explain(self, *, anew: bool) -> Selection:
+        """Return the selection as it would be made now, *anew*: by a reselection; nothing is published."""
+        record = None if anew else self._published()
+        return self._bindable(self._kernel.snapshot(), self._wishes().policy, record)
 
-    def _bindable(self, snapshot: Snapshot, policy: Policy) -> Selection:
+    def drift(self, facts: Facts) -> Problem | None:
+        """Return the problem of published node IPs that are gone; they are never changed under a running kubelet."""
+        published = facts.selection.node_ips if facts.selection else ()
+        gone = [str(address) for address in published if not self._kernel.can_bind(address, 0)]
+        if not gone:
+            return None
+        cause = f"{' and '.join(gone)}, published as node IP, is no longer on this node"
+        remedy = "Bring the address back, or run `nodenetctl reselect` and restart kubelet"
+        return Problem(Message.NODE_IP_DRIFT, cause, remedy)
+
+    def _bindable(self, snapshot: Snapshot, policy: Policy, record: Sticky | None) -> Selection:
         """Select until every node IP can be listened on; one that cannot makes way for the next."""
-        record = self._published()
         indices = {link.name: link.index for link in snapshot.links}
         places = {address.address: indices.get(address.link, 0) for address in snapshot.addresses}
         unbindable: set[IPAddress] = set()
@@ -122,7 +133,7 @@ class NodeipStage:
             lost.append(error)
         problem = _problem(lost[0]) if lost else self._missing(selection)
         detail = f"Selected {summary(selection)}"
-        return Done(detail, replace(facts, selection=selection), Message.NODE_IP_SELECTED, problem)
+        return Done(detail, replace(facts, selection=selection, reselect=False), Message.NODE_IP_SELECTED, problem)
 
     def _write(self, files: list[PublishedFile], lost: list[PublishFailed]) -> bool:
         """Write every file that differs; one that cannot be written does not stop the others. Tell if all were."""

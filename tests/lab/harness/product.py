@@ -60,7 +60,6 @@ def _compile(tree: Path, scratch: Path) -> None:
     host.call(["mount", "-t", "overlay", "-o", layers, "overlay", merged])
     try:
         host.call(["chroot", merged, "python3", "-m", "compileall", "-q", PACKAGES], timeout=300)
-        host.call(["chroot", merged, "journalctl", "--update-catalog"])
     finally:
         host.call(["umount", merged])
 

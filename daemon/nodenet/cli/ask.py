@@ -1,0 +1,41 @@
+"""How does a verb ask the daemon for something, and what becomes of its refusal?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from nodenet.core.errors import Unavailable, error_named
+
+BUS_SECONDS = 5.0
+
+
+def ask(member: str, signature: str = "", body: Sequence[Any] = (), *, seconds: float, wait: bool = True) -> list[Any]:
+    """Call a method of org.nodenet1.Manager and return the body of its reply; without *wait*, nothing.
+
+    Raises what the daemon raised, or Unavailable.
+    """
+    return asyncio.run(_ask(member, signature, body, seconds=seconds, wait=wait))
+
+
+async def _ask(member: str, signature: str, body: Sequence[Any], *, seconds: float, wait: bool) -> list[Any]:
+    # Imported here: most verbs speak no D-Bus.
+    from nodenet.edge.bus import Bus, Refused  # noqa: PLC0415
+    from nodenet.edge.bus_service import INTERFACE, NAME, PATH  # noqa: PLC0415
+
+    bus = Bus(changed=lambda _: None)
+    connection = asyncio.create_task(bus.run())
+    try:
+        if not await bus.wait_up(BUS_SECONDS):
+            raise Unavailable("the system bus does not answer", remedy="See `systemctl status dbus`")
+        call = asyncio.ensure_future(bus.call(NAME, PATH, INTERFACE, member, signature, body, seconds=seconds))
+        if wait:
+            return await call
+        await asyncio.wait({call}, timeout=0.2)  # long enough for a refusal that comes at once
+        return call.result() if call.done() else []
+    except Refused as refusal:
+        raise error_named(refusal.name)(refusal.text) from refusal
+    finally:
+        connection.cancel()
+        await asyncio.wait({connection})

@@ -1,0 +1,44 @@
+"""Choose the node IPs anew, though some are published."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from nodenet.cli.ask import ask
+from nodenet.cli.status import read
+
+RESELECT_SECONDS = 90.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.description = (
+        "Choose the node IPs as a first boot would, and publish them. Kubelet and CRI-O use other addresses only "
+        "after they are restarted, and the cluster knows the node by the old ones: drain the node first."
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would change")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask the daemon; say what changed."""
+    before = _published()
+    if arguments.dry_run:
+        (text,) = ask("Explain", "s", ["reselect"], seconds=RESELECT_SECONDS)
+        after = [str(address) for address in json.loads(text)["node_ips"]]
+        print(_change(before, after, "would become"))
+        return 0
+    ask("Reselect", seconds=RESELECT_SECONDS)
+    print(_change(before, _published(), "became"))
+    return 0
+
+
+def _published() -> list[str]:
+    document = read()
+    return [str(address) for address in document["node_ips"]] if document else []
+
+
+def _change(before: list[str], after: list[str], became: str) -> str:
+    if before == after:
+        return f"unchanged: {', '.join(before) or 'none'}"
+    return f"{', '.join(before) or 'none'} {became} {', '.join(after) or 'none'}"

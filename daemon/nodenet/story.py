@@ -1,0 +1,53 @@
+"""What does the journal tell of a boot? One line an outcome, one cause line a failure, a good boot a short story."""
+
+from __future__ import annotations
+
+import structlog
+
+from nodenet.core.boot import Done, Failed, Outcome, Problem, Skipped, StageName, Waiting
+from nodenet.core.errors import NodenetError
+from nodenet.core.messages import Message
+
+log = structlog.get_logger()
+
+
+def outcome(name: StageName, told: Outcome) -> None:
+    """Tell how an attempt of a stage ended."""
+    match told:
+        case Done(detail=text, message=message, problem=beside):
+            log.info(text, message=message, stage=name.value)
+            if beside:
+                problem(name, beside)
+        case Skipped(reason=text, message=message):
+            log.info(f"{name} is skipped: {text}", message=message, stage=name.value)
+        case Waiting(reason=text):
+            log.info(f"{name} waits: {text}", message=Message.STAGE_WAITING, stage=name.value)
+        case Failed(problem=cause):
+            problem(name, cause)
+
+
+def problem(name: StageName, what: Problem) -> None:
+    """Tell the one cause line of a failure."""
+    log.error(what.cause, message=what.message, stage=name.value, cause=what.cause, remedy=what.remedy)
+
+
+def ready(seconds: float, failed: StageName | None) -> None:
+    """Tell that kubelet is let go, *seconds* after the daemon began."""
+    if failed:
+        text = f"Ready after {seconds:.1f} s, degraded ({failed} failed): kubelet and CRI-O may start"
+        log.warning(text, message=Message.READY_DEGRADED)
+    else:
+        log.info(f"Ready after {seconds:.1f} s: kubelet and CRI-O may start", message=Message.READY)
+
+
+def reloaded(error: NodenetError | None) -> None:
+    """Tell how a reload ended; the cause of a refusal has its own line already."""
+    if error is None:
+        log.info("Reloaded", message=Message.RELOADED)
+    else:
+        log.warning(f"Reload refused, everything is as before: {error.cause}", message=Message.RELOAD_REFUSED)
+
+
+def node_ips_are_back() -> None:
+    """Tell that what was lost is there again."""
+    log.info("The published node IPs are on the node again", message=Message.NODE_IP_BACK, stage="nodeip")

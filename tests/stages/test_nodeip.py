@@ -1,0 +1,226 @@
+"""The nodeip stage: wait, settle, bind-test, publish; and that a second run writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
+from pathlib import PurePosixPath
+
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeSystemd
+from nodenet.core.boot import Done, Outcome, Waiting
+from nodenet.core.errors import PublishFailed
+from nodenet.core.facts import Facts
+from nodenet.core.hint import parse_value
+from nodenet.core.messages import Message
+from nodenet.core.policy import Policy
+from nodenet.core.publication import KUBELET_DROP_IN
+from nodenet.core.snapshot import Address, AddressFlag, Family, Link, NextHop, Route, Snapshot
+from nodenet.core.wishes import Wishes
+from nodenet.stages.nodeip import FAMILY_SECONDS, RELOAD_OWED, SETTLE_SECONDS, NodeipStage
+from nodenet.stages.records import SELECTION
+
+ETH0 = Link(2, "eth0", mac="52:54:00:00:00:01")
+V4 = Address(ip_address("192.0.2.5"), 24, "eth0")
+OTHER = Address(ip_address("192.0.2.6"), 24, "eth0")
+V6 = Address(ip_address("2001:db8::5"), 64, "eth0")
+LINK_LOCAL = Address(ip_address("fe80::5"), 64, "eth0")
+DEFAULT = Route(ip_network("0.0.0.0/0"), (NextHop("eth0", ip_address("192.0.2.1")),), 100)
+DEFAULT6 = Route(ip_network("::/0"), (NextHop("eth0", ip_address("fe80::1")),), 1024)
+PRIMARY = "/run/nodeip-configuration/primary-ip"
+KUBELET = str(KUBELET_DROP_IN)
+
+
+def host(*addresses: Address) -> Snapshot:
+    return Snapshot((ETH0,), addresses, (DEFAULT, DEFAULT6))
+
+
+@dataclass
+class Rig:
+    """The stage over fakes."""
+
+    kernel: FakeKernel = field(default_factory=FakeKernel)
+    files: FakeFiles = field(default_factory=FakeFiles)
+    systemd: FakeSystemd = field(default_factory=FakeSystemd)
+    clock: FakeClock = field(default_factory=FakeClock)
+    wishes: Wishes = field(default_factory=lambda: Wishes(Policy(families=(Family.IPV4,))))
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin as a daemon that knows nothing but its files."""
+        self.stage = NodeipStage(self.kernel, self.files, self.systemd, self.clock, lambda: self.wishes, BOOT_ID)
+
+    def reboot(self) -> None:
+        self.files.content = {path: content for path, content in self.files.content.items() if path[:5] != "/run/"}
+        self.restart()
+
+    async def attempt(self) -> Outcome:
+        return await self.stage.attempt(Facts())
+
+
+async def test_the_choice_is_published_and_systemd_reads_it() -> None:
+    """Drop-ins, run files, record; one reload."""
+    rig = Rig(FakeKernel(host(V4)))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.facts.selection
+    assert outcome.facts.selection.node_ips == (V4.address,)
+    assert rig.files.content[PRIMARY] == b"192.0.2.5"
+    assert b"KUBELET_NODE_IP=192.0.2.5" in rig.files.content[KUBELET]
+    assert rig.systemd.reloads == 1
+    assert str(RELOAD_OWED) not in rig.files.content
+
+
+async def test_a_second_run_writes_nothing() -> None:
+    """In the same boot by another daemon, and in the next boot on the disk."""
+    rig = Rig(FakeKernel(host(V4)))
+    await rig.attempt()
+    rig.files.writes.clear()
+    rig.restart()
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.files.writes == []
+    rig.reboot()
+    await rig.attempt()
+    assert all(path.startswith("/run/") for path in rig.files.writes)
+    assert rig.systemd.reloads == 1
+
+
+async def test_no_eligible_address_is_waited_for() -> None:
+    """Nothing is written, the reason names the link."""
+    rig = Rig(FakeKernel(host(LINK_LOCAL)))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "eth0" in outcome.reason
+    assert rig.files.writes == []
+
+
+async def test_a_family_that_the_settings_name_is_waited_for_but_not_for_ever() -> None:
+    """Then the node is degraded, and says which family is missing."""
+    rig = Rig(FakeKernel(host(V4)), wishes=Wishes(Policy(families=(Family.IPV4, Family.IPV6))))
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += FAMILY_SECONDS - 1
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += 2
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.message is Message.NODE_IP_INCOMPLETE
+    assert "IPv6" in outcome.problem.cause
+
+
+async def test_a_tentative_address_is_given_a_moment() -> None:
+    """A bounded one, and none where nothing is pending."""
+    tentative = Address(V6.address, 64, "eth0", flags=frozenset({AddressFlag.TENTATIVE}))
+    rig = Rig(FakeKernel(host(V4, LINK_LOCAL, tentative)), wishes=Wishes(Policy()))
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.kernel.now = host(V4, LINK_LOCAL, V6)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.facts.selection
+    assert outcome.facts.selection.node_ips == (V4.address, V6.address)
+    rig = Rig(FakeKernel(host(V4, LINK_LOCAL, tentative)), wishes=Wishes(Policy()))
+    await rig.attempt()
+    rig.clock.now += SETTLE_SECONDS + 1
+    assert isinstance(await rig.attempt(), Done)
+
+
+async def test_an_address_that_cannot_be_listened_on_makes_way_for_the_next() -> None:
+    """Nothing unusable is published."""
+    rig = Rig(FakeKernel(host(V4, OTHER), {V4.address}))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert rig.files.content[PRIMARY] == b"192.0.2.6"
+
+
+async def test_what_is_published_stays_while_it_is_on_the_node() -> None:
+    """A reload with another hint does not change the node IP under a running kubelet; its loss does."""
+    rig = Rig(FakeKernel(host(V4)))
+    await rig.attempt()
+    hints = parse_value("192.0.2.6", "test").hints
+    rig.wishes = Wishes(Policy(families=(Family.IPV4,), hints=hints))
+    rig.kernel.now = host(V4, OTHER)
+    rig.restart()
+    await rig.attempt()
+    assert rig.files.content[PRIMARY] == b"192.0.2.5"
+    rig.kernel.now = host(OTHER)
+    await rig.attempt()
+    assert rig.files.content[PRIMARY] == b"192.0.2.6"
+
+
+async def test_a_daemon_killed_between_writing_and_reloading_reloads_later() -> None:
+    """The debt stands in /run."""
+    rig = Rig(FakeKernel(host(V4)))
+    rig.systemd.broken = PublishFailed("systemd does not answer")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert str(RELOAD_OWED) in rig.files.content
+    rig.systemd.broken = None
+    rig.restart()
+    await rig.attempt()
+    assert rig.systemd.reloads == 1
+    assert str(RELOAD_OWED) not in rig.files.content
+
+
+async def test_kubelet_never_starts_with_the_drop_in_of_an_earlier_boot() -> None:
+    """A drop-in that cannot be written holds it back; one that is right already does not matter."""
+    rig = Rig(FakeKernel(host(V4)))
+    await rig.attempt()
+    rig.kernel.now = host(OTHER)
+    rig.reboot()
+    rig.files.broken = PublishFailed(f"{KUBELET}: Read-only file system", remedy="Mount it read-write")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "Read-only file system" in outcome.reason
+
+
+async def test_the_other_familys_file_goes_with_its_address() -> None:
+    """Nothing stale is published."""
+    rig = Rig(FakeKernel(host(V4, V6, LINK_LOCAL)), wishes=Wishes(Policy()))
+    await rig.attempt()
+    assert rig.files.content["/run/nodeip-configuration/ipv6"] == b"2001:db8::5"
+    rig.kernel.now = host(V4)
+    await rig.attempt()
+    rig.clock.now += FAMILY_SECONDS + SETTLE_SECONDS
+    await rig.attempt()
+    assert "/run/nodeip-configuration/ipv6" not in rig.files.content
+
+
+async def test_an_unreadable_hint_is_told_and_selection_goes_on() -> None:
+    """Once, with file and line."""
+    reading = parse_value("192.0.2.300", "/etc/default/nodeip-configuration, line 1")
+    rig = Rig(FakeKernel(host(V4)), wishes=Wishes(Policy(families=(Family.IPV4,)), reading.problems))
+    assert isinstance(await rig.attempt(), Done)
+
+
+def test_the_record_is_where_the_unit_lets_it_be() -> None:
+    """StateDirectory= of the unit."""
+    assert SELECTION.parent == PurePosixPath("/var/lib/nodenet")
+
+
+async def test_a_reselection_forgets_what_is_published() -> None:
+    """As a first boot would choose."""
+    rig = Rig(FakeKernel(host(OTHER)))
+    await rig.attempt()
+    rig.kernel.now = host(V4, OTHER)
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.files.content[PRIMARY] == b"192.0.2.6"
+    assert rig.stage.explain(anew=False).node_ips == (OTHER.address,)
+    assert rig.stage.explain(anew=True).node_ips == (V4.address,)
+    outcome = await rig.stage.attempt(Facts(reselect=True))
+    assert isinstance(outcome, Done)
+    assert not outcome.facts.reselect
+    assert rig.files.content[PRIMARY] == b"192.0.2.5"
+
+
+async def test_a_published_address_that_is_gone_is_drift() -> None:
+    """Told with the remedy, never mended by another choice."""
+    rig = Rig(FakeKernel(host(V4)))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert rig.stage.drift(outcome.facts) is None
+    rig.kernel.unbindable.add(V4.address)
+    drift = rig.stage.drift(outcome.facts)
+    assert drift
+    assert "192.0.2.5" in drift.cause
