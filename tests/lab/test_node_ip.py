@@ -1,0 +1,167 @@
+"""Node IPs on real nodes: hints, VIPs, what stays, what is lost."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address
+
+import pytest
+from factories import NodeFactory
+from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node
+from story import RUN, causes, nothing_left, settle, stage, story
+
+HINTS = "/etc/default/nodeip-configuration"
+SETTINGS = "/etc/nodenet/nodenet.toml"
+KEYFILE = """[connection]
+id={link}
+type=ethernet
+interface-name={link}
+[ipv4]
+{ipv4}
+[ipv6]
+method=disabled
+"""
+
+
+def static(link: str, address: str, *more: str) -> str:
+    return KEYFILE.format(link=link, ipv4="\n".join(["method=manual", f"addresses={address}", *more]))
+
+
+def keyfile(link: str) -> str:
+    return f"/etc/NetworkManager/system-connections/{link}.nmconnection"
+
+
+def two_lans(product_node: NodeFactory, lab: Lab, lan: Lan, **files: str) -> Node:
+    """Return a node with eth0 on 10.88.0.0/24, where the default route is, and eth1 on 10.88.1.0/24."""
+    isolated = lab.lan("isolated", dhcp=Dhcp(router=False, ipv6=Ipv6.NONE))
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    return product_node(nics=[lan, isolated], flavour=Flavour.OPENSHIFT, files=files)
+
+
+@pytest.mark.parametrize("hint", ["10.88.1.254", "10.88.1.0/24", "eth1"])
+def test_a_hint_names_the_second_link(product_node: NodeFactory, lab: Lab, lan: Lan, hint: str) -> None:
+    """By an address of its subnet, by prefix, by name; it outranks the default route."""
+    node = two_lans(product_node, lab, lan, **{HINTS: f"NODEIP_HINT={hint}\n"})
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["link"]) == ("ok", "eth1")
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == node.addresses("eth1")[0]
+
+
+def test_a_vip_on_an_isolated_link_without_a_gateway(product_node: NodeFactory, lab: Lab, lan: Lan) -> None:
+    """The node IP follows the VIP's subnet, not the default route; the VIP itself is never taken."""
+    settings = 'platform = "baremetal"\napi_vips = ["10.88.1.5"]\n'
+    node = two_lans(product_node, lab, lan, **{SETTINGS: settings})
+    node.boot()
+    document = settle(node)
+    assert document["link"] == "eth1"
+    assert node.run(f"test -e {RUN}/remote-worker", check=False).returncode == 1
+    node.run("ip address add 10.88.1.5/24 dev eth1; systemctl restart nodenetd")
+    assert settle(node)["node_ips"] == document["node_ips"]
+    explained = node.run("nodenetctl explain node-ip").stdout
+    assert "10.88.1.5" in explained
+    assert "vip" in explained
+
+
+def test_a_remote_worker_is_flagged(product_node: NodeFactory, lan: Lan) -> None:
+    """No VIP's subnet is on the node: the flag file, and the label for kubelet."""
+    settings = 'platform = "baremetal"\napi_vips = ["192.0.2.5"]\n'
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={SETTINGS: settings}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    assert node.run(f"cat {RUN}/remote-worker").stdout == "node ip doesn't match any vip, don't run keepalived"
+    assert node.record("kubelet").environment["CUSTOM_KUBELET_LABELS"] == "node.openshift.io/remote-worker"
+
+
+def test_a_vip_link_that_is_addressed_late_is_waited_for(product_node: NodeFactory, lab: Lab, lan: Lan) -> None:
+    """No fall-through to the other link while its address may still come."""
+    settings = 'platform = "baremetal"\napi_vips = ["10.88.1.5"]\n'
+    node = two_lans(product_node, lab, lan, **{SETTINGS: settings})
+    node.nics[1].lan.start_dhcp(Dhcp(router=False, ipv6=Ipv6.NONE, reply_delay=3))
+    node.boot()
+    assert settle(node)["link"] == "eth1"
+
+
+def test_a_duplicate_address_is_never_published(product_node: NodeFactory, lan: Lan) -> None:
+    """Duplicate address detection fails for the IPv6 address: the other family is the node IP."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    lan.run("ip", "address", "add", "fd88::77/64", "dev", "br0", "nodad")
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    both = KEYFILE.format(link="eth0", ipv4="method=auto").replace(
+        "[ipv6]\nmethod=disabled", "[ipv6]\nmethod=manual\naddresses=fd88::77/64\ngateway=fd88::1"
+    )
+    node.write(keyfile("eth0"), both, 0o600)
+    node.boot()
+    document = settle(node)
+    assert document["node_ips"] == node.addresses()
+    assert "fd88::77" not in str(document["node_ips"])
+
+
+def test_a_dhcpv6_address_without_a_prefix_of_its_own(product_node: NodeFactory, lan: Lan) -> None:
+    """A /128 is in the subnet that the router advertises: it matches the VIP there."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.DHCP))
+    settings = 'platform = "baremetal"\nfamilies = ["ipv6"]\napi_vips = ["fd88::5"]\n'
+    node = product_node(files={SETTINGS: settings}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node)
+    assert document["node_ips"][0] in node.addresses(family="inet6")
+    assert node.run(f"test -e {RUN}/remote-worker", check=False).returncode == 1
+
+
+def test_another_lease_after_a_reboot(product_node: NodeFactory, lan: Lan) -> None:
+    """The old address is gone: the new one is published, and the journal says that it changed."""
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    mac = node.mac()
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, addresses={mac: IPv4Address("10.88.0.60")}))
+    node.boot()
+    assert settle(node)["node_ips"] == ["10.88.0.60"]
+    lan.forget_leases()
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, addresses={mac: IPv4Address("10.88.0.61")}))
+    node.off()
+    for lease in node.path("/var/lib/NetworkManager").glob("*lease*"):
+        lease.unlink()
+    node.boot()
+    document = settle(node)
+    assert document["node_ips"] == ["10.88.0.61"]
+    assert [line for line in story(node) if "10.88.0.60, the node IP before" in line["MESSAGE"]]
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.61"
+
+
+def test_a_second_address_does_not_move_the_node_ip_and_its_loss_is_told(product_node: NodeFactory) -> None:
+    """Sticky across reboots; drift is one line, no change; a reselection changes it."""
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.write(keyfile("eth0"), static("eth0", "10.88.0.50/24", "gateway=10.88.0.1"), 0o600)
+    node.boot()
+    assert settle(node)["node_ips"] == ["10.88.0.50"]
+    node.record("kubelet")
+    more = ("address2=10.88.0.40/24", "gateway=10.88.0.1")
+    node.write(keyfile("eth0"), static("eth0", "10.88.0.50/24", *more), 0o600)
+    node.reboot()
+    assert settle(node)["node_ips"] == ["10.88.0.50"]
+    assert node.run("nodenetctl reselect --dry-run").stdout.strip() == "10.88.0.50 would become 10.88.0.40"
+    node.record("kubelet")
+
+    node.run("ip address delete 10.88.0.50/24 dev eth0")
+    node.wait_until("nodenetctl status --json | grep -q 'no longer on this node'", timeout=15)
+    assert node.run(f"cat {RUN}/primary-ip").stdout == "10.88.0.50"
+    (cause,) = causes(node)
+    assert "10.88.0.50" in cause
+    assert node.run("nodenetctl reselect").stdout.strip() == "10.88.0.50 became 10.88.0.40"
+    document = settle(node)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.40"])
+    assert node.record("kubelet").starts == 1
+    nothing_left(node)
+
+
+def test_two_links_on_one_subnet(product_node: NodeFactory, lan: Lan) -> None:
+    """The lower metric wins, in every boot."""
+    node = product_node(nics=[lan, lan], flavour=Flavour.OPENSHIFT)
+    for link, address, metric in (("eth0", "10.88.0.50", 200), ("eth1", "10.88.0.51", 100)):
+        lines = (f"{address}/24", "gateway=10.88.0.1", f"route-metric={metric}")
+        node.write(keyfile(link), static(link, *lines), 0o600)
+    for _ in range(2):
+        node.boot()
+        document = settle(node)
+        assert (document["node_ips"], document["link"]) == (["10.88.0.51"], "eth1")
+        assert stage(document, "nodeip")["status"] == "done"
+        node.off()
