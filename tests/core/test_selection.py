@@ -34,7 +34,9 @@ def test_the_kernels_order_makes_no_difference(directory: Path) -> None:
     expected = case.selection()
     chance = Random(directory.name)  # noqa: S311 - a reproducible order, not a secret
     for _ in range(5):
-        assert replace(case, snapshot=shuffled(case.snapshot, chance)).selection() == expected
+        again = replace(case, snapshot=shuffled(case.snapshot, chance)).selection()
+        assert again == expected
+        assert explanation(again) == explanation(expected)
 
 
 def test_every_rule_has_a_case() -> None:
@@ -93,6 +95,15 @@ def test_an_address_whose_link_is_unknown_does_not_crash() -> None:
     """Addresses and links are read one after the other: a link may have gone in between."""
     selection = select(Snapshot(addresses=(Address(ip_address("192.0.2.5"), 24, "gone"),)), Policy())
     assert selection.node_ips == ()
+
+
+def test_one_address_is_one_reason() -> None:
+    """An address that is listed twice, for two subnets, is told once; what is beyond the third is counted."""
+    links = (Link(2, "eth0"),)
+    found = tuple(Address(ip_address(f"192.0.2.{i}"), length, "eth0") for i in range(1, 6) for length in (24, 32))
+    told = select(Snapshot(links, found), Policy()).waiting or ""
+    assert told.count("eth0 has no IPv4 default route") == 3
+    assert told.endswith("; and 2 more")
 
 
 def test_what_is_published_survives_passing_troubles_only() -> None:

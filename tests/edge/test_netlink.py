@@ -20,6 +20,9 @@ from typing import TypeVar
 import pytest
 
 from nodenet.core import iproute_json, rtnetlink
+from nodenet.core.explanation import explanation
+from nodenet.core.policy import Policy
+from nodenet.core.selection import select
 from nodenet.core.snapshot import AddressFlag, Link, Route, Snapshot
 from nodenet.edge import netlink
 
@@ -173,17 +176,30 @@ def settled(namespace: Namespace) -> None:
 def test_the_kernel_is_read_as_iproute2_reads_it(namespace: Namespace) -> None:
     namespace.ip(*SETTINGS)
     settled(namespace)
-    ours = namespace.call(lambda: netlink.read_snapshot(all_routes=True))
+    ours = namespace.call(lambda: netlink.read_snapshot(complete=True))
     assert without_countdown(ours) == without_countdown(iproute2(namespace))
 
 
 def test_a_short_reading_has_all_that_selection_looks_at(namespace: Namespace) -> None:
     """Default routes of every table and routes of router advertisements, nothing else."""
     namespace.ip(*SETTINGS)
-    full = namespace.call(lambda: netlink.read_snapshot(all_routes=True)).routes
+    full = namespace.call(lambda: netlink.read_snapshot(complete=True)).routes
     short = namespace.call(netlink.read_snapshot).routes
     assert set(short) == {route for route in full if route.is_default or route.protocol == "ra"}
     assert len(short) == 13
+
+
+def test_of_addresses_on_denied_links_a_short_reading_has_no_more_than_selection_needs(namespace: Namespace) -> None:
+    """A node can have thousands of pod links: the verdicts are the same with and without what is left out."""
+    namespace.ip("link add docker0 type bridge", "addr add 172.17.0.1/16 dev docker0 label docker0:x", *SETTINGS)
+    settled(namespace)
+    full = namespace.call(lambda: netlink.read_snapshot(complete=True))
+    short = namespace.call(netlink.read_snapshot)
+    denied = ip_address("172.17.0.1")
+    assert [a.label for a in full.addresses if a.address == denied] == ["docker0:x"]
+    assert [(a.prefix_length, a.label) for a in short.addresses if a.address == denied] == [(16, None)]
+    assert [a for a in short.addresses if a.address != denied] == [a for a in full.addresses if a.address != denied]
+    assert explanation(select(short, Policy())) == explanation(select(full, Policy()))
 
 
 def test_next_hop_objects_are_resolved_where_the_kernel_does_not(namespace: Namespace) -> None:
@@ -212,7 +228,7 @@ def test_ten_thousand_routes_and_hundreds_of_addresses(namespace: Namespace) -> 
     short = namespace.call(netlink.read_snapshot)
     assert len(short.routes) == 1
     assert sum(address.address in MANY for address in short.addresses) == 700
-    assert len(namespace.call(lambda: netlink.read_snapshot(all_routes=True)).routes) > 10_000
+    assert len(namespace.call(lambda: netlink.read_snapshot(complete=True)).routes) > 10_000
 
 
 def test_a_reading_while_everything_changes_is_whole(namespace: Namespace) -> None:

@@ -27,5 +27,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001 - it has no options
     """Print the snapshot; return the exit code."""
-    print(json.dumps(to_document(read_snapshot(all_routes=True)), indent=1))
+    print(json.dumps(to_document(read_snapshot(complete=True)), indent=1))
     return 0

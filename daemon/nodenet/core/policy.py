@@ -10,6 +10,8 @@ from nodenet.core.snapshot import MAIN_TABLE, Family, IPAddress
 
 OVN_KUBERNETES = "OVNKubernetes"
 BARE_METAL = "baremetal"
+_IPV4_FIRST = (Family.IPV4, Family.IPV6)
+_IPV6_FIRST = (Family.IPV6, Family.IPV4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +44,4 @@ class Policy:
         """The families that a node IP may have, preferred first."""
         if self.families != "auto":
             return self.families
-        return (Family.IPV6, Family.IPV4) if self.prefer_ipv6 else (Family.IPV4, Family.IPV6)
+        return _IPV6_FIRST if self.prefer_ipv6 else _IPV4_FIRST

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address
+from typing import NamedTuple
 
 from nodenet.core.hint import Hint
 from nodenet.core.policy import Policy
@@ -51,8 +52,7 @@ class Surroundings:
     by_address: frozenset[Hint]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """An address with its rank; *hint* and *vip* are what gave it its path."""
 
     address: Address
@@ -103,9 +103,10 @@ def _advertised(snapshot: Snapshot) -> dict[str, frozenset[int]]:
 def ranked(case: Case, around: Surroundings) -> Ranked:
     """Return the address with its rank: the whole order of preference is the tuple below."""
     address, link, policy = case.address, case.link, case.policy
-    route = around.default_routes.get((link.name, address.family))
-    position, hint = _hint(address, link, policy, around)
-    vip = _vip(address, policy, around)
+    family = address.family
+    route = around.default_routes.get((link.name, family))
+    position, hint = _hint(address, link, policy, around) if policy.hints else (0, None)
+    vip = _vip(address, policy, around) if policy.vips else None
     path = _path(hint, vip, route)
     value = address.address
     key = (
@@ -113,8 +114,8 @@ def ranked(case: Case, around: Surroundings) -> Ranked:
         position if path is Path.HINT else 0,
         route.metric if route else NO_METRIC,
         link.index,
-        policy.family_order.index(address.family),
-        not (route and any(address.shares_prefix(gateway) for gateway in route.gateways)),
+        policy.family_order.index(family),
+        not (route and any(map(address.shares_prefix, route.gateways))),
         _is_private(value),
         "secondary" in address.flags,
         int(value),

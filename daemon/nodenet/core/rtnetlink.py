@@ -7,7 +7,7 @@ that matter to node IP selection are decoded.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
@@ -142,7 +142,9 @@ def ip(value: memoryview | None) -> IPAddress | None:
     """Return an address of 4 or 16 bytes."""
     if value is None:
         return None
-    return IPv4Address(bytes(value)) if len(value) == 4 else IPv6Address(bytes(value))
+    # As a number: it takes ipaddress a third of the time that bytes take.
+    numeric = int.from_bytes(value, "big")
+    return IPv4Address(numeric) if len(value) == 4 else IPv6Address(numeric)
 
 
 def link(message: memoryview) -> NumberedLink:
@@ -199,15 +201,20 @@ def _address_flags(flags: int, family: int) -> frozenset[AddressFlag]:
     return frozenset(found)
 
 
-def address(message: memoryview, names: Mapping[int, str]) -> Address | None:
-    """Return the address of an RTM_NEWADDR body; None when its link is not among *names*."""
+def address(message: memoryview, names: Mapping[int, str], terse: Collection[int] = ()) -> Address | None:
+    """Return the address of an RTM_NEWADDR body; None when its link is not among *names*.
+
+    On links whose index is among *terse* nothing but the address itself matters, and nothing else is decoded.
+    """
     family, prefix_length, flags, _, index = _ADDRESS_BODY.unpack_from(message)
     name = names.get(index)
     found = attributes(message, _ADDRESS_BODY.size)
-    far = ip(found.get(1))
-    local = ip(found.get(2)) or far
+    far, near = found.get(1), found.get(2)
+    local = ip(near or far)
     if name is None or local is None:
         return None
+    if index in terse:
+        return Address(local, prefix_length, name)
     preferred, valid = _LIFETIMES.unpack_from(found[6]) if 6 in found else (_FOREVER, _FOREVER)
     return Address(
         address=local,
@@ -217,5 +224,5 @@ def address(message: memoryview, names: Mapping[int, str]) -> Address | None:
         flags=_address_flags(number(found.get(8)) or flags, family),
         valid_lifetime=None if valid == _FOREVER else valid,
         preferred_lifetime=None if preferred == _FOREVER else preferred,
-        peer=far if far != local else None,
+        peer=ip(far) if near and far != near else None,
     )

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
 from ipaddress import ip_network
+from typing import NamedTuple
 
 from nodenet.core.policy import OVN_KUBERNETES, Policy
 from nodenet.core.snapshot import Address, AddressFlag, IPAddress, Link
@@ -60,9 +60,8 @@ _OVN_MASQUERADE = ip_network("fd69::/112")
 """OVN-Kubernetes' IPv6 masquerade subnet, with the `fd69::2` that every node has; IPv4's is link-local."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """An address on its link, under a policy: what a rule looks at."""
+class Case(NamedTuple):
+    """An address on its link, under a policy: what a rule looks at. One for every address, so the lightest type."""
 
     address: Address
     link: Link
@@ -138,7 +137,8 @@ def _ovn_internal(case: Case) -> bool:
 
 
 def _unwanted_family(case: Case) -> bool:
-    return case.address.family not in case.policy.family_order
+    families = case.policy.families
+    return families != "auto" and case.address.family not in families
 
 
 def _link_down(case: Case) -> bool:

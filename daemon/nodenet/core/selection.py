@@ -6,17 +6,18 @@ that reject an address stand in ``rules``, the order of preference in ``ranking`
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from nodenet.core.policy import BARE_METAL, Policy
 from nodenet.core.ranking import Path, Ranked, hint_means, ranked, surroundings
 from nodenet.core.rules import PASSING, Case, Rule, rejection
-from nodenet.core.snapshot import Family, IPAddress, Link, Snapshot, family_of
+from nodenet.core.snapshot import Address, Family, IPAddress, Link, Snapshot, family_of
 from nodenet.core.sticky import Sticky
 from nodenet.core.waiting import Judged, Pending, Scene, missing, pending, reason
-from nodenet.core.wording import why_no_path, why_outranked, why_rejected, why_selected
+from nodenet.core.wording import why_no_path, why_not_hinted, why_outranked, why_rejected, why_selected
 
 
 class Verdict(StrEnum):
@@ -29,14 +30,19 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An address of this host and its verdict; *sentence* is the rule in words, without the address."""
+    """An address of this host and its verdict; *because* tells the rule in words, for the few that are asked for."""
 
     address: IPAddress
     prefix_length: int
     link: str
     verdict: Verdict
     rule: Rule
-    sentence: str
+    because: Callable[[], str] = field(compare=False, repr=False)
+
+    @property
+    def sentence(self) -> str:
+        """The rule in words, without the address."""
+        return self.because()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +197,7 @@ def _primary_first(scene: Scene) -> list[Ranked]:
 def _candidates(scene: Scene, places: Sequence[Ranked], primary_first: Sequence[Ranked]) -> list[Candidate]:
     """Return a verdict for every address: node IPs first, then by link and address."""
     by_address = {id(place.address): place for place in places}
+    node_ips = {id(place) for place in primary_first}
     rules = {place.address.family: (place, _selected_by(place, scene, places)) for place in scene.chosen}
     selected = [_selected(place, rules[place.address.family][1], scene.chosen[0]) for place in primary_first]
     rest = []
@@ -198,7 +205,7 @@ def _candidates(scene: Scene, places: Sequence[Ranked], primary_first: Sequence[
         place = by_address.get(id(item.case.address))
         if place is None:
             rest.append(_rejected(item))
-        elif place not in primary_first:
+        elif id(place) not in node_ips:
             rest.append(_unselected(place, scene, rules))
     return selected + rest
 
@@ -206,8 +213,8 @@ def _candidates(scene: Scene, places: Sequence[Ranked], primary_first: Sequence[
 def _selected_by(place: Ranked, scene: Scene, places: Sequence[Ranked]) -> Rule:
     """Return the rule that made an address a node IP."""
     leader = scene.chosen[0]
-    plain = _choose(places, scene.policy, None)
-    if scene.sticky and place.address.address in scene.sticky.addresses and place not in plain:
+    published = scene.sticky is not None and place.address.address in scene.sticky.addresses
+    if published and place not in _choose(places, scene.policy, None):
         return Rule.STICKY
     best = next(other for other in places if other.address.family is place.address.family)
     by_path = {Path.HINT: Rule.HINT, Path.VIP: Rule.VIP_SUBNET, Path.DEFAULT_ROUTE: Rule.DEFAULT_ROUTE}
@@ -217,38 +224,40 @@ def _selected_by(place: Ranked, scene: Scene, places: Sequence[Ranked]) -> Rule:
     return by_path.get(place.path, Rule.SAME_LINK)
 
 
-def _candidate(place: Ranked, verdict: Verdict, rule: Rule, sentence: str) -> Candidate:
-    address = place.address
-    return Candidate(address.address, address.prefix_length, address.link, verdict, rule, sentence)
+def _candidate(address: Address, verdict: Verdict, rule: Rule, because: Callable[[], str]) -> Candidate:
+    return Candidate(address.address, address.prefix_length, address.link, verdict, rule, because)
 
 
 def _selected(place: Ranked, rule: Rule, leader: Ranked) -> Candidate:
-    return _candidate(place, Verdict.SELECTED, rule, why_selected(place, rule, leader))
+    return _candidate(place.address, Verdict.SELECTED, rule, partial(why_selected, place, rule, leader))
 
 
 def _rejected(item: Judged) -> Candidate:
     address, rule = item.case.address, item.rule
     if rule is None:
         raise AssertionError(f"{address.address} is neither rejected nor ranked")
-    sentence = why_rejected(item.case, rule)
-    return Candidate(address.address, address.prefix_length, address.link, Verdict.REJECTED, rule, sentence)
+    return _candidate(address, Verdict.REJECTED, rule, partial(why_rejected, item.case, rule))
 
 
 def _unselected(place: Ranked, scene: Scene, rules: dict[Family, tuple[Ranked, Rule]]) -> Candidate:
     if place.path is Path.NONE:
-        sentence = why_no_path(place, with_vips=bool(scene.policy.vips))
-        return _candidate(place, Verdict.REJECTED, Rule.NO_DEFAULT_ROUTE, sentence)
+        because = partial(why_no_path, place, with_vips=bool(scene.policy.vips))
+        return _candidate(place.address, Verdict.REJECTED, Rule.NO_DEFAULT_ROUTE, because)
     if not scene.chosen:
-        return _candidate(place, Verdict.ELIGIBLE, Rule.OUTSIDE_HINT, "a hint is required and does not mean it")
-    winner, rule = rules.get(place.address.family, (scene.chosen[0], Rule.OUTRANKED))
-    sentence = why_outranked(place, winner, rule, scene.chosen[0])
-    return _candidate(place, Verdict.ELIGIBLE, _loser_rule(place, winner), sentence)
+        return _candidate(place.address, Verdict.ELIGIBLE, Rule.OUTSIDE_HINT, why_not_hinted)
+    leader = scene.chosen[0]
+    winner, rule = rules.get(place.address.family, (leader, Rule.OUTRANKED))
+    because = partial(why_outranked, place, winner, rule, leader)
+    return _candidate(place.address, Verdict.ELIGIBLE, _loser_rule(place, winner), because)
 
 
 def _loser_rule(place: Ranked, winner: Ranked) -> Rule:
     if place.path <= winner.path:
         return Rule.OUTRANKED
-    return {Path.HINT: Rule.OUTSIDE_HINT, Path.VIP: Rule.OUTSIDE_VIP_SUBNETS}.get(winner.path, Rule.OUTRANKED)
+    return _OUTSIDE.get(winner.path, Rule.OUTRANKED)
+
+
+_OUTSIDE = {Path.HINT: Rule.OUTSIDE_HINT, Path.VIP: Rule.OUTSIDE_VIP_SUBNETS}
 
 
 def _notes(scene: Scene, places: Sequence[Ranked], primary_first: Sequence[Ranked]) -> Iterator[str]:

@@ -24,6 +24,9 @@ class Family(Enum):
     IPV4 = "ipv4"
     IPV6 = "ipv6"
 
+    # There is one of each; Enum's own hash is written in Python and would be the better part of a selection.
+    __hash__ = object.__hash__
+
     def __str__(self) -> str:
         """As people write it."""
         return "IPv4" if self is Family.IPV4 else "IPv6"
@@ -96,10 +99,11 @@ class Address:
     def shares_prefix(self, other: IPAddress, prefix_length: int | None = None) -> bool:
         """Tell whether *other* is on this address's subnet (or a subnet of *prefix_length* around it)."""
         mine = self.peer or self.address
-        if mine.version != other.version:
+        version = mine.version
+        if version != other.version:
             return False
         length = self.prefix_length if prefix_length is None else prefix_length
-        return (int(mine) ^ int(other)) >> (mine.max_prefixlen - length) == 0
+        return (int(mine) ^ int(other)) >> ((32 if version == 4 else 128) - length) == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,11 @@ The caller waits; this says for what, in words that stand in STATUS= and ``noden
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
 
 from nodenet.core.policy import Policy
 from nodenet.core.ranking import ROUTER_ADVERTISEMENT, Path, Ranked, Surroundings, ranked
@@ -17,6 +20,8 @@ from nodenet.core.wording import link_state, why_no_path, why_rejected
 
 MOST_REASONS = 3
 """How many reasons one line names."""
+_Reason = Callable[[], str]
+"""A reason that is put into words only when it is among those few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +33,7 @@ class Pending:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """A case and the rule that rejects it, if one does."""
 
     case: Case
@@ -157,22 +161,39 @@ def _has(scene: Scene, family: Family) -> bool:
 def _why_nothing(scene: Scene, families: Sequence[Family]) -> str:
     """Say why no address of *families* is eligible: the nearest hope first."""
     judged = [item for item in scene.judged if item.case.address.family in families]
-    reasons = [
-        *(_told(item) for item in judged if item.rule in (Rule.TENTATIVE, Rule.NOT_BINDABLE, Rule.DAD_FAILED)),
+    hopeless = (None, Rule.LOOPBACK, Rule.LINK_LOCAL)
+    reasons: tuple[tuple[object, _Reason], ...] = (
+        *_told(judged, lambda rule: rule in (Rule.TENTATIVE, Rule.NOT_BINDABLE, Rule.DAD_FAILED)),
         *_without_path(scene, judged),
         *_bare_reasons(scene, families),
-        *(_told(item) for item in judged if item.rule in (Rule.LINK_DOWN, Rule.DEPRECATED, Rule.TEMPORARY)),
-        *(link_state(link) for link in _own_links(scene) if not (link.up and link.carrier)),
-        *(_told(item) for item in judged if item.rule not in (None, Rule.LOOPBACK, Rule.LINK_LOCAL)),
-    ]
-    distinct = list(dict.fromkeys(reasons))
+        *_told(judged, lambda rule: rule in (Rule.LINK_DOWN, Rule.DEPRECATED, Rule.TEMPORARY)),
+        *((link.name, partial(link_state, link)) for link in _own_links(scene) if not (link.up and link.carrier)),
+        *_told(judged, lambda rule: rule not in hopeless),
+    )
+    distinct: dict[object, _Reason] = {}
+    for about, words in reasons:
+        distinct.setdefault(about, words)
     if not distinct:
         return "there is no link that could have a node IP"
     more = len(distinct) - MOST_REASONS
-    return "; ".join(distinct[:MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
+    worded = "; ".join(words() for words in islice(distinct.values(), MOST_REASONS))
+    return worded + (f"; and {more} more" if more > 0 else "")
 
 
-def _told(judged: Judged) -> str:
+def _told(judged: Iterable[Judged], wanted: Callable[[Rule | None], bool]) -> Iterator[tuple[object, _Reason]]:
+    """Yield the rejected addresses whose rule is *wanted*."""
+    for item in judged:
+        if wanted(item.rule):
+            yield _about(item), partial(_rejected, item)
+
+
+def _about(item: Judged) -> object:
+    """Return what tells one address from the next."""
+    address = item.case.address
+    return address.address.version, int(address.address), address.link
+
+
+def _rejected(judged: Judged) -> str:
     return f"{judged.case.address.address} on {judged.case.link.name}: {_words(judged)}"
 
 
@@ -180,20 +201,23 @@ def _words(judged: Judged) -> str:
     return why_rejected(judged.case, judged.rule) if judged.rule else ""
 
 
-def _without_path(scene: Scene, judged: Iterable[Judged]) -> Iterator[str]:
+def _without_path(scene: Scene, judged: Iterable[Judged]) -> Iterator[tuple[object, _Reason]]:
     for item in judged:
         if item.rule is None:
-            place = ranked(item.case, scene.around)
-            words = why_no_path(place, with_vips=bool(scene.policy.vips))
-            yield f"{item.case.address.address} on {item.case.link.name}: {words} yet"
+            yield _about(item), partial(_lost, item, scene)
 
 
-def _bare_reasons(scene: Scene, families: Sequence[Family]) -> Iterator[str]:
+def _lost(item: Judged, scene: Scene) -> str:
+    words = why_no_path(ranked(item.case, scene.around), with_vips=bool(scene.policy.vips))
+    return f"{item.case.address.address} on {item.case.link.name}: {words} yet"
+
+
+def _bare_reasons(scene: Scene, families: Sequence[Family]) -> Iterator[tuple[object, _Reason]]:
     """Yield links without an address of any of *families*."""
-    lists = [list(bare_links(scene, family)) for family in families]
-    for link in lists[0] if lists else ():
-        if all(link in others for others in lists[1:]):
-            yield _bare(link, families[0] if len(families) == 1 else None)
+    lists = [{link.name: link for link in bare_links(scene, family)} for family in families]
+    for name, link in lists[0].items() if lists else ():
+        if all(name in others for others in lists[1:]):
+            yield name, partial(_bare, link, families[0] if len(families) == 1 else None)
 
 
 def _bare(link: Link, family: Family | None) -> str:

@@ -48,6 +48,11 @@ def why_no_path(place: Ranked, *, with_vips: bool) -> str:
     return f"it is on no VIP's subnet and {lacks}" if with_vips else lacks
 
 
+def why_not_hinted() -> str:
+    """Say why an address that might be the node IP was left alone."""
+    return "a hint is required and does not mean it"
+
+
 def why_selected(place: Ranked, rule: Rule, leader: Ranked) -> str:
     """Say why an address is a node IP."""
     match rule:

@@ -16,6 +16,8 @@ from contextlib import closing, suppress
 from nodenet.core import rtnetlink as rt
 from nodenet.core import rtnetlink_routes as routes
 from nodenet.core.errors import Unavailable
+from nodenet.core.policy import Policy
+from nodenet.core.rules import is_denied
 from nodenet.core.snapshot import IPAddress, Route, Snapshot
 
 ATTEMPTS = 5
@@ -32,14 +34,15 @@ _NETLINK_GET_STRICT_CHK = 12
 _Select = Callable[[rt.Dump, memoryview, int], Iterator[memoryview]]
 
 
-def read_snapshot(*, all_routes: bool = False) -> Snapshot:
-    """Return the present state; of the routes only those that node IP selection looks at, unless *all_routes*.
+def read_snapshot(*, complete: bool = False) -> Snapshot:
+    """Return the present state; unless *complete*, no more of it than node IP selection looks at.
 
-    Raises Unavailable when the kernel does not answer.
+    Left out are routes that are neither defaults nor advertised by a router, and what is said about the addresses of
+    links that are denied under every policy. Raises Unavailable when the kernel does not answer.
     """
     try:
         for attempt in range(1, ATTEMPTS + 1):
-            with closing(_Reading(all_routes=all_routes)) as reading:
+            with closing(_Reading(complete=complete)) as reading:
                 snapshot = reading.snapshot()
                 if reading.whole or attempt == ATTEMPTS:
                     break
@@ -52,9 +55,9 @@ def read_snapshot(*, all_routes: bool = False) -> Snapshot:
 class _Reading:
     """One attempt to read everything; *whole*: nothing changed in between that we could notice."""
 
-    def __init__(self, *, all_routes: bool) -> None:
+    def __init__(self, *, complete: bool) -> None:
         self.whole = True
-        self._all_routes = all_routes
+        self._complete = complete
         self._buffer = memoryview(bytearray(RECEIVE_BYTES + rt.SCRATCH))
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
         self._socket.settimeout(_TIMEOUT_SECONDS)
@@ -69,8 +72,9 @@ class _Reading:
     def snapshot(self) -> Snapshot:
         numbered = {item.link.index: item for item in map(rt.link, self._list(rt.RTM_GETLINK, rt.LINK_REQUEST))}
         names = {index: item.link.name for index, item in numbered.items()}
+        terse = () if self._complete else {i for i, item in numbered.items() if is_denied(item.link, Policy())}
         addresses = [
-            rt.address(message, names)
+            rt.address(message, names, terse)
             for message in self._list(rt.RTM_GETADDR, rt.ADDRESS_REQUEST)
             if message[0] in (rt.AF_INET, rt.AF_INET6)  # not MCTP's or Phonet's
         ]
@@ -79,7 +83,7 @@ class _Reading:
         return Snapshot(rt.with_masters(numbered), tuple(filter(None, addresses)), self._routes(names))
 
     def _routes(self, names: Mapping[int, str]) -> tuple[Route, ...]:
-        select = rt.Dump.every if self._all_routes else rt.Dump.telling_routes
+        select = rt.Dump.every if self._complete else rt.Dump.telling_routes
         raw = [
             routes.raw_route(message)
             for family in (rt.AF_INET, rt.AF_INET6)
