@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.desired import parse, remaining
+from nodenet.core.desired import parse, remaining, without_secrets
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.node_file import read
 
@@ -99,3 +99,20 @@ STATE = {"routes": {"config": [{**DEFAULT, "table-id": 254, "metric": 100}]}}
 def test_a_route_without_a_table_is_in_the_main_table(difference: dict[str, Any], left: dict[str, Any]) -> None:
     """Otherwise an unchanged file would never read as nothing to do."""
     assert remaining(difference, STATE) == left
+
+
+KEYS = """
+interfaces:
+- name: eth0
+  802.1x: {identity: worker, password: hunter2, private-key-password: hunter22}
+- name: macsec0
+  macsec: {mka-cak: 50b71a8ef0bd5751ea76de6d6c98c03a}
+"""
+
+
+def test_no_secret_of_a_node_file_is_quoted() -> None:
+    """Whatever libnmstate quotes of the file."""
+    secrets = wish(KEYS).secrets
+    assert secrets == {"hunter2", "hunter22", "50b71a8ef0bd5751ea76de6d6c98c03a"}
+    told = without_secrets('invalid type: string "hunter22", then hunter2', secrets)
+    assert told == 'invalid type: string "<hidden>", then <hidden>'

@@ -255,3 +255,14 @@ async def test_an_unreadable_record_is_set_aside() -> None:
     rig.files.content[str(INTENT)] = b'{"version": 99}'
     assert isinstance(await rig.attempt(), Done)
     assert rig.files.content["/var/lib/nodenet/intent.unreadable"] == b'{"version": 99}'
+
+
+async def test_a_secret_of_the_file_is_in_no_cause_and_no_record() -> None:
+    """Journal, status, bus and the disk are told without it."""
+    secret = b"interfaces:\n- name: eth0\n  802.1x:\n    password: hunter2\n"
+    failure = NmstateFailure(FailureKind.VERIFICATION, "desired hunter2, current null")
+    rig = Rig(files=FakeFiles({FILE: secret}), nmstate=FakeNmstate({"interfaces": [1]}, fails=[failure]))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.cause == "worker-0.yml: desired <hidden>, current null"
+    assert b"hunter2" not in rig.files.content[str(INTENT)]

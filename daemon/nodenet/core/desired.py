@@ -6,7 +6,7 @@ as it is written (YAML 1.2): a MAC address is never read as a number, ``1e3`` an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,9 @@ from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.node_file import NodeFile
 
 BRIDGE = "br-ex"
+DEEPEST = 8
+SECRET_KEYS = frozenset({"password", "private-key-password", "mka-cak", "psk"})
+"""Keys whose values must not be seen by anybody: 802.1X, MACsec, IPsec (nmstate's API reference)."""
 MAIN_TABLE = 254
 """RT_TABLE_MAIN of rtnetlink(7): the table of a route that names none."""
 
@@ -25,6 +28,8 @@ class Desired:
     empty: bool
     uses_ovs: bool = False
     brings_bridge: bool = False
+    secrets: frozenset[str] = frozenset()
+    """Values that must not get into journal, status or bus."""
 
 
 def parse(file: NodeFile) -> Desired:
@@ -44,7 +49,27 @@ def parse(file: NodeFile) -> Desired:
         empty=False,
         uses_ovs="ovs-db" in document or any(_is_ovs(link) for link in present),
         brings_bridge=any(_is_ovs(link) and link.get("name") == BRIDGE for link in present),
+        secrets=frozenset(secret for link in links for secret in _secrets(link)),
     )
+
+
+def without_secrets(text: str, secrets: frozenset[str]) -> str:
+    """Return *text*, an error that may quote the node file, with every secret of the file blotted out."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "<hidden>")
+    return text
+
+
+def _secrets(part: object, depth: int = 0) -> Iterator[str]:
+    """Yield the secret values below one interface; deeper than any schema goes nobody looks."""
+    if isinstance(part, Mapping) and depth < DEEPEST:
+        for key, value in part.items():
+            if key in SECRET_KEYS and isinstance(value, str) and value:
+                yield value
+            yield from _secrets(value, depth + 1)
+    elif isinstance(part, list) and depth < DEEPEST:
+        for value in part:
+            yield from _secrets(value, depth + 1)
 
 
 def _refuse_twins(file: NodeFile, links: Sequence[Mapping[str, Any]]) -> None:

@@ -57,7 +57,8 @@ def difference(text: str) -> dict[str, Any]:
     """Return what *text* asks for beyond the state shown, and that state's routes."""
     import libnmstate  # noqa: PLC0415
 
-    state = libnmstate.show()
+    # With secrets: hidden ones would differ from the file's in every boot. They end in this pipe.
+    state = libnmstate.show(include_secrets=True)
     return {
         "difference": libnmstate.generate_differences(_state_from(text), state),
         "routes": state.get("routes", {}),

@@ -102,7 +102,8 @@ class NmstateStage:
                 matches = not await transaction.difference(job.file.text)
                 return await self._carry_out(job, transaction, matches=matches)
         except NmstateFailure as failure:
-            return self._again_or_refused(job, failure)
+            text = desired.without_secrets(failure.cause, job.wish.secrets)
+            return self._again_or_refused(job, NmstateFailure(failure.kind, text))
 
     async def _carry_out(self, job: Job, transaction: Transaction, *, matches: bool) -> Outcome:
         record = self._pipeline.record
@@ -172,8 +173,8 @@ class NmstateStage:
         self._mark(job.file)
 
     def _mark(self, file: NodeFile) -> None:
-        """Keep the compatibility marker a byte copy of the file in force."""
-        self._files.write(self._directory / node_file.APPLIED, file.text.encode())
+        """Keep the compatibility marker a byte copy of the file in force; root's alone, it may hold secrets."""
+        self._files.write(self._directory / node_file.APPLIED, file.text.encode(), 0o600)
 
 
 def _good(job: Job) -> Facts:
