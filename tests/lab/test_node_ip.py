@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 
 import pytest
+
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node
 from story import RUN, causes, nothing_left, settle, stage, story
@@ -134,8 +135,8 @@ def test_a_second_address_does_not_move_the_node_ip_and_its_loss_is_told(product
     node.boot()
     assert settle(node)["node_ips"] == ["10.88.0.50"]
     node.record("kubelet")
-    more = ("address2=10.88.0.40/24", "gateway=10.88.0.1")
-    node.write(keyfile("eth0"), static("eth0", "10.88.0.50/24", *more), 0o600)
+    more = ("address2=10.88.0.50/24", "gateway=10.88.0.1")
+    node.write(keyfile("eth0"), static("eth0", "10.88.0.40/24", *more), 0o600)
     node.reboot()
     assert settle(node)["node_ips"] == ["10.88.0.50"]
     assert node.run("nodenetctl reselect --dry-run").stdout.strip() == "10.88.0.50 would become 10.88.0.40"

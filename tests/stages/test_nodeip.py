@@ -16,7 +16,7 @@ from nodenet.core.policy import Policy
 from nodenet.core.publication import KUBELET_DROP_IN
 from nodenet.core.snapshot import Address, AddressFlag, Family, Link, NextHop, Route, Snapshot
 from nodenet.core.wishes import Wishes
-from nodenet.stages.nodeip import FAMILY_SECONDS, RELOAD_OWED, SETTLE_SECONDS, NodeipStage
+from nodenet.stages.nodeip import FAMILY_SECONDS, PATH_SECONDS, RELOAD_OWED, SETTLE_SECONDS, NodeipStage
 from nodenet.stages.records import SELECTION
 
 ETH0 = Link(2, "eth0", mac="52:54:00:00:00:01")
@@ -224,3 +224,20 @@ async def test_a_published_address_that_is_gone_is_drift() -> None:
     drift = rig.stage.drift(outcome.facts)
     assert drift
     assert "192.0.2.5" in drift.cause
+
+
+async def test_a_link_that_a_vip_points_to_is_given_its_time_once() -> None:
+    """No fall-through to the default route in the first boot; a boot with the same result does not wait again."""
+    eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
+    snapshot = Snapshot((ETH0, eth1), (V4,), (DEFAULT,))
+    wishes = Wishes(Policy(families=(Family.IPV4,), api_vips=(ip_address("198.51.100.1"),)))
+    rig = Rig(FakeKernel(snapshot), wishes=wishes)
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += SETTLE_SECONDS + 1
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += PATH_SECONDS
+    assert isinstance(await rig.attempt(), Done)
+    rig.reboot()
+    await rig.attempt()
+    rig.clock.now += SETTLE_SECONDS + 1
+    assert isinstance(await rig.attempt(), Done)

@@ -19,6 +19,7 @@ from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.core.policy import Policy
 from nodenet.core.publication import Publication, PublishedFile
+from nodenet.core.rules import Rule
 from nodenet.core.selection import Selection, select
 from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.sticky import Sticky
@@ -33,6 +34,9 @@ LOOK_AGAIN_SECONDS = 30.0
 """Without any event: a lost one costs no more than this."""
 SETTLE_SECONDS = 5.0
 """How long is waited for what would still change the selection (duplicate address detection, a router's answer)."""
+PATH_SECONDS = 60.0
+"""The same where VIPs or hints point to another link, which may still get its address; not in every boot anew."""
+WISHED = frozenset({Rule.HINT, Rule.VIP_SUBNET})
 FAMILY_SECONDS = 60.0
 """How long a family that the settings name is waited for once the other one is there."""
 RELOAD_OWED = PurePosixPath("/run/nodenet/reload-owed")
@@ -73,7 +77,7 @@ class NodeipStage:
         if not selection.node_ips:
             self._eligible_since = None
             return Waiting(selection.waiting or "no address is eligible", KERNEL, LOOK_AGAIN_SECONDS)
-        if (patience := self._patience(selection)) > 0:
+        if (patience := self._patience(selection, wishes.policy, record)) > 0:
             reason = selection.waiting or "; ".join(item.reason for item in selection.pending)
             return Waiting(reason, KERNEL, min(patience, LOOK_AGAIN_SECONDS))
         for note in selection.notes:
@@ -107,7 +111,7 @@ class NodeipStage:
                 return selection
             unbindable |= failed
 
-    def _patience(self, selection: Selection) -> float:
+    def _patience(self, selection: Selection, policy: Policy, record: Sticky | None) -> float:
         """Return the seconds that are left to wait for something better; not positive: publish."""
         now = self._clock.boottime()
         if self._eligible_since is None:
@@ -115,7 +119,11 @@ class NodeipStage:
         waited = now - self._eligible_since
         if selection.missing:
             return FAMILY_SECONDS - waited
-        return SETTLE_SECONDS - waited if selection.pending else 0.0
+        if not selection.pending:
+            return 0.0
+        as_before = record is not None and record.addresses == selection.node_ips
+        elsewhere = bool(policy.vips or policy.hints) and selection.candidates[0].rule not in WISHED
+        return (PATH_SECONDS if elsewhere and not as_before else SETTLE_SECONDS) - waited
 
     async def _publish(self, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
         """Write what differs, let systemd read it, remember the choice."""
