@@ -84,7 +84,7 @@ def title(text: str) -> None:
 
 def show(node: Node, command: str) -> None:
     """Run a command on the node and print it with what it says."""
-    done = node.run(f"{command} 2>&1", check=False, timeout=120)
+    done = node.run(f"{{ {command}; }} 2>&1", check=False, timeout=120)
     for line in command.split("; "):
         print(f"worker-0# {line}")
     print(done.stdout.rstrip(), flush=True)
