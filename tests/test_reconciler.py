@@ -137,21 +137,27 @@ async def test_an_event_during_an_attempt_is_not_lost() -> None:
         await rig.until(lambda: rig.ready)
 
 
-async def test_a_source_of_events_is_started_when_it_is_first_waited_for() -> None:
-    """What nobody waits for is not watched: the boot does not pay for it."""
-    rig = Rig()
-    started: list[str] = []
-    rig.reconciler.on_first_use(Topic.KERNEL, lambda: started.append("kernel"))
-    rig[StageName.NODEIP].play = [Waiting("something else", frozenset({Topic.BUS}), 0.01)]
+async def test_a_source_of_events_is_listened_to_only_while_it_is_waited_for() -> None:
+    """What nobody waits for costs nothing: not in a boot without waits, not when kubelet runs."""
+
+    class Ear:
+        def __init__(self) -> None:
+            self.told: list[str] = []
+
+        def start(self) -> None:
+            self.told.append(f"start in {rig.watch.last['stage']}")
+
+        def stop(self) -> None:
+            self.told.append("stop")
+
+    rig, ear = Rig(), Ear()
+    rig.reconciler.listen_while_waiting(Topic.KERNEL, ear)
+    done = Done("done", Facts(), Message.STARTED)
+    rig[StageName.NMSTATE].play = [Waiting("something else", frozenset({Topic.BUS}), 0.01), done]
+    rig[StageName.NODEIP].play = [Waiting("an address", frozenset({Topic.KERNEL}), 0.01), done]
     async with rig.running():
-        await rig.until(lambda: rig[StageName.NODEIP].attempts > 3)
-    assert started == []
-    rig = Rig()
-    rig[StageName.NODEIP].play = [Waiting("an address", frozenset({Topic.KERNEL}), 0.01)]
-    rig.reconciler.on_first_use(Topic.KERNEL, lambda: started.append("kernel"))
-    async with rig.running():
-        await rig.until(lambda: rig[StageName.NODEIP].attempts > 3)
-    assert started == ["kernel"]
+        await rig.until(lambda: rig.ready and "stop" in ear.told)
+    assert ear.told[:2] == ["start in nodeip", "stop"]
 
 
 async def test_a_failed_stage_degrades_the_node() -> None:
@@ -295,15 +301,13 @@ async def test_the_pulse_beats_while_a_stage_waits_and_while_it_runs() -> None:
 async def test_a_lost_node_ip_is_told_once_and_degrades_the_node_until_it_is_back() -> None:
     """Nothing is changed by itself; signal, status and one journal line say so."""
     rig = Rig()
-    async with rig.running() as reconciler:
+    async with rig.running():
         await rig.until(lambda: rig.ready)
         rig.drift = Problem(Message.NODE_IP_DRIFT, "192.0.2.5 is gone", "bring it back")
-        reconciler.wake(Topic.KERNEL)
         await rig.until(lambda: rig.watch.last["health"] == "degraded")
         assert rig.watch.last["last_error"]["cause"] == "192.0.2.5 is gone"
         assert rig[StageName.NODEIP].attempts == 1
         rig.drift = None
-        reconciler.wake(Topic.KERNEL)
         await rig.until(lambda: rig.watch.last["health"] == "ok")
 
 

@@ -227,9 +227,7 @@ async def _run(machine: Machine, reconciler: Reconciler, notifier: Notifier) -> 
     background.start(machine.bus.run())
     if machine.has_node_files():
         machine.nmstate.warm()
-    reconciler.on_first_use(
-        Topic.KERNEL, lambda: background.start(netlink.watch(lambda: reconciler.wake(Topic.KERNEL)))
-    )
+    reconciler.listen_while_waiting(Topic.KERNEL, KernelEvents(background, lambda: reconciler.wake(Topic.KERNEL)))
     try:
         await machine.bus.wait_up(BUS_SECONDS)
         await reconciler.run()
@@ -248,11 +246,12 @@ class Background:
         """Start with nothing."""
         self._tasks: list[asyncio.Task[None]] = []
 
-    def start(self, work: Coroutine[None, None, None]) -> None:
+    def start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         """Run *work* until the end."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(self._ended)
         self._tasks.append(task)
+        return task
 
     async def end(self) -> None:
         """Cancel everything and wait for it."""
@@ -263,6 +262,27 @@ class Background:
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
             log.error(f"A watcher of nodenetd died: {error!r}", message=Message.INTERNAL_ERROR)
+
+
+class KernelEvents:
+    """The kernel's word that links, addresses or routes changed."""
+
+    def __init__(self, background: Background, changed: Callable[[], None]) -> None:
+        """*changed* is told."""
+        self._background = background
+        self._changed = changed
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Listen, if nobody does yet."""
+        if self._task is None or self._task.done():
+            self._task = self._background.start(netlink.watch(self._changed))
+
+    def stop(self) -> None:
+        """Listen no longer."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
 
 
 if __name__ == "__main__":

@@ -10,32 +10,18 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from nodenet import story
 from nodenet.core.boot import Boot, Outcome, Problem, Skipped, StageName, Topic, Waiting, reason_to_skip
 from nodenet.core.errors import NodenetError, Unavailable, error_of
 from nodenet.core.facts import Facts
 from nodenet.core.status import Standing
-from nodenet.ports import Clock, Stage, Watch
+from nodenet.ports import Clock, Pulse, Source, Stage, Watch
 
 RELOAD_SECONDS = 75.0
 """How long a reload may wait for the world before it is answered with what it waits for."""
 BURST_SECONDS = 0.02
 """Events that follow one another so closely are one."""
-DRIFT_SECONDS = 1.0
-"""The same once kubelet runs: pods come and go, and an address may be gone for a moment."""
-
-
-class Pulse(Protocol):
-    """The service manager's view of a loop that is alive."""
-
-    @property
-    def seconds(self) -> float:
-        """How often ``beat`` wants to be called."""
-
-    def beat(self, *, starting: bool) -> None:
-        """Feed the watchdog; extend the start timeout while *starting*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +77,16 @@ class Reconciler:
         self._wakened = asyncio.Event()
         self._reloading: list[asyncio.Future[None]] = []
         self._reload_until = 0.0
-        self._sources: dict[Topic, Callable[[], None]] = {}
+        self._sources: dict[Topic, Source] = {}
 
     @property
     def standing(self) -> Standing:
         """Where the boot is."""
         return self._standing
 
-    def on_first_use(self, topic: Topic, start: Callable[[], None]) -> None:
-        """Call *start* when a stage first waits for *topic*: its events need not be watched before."""
-        self._sources[topic] = start
+    def listen_while_waiting(self, topic: Topic, source: Source) -> None:
+        """Take events of *topic* from *source* while a stage waits for them, and at no other time."""
+        self._sources[topic] = source
 
     def wake(self, topic: Topic) -> None:
         """Tell that something about *topic* changed."""
@@ -174,11 +160,15 @@ class Reconciler:
         self._standing = replace(self._standing, boot=boot, facts=facts)
 
     async def _watch_over(self) -> None:
-        """All stages are over: sleep until something happens, and tell when the node lost what is published."""
+        """All stages are over: look at each beat whether the node lost what is published.
+
+        Not by events: a node's links and addresses change with every pod that comes and goes.
+        """
+        for source in self._sources.values():
+            source.stop()
         if self._standing.ready:
-            self._start_sources(frozenset({Topic.KERNEL}))
             self._see_drift()
-        await self._sleep(frozenset(Topic), None, burst=DRIFT_SECONDS)
+        await self._sleep(frozenset(), self._pulse.seconds)
 
     def _see_drift(self) -> None:
         drift = self._plant.drift(self._standing.facts)
@@ -233,26 +223,23 @@ class Reconciler:
         self._show()
 
     async def _wait(self, name: StageName, outcome: Waiting) -> None:
-        self._start_sources(outcome.topics)
+        for topic in outcome.topics & self._sources.keys():
+            self._sources[topic].start()
         if self._reloading and self._clock.boottime() > self._reload_until:
             self._answer_reload(Unavailable(f"{name} waits: {outcome.reason}"))
         await self._sleep(outcome.topics, outcome.seconds)
 
-    def _start_sources(self, topics: frozenset[Topic]) -> None:
-        for topic in topics & self._sources.keys():
-            self._sources.pop(topic)()
-
-    async def _sleep(self, topics: frozenset[Topic], seconds: float | None, burst: float = BURST_SECONDS) -> None:
+    async def _sleep(self, topics: frozenset[Topic], seconds: float) -> None:
         """Sleep until a request, an event of *topics*, or *seconds* have passed; the pulse goes on."""
-        until = None if seconds is None else self._clock.boottime() + seconds
+        until = self._clock.boottime() + seconds
         while True:
             if self._requests.topics & topics:
-                await asyncio.sleep(burst)
+                await asyncio.sleep(BURST_SECONDS)
                 self._requests.topics.clear()
                 return
             if self._requests.pending:
                 return
-            left = self._pulse.seconds if until is None else until - self._clock.boottime()
+            left = until - self._clock.boottime()
             if left <= 0:
                 return
             self._beat()
