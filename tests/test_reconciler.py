@@ -320,3 +320,13 @@ async def test_a_reselection_runs_the_nodeip_stage_anew() -> None:
         assert rig[StageName.NODEIP].attempts == 2
         assert rig[StageName.NMSTATE].attempts == 1
         assert rig.watch.shown[-1].facts.reselect
+
+
+async def test_a_reload_of_a_node_that_lacks_something_else_is_not_refused() -> None:
+    """Only a stage that failed refuses it."""
+    rig = Rig()
+    rig[StageName.NODEIP].play = [Done("one family", Facts(), Message.STARTED, PROBLEM)]
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        assert rig.watch.last["health"] == "degraded"
+        await reconciler.reload()

@@ -27,7 +27,7 @@ from nodenet.core.status import Standing, document, line
 from nodenet.core.wishes import HINT_FILE, wishes
 from nodenet.edge import files, journal, netlink, settings_files
 from nodenet.edge.bus import Bus
-from nodenet.edge.bus_service import Orders, Service
+from nodenet.edge.bus_service import NAME, Orders, Service
 from nodenet.edge.clock import Clock, boot_id
 from nodenet.edge.hostnamed import Hostnamed
 from nodenet.edge.network_manager import NetworkManager
@@ -125,6 +125,8 @@ class Machine:
             log.warning("The system bus went away; the boot goes on without it", message=Message.BUS_LOST)
         elif self._bus_was_lost:
             log.info("The system bus is back", message=Message.BUS_BACK)
+        if up and not self.bus.owns_name:
+            log.warning(f"The bus name {NAME} is not ours: no program can call nodenetd", message=Message.BUS_NAMELESS)
         self._bus_was_lost = not up
         self._wake(Topic.BUS)
 

@@ -253,9 +253,9 @@ class Reconciler:
         self._pulse.beat(starting=not self._standing.ready or bool(self._reloading))
 
     def _problem(self) -> NodenetError | None:
-        if (found := self._standing.boot.problem) is None:
+        if (failed := self._standing.boot.failed) is None:
             return None
-        name, problem = found
+        name, problem = failed
         return error_of(problem.message)(f"{name}: {problem.cause}", remedy=problem.remedy)
 
     def _answer_reload(self, error: NodenetError | None) -> None:

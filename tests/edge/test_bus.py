@@ -152,3 +152,19 @@ async def test_a_later_emission_with_the_same_key_replaces_the_earlier(private_b
         while not made:
             await asyncio.sleep(0.01)
     assert made == [9]
+
+
+async def test_a_name_that_somebody_else_owns_does_not_cost_the_bus(private_bus: PrivateBus) -> None:
+    """We can still call others, and take the name when it becomes free."""
+    seen: list[bool] = []
+    bus = Bus(address=private_bus.address, changed=seen.append)
+    bus.serve("org.nodenet1", lambda _: False)
+    async with client(private_bus.address) as other:
+        await other.request_name("org.nodenet1")
+        async with running(bus):
+            assert await bus.wait_up(5)
+            assert not bus.owns_name
+            (owner,) = await bus.call(*DBUS, "GetNameOwner", "s", ["org.nodenet1"])
+            await other.release_name("org.nodenet1")
+            (heir,) = await bus.call(*DBUS, "GetNameOwner", "s", ["org.nodenet1"])
+            assert heir != owner

@@ -207,6 +207,12 @@ class Boot:
         return next(((stage.name, stage.problem) for stage in self.stages if stage.problem), None)
 
     @property
+    def failed(self) -> tuple[StageName, Problem] | None:
+        """The first stage that failed as a whole, with its problem."""
+        over = (stage for stage in self.stages if stage.status is Status.FAILED)
+        return next(((stage.name, stage.problem) for stage in over if stage.problem), None)
+
+    @property
     def health(self) -> Health:
         """The node's network in one word."""
         if self.ready:

@@ -61,6 +61,8 @@ class Message(Enum):
     """The system bus went away; the boot goes on without it."""
     BUS_BACK = "3bbb83b3d5d24e26aa0a8c09c4db836c"
     """The system bus is back."""
+    BUS_NAMELESS = "a1c0a2f7a8f64d0f8f6c6f9f1de0b7a4"
+    """The bus does not give nodenetd its name."""
     SETTINGS_INVALID = "b25aee8682384191a6ceb9e2958e5273"
     """The settings cannot be used."""
     LIBNMSTATE_MISSING = "f32e58cde1004e8ea3b0ce09ca5a74eb"

@@ -67,6 +67,8 @@ class Bus:
         self._up = asyncio.Event()
         self._subscriptions: list[Subscription] = []
         self._name: str | None = None
+        self.owns_name = False
+        """Whether programs reach us by our name; state file and journal say the same without it."""
         self._serve: Callable[[Message], bool] | None = None
         self._outbox: dict[object, Callable[[], Message | None]] = {}
         self._emitting = asyncio.Event()
@@ -121,7 +123,7 @@ class Bus:
             for rule in {subscription.rule for subscription in self._subscriptions}:
                 await self._ask_bus("AddMatch", "s", [rule])
             if self._name:
-                await self._own(self._name)
+                self.owns_name = await self._own(self._name)
             self._up.set()
             self._changed(True)  # noqa: FBT003  (a callback's only argument)
             yield bus.wait_for_disconnect()
@@ -133,10 +135,13 @@ class Bus:
             bus.disconnect()
             bus._sock.close()  # noqa: SLF001  (dbus-next's disconnect leaves its socket open)
 
-    async def _own(self, name: str) -> None:
-        (reply,) = await self._ask_bus("RequestName", "su", [name, 4])  # 4: do not queue behind another owner
-        if reply not in (RequestNameReply.PRIMARY_OWNER.value, RequestNameReply.ALREADY_OWNER.value):
-            raise Unavailable(f"somebody else owns the bus name {name}")
+    async def _own(self, name: str) -> bool:
+        """Ask for *name*; tell whether it is ours. Without it nobody can call us, but we can call others."""
+        try:
+            (reply,) = await self._ask_bus("RequestName", "su", [name, 0])  # 0: queue behind another owner
+        except Refused:  # no policy file allows it
+            return False
+        return reply in (RequestNameReply.PRIMARY_OWNER.value, RequestNameReply.ALREADY_OWNER.value)
 
     async def _ask_bus(self, member: str, signature: str = "", body: Sequence[Any] = ()) -> list[Any]:
         return await self._call(*DBUS, member, signature, body, CALL_SECONDS)
