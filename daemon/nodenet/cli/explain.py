@@ -15,8 +15,10 @@ from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 
+from nodenet.cli.difference import show
 from nodenet.cli.table import Table, printable
 from nodenet.core import iproute_json
+from nodenet.core.comparison import compare
 from nodenet.core.errors import SnapshotInvalid, UsageInvalid
 from nodenet.core.explanation import explanation, summary
 from nodenet.core.hint import HintReading, parse_value
@@ -30,7 +32,8 @@ DESCRIPTION = """Say which addresses of this host are its node IPs, and for ever
 Options are what-ifs: each replaces the setting of its name for this one answer. Nothing is changed or published,
 and neither daemon nor bus are needed. What was published before is not considered: this is the answer that a
 first boot would get."""
-EPILOG = "exit codes: 0 there are node IPs, 1 no address is eligible, 64 wrong option, 65 bad snapshot, 78 bad settings"
+EPILOG = """exit codes: 0 there are node IPs, 1 no address is eligible, 64 wrong option, 65 bad snapshot,
+78 bad settings. With --diff: 0 nothing changes, 1 something does."""
 COLOURS = {Verdict.SELECTED: "1;32", Verdict.ELIGIBLE: "33", Verdict.REJECTED: "2"}
 """SGR parameters (ECMA-48)."""
 
@@ -48,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = node_ip.add_argument
     add("--snapshot", metavar="FILE", help="explain this snapshot (`-`: standard input) instead of this host")
+    add("--diff", metavar="OTHER", help="show only the verdicts that change from here to this snapshot (`-` as above)")
     add("--vip", metavar="IP", action="append", type=_address, help="a VIP; may be repeated")
     add("--hint", metavar="HINT", action="append", help="an address, prefix or link's name; may be repeated, in order")
     add("--hint-required", action="store_true", default=None, help="take nothing that the hint does not mean")
@@ -81,13 +85,20 @@ _families.__name__ = "list of families"
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; return the exit code."""
+    if arguments.snapshot == arguments.diff == "-":
+        raise UsageInvalid("--snapshot and --diff cannot both be read from standard input")
     if arguments.snapshot is None:
         snapshot, wished = _this_host()
     else:
         snapshot, wished = _read(arguments.snapshot), Wishes(Policy())
     for problem in wished.problems:
         print(f"nodenetctl: {problem}", file=sys.stderr)
-    selection = _select(snapshot, _what_if(wished.policy, arguments), live=arguments.snapshot is None)
+    policy = _what_if(wished.policy, arguments)
+    if arguments.diff is not None:
+        # No server is tried on this host's addresses: none can be on those of the other snapshot.
+        comparison = compare(select(snapshot, policy), select(_read(arguments.diff), policy))
+        return show(comparison, as_json=arguments.json)
+    selection = _select(snapshot, policy, live=arguments.snapshot is None)
     if arguments.json:
         print(json.dumps(explanation(selection), indent=1))
     else:

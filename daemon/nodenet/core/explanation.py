@@ -17,7 +17,7 @@ def explanation(selection: Selection) -> dict[str, Any]:
         "link": selection.link,
         "matches_vip": selection.matches_vip,
         "remote_worker": selection.remote_worker,
-        "candidates": [_candidate(candidate) for candidate in selection.candidates],
+        "candidates": [candidate_document(candidate) for candidate in selection.candidates],
         "missing_families": [family.value for family in selection.missing],
         "pending": [item.reason for item in selection.pending],
         "notes": list(selection.notes),
@@ -26,7 +26,8 @@ def explanation(selection: Selection) -> dict[str, Any]:
     }
 
 
-def _candidate(candidate: Candidate) -> dict[str, Any]:
+def candidate_document(candidate: Candidate) -> dict[str, Any]:
+    """Return one verdict."""
     return {
         "address": str(candidate.address),
         "prefix_length": candidate.prefix_length,
