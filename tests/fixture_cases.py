@@ -56,7 +56,7 @@ def told(selection: Selection) -> dict[str, Any]:
         "matches_vip": selection.matches_vip,
         "remote_worker": selection.remote_worker,
         "verdicts": {
-            f"{_text(item.address)}/{item.prefix_length} {item.link}": f"{item.verdict} {item.rule}"
+            f"{text(item.address)}/{item.prefix_length} {item.link}": f"{item.verdict} {item.rule}"
             for item in selection.candidates
         },
         "missing": [family.value for family in selection.missing],
@@ -75,7 +75,7 @@ def shuffled(snapshot: Snapshot, chance: Random) -> Snapshot:
     return Snapshot(mixed(snapshot.links), mixed(snapshot.addresses), mixed(snapshot.routes))
 
 
-def _text(address: IPAddress) -> str:
+def text(address: IPAddress) -> str:
     """Return an address the same under every Python: 3.13 changed how IPv4-mapped ones are written."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return f"::ffff:{mapped}" if mapped else str(address)

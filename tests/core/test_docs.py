@@ -1,0 +1,25 @@
+"""Does docs/node-ip.md say what the code does?"""
+
+from __future__ import annotations
+
+from make_docs import BLOCKS, PAGE, RANKED, REJECTED, made
+from nodenet.core.rules import REJECTIONS, Rule
+
+
+def test_the_tables_are_those_of_the_fixtures() -> None:
+    """`python tests/make_docs.py` writes them."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert made(page) == page
+    for name in BLOCKS:
+        assert page.count(f"<!-- {name}: made from the fixtures -->") == 1
+
+
+def test_every_rule_that_rejects_and_every_place_of_the_rank_is_told() -> None:
+    assert list(REJECTED) == [rule for rule, _ in REJECTIONS]
+    page = made(PAGE.read_text(encoding="utf-8"))
+    assert all(f"| {place} " in page for place, _, _ in RANKED)
+
+
+def test_every_rule_stands_on_the_page() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert [rule for rule in Rule if f"`{rule}`" not in page] == []
