@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 STATE = Path("/run/nodenet/state.json")
 EXIT_CODES = {"ok": 0, "degraded": 2}
 POLL_SECONDS = 0.2
+Reached = Callable[[dict[str, Any]], bool]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,19 +24,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the document that /run/nodenet/state.json holds")
     parser.add_argument("--wait", action="store_true", help="wait until the node is ready or has failed")
+    add_reading(parser)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add what every verb has that reads or waits for the state file."""
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="wait no longer than this")
+    parser.add_argument("--file", type=Path, default=STATE, help="read this state file (default: %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the status; return the exit code that stands for the health."""
-    document = read()
+    document = read(arguments.file)
     if arguments.wait:
-        document = wait(lambda state: state["ready"] or state["health"] == "failed", arguments.timeout)
+        document = wait(_is_over, arguments.timeout, arguments.file)
     if document is None:
         print("nodenetd has not reported in this boot. See `systemctl status nodenetd`.")
         return 1
     print(json.dumps(document, indent=2) if arguments.json else "\n".join(lines(document)))
     return EXIT_CODES.get(document["health"], 1)
+
+
+def _is_over(document: dict[str, Any]) -> bool:
+    return bool(document["ready"]) or document["health"] == "failed"
 
 
 def read(path: Path = STATE) -> dict[str, Any] | None:
@@ -46,11 +58,11 @@ def read(path: Path = STATE) -> dict[str, Any] | None:
     return document
 
 
-def wait(reached: Any, seconds: float | None) -> dict[str, Any] | None:  # noqa: ANN401  (a predicate on JSON)
+def wait(reached: Reached, seconds: float | None, path: Path = STATE) -> dict[str, Any] | None:
     """Return the status document as soon as it is as *reached* wants it, or as it is after *seconds*."""
     until = None if seconds is None else time.monotonic() + seconds
     while True:
-        document = read()
+        document = read(path)
         if document is not None and reached(document):
             return document
         if until is not None and time.monotonic() >= until:

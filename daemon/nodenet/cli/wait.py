@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from nodenet.cli.status import wait
+from nodenet.cli.status import add_reading, wait
 
 STAGES = ("hostname", "nmstate", "resolv-prepender", "nodeip", "configure-ovs", "hosted-services")
 OVER = ("done", "skipped", "failed")
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Reads the state file only, so it works without the bus and before nodenetd has started."
     )
     parser.add_argument("stage", choices=STAGES, help="the stage to wait for")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="wait no longer than this")
+    add_reading(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     def stage_of(document: dict[str, Any]) -> dict[str, Any]:
         return next(stage for stage in document["stages"] if stage["name"] == arguments.stage)
 
-    document = wait(lambda state: stage_of(state)["status"] in OVER, arguments.timeout)
+    document = wait(lambda state: stage_of(state)["status"] in OVER, arguments.timeout, arguments.file)
     stage = stage_of(document) if document else {"status": "pending", "detail": "nodenetd has not reported yet"}
     if stage["status"] in OVER[:2]:
         return 0

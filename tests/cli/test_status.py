@@ -1,0 +1,99 @@
+"""`nodenetctl status` and `wait`: read from the state file alone."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodenet.cli import status, wait
+from nodenet.core.boot import Done, Failed, Problem, Skipped, StageName, Waiting, new_boot
+from nodenet.core.facts import Facts
+from nodenet.core.messages import Message
+from nodenet.core.status import Standing, document
+
+FACTS = Facts(hostname="worker-0", node_file="worker-0.yml", digest="a" * 64, applied_digest="a" * 64)
+PROBLEM = Problem(Message.APPLY_FAILED, "worker-0.yml: mtu is 1500", "Compare it with the NIC")
+
+
+def boot(nmstate: Done | Failed | Waiting) -> dict[str, Any]:
+    """Return the status document of a boot in which nmstate ended so and everything else went well."""
+    made = new_boot({}, degrade=True)
+    for name in StageName:
+        outcome = nmstate if name is StageName.NMSTATE else Done("done", FACTS, Message.STARTED)
+        made = made.begun(name, 1.0).after(name, outcome, 2.5)
+        if isinstance(outcome, Waiting):
+            break
+    facts = FACTS if isinstance(nmstate, Waiting) else nmstate.facts
+    return document(Standing(made, facts, "b", ready=made.ready))
+
+
+GOOD = boot(Done("applied", FACTS, Message.NETWORK_APPLIED))
+DEGRADED = boot(Failed(PROBLEM, replace(FACTS, applied_digest=None)))
+WAITING = boot(Waiting("NetworkManager is not on the bus yet"))
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """Return where the state file is looked for."""
+    return tmp_path / "state.json"
+
+
+def shown(state: Path, **options: object) -> argparse.Namespace:
+    plain = {"json": False, "wait": False, "timeout": 0.0, "stage": "nmstate", "file": state}
+    return argparse.Namespace(**{**plain, **options})
+
+
+@pytest.mark.parametrize(("now", "code"), [(GOOD, 0), (DEGRADED, 2), (WAITING, 1)])
+def test_the_exit_code_stands_for_the_health(state: Path, now: dict[str, Any], code: int) -> None:
+    """0 ok, 2 degraded, 1 not ready: part of the contract."""
+    state.write_text(json.dumps(now))
+    assert status.run(shown(state)) == code
+
+
+@pytest.mark.parametrize("content", [None, "", '{"torn'])
+def test_without_a_report_the_node_is_not_ready(
+    state: Path, capsys: pytest.CaptureFixture[str], content: str | None
+) -> None:
+    """A missing or torn file is not a crash."""
+    if content is not None:
+        state.write_text(content)
+    assert status.run(shown(state)) == 1
+    assert "systemctl status nodenetd" in capsys.readouterr().out
+
+
+def test_a_person_reads_addresses_file_stages_and_the_problem(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the remedy, and where to read on."""
+    state.write_text(json.dumps(DEGRADED))
+    status.run(shown(state))
+    said = capsys.readouterr().out
+    for words in ("degraded (kubelet may run)", "mtu is 1500", "Compare it with the NIC", "NOT in force", "1.50 s"):
+        assert words in said, words
+    assert PROBLEM.message.value in said
+
+
+def test_json_is_the_document_itself(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing added, nothing lost."""
+    state.write_text(json.dumps(GOOD))
+    status.run(shown(state, json=True))
+    assert json.loads(capsys.readouterr().out) == GOOD
+
+
+@pytest.mark.parametrize(("now", "code"), [(GOOD, 0), (DEGRADED, 1), (WAITING, 75), (None, 75)])
+def test_waiting_for_a_stage_tells_how_it_ended(state: Path, now: dict[str, Any] | None, code: int) -> None:
+    """0 done or skipped, 1 failed, 75 the time is up."""
+    if now is not None:
+        state.write_text(json.dumps(now))
+    assert wait.run(shown(state)) == code
+
+
+def test_a_skipped_stage_is_over(state: Path) -> None:
+    """Nobody waits for what is not run."""
+    made = new_boot({}, degrade=True)
+    made = made.begun(StageName.HOSTNAME, 1.0).after(StageName.HOSTNAME, Skipped("nobody needs it", FACTS), 1.0)
+    state.write_text(json.dumps(document(Standing(made, FACTS))))
+    assert wait.run(shown(state, stage="hostname")) == 0
