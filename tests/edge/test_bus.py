@@ -36,6 +36,13 @@ async def client(address: str) -> AsyncIterator[Any]:
         other._sock.close()
 
 
+async def ask_bus(connection: Any, member: str, argument: str) -> Any:
+    destination, path, interface = DBUS
+    return await connection.call(
+        Message(destination=destination, path=path, interface=interface, member=member, signature="s", body=[argument])
+    )
+
+
 def quiet(address: str) -> Bus:
     return Bus(address=address, changed=lambda _: None)
 
@@ -86,16 +93,7 @@ async def test_a_killed_bus_is_reconnected_with_its_name_and_its_signals(private
         async with client(private_bus.address) as other:
             await other.send(Message.new_signal("/a", "org.example", "Ping", "s", ["again"]))
             assert await asyncio.wait_for(heard.get(), 5) == ["again"]
-            reply = await other.call(
-                Message(
-                    destination=DBUS[0],
-                    path=DBUS[1],
-                    interface=DBUS[2],
-                    member="NameHasOwner",
-                    signature="s",
-                    body=["org.nodenet1"],
-                )
-            )
+            reply = await ask_bus(other, "NameHasOwner", "org.nodenet1")
             assert reply.body == [True]
 
 
@@ -119,16 +117,7 @@ async def test_a_storm_of_signals_on_a_stalled_bus_keeps_the_connection(private_
         async with client(private_bus.address) as listener:
             got: asyncio.Queue[int] = asyncio.Queue()
             listener.add_message_handler(lambda m: got.put_nowait(m.body[0]) if m.member == "Tick" else None)
-            await listener.call(
-                Message(
-                    destination=DBUS[0],
-                    path=DBUS[1],
-                    interface=DBUS[2],
-                    member="AddMatch",
-                    signature="s",
-                    body=["type='signal',member='Tick'"],
-                )
-            )
+            await ask_bus(listener, "AddMatch", "type='signal',member='Tick'")
             private_bus.stall()
             for number in range(3000):
                 message = Message.new_signal("/a", "org.example", "Tick", "us", [number, "x" * 1000])

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from edge.private_bus import PrivateBus
-from edge.test_bus import client
+from edge.test_bus import ask_bus, client
 from nodenet.core.boot import Done, Failed, Problem, Skipped, StageName, new_boot
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.facts import Facts
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.status import Standing
-from nodenet.edge.bus import DBUS, PROPERTIES, Bus, Message, MessageType
+from nodenet.edge.bus import PROPERTIES, Bus, Message, MessageType
 from nodenet.edge.bus_service import INTERFACE, NAME, PATH, Orders, Service, introspection, signals
 
 XML = Path(__file__).parents[2] / "units" / "dbus" / "org.nodenet1.xml"
@@ -119,16 +119,7 @@ async def test_changes_are_told_by_signals_and_by_properties(private_bus: Privat
     async with serving(private_bus, ORDERS, [START]) as service, client(private_bus.address) as bus:
         heard: asyncio.Queue[Any] = asyncio.Queue()
         bus.add_message_handler(lambda m: heard.put_nowait(m) if m.path == PATH else None)
-        await bus.call(
-            Message(
-                destination=DBUS[0],
-                path=DBUS[1],
-                interface=DBUS[2],
-                member="AddMatch",
-                signature="s",
-                body=[f"type='signal',path='{PATH}'"],
-            )
-        )
+        await ask_bus(bus, "AddMatch", f"type='signal',path='{PATH}'")
         boot = START.boot.begun(StageName.HOSTNAME, 1.0).after(
             StageName.HOSTNAME, Skipped("nobody needs it", Facts()), 1.0
         )
