@@ -125,7 +125,7 @@ def test_a_wrong_option_exits_64_and_is_named(words: tuple[str, ...], told: str)
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b'{"links": [', "nodenetctl: -: The snapshot is not JSON, line 1, column 12"),
+        (b'{"links": [', "nodenetctl: -: The snapshot is not JSON, line 1, column 12, at $.links[0]"),
         (
             b'{"links": [{"ifname": 3}]}',
             "nodenetctl: -: The snapshot has 3 at $.links[0].ifname, a string was expected",
@@ -138,6 +138,20 @@ def test_a_bad_snapshot_exits_65_and_is_named(content: bytes, told: str) -> None
     assert done.returncode == 65
     assert done.stderr.decode().startswith(told)
     assert b"Traceback" not in done.stderr
+
+
+def test_fifty_megabytes_are_refused_with_little_memory(tmp_path: Path) -> None:
+    """The limit of memory is less than what reading all of it would take."""
+    file = tmp_path / "huge.json"
+    entry = b'{"dst": "192.0.2.0/24", "dev": "eth0", "gateway": "192.0.2.1"},'
+    file.write_bytes(b'{"routes": [' + entry * (50_000_000 // len(entry)) + b"{}]}")
+    limited = f"ulimit -v 262144; exec {sys.executable} -m nodenet.cli.main explain node-ip --snapshot"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "daemon")}
+    for source in (str(file), f"- < {file}"):
+        command = ["sh", "-c", f"{limited} {source}"]
+        done = subprocess.run(command, capture_output=True, env=environment, check=False)
+        assert done.returncode == 65
+        assert b"The snapshot is larger than 32 MiB. Only default routes" in done.stderr
 
 
 def test_a_file_that_is_not_there_is_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,19 @@ def test_what_iproute2_prints_is_understood() -> None:
     assert ways[Family.IPV4, 306, "main"].next_hops == (NextHop("eth0", ip_address("2001:db8::1")),)
     assert ways[Family.IPV4, 400, "main"] == Route(ip_network("0.0.0.0/0"), (), 400, "main", "boot", "unreachable")
     assert ways[Family.IPV6, 1024, "main"].next_hops == (NextHop("eth0", ip_address("2001:db8::1")),)
+
+
+def test_addresses_of_other_protocols_are_left_out() -> None:
+    """Those that iproute2 names; a family that nobody knows is a mistake."""
+    addresses = [{"family": "mpls", "local": "100"}, {"family": "???"}, {"family": "inet", "local": "192.0.2.5"}]
+    document = {"addresses": [{"ifname": "eth0", "addr_info": addresses}]}
+    assert [str(item.address) for item in iproute_json.from_document(document).addresses] == ["192.0.2.5"]
+
+
+def test_too_large_a_snapshot_is_refused_unread() -> None:
+    with pytest.raises(SnapshotInvalid, match="larger than 32 MiB") as caught:
+        iproute_json.parse(b"[" * (iproute_json.MOST_BYTES + 1))
+    assert "leave the others out" in caught.value.remedy
 
 
 def test_every_key_may_be_missing() -> None:
@@ -102,6 +116,11 @@ def test_fields_that_are_missing_get_the_kernels_defaults() -> None:
             "$.addresses[0].addr_info[0].tentative",
             "true or false",
         ),
+        (
+            {"addresses": [{"ifname": "e", "addr_info": [{"family": "inet5", "local": "192.0.2.5"}]}]},
+            "$.addresses[0].addr_info[0].family",
+            "`inet` or `inet6`",
+        ),
         ({"routes": [{"dst": "2001:db8::/64"}]}, "$.routes[0].dst", "an IPv4 prefix"),
         ({"routes6": [{"dst": "default", "metric": "9"}]}, "$.routes6[0].metric", "a number"),
         ({"routes": [{"nexthops": [{"gateway": "x"}]}]}, "$.routes[0].nexthops[0].gateway", "an IPv4 address"),
@@ -120,8 +139,11 @@ def test_what_is_wrong_is_named_with_its_json_path(document: Any, path: str, exp
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b"", "not JSON, line 1, column 1"),
-        (b'{"links": [', "not JSON, line 1"),
+        (b"", "not JSON, line 1, column 1, at $:"),
+        (b'{"links": [', "not JSON, line 1, column 12, at $.links[0]:"),
+        (b'{"links": [], "addresses": [{}, {"addr_info": [{"local": "1', r"at $.addresses[1].addr_info[0].local:"),
+        ('{"a b\u202e": ['.encode(), r"at $['a b\u202e'][0]:"),
+        (b'{"links": [{"ifname": "a,]}b\\"["}, {"x": 1 2', r"at $.links[1].x:"),
         (b"\xff\xfe{", "not UTF-8, at byte"),
         (b'{"links": ' + b"[" * 100_000, "nested too deeply"),
         (b'{"links": ' + b"9" * 5000 + b"}", "cannot be read"),
@@ -129,7 +151,7 @@ def test_what_is_wrong_is_named_with_its_json_path(document: Any, path: str, exp
     ],
 )
 def test_what_is_no_json_is_refused(text: bytes, words: str) -> None:
-    with pytest.raises(SnapshotInvalid, match=words.replace("$", r"\$")):
+    with pytest.raises(SnapshotInvalid, match=re.escape(words)):
         iproute_json.parse(text)
 
 

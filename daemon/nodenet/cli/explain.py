@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -122,7 +123,9 @@ def _this_host() -> tuple[Snapshot, Wishes]:
 def _read(name: str) -> Snapshot:
     """Return the snapshot in the file *name*, `-` for standard input."""
     try:
-        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
+            # One byte more than is accepted is enough to see that it is too much.
+            content = file.read(iproute_json.MOST_BYTES + 1)
     except OSError as error:
         raise SnapshotInvalid(f"{name} cannot be read: {error.strerror}") from error
     try:

@@ -13,6 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import TypeVar, cast
 
 from nodenet.core.errors import SnapshotInvalid
+from nodenet.core.json_path import path_at
 from nodenet.core.snapshot import (
     IPV6_DEFAULT_METRIC,
     MAIN_TABLE,
@@ -30,6 +31,11 @@ from nodenet.core.snapshot import (
 FOREVER = 0xFFFFFFFF
 """How the kernel writes a lifetime without end (INFINITY_LIFE_TIME, linux/if_addr.h)."""
 REMEDY = "A snapshot is what `nodenetctl snapshot` or `ip -j` prints"
+MOST_BYTES = 32 << 20
+"""More than a host with four thousand links and ten thousand addresses needs; reading takes some ten times as much."""
+LESS = "Only default routes and those of router advertisements (proto ra) matter: leave the others out"
+_OTHER_FAMILIES = frozenset({"mpls", "link", "bridge", "ipx", "dnet", "???"})
+"""Families that iproute2 has names for, and its word for all that it has none for."""
 _FLAGS = {flag.value: flag for flag in AddressFlag}
 _ROUTE_KINDS_WITHOUT_WAY_OUT = ("unreachable", "blackhole", "prohibit", "throw")
 T = TypeVar("T")
@@ -37,12 +43,14 @@ T = TypeVar("T")
 
 def parse(text: str | bytes) -> Snapshot:
     """Return the snapshot that *text* describes. Raises SnapshotInvalid naming the JSON path."""
+    if len(text) > MOST_BYTES:
+        raise SnapshotInvalid(f"The snapshot is larger than {MOST_BYTES >> 20} MiB", remedy=LESS)
     try:
         document = json.loads(text)
     except UnicodeDecodeError as error:
         raise SnapshotInvalid(f"The snapshot is not UTF-8, at byte {error.start}", remedy=REMEDY) from error
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
+        where = f"line {error.lineno}, column {error.colno}, at {path_at(error.doc, error.pos)}"
         raise SnapshotInvalid(f"The snapshot is not JSON, {where}: {error.msg}", remedy=REMEDY) from error
     except ValueError as error:  # a number with thousands of digits
         raise SnapshotInvalid(f"The snapshot cannot be read: {error}", remedy=REMEDY) from error
@@ -183,7 +191,7 @@ def _addresses(node: _Node) -> Iterator[Address]:
 
 
 def _address_family(item: _Node) -> Family | None:
-    """Return the family; other protocols' addresses (MPLS, phonet) are none of ours."""
+    """Return the family; other protocols' addresses are none of ours."""
     match item.maybe("family", str):
         case "inet":
             return Family.IPV4
@@ -191,6 +199,8 @@ def _address_family(item: _Node) -> Family | None:
             return Family.IPV6
         case None:
             return Family.IPV6 if ":" in item.get("local", str, "") else Family.IPV4
+        case str() as other if other not in _OTHER_FAMILIES:
+            raise _wrong(f"{item.path}.family", other, "`inet` or `inet6`")
     return None
 
 
