@@ -166,3 +166,44 @@ def test_two_links_on_one_subnet(product_node: NodeFactory, lan: Lan) -> None:
         assert (document["node_ips"], document["link"]) == (["10.88.0.51"], "eth1")
         assert stage(document, "nodeip")["status"] == "done"
         node.off()
+
+
+def test_a_privacy_address_is_never_published(product_node: NodeFactory, lan: Lan) -> None:
+    """Of the two that SLAAC makes, the stable one is the node IP (RFC 8981)."""
+    lan.start_dhcp(Dhcp(ipv4=False, ipv6=Ipv6.SLAAC))
+    profile = KEYFILE.format(link="eth0", ipv4="method=disabled")
+    profile = profile.replace("[ipv6]\nmethod=disabled", "[ipv6]\nmethod=auto\nip6-privacy=2")
+    node = product_node(files={SETTINGS: 'families = ["ipv6"]\n'}, flavour=Flavour.OPENSHIFT)
+    node.write(keyfile("eth0"), profile, 0o600)
+    node.boot()
+    (address,) = settle(node)["node_ips"]
+    infos = node.json("ip -j address show dev eth0")[0]["addr_info"]
+    temporary = {info["local"] for info in infos if info.get("temporary")}
+    assert temporary
+    assert address in node.addresses(family="inet6")
+    assert address not in temporary
+
+
+def test_dual_stack_with_an_ipv6_address_that_comes_late(product_node: NodeFactory, lan: Lan) -> None:
+    """The second family is waited for, visibly; kubelet gets both."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={SETTINGS: 'families = ["ipv4", "ipv6"]\n'}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    node.wait_until("nodenetctl status --json | grep -q 'IPv6'", timeout=20)
+    assert not node.started("kubelet")
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.SLAAC))
+    document = settle(node, timeout=90)
+    first, second = document["node_ips"]
+    assert (document["health"], node.record("kubelet").environment["KUBELET_NODE_IPS"]) == ("ok", f"{first},{second}")
+
+
+def test_dual_stack_with_a_family_that_never_comes(product_node: NodeFactory, lan: Lan) -> None:
+    """Bounded: then kubelet starts with one, and the node is degraded with the reason."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={SETTINGS: 'families = ["ipv4", "ipv6"]\n'}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node, timeout=100)
+    assert document["health"] == "degraded"
+    (cause,) = causes(node)
+    assert cause.startswith("No IPv6 node IP within 60 s")
+    assert node.record("kubelet").environment["KUBELET_NODE_IPS"] == document["node_ips"][0]

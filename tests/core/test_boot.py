@@ -1,0 +1,124 @@
+"""Order, readiness and health of a boot."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodenet.core.boot import (
+    TRANSITIONS,
+    Boot,
+    Done,
+    Failed,
+    Health,
+    Outcome,
+    Problem,
+    Skipped,
+    StageName,
+    Status,
+    Waiting,
+    new_boot,
+    reason_to_skip,
+)
+from nodenet.core.facts import Facts
+from nodenet.core.messages import Message
+
+FACTS = Facts()
+DONE = Done("done", FACTS, Message.STARTED)
+SKIPPED = Skipped("nothing to do", FACTS)
+WAITING = Waiting("something")
+FAILED = Failed(Problem(Message.APPLY_FAILED, "cause", "remedy"), FACTS)
+LOST = Done("done", FACTS, Message.STARTED, FAILED.problem)
+
+
+def after(boot: Boot, name: StageName, outcome: Outcome) -> Boot:
+    return boot.begun(name, 1.0).after(name, outcome, 2.0)
+
+
+def ended(*, degrade: bool = True, **outcomes: Outcome) -> Boot:
+    """Return a boot in which every stage is done, except those named."""
+    boot = new_boot({}, degrade=degrade)
+    for name in StageName:
+        boot = after(boot, name, outcomes.get(name.name.lower(), DONE))
+    return boot
+
+
+def test_the_order_is_the_one_administrators_know() -> None:
+    """resolv-prepender → nodeip → configure-ovs, behind hostname and nmstate."""
+    boot, order = new_boot({}, degrade=True), []
+    while (name := boot.next()) is not None:
+        order.append(name.value)
+        boot = after(boot, name, DONE)
+    assert order == ["hostname", "nmstate", "resolv-prepender", "nodeip", "configure-ovs", "hosted-services"]
+
+
+def test_a_stage_that_waits_stays_due() -> None:
+    """Nobody overtakes it; it keeps the time it first began."""
+    boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, WAITING)
+    assert boot.next() is StageName.HOSTNAME
+    again = boot.begun(StageName.HOSTNAME, 9.0)
+    assert again[StageName.HOSTNAME].started == 1.0
+    assert again.current is StageName.HOSTNAME
+
+
+@pytest.mark.parametrize("outcome", [SKIPPED, FAILED])
+def test_without_published_node_ips_a_boot_is_never_ready(outcome: Outcome) -> None:
+    """Whatever else is settled: kubelet would start with an empty or old address."""
+    assert not ended(nodeip=outcome).ready
+
+
+@pytest.mark.parametrize("outcome", [DONE, SKIPPED])
+def test_settled_stages_make_a_boot_ready(outcome: Outcome) -> None:
+    """Done or skipped."""
+    assert ended(nmstate=outcome).ready
+    assert ended(nmstate=outcome).health is Health.OK
+
+
+def test_a_failed_stage_degrades_or_blocks_as_the_settings_say() -> None:
+    """`on_failure`."""
+    assert ended(nmstate=FAILED).ready
+    assert ended(nmstate=FAILED).health is Health.DEGRADED
+    blocked = after(after(new_boot({}, degrade=False), StageName.HOSTNAME, DONE), StageName.NMSTATE, FAILED)
+    assert not blocked.ready
+    assert blocked.next() is None
+    assert blocked.health is Health.FAILED
+
+
+def test_something_lost_on_the_way_degrades_and_does_not_fail() -> None:
+    """The stage is done, the problem is shown."""
+    boot = ended(nodeip=LOST)
+    assert (boot.ready, boot.health, boot.failed) == (True, Health.DEGRADED, None)
+    assert boot.problem == (StageName.NODEIP, FAILED.problem)
+
+
+def test_again_from_a_stage_keeps_what_is_before_it() -> None:
+    """And forgets what is behind it."""
+    boot = ended(nmstate=FAILED).again_from(StageName.NODEIP)
+    assert boot[StageName.NMSTATE].status is Status.FAILED
+    assert [stage.status for stage in boot.stages[3:]] == [Status.PENDING] * 3
+    assert boot.health is Health.WAITING
+
+
+@pytest.mark.parametrize("status", [Status.DONE, Status.SKIPPED, Status.FAILED, Status.RUNNING])
+def test_only_a_pending_or_waiting_stage_begins(status: Status) -> None:
+    """A pair that is not in the table is a mistake of the program, and is told."""
+    assert (status, None) not in TRANSITIONS
+
+
+@pytest.mark.parametrize(
+    ("facts", "network_type", "reason"),
+    [
+        (Facts(node_file="w.yml", brings_bridge=True), "OVNKubernetes", "w.yml brings its own br-ex"),
+        (FACTS, "Calico", "the network type is Calico"),
+        (FACTS, "OVNKubernetes", "not built in this version"),
+    ],
+)
+def test_configure_ovs_is_skipped_for_the_first_reason_that_holds(facts: Facts, network_type: str, reason: str) -> None:
+    """An administrator reads why."""
+    stage = new_boot({}, degrade=True)[StageName.CONFIGURE_OVS]
+    assert reason_to_skip(stage, facts, network_type) == reason
+
+
+def test_a_stage_that_is_switched_off_says_so() -> None:
+    """Provider `skip`."""
+    stage = new_boot({"nmstate": "skip"}, degrade=True)[StageName.NMSTATE]
+    assert reason_to_skip(stage, FACTS, "OVNKubernetes") == "switched off in the settings"
