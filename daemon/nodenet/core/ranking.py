@@ -102,13 +102,12 @@ def _advertised(snapshot: Snapshot) -> dict[str, frozenset[int]]:
 
 def ranked(case: Case, around: Surroundings) -> Ranked:
     """Return the address with its rank: the whole order of preference is the tuple below."""
-    address, link, policy = case.address, case.link, case.policy
+    address, number, link, policy, _ = case
     family = address.family
     route = around.default_routes.get((link.name, family))
     position, hint = _hint(address, link, policy, around) if policy.hints else (0, None)
     vip = _vip(address, policy, around) if policy.vips else None
     path = _path(hint, vip, route)
-    value = address.address
     key = (
         path,
         position if path is Path.HINT else 0,
@@ -116,9 +115,9 @@ def ranked(case: Case, around: Surroundings) -> Ranked:
         link.index,
         policy.family_order.index(family),
         not (route and any(map(address.shares_prefix, route.gateways))),
-        _is_private(value),
+        _is_private(number, family),
         "secondary" in address.flags,
-        int(value),
+        number,
         -address.prefix_length,
     )
     return Ranked(address, link, path, key, hint if path is Path.HINT else None, vip, route)
@@ -175,9 +174,8 @@ def _vip(address: Address, policy: Policy, around: Surroundings) -> IPAddress | 
     return next((vip for vip in policy.vips for length in lengths if address.shares_prefix(vip, length)), None)
 
 
-def _is_private(address: IPAddress) -> bool:
+def _is_private(number: int, family: Family) -> bool:
     """Tell whether an address is of RFC 1918 or RFC 4193; 100.64.0.0/10 counts as public, as it always did here."""
-    value = int(address)
-    if address.version == 6:
-        return value >> 121 == 0xFC >> 1
-    return value >> 24 == 10 or value >> 20 == 0xAC1 or value >> 16 == 0xC0A8
+    if family is Family.IPV6:
+        return number >> 121 == 0xFC >> 1
+    return number >> 24 == 10 or number >> 20 == 0xAC1 or number >> 16 == 0xC0A8

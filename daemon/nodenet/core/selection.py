@@ -76,7 +76,7 @@ def select(
     """
     links = {link.name: link for link in snapshot.links}
     cases = (
-        Case(address, links.get(address.link) or Link(0, address.link), policy, unbindable)
+        Case(address, int(address.address), links.get(address.link) or Link(0, address.link), policy, unbindable)
         for address in snapshot.addresses
     )
     judged = sorted((Judged(case, _judge(case, sticky)) for case in cases), key=_listing)
@@ -95,8 +95,8 @@ def _judge(case: Case, sticky: Sticky | None) -> Rule | None:
 
 
 def _listing(judged: Judged) -> tuple[int, str, int, int, int]:
-    address = judged.case.address
-    return (judged.case.link.index, address.link, address.address.version, int(address.address), address.prefix_length)
+    address, number, link, _, _ = judged.case
+    return (link.index, address.link, address.address.version, number, address.prefix_length)
 
 
 def _choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> tuple[Ranked, ...]:
