@@ -35,8 +35,9 @@ fmt: $(STAMP) ## format and mend what can be mended
 lab: $(STAMP) ## open a shell on a freshly booted node with the product installed (root)
 	@$(RUN) tests/lab/shell.py
 
-bench: $(STAMP) ## measure on a booted node, write docs/benchmarks.md (root)
+bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/benchmarks.md (root)
 	@$(RUN) tests/bench/run.py
+	@$(RUN) tests/bench/selection.py
 
 install: ## install below DESTDIR (default: this machine)
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)"

@@ -11,6 +11,8 @@ from statistics import median
 
 OURS = ("nodenet", "dbus_next", "pyroute2", "structlog", "ruamel", "libnmstate")
 STANDARD = "standard library"
+LARGE_HOSTS = "## Node IP selection on large hosts\n"
+"""Heading of the section that is measured by itself, without a node."""
 _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")
 
 
@@ -113,3 +115,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     ]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines) + "\n"
+
+
+def with_section(page: str, text: str) -> str:
+    """Return *page* with *text*, a heading and what belongs to it, in the place of an older one or at the end."""
+    heading = text.partition("\n")[0] + "\n"
+    before, found, rest = page.partition(heading)
+    _, following, after = rest.partition("\n## ") if found else ("", "", "")
+    return f"{before.rstrip()}\n\n{text.rstrip()}\n{following}{after}"
+
+
+def kept_section(page: str, heading: str) -> str:
+    """Return the section of *page* under *heading*, empty when it has none."""
+    _, found, rest = page.partition(heading)
+    return found + rest.partition("\n## ")[0]

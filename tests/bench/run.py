@@ -14,7 +14,17 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "lab")]
 
 from bench import measures  # noqa: E402 -- found there
-from bench.figures import Figure, Report, Unit, import_costs, markdown, milliseconds  # noqa: E402
+from bench.figures import (  # noqa: E402
+    LARGE_HOSTS,
+    Figure,
+    Report,
+    Unit,
+    import_costs,
+    kept_section,
+    markdown,
+    milliseconds,
+    with_section,
+)
 from harness import Lab, LabError, Lan, Node, install_product, progress  # noqa: E402
 from story import STATIC, node_file, settle  # noqa: E402
 
@@ -53,7 +63,8 @@ def main() -> int:
     except LabError as error:
         progress(str(error))
         return 1
-    PAGE.write_text(page, encoding="utf-8")
+    others = kept_section(PAGE.read_text(encoding="utf-8"), LARGE_HOSTS) if PAGE.exists() else ""
+    PAGE.write_text(with_section(page, others) if others else page, encoding="utf-8")
     sys.stdout.write(page)
     return 0
 
