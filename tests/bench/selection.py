@@ -42,7 +42,8 @@ AIM_RATIO, AIM_ABOVE, AIM_MS = 3, 1_000, 100
 LIMIT_SECONDS = 180
 """For making and measuring one kind of host."""
 MOST_CANDIDATES = 10_000
-WHY = """A route that cannot matter costs a look at its header; an address costs what a value and a verdict cost in Python,
+WHY = """\
+A route that cannot matter costs a look at its header; an address costs what a value and a verdict cost in Python,
 some 15 µs, so a host with very many addresses is where iproute2's printing is furthest ahead.
 """
 
