@@ -11,7 +11,7 @@ import pytest
 
 from fakes import BOOT_ID, FakePulse, FakeWatch
 from nodenet.core.boot import BUILT, Done, Failed, Outcome, Problem, Skipped, StageName, Topic, Waiting, new_boot
-from nodenet.core.errors import ApplyFailed, SettingsInvalid
+from nodenet.core.errors import ApplyFailed, LibnmstateMissing, NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.edge.clock import Clock
@@ -330,3 +330,26 @@ async def test_a_reload_of_a_node_that_lacks_something_else_is_not_refused() -> 
         await rig.until(lambda: rig.ready)
         assert rig.watch.last["health"] == "degraded"
         await reconciler.reload()
+
+
+async def test_an_error_that_may_pass_is_waited_out_and_a_permanent_one_ends_the_daemon() -> None:
+    """A unit that fails its first start leaves its dependents behind."""
+    rig = Rig()
+    nodeip = rig[StageName.NODEIP]
+    failures: list[NodenetError] = [Unavailable("netlink is full", remedy="Wait")]
+
+    def fail_once() -> None:
+        if failures:
+            raise failures.pop()
+
+    nodeip.before = fail_once
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.watch.shown[-1:] != [] and rig.watch.last["stages"][3]["status"] == "waiting")
+        assert rig.watch.last["stages"][3]["detail"] == "netlink is full. Wait"
+        reconciler.rerun(StageName.NODEIP)
+        await rig.until(lambda: rig.ready)
+    rig = Rig()
+    failures.append(LibnmstateMissing("No module named libnmstate"))
+    rig[StageName.NMSTATE].before = fail_once
+    with pytest.raises(LibnmstateMissing):
+        await rig.reconciler.run()

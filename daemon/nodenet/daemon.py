@@ -46,6 +46,7 @@ log = structlog.get_logger()
 RUN = Path("/run/nodenet")
 STATE_FILE = RUN / "state.json"
 BUNDLED = Path("/usr/lib/nodenet/bundled")
+EX_SOFTWARE = 70
 BUS_SECONDS = 2.0
 """How long the first attempt waits for a bus that is there but slow; a boot without a bus goes on."""
 ATTEMPT_MARGIN_SECONDS = 300.0
@@ -197,6 +198,9 @@ def main() -> int:
     except NodenetError as error:
         log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
         return error.exit_code
+    except Exception as error:
+        log.exception(f"nodenetd met an error it has no name for: {error!r}", message=Message.INTERNAL_ERROR)  # noqa: TRY401  (the line must name it; the traceback is a field)
+        return EX_SOFTWARE
 
 
 async def serve() -> int:

@@ -105,15 +105,16 @@ class Reconciler:
 
     async def reload(self) -> None:
         """Read settings and node file again and run the stages. Raises NodenetError when that is refused."""
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._requests.reloads.append(answer)
-        self._wakened.set()
-        await answer
+        await self._asked(self._requests.reloads)
 
     async def reselect(self) -> None:
         """Choose the node IPs anew, whatever is published. Raises NodenetError when none is eligible."""
+        await self._asked(self._requests.reselects)
+
+    async def _asked(self, queue: list[asyncio.Future[None]]) -> None:
+        """Wait in *queue* until the loop has answered."""
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._requests.reselects.append(answer)
+        queue.append(answer)
         self._wakened.set()
         await answer
 
@@ -140,7 +141,7 @@ class Reconciler:
         boot, facts = self._standing.boot, self._standing.facts
         if self._requests.reloads:
             self._reloading += self._requests.reloads
-            self._requests.reloads = []
+            self._requests.reloads.clear()
             try:
                 self._plant = self._build()
             except NodenetError as error:
@@ -150,7 +151,7 @@ class Reconciler:
                 boot, facts = self._plant.boot, replace(facts, retry_refused=True)
         if self._requests.reselects:
             self._reloading += self._requests.reselects
-            self._requests.reselects = []
+            self._requests.reselects.clear()
             self._reload_until = self._clock.boottime() + RELOAD_SECONDS
             boot, facts = boot.again_from(StageName.NODEIP), replace(facts, reselect=True)
         for name in self._requests.reruns:
@@ -202,7 +203,12 @@ class Reconciler:
             waker.cancel()
             if self._clock.boottime() < hung:  # a hung attempt is left to systemd's watchdog
                 self._beat()
-        return task.result()
+        try:
+            return task.result()
+        except NodenetError as error:
+            if error.permanent:
+                raise
+            return Waiting(str(error))  # nobody else caught it: it may pass, and is visible meanwhile
 
     def _tell(self, name: StageName, outcome: Outcome) -> None:
         """Take the outcome into the standing, the journal, and to everybody who watches."""

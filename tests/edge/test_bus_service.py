@@ -90,6 +90,18 @@ async def test_a_refused_reload_is_an_error_with_cause_and_remedy(private_bus: P
         assert reply.body == ["worker-0.yml, line 3: duplicate key. Keep one"]
 
 
+async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: PrivateBus) -> None:
+    """The caller is not left waiting, and sees no file paths."""
+
+    def broken(topic: str) -> str:
+        raise ZeroDivisionError(topic)
+
+    orders = Orders(reload=refuse, reselect=refuse, run_stage=lambda _: None, explain=broken)
+    async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
+        reply = await call(bus, "Explain", "s", ["node-ip"])
+        assert reply.body == ["an internal error, see the journal of nodenetd"]
+
+
 @pytest.mark.parametrize(
     ("member", "signature", "body", "interface"),
     [

@@ -11,6 +11,8 @@ from typing import ClassVar
 
 from nodenet.core.messages import Message
 
+EX_CONFIG = 78
+
 
 class NodenetError(Exception):
     """The base of every error that an administrator may see."""
@@ -24,6 +26,11 @@ class NodenetError(Exception):
         super().__init__(cause)
         self.cause = cause
         self.remedy = remedy
+
+    @property
+    def permanent(self) -> bool:
+        """Whether only an administrator can mend it: nodenetd then exits, and is not started again by itself."""
+        return self.exit_code == EX_CONFIG
 
     def __str__(self) -> str:
         """One line: the cause, then the remedy."""
@@ -40,7 +47,7 @@ class UsageInvalid(NodenetError):
 class SettingsInvalid(NodenetError):
     """A settings file or hint file is wrong: its author must act. Permanent until it is edited."""
 
-    exit_code = 78
+    exit_code = EX_CONFIG
     bus_name = "org.nodenet1.Error.SettingsInvalid"
     message = Message.SETTINGS_INVALID
 
@@ -63,7 +70,7 @@ class SnapshotInvalid(NodenetError):
 class LibnmstateMissing(NodenetError):
     """The libnmstate module cannot be imported: the installation is broken."""
 
-    exit_code = 78
+    exit_code = EX_CONFIG
     bus_name = "org.nodenet1.Error.LibnmstateMissing"
     message = Message.LIBNMSTATE_MISSING
 

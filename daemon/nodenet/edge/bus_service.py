@@ -13,12 +13,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
+
 from nodenet import __version__
 from nodenet.core.boot import StageName, Status
 from nodenet.core.errors import AccessDenied, NodenetError, UsageInvalid
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.status import Standing, document
 from nodenet.edge.bus import PROPERTIES, Bus, Message, MessageType, Refused, Variant, just
+
+log = structlog.get_logger()
 
 NAME = "org.nodenet1"
 PATH = "/org/nodenet1"
@@ -180,6 +184,10 @@ class Service:
             reply = Message.new_method_return(message, signature, body)
         except NodenetError as error:
             reply = Message.new_error(message, error.bus_name, str(error))
+        except Exception as error:
+            # The caller gets no traceback and is not left without an answer.
+            log.exception(f"{message.member} over D-Bus failed: {error!r}", message=MessageId.INTERNAL_ERROR)  # noqa: TRY401  (the same)
+            reply = Message.new_error(message, NodenetError.bus_name, "an internal error, see the journal of nodenetd")
         self._bus.reply(reply)
 
     async def _result(self, message: Message) -> tuple[str, list[Any]]:

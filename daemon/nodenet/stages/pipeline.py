@@ -66,8 +66,7 @@ class Pipeline:
         record = self.record
         for checkpoint in await self._out.manager.checkpoints():
             if not is_ours(checkpoint, record, self._boot_id):
-                age = self.now() - checkpoint.created
-                reason = f"another program holds NetworkManager's checkpoint {checkpoint.path} ({age:.0f} s old)"
+                reason = f"another program holds NetworkManager's checkpoint {checkpoint.path}"
                 return Waiting(reason, MANAGER, seconds=2.0)
             await self._out.manager.roll_back(checkpoint.path)
             log.warning(
