@@ -43,6 +43,8 @@ class Message(Enum):
     """A checkpoint left over from an interrupted apply was rolled back."""
     NODE_IP_SELECTED = "e87dd99c021140299ba78ecf795263ae"
     """The node IPs were selected and published."""
+    NODE_IP_NOTE = "7be1d3f0c25a4d7f9f0f3f8a2c4b6e19"
+    """Something about the choice of the node IPs that an administrator should know."""
     NODE_IP_INCOMPLETE = "d0c1f3fb6b5e4c5c9a55e0f1ab8f2f43"
     """A family that the settings name has no node IP."""
     NODE_IP_DRIFT = "2feb146d3b57475fb43723d82a160ff6"

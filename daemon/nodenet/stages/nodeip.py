@@ -70,7 +70,7 @@ class NodeipStage:
         """Return Done once the node IPs are published, Waiting with the reason before."""
         wishes = self._wishes()
         for problem in wishes.problems:
-            self._tell(str(problem))
+            self._tell(str(problem), Message.HINT_IGNORED)
         snapshot = self._kernel.snapshot()
         record = None if facts.reselect else self._published()
         selection = self._bindable(snapshot, wishes.policy, record)
@@ -81,7 +81,7 @@ class NodeipStage:
             reason = selection.waiting or "; ".join(item.reason for item in selection.pending)
             return Waiting(reason, KERNEL, min(patience, LOOK_AGAIN_SECONDS))
         for note in selection.notes:
-            self._tell(note)
+            self._tell(note, Message.NODE_IP_NOTE)
         return await self._publish(selection, snapshot, facts)
 
     def explain(self, *, anew: bool) -> Selection:
@@ -194,10 +194,11 @@ class NodeipStage:
         remedy = "Look at `nodenetctl explain node-ip`; take the family out of `families` if it is not wanted"
         return Problem(Message.NODE_IP_INCOMPLETE, cause, remedy)
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, text: str, message: Message) -> None:
+        """Tell something once."""
         if text not in self._told:
             self._told.add(text)
-            log.warning(text, message=Message.HINT_IGNORED, stage="nodeip")
+            log.warning(text, message=message, stage="nodeip")
 
 
 def _problem(error: PublishFailed) -> Problem:
