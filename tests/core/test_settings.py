@@ -57,6 +57,7 @@ def test_every_key_is_understood() -> None:
         apply_timeout = 60
         probe_targets = ["192.0.2.1", "tcp://192.0.2.1:6443", "tcp://[2001:db8::1]:22623"]
         deny_links = ["docker*"]
+        route_tables = ["main", 100]
         hint = "192.0.2.0/24"
         hint_required = true
         [bridge]
@@ -81,6 +82,7 @@ def test_every_key_is_understood() -> None:
             ProbeTarget(ip_address("2001:db8::1"), 22623),
         ),
         deny_links=("docker*",),
+        route_tables=("main", "100"),
         hint="192.0.2.0/24",
         hint_required=True,
         bridge_datapath=Datapath.NETDEV,
@@ -138,6 +140,8 @@ def test_a_later_file_wins_key_by_key_and_is_named() -> None:
         ("probe_targets = ['tcp://192.0.2.1:66000']", ["tcp://ADDRESS:PORT"]),
         ("probe_targets = ['example.com']", ["'example.com' is not an IP address"]),
         ("deny_links = ['']", ["can match no link"]),
+        ("route_tables = ['mein']", ["'mein' is no routing table"]),
+        ("route_tables = [0]", ["0 is no routing table"]),
         ('hint = "a\\nb"', ["control characters"]),
         ("[stages]\nnodeip = 'skip'", ["stages.nodeip", "cannot be skipped", "guess"]),
         ("[stages]\nnmstate = 'unit:nmstate.service'", ["not built in this version", "'skip'"]),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+
+import pytest
+
 from factories import NodeFactory
 from harness import Flavour, Lan, Node
 from story import (
@@ -141,3 +145,29 @@ def test_the_journal_of_a_good_boot_is_a_short_story(product_node: NodeFactory) 
     node.run("journalctl --update-catalog")  # what `make install` does on a live system
     explained = node.run("journalctl -x -u nodenetd --no-pager").stdout
     assert "Defined-By: nodenet" in explained
+
+
+OPEN_POLICY = """<busconfig><policy context="default">
+<allow send_destination="org.nodenet1"/></policy></busconfig>
+"""
+
+
+@pytest.mark.parametrize("policy", ["", OPEN_POLICY], ids=["policy-file", "policy-file-undone"])
+def test_only_root_changes_anything_over_the_bus(product_node: NodeFactory, policy: str) -> None:
+    """Everybody may look. The bus refuses the rest, and where its policy was undone the daemon does."""
+    node = product_node(files={"/etc/dbus-1/system.d/lab-open.conf": policy} if policy else {})
+    node.boot()
+    settle(node)
+
+    def call(user: str, *words: str) -> subprocess.CompletedProcess[str]:
+        manager = ("org.nodenet1", "/org/nodenet1", "org.nodenet1.Manager")
+        return node.run(
+            ["setpriv", f"--reuid={user}", "--clear-groups", "busctl", "call", *manager, *words], check=False
+        )
+
+    assert call("nobody", "GetStatus").returncode == 0
+    for words in (["Reload"], ["Reselect"], ["RunStage", "s", "nmstate"]):
+        refused = call("nobody", *words)
+        assert refused.returncode != 0
+        assert "denied" in refused.stderr.lower() or "for root only" in refused.stderr
+        assert call("root", *words).returncode == 0

@@ -71,6 +71,8 @@ class Settings:
     probe_targets: tuple[ProbeTarget, ...] = ()
     deny_links: tuple[str, ...] = ()
     """Globs of link names, beside the built-in ones."""
+    route_tables: tuple[str, ...] = ("main",)
+    """Tables whose default routes make a link eligible for the node IP, by name or number."""
     hint: str = ""
     hint_required: bool = False
     bridge_datapath: Datapath = Datapath.SYSTEM

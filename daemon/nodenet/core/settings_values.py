@@ -164,6 +164,15 @@ def _probe_target(value: object) -> ProbeTarget:
     return ProbeTarget(_address(parts[1] or parts[2]), int(parts[3]))
 
 
+def _route_table(value: object) -> str:
+    """Return a table as iproute2 prints it: by name for the kernel's own, else by number."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 32:
+        return {253: "default", 254: "main", 255: "local"}.get(value, str(value))
+    if value in ("main", "default"):
+        return str(value)
+    raise _Refused(f"{_shown(value)} is no routing table: expected 'main', 'default' or a number")
+
+
 def _link_glob(value: object) -> str:
     glob = _text(value)
     if not glob or len(glob) > 64 or any(character.isspace() or character == "/" for character in glob):
@@ -196,6 +205,7 @@ _KEYS: dict[str, Callable[[object], object]] = {
     "apply_timeout": _apply_timeout,
     "probe_targets": lambda value: _list(value, _probe_target, 'a list such as ["192.0.2.1"]'),
     "deny_links": lambda value: _list(value, _link_glob, 'a list of globs, such as ["docker*"]'),
+    "route_tables": lambda value: _list(value, _route_table, 'a list of tables, such as ["main", 100]'),
     "hint": _text,
     "hint_required": _flag,
     "bridge.datapath": lambda value: Datapath(_one_of(tuple(Datapath), value)),

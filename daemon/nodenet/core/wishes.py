@@ -44,4 +44,5 @@ def policy_from(settings: Settings, reading: HintReading) -> Policy:
         platform=settings.platform,
         user_managed_lb=settings.user_managed_lb,
         deny_links=settings.deny_links,
+        route_tables=settings.route_tables,
     )
