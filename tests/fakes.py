@@ -75,12 +75,20 @@ class FakeManager:
     standing: ManagerState = ManagerState.READY
     pending: list[Checkpoint] = field(default_factory=list)
     rolled_back: list[str] = field(default_factory=list)
+    dns: object | None = None
+    restored: list[object] = field(default_factory=list)
 
     async def state(self) -> ManagerState:
         return self.standing
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         return tuple(self.pending)
+
+    async def fragile_dns(self) -> object | None:
+        return self.dns
+
+    async def restore_dns(self, configuration: object) -> None:
+        self.restored.append(configuration)
 
     async def roll_back(self, checkpoint: str) -> None:
         self.rolled_back.append(checkpoint)

@@ -63,6 +63,12 @@ class Manager(Protocol):
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         """Return its pending checkpoints. Raises Unavailable."""
 
+    async def fragile_dns(self) -> object | None:
+        """Return the DNS configuration if a rollback would not bring it back. Raises Unavailable."""
+
+    async def restore_dns(self, configuration: object) -> None:
+        """Put it back. Raises RollbackFailed, Unavailable."""
+
     async def roll_back(self, checkpoint: str) -> None:
         """Put the network back as it was. Raises RollbackFailed, Unavailable."""
 

@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.apply import BUDGET_SECONDS, TRIES, Checkpoint, FailureKind, NmstateFailure, is_ours, may_try_again
+from nodenet.core.apply import (
+    BUDGET_SECONDS,
+    TRIES,
+    Checkpoint,
+    FailureKind,
+    NmstateFailure,
+    is_ours,
+    may_try_again,
+    rollback_forgets_dns,
+)
 from nodenet.core.intent import Intent, Phase
 
 OURS = Intent("d", Phase.APPLYING, "boot1", 50.0)
@@ -51,3 +60,12 @@ def test_what_may_pass_is_tried_again_within_bounds(
 def test_every_failure_has_a_remedy(kind: FailureKind) -> None:
     """An administrator is never left with a cause alone."""
     assert NmstateFailure(kind, "it failed").remedy
+
+
+@pytest.mark.parametrize(
+    ("version", "forgets"),
+    [("1.42.4", True), ("1.46.0", True), ("1.47.90", True), ("1.48.0", False), ("1.58.1", False), ("2.0", False)],
+)
+def test_checkpoints_cover_dns_from_1_48_on(version: str, *, forgets: bool) -> None:
+    """Read as numbers: 1.100 is newer than 1.48."""
+    assert rollback_forgets_dns(version) is forgets

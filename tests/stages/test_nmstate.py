@@ -266,3 +266,12 @@ async def test_a_secret_of_the_file_is_in_no_cause_and_no_record() -> None:
     assert isinstance(outcome, Failed)
     assert outcome.problem.cause == "worker-0.yml: desired <hidden>, current null"
     assert b"hunter2" not in rig.files.content[str(INTENT)]
+
+
+@pytest.mark.parametrize("dns", [None, {"searches": ["example.com"]}])
+async def test_dns_that_a_rollback_forgets_is_put_back(dns: object) -> None:
+    """NetworkManager before 1.48; a newer one needs nothing."""
+    rig = Rig(manager=FakeManager(dns=dns))
+    rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "mtu is 1500")]
+    await rig.attempt()
+    assert rig.manager.restored == ([] if dns is None else [dns])

@@ -27,6 +27,12 @@ class Checkpoint:
     created: float
 
 
+def rollback_forgets_dns(version: str) -> bool:
+    """Tell whether NetworkManager *version* leaves the global DNS configuration out of its checkpoints (< 1.48)."""
+    numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
+    return numbers < [1, 48]
+
+
 def is_ours(checkpoint: Checkpoint, record: Intent | None, boot_id: str) -> bool:
     """Tell whether *checkpoint* was left by an apply of ours that was interrupted in this boot.
 

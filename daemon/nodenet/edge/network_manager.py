@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from nodenet.core.apply import Checkpoint, ManagerState
+from nodenet.core.apply import Checkpoint, ManagerState, rollback_forgets_dns
 from nodenet.core.errors import RollbackFailed, Unavailable
-from nodenet.edge.bus import PROPERTIES, Bus, Refused
+from nodenet.edge.bus import PROPERTIES, Bus, Refused, Variant
 
 NAME = "org.freedesktop.NetworkManager"
 PATH = "/org/freedesktop/NetworkManager"
@@ -48,6 +48,27 @@ class NetworkManager:
         except Refused:
             return ManagerState.STARTING  # on the bus, its objects are not yet
         return ManagerState.STARTING if starting or not version else ManagerState.READY
+
+    async def fragile_dns(self) -> object | None:
+        """Return the global DNS configuration if a rollback would not bring it back, else None. Raises Unavailable."""
+        try:
+            if not rollback_forgets_dns(await self._bus.get(NAME, PATH, NAME, "Version")):
+                return None
+            configuration: object = await self._bus.get(NAME, PATH, NAME, "GlobalDnsConfiguration")
+        except Refused as error:
+            raise Unavailable(f"NetworkManager does not tell its DNS configuration ({error.text})") from error
+        return configuration
+
+    async def restore_dns(self, configuration: object) -> None:
+        """Put back what ``fragile_dns`` returned. Raises RollbackFailed, Unavailable."""
+        wanted = [NAME, "GlobalDnsConfiguration", Variant("a{sv}", configuration)]
+        try:
+            await self._bus.call(NAME, PATH, PROPERTIES, "Set", "ssv", wanted)
+        except Refused as error:
+            raise RollbackFailed(
+                f"NetworkManager did not take its DNS configuration back: {error.text}",
+                remedy="Look at /etc/resolv.conf and set the nameservers by hand",
+            ) from error
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         """Return the pending checkpoints. Raises Unavailable."""

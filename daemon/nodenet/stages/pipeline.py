@@ -82,12 +82,15 @@ class Pipeline:
         *record* is the intent, written first. Raises NmstateFailure with the network as it was, or
         RollbackFailed, PublishFailed, Unavailable.
         """
+        dns = await self._out.manager.fragile_dns()
         self.save(record)
         try:
             checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds)
             await transaction.commit(checkpoint)
         except (NmstateFailure, asyncio.CancelledError):
             await self._back(record)
+            if dns is not None:
+                await self._out.manager.restore_dns(dns)
             raise
         return self.now() - record.started
 
