@@ -207,3 +207,14 @@ def test_dual_stack_with_a_family_that_never_comes(product_node: NodeFactory, la
     (cause,) = causes(node)
     assert cause.startswith("No IPv6 node IP within 60 s")
     assert node.record("kubelet").environment["KUBELET_NODE_IPS"] == document["node_ips"][0]
+
+
+def test_a_router_that_answers_late_is_not_lost_in_a_race(product_node: NodeFactory) -> None:
+    """With no settings at all: in each of three first boots both families are published."""
+    for number in range(3):
+        node = product_node(f"worker-{number}", flavour=Flavour.OPENSHIFT)
+        node.boot()
+        document = settle(node)
+        assert len(document["node_ips"]) == 2, document["stages"]
+        assert len(node.record("kubelet").environment["KUBELET_NODE_IPS"].split(",")) == 2
+        node.power_cut()

@@ -296,3 +296,26 @@ async def test_a_link_that_a_vip_points_to_is_given_its_time_once() -> None:
     await rig.attempt()
     rig.clock.now += SETTLE_SECONDS + 1
     assert isinstance(await rig.attempt(), Done)
+
+
+async def test_a_router_is_given_the_time_to_answer_once() -> None:
+    """With `auto` the second family is not lost to a race; where no router answered, no later boot waits for it."""
+    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=Wishes(Policy()))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "router" in outcome.reason
+    rig.kernel.now = host(V4, LINK_LOCAL, V6)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert rig.files.content["/run/nodeip-configuration/ipv6"] == b"2001:db8::5"
+    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=Wishes(Policy()))
+    await rig.attempt()
+    rig.clock.now += SETTLE_SECONDS + 1
+    assert isinstance(await rig.attempt(), Done)
+    rig.reboot()
+    assert isinstance(await rig.attempt(), Done)
+
+
+async def test_a_host_without_ipv6_waits_for_no_router() -> None:
+    """Nothing was asked."""
+    assert isinstance(await Rig(FakeKernel(host(V4)), wishes=Wishes(Policy())).attempt(), Done)

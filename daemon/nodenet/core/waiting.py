@@ -14,7 +14,7 @@ from typing import NamedTuple
 from nodenet.core.policy import Policy
 from nodenet.core.ranking import ROUTER_ADVERTISEMENT, Path, Ranked, Surroundings, ranked
 from nodenet.core.rules import Case, Rule, is_denied
-from nodenet.core.snapshot import AddressFlag, Family, Link, Snapshot, family_of
+from nodenet.core.snapshot import AddressFlag, Family, IPAddress, Link, Snapshot, family_of
 from nodenet.core.sticky import Sticky
 from nodenet.core.wording import link_state, why_no_path, why_rejected
 
@@ -89,6 +89,18 @@ def _ipv6_starting(scene: Scene) -> Iterator[Pending]:
         if route.protocol == ROUTER_ADVERTISEMENT and any(hop.link == link.name for hop in route.next_hops):
             yield Pending(Family.IPV6, link.name, f"{link.name} has a router advertisement, no IPv6 address yet")
             return
+
+
+def router_may_answer(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Collection[IPAddress]) -> bool:
+    """Tell whether *link* has asked for a router and may still get an IPv6 address that *chosen* lacks.
+
+    With `auto` nobody says whether a router is there. A link-local address that has passed its check is the moment
+    at which one is asked for (RFC 4861, section 6.3.7); the answer takes up to some seconds, or never comes.
+    """
+    if policy.families != "auto" or any(address.version == 6 for address in chosen):
+        return False
+    on_link = [item for item in snapshot.addresses if item.link == link and item.family is Family.IPV6]
+    return bool(on_link) and all(item.address.is_link_local for item in on_link)
 
 
 def _not_back(scene: Scene) -> Iterator[Pending]:

@@ -23,6 +23,7 @@ from nodenet.core.rules import Rule
 from nodenet.core.selection import Selection, select
 from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.sticky import Sticky
+from nodenet.core.waiting import router_may_answer
 from nodenet.core.wishes import Wishes
 from nodenet.ports import Clock, Files, Kernel, Systemd
 from nodenet.stages.records import SELECTION, Records
@@ -77,8 +78,10 @@ class NodeipStage:
         if not selection.node_ips:
             self._eligible_since = None
             return Waiting(selection.waiting or "no address is eligible", KERNEL, LOOK_AGAIN_SECONDS)
-        if (patience := self._patience(selection, wishes.policy, record)) > 0:
-            reason = selection.waiting or "; ".join(item.reason for item in selection.pending)
+        asked = router_may_answer(snapshot, wishes.policy, selection.link, selection.node_ips)
+        if (patience := self._patience(selection, wishes.policy, record, asked=asked)) > 0:
+            pending = "; ".join(item.reason for item in selection.pending)
+            reason = selection.waiting or pending or f"whether an IPv6 router answers on {selection.link}"
             return Waiting(reason, KERNEL, min(patience, LOOK_AGAIN_SECONDS))
         for note in selection.notes:
             self._tell(note, Message.NODE_IP_NOTE)
@@ -111,17 +114,20 @@ class NodeipStage:
                 return selection
             unbindable |= failed
 
-    def _patience(self, selection: Selection, policy: Policy, record: Sticky | None) -> float:
-        """Return the seconds that are left to wait for something better; not positive: publish."""
+    def _patience(self, selection: Selection, policy: Policy, record: Sticky | None, *, asked: bool) -> float:
+        """Return the seconds that are left to wait for something better; not positive: publish.
+
+        *asked*: a router was asked for. Where none answered before, nobody waits for it in every boot anew.
+        """
         now = self._clock.boottime()
         if self._eligible_since is None:
             self._eligible_since = now
         waited = now - self._eligible_since
         if selection.missing:
             return FAMILY_SECONDS - waited
-        if not selection.pending:
-            return 0.0
         as_before = record is not None and record.addresses == selection.node_ips
+        if not selection.pending:
+            return SETTLE_SECONDS - waited if asked and not as_before else 0.0
         elsewhere = bool(policy.vips or policy.hints) and selection.candidates[0].rule not in WISHED
         return (PATH_SECONDS if elsewhere and not as_before else SETTLE_SECONDS) - waited
 
