@@ -34,7 +34,8 @@ MAY_IMPORT = {
         ("nodenet.core", "nodenet.edge.bus"),
     ),
     "nodenet.edge": ("nodenet.core",),
-    "nodenet.daemon": ("nodenet.core", "nodenet.ports", "nodenet.stages", "nodenet.reconciler", "nodenet.edge"),
+    "nodenet.machine": ("nodenet.core", "nodenet.ports", "nodenet.stages", "nodenet.reconciler", "nodenet.edge"),
+    "nodenet.daemon": ("nodenet.core", "nodenet.machine", "nodenet.reconciler", "nodenet.edge"),
     "nodenet.cli": ("nodenet.core", "nodenet.edge", "nodenet.cli"),
     "nodenet": (),
 }

@@ -6,14 +6,17 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 
 import pytest
 
 from fakes import BOOT_ID, FakePulse, FakeWatch
-from nodenet.core.boot import BUILT, Done, Failed, Outcome, Problem, Skipped, StageName, Topic, Waiting, new_boot
+from nodenet.core.boot import BUILT, StageName, new_boot
 from nodenet.core.errors import ApplyFailed, LibnmstateMissing, NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
+from nodenet.core.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.selection import Selection
 from nodenet.edge.clock import Clock
 from nodenet.reconciler import Plant, Reconciler
 
@@ -29,6 +32,7 @@ class Scripted:
     play: list[Outcome] = field(default_factory=list)
     attempts: int = 0
     before: Callable[[], None] = lambda: None
+    learns: Facts | None = None
 
     async def attempt(self, facts: Facts) -> Outcome:
         self.attempts += 1
@@ -36,7 +40,7 @@ class Scripted:
         self.before()
         await asyncio.sleep(0)
         outcome = self.play.pop(0) if len(self.play) > 1 else self.play[0]
-        return outcome if isinstance(outcome, Waiting) else replace(outcome, facts=facts)
+        return outcome if isinstance(outcome, Waiting) else replace(outcome, facts=self.learns or facts)
 
 
 @dataclass
@@ -353,3 +357,39 @@ async def test_an_error_that_may_pass_is_waited_out_and_a_permanent_one_ends_the
     rig[StageName.NMSTATE].before = fail_once
     with pytest.raises(LibnmstateMissing):
         await rig.reconciler.run()
+
+
+async def test_a_stage_that_is_over_is_looked_at_again_on_its_events_before_and_after_ready() -> None:
+    """The second pass on the node IP comes before configure-ovs; later ones leave READY and the other stages alone."""
+    rig = Rig()
+    nodeip = StageName.NODEIP
+    look = Again(frozenset({Topic.NODE_IP, Topic.OVS}))
+    rig[StageName.HOSTNAME].play = [Done("first", Facts(), Message.STARTED, again=look)]
+    rig[nodeip].play = [Done("selected", Facts(), Message.STARTED)]
+    rig[nodeip].learns = Facts(selection=Selection((ip_address("192.0.2.5"),), "eth0"))
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        assert rig.ran == [StageName.HOSTNAME, StageName.NMSTATE, nodeip, StageName.HOSTNAME]
+        rig[StageName.HOSTNAME].play = [Done("second", Facts(), Message.STARTED, again=look)]
+        reconciler.wake(Topic.OVS)
+        await rig.until(lambda: rig.watch.last["stages"][0]["detail"] == "second")
+        assert rig.ran[4:] == [StageName.HOSTNAME]
+        reconciler.wake(Topic.KERNEL)
+        await asyncio.sleep(0.05)
+        assert len(rig.ran) == 5
+    assert all(standing.ready for standing in rig.watch.shown[-2:])
+
+
+async def test_a_failed_stage_heals_by_a_second_look() -> None:
+    """Degraded until then; a look that must wait changes nothing and comes again."""
+    rig = Rig()
+    soon = Again(seconds=0.01)
+    rig[StageName.NMSTATE].play = [
+        Failed(PROBLEM, Facts(), again=soon),
+        Waiting("Open vSwitch", seconds=0.01),
+        Done("it holds now", Facts(), Message.STARTED),
+    ]
+    async with rig.running():
+        await rig.until(lambda: rig.ready and rig.watch.last["health"] == "ok")
+    assert rig[StageName.NMSTATE].attempts == 3
+    assert "waiting" not in [standing.boot[StageName.NMSTATE].status for standing in rig.watch.shown]

@@ -1,4 +1,4 @@
-"""nodenetd, put together: the only place where edges and stages meet."""
+"""nodenetd as a process: its lock, its signals, its beginning and its end."""
 
 from __future__ import annotations
 
@@ -14,42 +14,26 @@ from pathlib import Path, PurePath
 
 import structlog
 
-from nodenet import __version__, ports
+from nodenet import __version__
 from nodenet.core import settings as core_settings
-from nodenet.core.boot import StageName, Topic, new_boot
-from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed, UsageInvalid
-from nodenet.core.explanation import explanation
+from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed
 from nodenet.core.messages import Message
-from nodenet.core.node_file import EXTENSIONS
-from nodenet.core.settings import OnFailure, Settings
-from nodenet.core.snapshot import IPAddress, Snapshot
+from nodenet.core.outcome import Topic
+from nodenet.core.settings import Settings
 from nodenet.core.status import Standing, document, line
-from nodenet.core.wishes import HINT_FILE, wishes
 from nodenet.edge import files, journal, netlink, settings_files
-from nodenet.edge.bus import Bus
-from nodenet.edge.bus_service import NAME, Orders, Service
-from nodenet.edge.clock import Clock, boot_id
-from nodenet.edge.hostnamed import Hostnamed
-from nodenet.edge.network_manager import NetworkManager
-from nodenet.edge.nmstate import Nmstate
+from nodenet.edge.bus_service import Orders, Service
 from nodenet.edge.notify import Notifier
-from nodenet.edge.ovsdb import Ovsdb
-from nodenet.edge.systemd import Systemd
-from nodenet.reconciler import Plant, Reconciler
-from nodenet.stages.hostname import HostnameStage
-from nodenet.stages.nmstate import NmstateStage
-from nodenet.stages.nodeip import NodeipStage
-from nodenet.stages.pipeline import Outside, Pipeline
+from nodenet.machine import Machine
+from nodenet.reconciler import Reconciler
 
 log = structlog.get_logger()
 
 RUN = Path("/run/nodenet")
 STATE_FILE = RUN / "state.json"
-BUNDLED = Path("/usr/lib/nodenet/bundled")
 EX_SOFTWARE = 70
 BUS_SECONDS = 2.0
 """How long the first attempt waits for a bus that is there but slow; a boot without a bus goes on."""
-ATTEMPT_MARGIN_SECONDS = 300.0
 
 
 class StateFile:
@@ -89,83 +73,6 @@ class ServiceManager:
         elif text != self._line:
             self._notifier.status(text)
         self._line = text
-
-
-class Kernel:
-    """The kernel, as the stages see it."""
-
-    def snapshot(self) -> Snapshot:
-        """Return links, addresses and the routes that can matter."""
-        return netlink.read_snapshot()
-
-    def can_bind(self, address: IPAddress, link_index: int) -> bool:
-        """Tell whether a server could listen on *address*."""
-        return netlink.can_bind(address, link_index)
-
-
-class Machine:
-    """Every edge of the daemon, built once."""
-
-    def __init__(self, wake: Callable[[Topic], None]) -> None:
-        """*wake* is told what changed."""
-        self._wake = wake
-        self._bus_was_lost = False
-        self.bus = Bus(changed=self._bus_changed)
-        self.manager = NetworkManager(self.bus, lambda: wake(Topic.NETWORK_MANAGER))
-        self.host = Hostnamed(self.bus, lambda: wake(Topic.HOSTNAME))
-        self.systemd = Systemd(self.bus)
-        self.nmstate = Nmstate((str(BUNDLED),))
-        self.ovsdb = Ovsdb()
-        self.clock = Clock()
-        self.boot_id = boot_id()
-        self.nodeip: NodeipStage | None = None
-        self._node_files: PurePath = PurePath(Settings().node_file_dir)
-
-    def _bus_changed(self, up: bool) -> None:  # noqa: FBT001  (a callback's only argument)
-        if not up:
-            log.warning("The system bus went away; the boot goes on without it", message=Message.BUS_LOST)
-        elif self._bus_was_lost:
-            log.info("The system bus is back", message=Message.BUS_BACK)
-        if up and not self.bus.owns_name:
-            log.warning(f"The bus name {NAME} is not ours: no program can call nodenetd", message=Message.BUS_NAMELESS)
-        self._bus_was_lost = not up
-        self._wake(Topic.BUS)
-
-    def has_node_files(self) -> bool:
-        """Tell whether libnmstate will be needed."""
-        return any(name.endswith(EXTENSIONS) for name in files.listing(self._node_files))
-
-    def explain(self, topic: str) -> str:
-        """Return the document that explains *topic*. Raises UsageInvalid."""
-        if topic not in ("node-ip", "reselect") or self.nodeip is None:
-            raise UsageInvalid(f"nothing is known about {topic!r}", remedy="Topics are: node-ip, reselect")
-        return json.dumps(explanation(self.nodeip.explain(anew=topic == "reselect")))
-
-    def plant(self, settings: Settings) -> Plant:
-        """Return the stages that *settings* ask for."""
-        directory = self._node_files = PurePath(settings.node_file_dir)
-        outside = Outside(files, self.manager, self.nmstate, self.ovsdb, self.clock)
-        pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))
-        nodeip = self.nodeip = NodeipStage(
-            Kernel(),
-            files,
-            self.systemd,
-            self.clock,
-            lambda: wishes(settings, files.read(PurePath(HINT_FILE))),
-            self.boot_id,
-        )
-        stages: dict[StageName, ports.Stage] = {
-            StageName.HOSTNAME: HostnameStage(self.host, files, directory),
-            StageName.NMSTATE: NmstateStage(files, self.nmstate, pipeline, self.boot_id, directory),
-            StageName.NODEIP: nodeip,
-        }
-        return Plant(
-            new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
-            stages,
-            settings.network_type,
-            settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
-            nodeip.drift,
-        )
 
 
 def read_settings() -> Settings:

@@ -12,8 +12,8 @@ from pathlib import PurePath
 from typing import Any, Protocol
 
 from nodenet.core.apply import Checkpoint, ManagerState
-from nodenet.core.boot import Outcome
 from nodenet.core.facts import Facts
+from nodenet.core.outcome import Outcome
 from nodenet.core.snapshot import Snapshot
 from nodenet.core.status import Standing
 

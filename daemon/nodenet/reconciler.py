@@ -12,15 +12,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from nodenet import story
-from nodenet.core.boot import Boot, Outcome, Problem, Skipped, StageName, Topic, Waiting, reason_to_skip
+from nodenet.core.boot import Boot, StageName, reason_to_skip
 from nodenet.core.errors import NodenetError, Unavailable, error_of
 from nodenet.core.facts import Facts
+from nodenet.core.outcome import Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.status import Standing
 from nodenet.ports import Clock, Pulse, Source, Stage, Watch
 
 RELOAD_SECONDS = 75.0
 """How long a reload may wait for the world before it is answered with what it waits for."""
-BURST_SECONDS = 0.02
+BURST_SECONDS = 0.01
 """Events that follow one another so closely are one."""
 
 
@@ -78,6 +79,7 @@ class Reconciler:
         self._reloading: list[asyncio.Future[None]] = []
         self._reload_until = 0.0
         self._sources: dict[Topic, Source] = {}
+        self._listening: frozenset[Topic] = frozenset()
 
     @property
     def standing(self) -> Standing:
@@ -123,17 +125,14 @@ class Reconciler:
         self._show()
         while not self._requests.stop:
             self._take_requests()
-            name = self._standing.boot.next()
+            name = self._standing.boot.due(self._clock.boottime())
             if name is None:
-                self._answer_reload(self._problem())
-                await self._watch_over()
+                await self._idle()
                 continue
             outcome = await self._attempt(name)
             if outcome is None:
                 break
             self._tell(name, outcome)
-            if isinstance(outcome, Waiting):
-                await self._wait(name, outcome)
         self._answer_reload(Unavailable("nodenetd is stopping"))
 
     def _take_requests(self) -> None:
@@ -158,18 +157,33 @@ class Reconciler:
             boot = boot.again_from(name)
             facts = replace(facts, retry_refused=True)
         self._requests.reruns.clear()
+        boot = boot.woken(self._requests.topics, self._clock.boottime())
+        self._requests.topics.clear()
         self._standing = replace(self._standing, boot=boot, facts=facts)
 
-    async def _watch_over(self) -> None:
-        """All stages are over: look at each beat whether the node lost what is published.
+    async def _idle(self) -> None:
+        """Nothing is due: answer who waits for that, and sleep until something is."""
+        boot, now = self._standing.boot, self._clock.boottime()
+        seconds = boot.seconds_left(now)
+        if (name := boot.next()) is None:
+            self._answer_reload(self._problem())
+            # Not by events: a node's links and addresses change with every pod that comes and goes.
+            if self._standing.ready:
+                self._see_drift()
+            seconds = min(seconds, self._pulse.seconds)
+        elif self._reloading and now > self._reload_until:
+            self._answer_reload(Unavailable(f"{name} waits: {boot[name].detail}"))
+        self._listen(boot.topics)
+        await self._sleep(boot.topics, seconds)
 
-        Not by events: a node's links and addresses change with every pod that comes and goes.
-        """
-        for source in self._sources.values():
-            source.stop()
-        if self._standing.ready:
-            self._see_drift()
-        await self._sleep(frozenset(), self._pulse.seconds)
+    def _listen(self, topics: frozenset[Topic]) -> None:
+        """Listen to those sources that some stage waits for, and to no other."""
+        wanted = topics & self._sources.keys()
+        for topic in wanted - self._listening:
+            self._sources[topic].start()
+        for topic in self._listening - wanted:
+            self._sources[topic].stop()
+        self._listening = wanted
 
     def _see_drift(self) -> None:
         drift = self._plant.drift(self._standing.facts)
@@ -185,10 +199,11 @@ class Reconciler:
     async def _attempt(self, name: StageName) -> Outcome | None:
         """Run the stage once, with the pulse beating; None when the daemon stops meanwhile."""
         stage, facts = self._standing.boot[name], self._standing.facts
-        if reason := reason_to_skip(stage, facts, self._plant.network_type):
-            self._change(self._standing.boot.begun(name, self._clock.boottime()), show=False)
-            return Skipped(reason, facts)
-        self._change(self._standing.boot.begun(name, self._clock.boottime()))
+        if not stage.over:  # a second look does not begin the stage anew
+            reason = reason_to_skip(stage, facts, self._plant.network_type)
+            self._change(self._standing.boot.begun(name, self._clock.boottime()), show=not reason)
+            if reason:
+                return Skipped(reason, facts)
         task = asyncio.ensure_future(self._plant.stages[name].attempt(facts))
         hung = self._clock.boottime() + self._plant.attempt_seconds
         while not task.done():
@@ -212,11 +227,14 @@ class Reconciler:
 
     def _tell(self, name: StageName, outcome: Outcome) -> None:
         """Take the outcome into the standing, the journal, and to everybody who watches."""
-        before = self._standing.boot[name]
+        before, facts = self._standing.boot[name], self._standing.facts
         boot = self._standing.boot.after(name, outcome, self._clock.boottime())
-        facts = self._standing.facts if isinstance(outcome, Waiting) else outcome.facts
+        if not isinstance(outcome, Waiting):
+            if not outcome.facts.same_place(facts):
+                self._requests.topics.add(Topic.NODE_IP)
+            facts = outcome.facts
         self._standing = replace(self._standing, facts=facts)
-        if not isinstance(outcome, Waiting) or before.detail != outcome.reason:
+        if story.is_news(before, boot[name]):
             story.outcome(name, outcome)
         self._change(boot)
         if boot.ready and not self._standing.ready:
@@ -228,20 +246,12 @@ class Reconciler:
         self._standing = replace(self._standing, ready=True)
         self._show()
 
-    async def _wait(self, name: StageName, outcome: Waiting) -> None:
-        for topic in outcome.topics & self._sources.keys():
-            self._sources[topic].start()
-        if self._reloading and self._clock.boottime() > self._reload_until:
-            self._answer_reload(Unavailable(f"{name} waits: {outcome.reason}"))
-        await self._sleep(outcome.topics, outcome.seconds)
-
     async def _sleep(self, topics: frozenset[Topic], seconds: float) -> None:
         """Sleep until a request, an event of *topics*, or *seconds* have passed; the pulse goes on."""
         until = self._clock.boottime() + seconds
         while True:
             if self._requests.topics & topics:
                 await asyncio.sleep(BURST_SECONDS)
-                self._requests.topics.clear()
                 return
             if self._requests.pending:
                 return

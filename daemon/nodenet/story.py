@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import structlog
 
-from nodenet.core.boot import Done, Failed, Outcome, Problem, Skipped, StageName, Waiting
+from nodenet.core.boot import StageName, StageState, Status
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
+from nodenet.core.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 
 log = structlog.get_logger()
+
+
+def is_news(before: StageState, after: StageState) -> bool:
+    """Tell whether an attempt that led from *before* to *after* is worth a line: a second look mostly is not."""
+    if before.over:
+        return (before.status, before.detail, before.problem) != (after.status, after.detail, after.problem)
+    return after.status is not Status.WAITING or before.detail != after.detail
 
 
 def outcome(name: StageName, told: Outcome) -> None:

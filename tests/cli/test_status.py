@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from nodenet.cli import status, wait
-from nodenet.core.boot import Done, Failed, Problem, Skipped, StageName, Waiting, new_boot
+from nodenet.core.boot import StageName, new_boot
 from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
+from nodenet.core.outcome import Done, Failed, Problem, Skipped, Waiting
 from nodenet.core.status import Standing, document
 
 FACTS = Facts(hostname="worker-0", node_file="worker-0.yml", digest="a" * 64, applied_digest="a" * 64)

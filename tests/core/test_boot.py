@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from nodenet.core.boot import (
-    TRANSITIONS,
-    Boot,
-    Done,
-    Failed,
-    Health,
-    Outcome,
-    Problem,
-    Skipped,
-    StageName,
-    Status,
-    Waiting,
-    new_boot,
-    reason_to_skip,
-)
+from nodenet.core.boot import TRANSITIONS, Boot, Health, StageName, Status, new_boot, reason_to_skip
 from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
+from nodenet.core.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 
 FACTS = Facts()
 DONE = Done("done", FACTS, Message.STARTED)
@@ -100,7 +89,7 @@ def test_again_from_a_stage_keeps_what_is_before_it() -> None:
 
 @pytest.mark.parametrize("status", [Status.DONE, Status.SKIPPED, Status.FAILED, Status.RUNNING])
 def test_only_a_pending_or_waiting_stage_begins(status: Status) -> None:
-    """A pair that is not in the table is a mistake of the program, and is told."""
+    """A pair that is not in the table is a mistake of the program, and is told; a second look begins nothing."""
     assert (status, None) not in TRANSITIONS
 
 
@@ -122,3 +111,29 @@ def test_a_stage_that_is_switched_off_says_so() -> None:
     """Provider `skip`."""
     stage = new_boot({"nmstate": "skip"}, degrade=True)[StageName.NMSTATE]
     assert reason_to_skip(stage, FACTS, "OVNKubernetes") == "switched off in the settings"
+
+
+def test_a_second_look_comes_before_the_next_stage() -> None:
+    """It is due by time or by event, and what must wait for it leaves the stage as it is."""
+    look = Again(frozenset({Topic.DNS}), 10.0)
+    boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, replace(DONE, again=look))
+    assert boot.due(3.0) is StageName.NMSTATE
+    assert boot.seconds_left(3.0) == 9.0
+    assert boot.due(12.0) is StageName.HOSTNAME
+    woken = boot.woken({Topic.DNS, Topic.OVS}, 3.0)
+    assert woken.due(3.0) is StageName.HOSTNAME
+    held = woken.after(StageName.HOSTNAME, Waiting("the bus", frozenset({Topic.BUS}), 5.0), 3.0)
+    assert held[StageName.HOSTNAME].status is Status.DONE
+    assert held[StageName.HOSTNAME].detail == "done"
+    assert held.topics == {Topic.BUS}
+    assert held.due(3.0) is StageName.NMSTATE
+    assert woken.after(StageName.HOSTNAME, DONE, 3.0).topics == frozenset()
+
+
+def test_a_waiting_stage_is_due_by_its_time_or_its_event_only() -> None:
+    """And nobody overtakes it."""
+    boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, Waiting("a name", frozenset({Topic.HOSTNAME}), 5.0))
+    assert boot.due(3.0) is None
+    assert boot.due(7.0) is StageName.HOSTNAME
+    assert boot.woken({Topic.KERNEL}, 3.0).due(3.0) is None
+    assert boot.woken({Topic.HOSTNAME}, 3.0).due(3.0) is StageName.HOSTNAME

@@ -15,10 +15,11 @@ import pytest
 
 from edge.private_bus import PrivateBus
 from edge.test_bus import ask_bus, client
-from nodenet.core.boot import Done, Failed, Problem, Skipped, StageName, new_boot
+from nodenet.core.boot import StageName, new_boot
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.facts import Facts
 from nodenet.core.messages import Message as MessageId
+from nodenet.core.outcome import Done, Failed, Problem, Skipped
 from nodenet.core.status import Standing
 from nodenet.edge.bus import PROPERTIES, Bus, Message, MessageType
 from nodenet.edge.bus_service import INTERFACE, NAME, PATH, Orders, Service, introspection, signals

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 import pytest
 
 from fakes import FakeFiles, FakeHost
-from nodenet.core.boot import Done, Skipped, Topic, Waiting
 from nodenet.core.facts import Facts
+from nodenet.core.outcome import Done, Skipped, Topic, Waiting
 from nodenet.stages.hostname import HostnameStage
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")

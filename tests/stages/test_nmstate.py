@@ -10,11 +10,11 @@ import pytest
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb
 from nodenet.core import intent
 from nodenet.core.apply import Checkpoint, FailureKind, ManagerState, NmstateFailure
-from nodenet.core.boot import Done, Failed, Outcome, Skipped, Waiting
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.facts import Facts
 from nodenet.core.intent import Intent, Phase
 from nodenet.core.messages import Message
+from nodenet.core.outcome import Done, Failed, Outcome, Skipped, Waiting
 from nodenet.stages.nmstate import NmstateStage
 from nodenet.stages.pipeline import Outside, Pipeline
 from nodenet.stages.records import INTENT

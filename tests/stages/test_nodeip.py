@@ -10,11 +10,11 @@ from pathlib import PurePath, PurePosixPath
 import pytest
 
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeSystemd
-from nodenet.core.boot import Done, Outcome, Waiting
 from nodenet.core.errors import PublishFailed
 from nodenet.core.facts import Facts
 from nodenet.core.hint import parse_value
 from nodenet.core.messages import Message
+from nodenet.core.outcome import Done, Outcome, Waiting
 from nodenet.core.policy import Policy
 from nodenet.core.publication import KUBELET_DROP_IN
 from nodenet.core.snapshot import Address, AddressFlag, Family, Link, NextHop, Route, Snapshot

@@ -6,11 +6,25 @@ which, when READY=1 is due and what the node's health is. The reconciler asks; i
 
 from __future__ import annotations
 
+import math
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from nodenet.core.facts import Facts
-from nodenet.core.messages import Message
+from nodenet.core.outcome import (
+    NEVER,
+    Again,
+    Done,
+    Failed,
+    Outcome,
+    Problem,
+    Skipped,
+    Topic,
+    Waiting,
+    again_of,
+    detail_of,
+)
 
 
 class StageName(StrEnum):
@@ -48,61 +62,8 @@ class Health(StrEnum):
     FAILED = "failed"
 
 
-class Topic(StrEnum):
-    """What a waiting stage may be woken by. Events carry no data: whoever wakes reads the world again."""
-
-    KERNEL = "kernel"
-    NETWORK_MANAGER = "network-manager"
-    HOSTNAME = "hostname"
-    BUS = "bus"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A failure as an administrator is told of it."""
-
-    message: Message
-    cause: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The stage did its work; a *problem* beside it means that something smaller was lost on the way."""
-
-    detail: str
-    facts: Facts
-    message: Message
-    problem: Problem | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """There was nothing to do, and why."""
-
-    reason: str
-    facts: Facts
-    message: Message = Message.STAGE_SKIPPED
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """The awaited thing may still come: try again on an event of *topics*, at the latest after *seconds*."""
-
-    reason: str
-    topics: frozenset[Topic] = frozenset()
-    seconds: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The stage will not succeed as things are; only a reload or a new fact changes that."""
-
-    problem: Problem
-    facts: Facts
-
-
-Outcome = Done | Skipped | Waiting | Failed
+SETTLED = frozenset({Status.DONE, Status.SKIPPED})
+OVER = SETTLED | {Status.FAILED}
 
 TRANSITIONS: dict[tuple[Status, type[Outcome] | None], Status] = {
     # (status, what the stage said; None: it begins) → status
@@ -112,8 +73,12 @@ TRANSITIONS: dict[tuple[Status, type[Outcome] | None], Status] = {
     (Status.RUNNING, Skipped): Status.SKIPPED,
     (Status.RUNNING, Waiting): Status.WAITING,
     (Status.RUNNING, Failed): Status.FAILED,
+    # A second look at a stage that is over; one that has to wait for it leaves the stage as it is.
+    **{(over, Done): Status.DONE for over in OVER},
+    **{(over, Skipped): Status.SKIPPED for over in OVER},
+    **{(over, Failed): Status.FAILED for over in OVER},
+    **{(over, Waiting): over for over in OVER},
 }
-SETTLED = frozenset({Status.DONE, Status.SKIPPED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +92,14 @@ class StageState:
     started: float | None = None
     ended: float | None = None
     problem: Problem | None = None
+    again: Again = NEVER
+    due: float | None = None
+    """When it is looked at again, whatever happens."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the boot goes on without it."""
+        return self.status in OVER
 
     def begun(self, now: float) -> StageState:
         """Return the stage as it runs; one that waited keeps its detail and the time it first began."""
@@ -136,20 +109,19 @@ class StageState:
     def after(self, outcome: Outcome, now: float) -> StageState:
         """Return the stage as *outcome* leaves it."""
         status = TRANSITIONS[self.status, type(outcome)]
-        ended = None if status is Status.WAITING else now
+        stage = self._awaiting(again_of(outcome), now)
+        if self.over and isinstance(outcome, Waiting):
+            return stage
+        ended = None if status is Status.WAITING else self.ended or now
         problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
-        return replace(self, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
+        return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
 
+    def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
+        """Return the stage as events of *topics* leave it: due, if it waits for one of them."""
+        return replace(self, due=now) if topics & self.again.topics else self
 
-def detail_of(outcome: Outcome) -> str:
-    """Return the words an outcome is shown with."""
-    match outcome:
-        case Done(detail=detail):
-            return detail
-        case Skipped(reason=reason) | Waiting(reason=reason):
-            return reason
-        case Failed(problem=problem):
-            return problem.cause
+    def _awaiting(self, again: Again, now: float) -> StageState:
+        return replace(self, again=again, due=None if again.seconds is None else now + again.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +145,33 @@ class Boot:
                 return stage.name
         return None
 
+    def due(self, now: float) -> StageName | None:
+        """Return the stage to look at now: one that is over and due again, else the next one unless it waits still."""
+        looks = (stage for stage in self.stages if stage.over and stage.due is not None and stage.due <= now)
+        if (look := next(looks, None)) is not None:
+            return look.name
+        name = self.next()
+        if name is None or self[name].status is Status.PENDING:
+            return name
+        return name if (self[name].due or 0.0) <= now else None
+
+    def woken(self, topics: AbstractSet[Topic], now: float) -> Boot:
+        """Return the boot as events of *topics* leave it."""
+        return replace(self, stages=tuple(stage.woken(topics, now) for stage in self.stages))
+
+    @property
+    def topics(self) -> frozenset[Topic]:
+        """What some stage waits for."""
+        return frozenset().union(*(stage.again.topics for stage in self.stages))
+
+    def seconds_left(self, now: float) -> float:
+        """Return how long nothing is due, if no event comes; infinite when nothing is."""
+        return min((stage.due - now for stage in self.stages if stage.due is not None), default=math.inf)
+
     @property
     def current(self) -> StageName | None:
         """The stage that runs, waits or is due; none when all are over."""
-        over = SETTLED | {Status.FAILED}
-        return next((stage.name for stage in self.stages if stage.status not in over), None)
+        return next((stage.name for stage in self.stages if not stage.over), None)
 
     def begun(self, name: StageName, now: float) -> Boot:
         """Return the boot with stage *name* running."""

@@ -25,3 +25,12 @@ class Facts:
     selection: Selection | None = None
     reselect: bool = False
     """Whether the node IPs are chosen anew, whatever is published: only when somebody asks."""
+    bridge: str | None = None
+    """The bridge that carries the node IP, once it is made."""
+    uplink: str | None = None
+    """The link below it."""
+
+    def same_place(self, other: Facts) -> bool:
+        """Tell whether the node IPs are the same as in *other*, on the same link."""
+        mine, theirs = self.selection or Selection(), other.selection or Selection()
+        return (mine.node_ips, mine.link) == (theirs.node_ips, theirs.link)

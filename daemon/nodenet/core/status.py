@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from nodenet.core.boot import Boot, Health, Problem, StageName, StageState, Status
+from nodenet.core.boot import Boot, Health, StageName, StageState, Status
 from nodenet.core.facts import Facts
+from nodenet.core.outcome import Problem
 
 SCHEMA_VERSION = 1
 EXIT_CODES = {Health.OK: 0, Health.DEGRADED: 2, Health.FAILED: 1, Health.WAITING: 1}
@@ -51,7 +52,8 @@ def document(standing: Standing) -> dict[str, Any]:
         "applied_digest": facts.applied_digest,
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
         "link": selection.link if selection else None,
-        "bridge": "br-ex" if facts.brings_bridge else None,
+        "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
+        "uplink": facts.uplink,
         "last_error": _last_error(standing),
         "stages": [_stage(stage) for stage in boot.stages],
     }
@@ -76,6 +78,7 @@ def _stage(stage: StageState) -> dict[str, Any]:
         "detail": stage.detail,
         "started": stage.started,
         "ended": stage.ended,
+        "next_try": stage.due if stage.status in (Status.WAITING, Status.FAILED) else None,
     }
 
 

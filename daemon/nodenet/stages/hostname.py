@@ -7,11 +7,11 @@ from pathlib import PurePath
 
 import structlog
 
-from nodenet.core.boot import Done, Outcome, Skipped, Topic, Waiting
 from nodenet.core.facts import Facts
 from nodenet.core.hostname import normalised, why_invalid
 from nodenet.core.messages import Message
 from nodenet.core.node_file import has_host_specific
+from nodenet.core.outcome import Done, Outcome, Skipped, Topic, Waiting
 from nodenet.ports import Files, Host
 
 log = structlog.get_logger()

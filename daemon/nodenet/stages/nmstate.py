@@ -13,7 +13,6 @@ import structlog
 
 from nodenet.core import desired, intent, node_file
 from nodenet.core.apply import TRIES, FailureKind, NmstateFailure, delay, may_try_again
-from nodenet.core.boot import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.desired import Desired
 from nodenet.core.errors import (
     LibnmstateMissing,
@@ -27,6 +26,7 @@ from nodenet.core.facts import Facts
 from nodenet.core.intent import Phase, Plan
 from nodenet.core.messages import Message
 from nodenet.core.node_file import NodeFile
+from nodenet.core.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.ports import Files, Nmstate, Transaction
 from nodenet.stages.pipeline import MANAGER, Pipeline
 

@@ -12,11 +12,11 @@ from pathlib import PurePosixPath
 import structlog
 
 from nodenet.core import publication, sticky
-from nodenet.core.boot import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.errors import PublishFailed
 from nodenet.core.explanation import summary
 from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
+from nodenet.core.outcome import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.policy import Policy
 from nodenet.core.publication import Publication, PublishedFile
 from nodenet.core.rules import Rule

@@ -13,9 +13,9 @@ import structlog
 
 from nodenet.core import intent
 from nodenet.core.apply import ManagerState, NmstateFailure, is_ours
-from nodenet.core.boot import Topic, Waiting
 from nodenet.core.intent import Intent, Phase
 from nodenet.core.messages import Message
+from nodenet.core.outcome import Topic, Waiting
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
 from nodenet.stages.records import INTENT, Records
 
