@@ -1,0 +1,145 @@
+"""What must be known of a node before br-ex is made over one of its links?
+
+Everything that ``core.uplink`` and ``core.bridge`` look at: what libnmstate shows, what NetworkManager and the
+database of Open vSwitch know beyond that, and the files that name a link. Values only, no judgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address
+from types import MappingProxyType
+from typing import Any
+
+from nodenet.core.snapshot import IPAddress
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+def _nothing() -> Mapping[str, Any]:
+    return EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Lease4:
+    """A DHCPv4 lease in use, from the options that NetworkManager tells of it (nm-settings-nmcli(5), DHCP4Config).
+
+    *client_id* as the option ``dhcp_client_identifier`` has it: octets in hexadecimal, with colons, the first one
+    the type. *expires* is Unix time, *seconds* the length the server gave.
+    """
+
+    address: IPv4Interface
+    gateway: IPv4Address | None = None
+    client_id: str | None = None
+    expires: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease6:
+    """A DHCPv6 lease in use. *duid* in hexadecimal with colons, *iaid* likewise (four octets)."""
+
+    address: IPv6Address | None = None
+    duid: str | None = None
+    iaid: str | None = None
+    expires: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A connection profile of NetworkManager.
+
+    *kind* is ``connection.type``, *link* ``connection.interface-name``, *path* the file ("" while in memory only; then
+    not *on_disk*). *settings* is what ``GetSettings`` returns as plain values: setting → property → value, byte arrays
+    as text (hexadecimal with colons; SSIDs and paths decoded), ``address-data``, ``route-data`` and ``dns-data``
+    instead of the numbers of old.
+    """
+
+    uuid: str
+    name: str
+    kind: str
+    link: str = ""
+    on_disk: bool = True
+    path: str = ""
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing)
+
+    def setting(self, section: str, key: str, default: Any = None) -> Any:  # noqa: ANN401  (any type of D-Bus)
+        """Return one property; *default* where NetworkManager leaves it out because it has its default."""
+        return self.settings.get(section, EMPTY).get(key, default)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A link as NetworkManager has it: *kind* by its word (``ethernet``, ``ovs-bridge`` …), *profile* the active one.
+
+    *managed*: NetworkManager may touch it.
+    """
+
+    link: str
+    kind: str
+    mac: str | None = None
+    permanent_mac: str | None = None
+    managed: bool = True
+    profile: Profile | None = None
+    lease4: Lease4 | None = None
+    lease6: Lease6 | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OvsInterface:
+    """A row of the table Interface; *kind* is its ``type`` ("" or ``system``, ``internal``, ``patch`` …)."""
+
+    name: str
+    kind: str = ""
+    error: str | None = None
+    external_ids: Mapping[str, str] = field(default_factory=_nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class OvsPort:
+    """A row of the table Port."""
+
+    name: str
+    interfaces: tuple[OvsInterface, ...] = ()
+    external_ids: Mapping[str, str] = field(default_factory=_nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class OvsBridge:
+    """A row of the table Bridge; *datapath* is ``datapath_type``: "" or ``system``, ``netdev``."""
+
+    name: str
+    datapath: str = ""
+    ports: tuple[OvsPort, ...] = ()
+    external_ids: Mapping[str, str] = field(default_factory=_nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeFacts:
+    """All that a plan is made of.
+
+    *state* is what ``libnmstate.show()`` returns. *sysctls*: link → name below ``/proc/sys`` with the link left out
+    (``net/ipv4/conf/forwarding``) → value; the entry ``default`` has those of a new link. *default_bridge* and
+    *extra_bridge* are the files' text, None: no such file. *remembered* is the uplink of the last boot.
+    """
+
+    state: Mapping[str, Any] = field(default_factory=_nothing)
+    devices: tuple[Device, ...] = ()
+    profiles: tuple[Profile, ...] = ()
+    sysctls: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)
+    node_ips: tuple[IPAddress, ...] = ()
+    node_ip_link: str | None = None
+    default_bridge: str | None = None
+    extra_bridge: str | None = None
+    remembered: str | None = None
+    remembered_mac: str | None = None
+    ovs: tuple[OvsBridge, ...] = ()
+
+    def device(self, link: str) -> Device | None:
+        """Return NetworkManager's device of that name; Open vSwitch's bridge and interface share one, the last wins."""
+        return {device.link: device for device in self.devices if device.kind != "ovs-bridge"}.get(link)
+
+    def bridge(self, name: str) -> OvsBridge | None:
+        """Return what the database has under that name."""
+        return next((bridge for bridge in self.ovs if bridge.name == name), None)
