@@ -10,7 +10,8 @@ from pathlib import PurePath
 from typing import Any
 
 from nodenet.core.apply import Checkpoint, ManagerState
-from nodenet.core.errors import NodenetError
+from nodenet.core.bridge_facts import OvsBridge
+from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.snapshot import Snapshot
 from nodenet.core.status import Standing, document
 
@@ -129,12 +130,41 @@ class FakeNmstate:
 
 @dataclass
 class FakeOvsdb:
-    """Open vSwitch's database."""
+    """Open vSwitch's database: *dead* is why ovs-vswitchd does not answer."""
 
     up: bool = True
+    dead: Unavailable | None = None
+    held: tuple[OvsBridge, ...] = ()
+    proofs: int = 0
+    removed: list[str] = field(default_factory=list)
+    parked: int = 0
 
     def answers(self) -> bool:
         return self.up
+
+    async def prove_alive(self) -> None:
+        self.proofs += 1
+        if self.dead:
+            raise self.dead
+
+    async def bridges(self) -> tuple[OvsBridge, ...]:
+        if not self.up:
+            raise Unavailable("Open vSwitch's database cannot be reached")
+        return self.held
+
+    async def remove_bridge(self, name: str) -> bool:
+        self.removed.append(name)
+        before = len(self.held)
+        self.held = tuple(bridge for bridge in self.held if bridge.name != name)
+        return len(self.held) < before
+
+    async def remove_port(self, bridge: str, name: str) -> bool:
+        self.removed.append(f"{bridge}/{name}")
+        return any(port.name == name for found in self.held if found.name == bridge for port in found.ports)
+
+    async def park_ovn(self) -> bool:
+        self.parked += 1
+        return self.parked == 1
 
 
 @dataclass

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import Any, Protocol
 
 from nodenet.core.apply import Checkpoint, ManagerState
+from nodenet.core.bridge_facts import OvsBridge
 from nodenet.core.facts import Facts
 from nodenet.core.outcome import Outcome
 from nodenet.core.snapshot import Snapshot
@@ -98,6 +99,21 @@ class Ovsdb(Protocol):
 
     def answers(self) -> bool:
         """Tell whether the database takes connections."""
+
+    async def prove_alive(self) -> None:
+        """Return when ovs-vswitchd carries out what the database says. Raises Unavailable, after 5 s at most."""
+
+    async def bridges(self) -> tuple[OvsBridge, ...]:
+        """Return all bridges. Raises Unavailable."""
+
+    async def remove_bridge(self, name: str) -> bool:
+        """Remove a bridge with its ports; tell whether it was there. Raises Unavailable."""
+
+    async def remove_port(self, bridge: str, name: str) -> bool:
+        """Remove a port from a bridge; tell whether it was there. Raises Unavailable."""
+
+    async def park_ovn(self) -> bool:
+        """Keep ovn-controller from an earlier boot's database; tell whether it was not kept. Raises Unavailable."""
 
 
 class Kernel(Protocol):
