@@ -45,6 +45,10 @@ UNITS = {
     "dbus/org.nodenet1.conf": "usr/share/dbus-1/system.d/org.nodenet1.conf",
     "dbus/org.nodenet1.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
     "nodenet.toml": "usr/share/nodenet/nodenet.toml",
+    **{
+        f"compat/{unit.name}": f"usr/lib/systemd/system/{unit.name}"
+        for unit in sorted((ROOT / "units" / "compat").iterdir())
+    },
 }
 
 
@@ -100,10 +104,14 @@ COMPLETIONS = {
 
 
 def uninstall(destdir: Path) -> None:
-    """Remove what ``install`` made."""
+    """Remove what ``install`` made, and the links of ``systemctl enable``: they would lead nowhere."""
     shutil.rmtree(destdir / LIBRARY, ignore_errors=True)
     for path in (*LAUNCHERS, *UNITS.values(), *COMPLETIONS.values()):
         (destdir / path).unlink(missing_ok=True)
+    ours = {f"/{target}" for target in UNITS.values()}
+    for link in (destdir / "etc/systemd/system").rglob("*"):
+        if link.is_symlink() and str(link.readlink()) in ours:
+            link.unlink()
 
 
 def write(path: Path, text: str, mode: int) -> None:

@@ -25,6 +25,7 @@ OURS = {
     "usr/lib/systemd/system/nodenetd.service",
     "usr/lib/systemd/system/nodenet-ready.service",
     "usr/lib/systemd/system/nodenet-wait@.service",
+    *(f"usr/lib/systemd/system/{unit.name}" for unit in (ROOT / "units/compat").iterdir()),
     "usr/lib/systemd/system-preset/80-nodenet.preset",
     "usr/lib/systemd/catalog/nodenet.catalog",
     "usr/lib/tmpfiles.d/nodenet.conf",
@@ -114,8 +115,11 @@ def test_uninstalling_leaves_nothing_of_ours(tmp_path: Path) -> None:
     kept = tmp_path / "etc/nodenet/nodenet.toml"
     kept.parent.mkdir(parents=True)
     kept.write_text("")
+    enable = ["systemctl", f"--root={tmp_path}", "--quiet", "enable", "nodenetd.service", "nodenet-compat.target"]
+    subprocess.run(enable, check=True)
     subprocess.run([*INSTALL, tmp_path, "--uninstall"], check=True)
     assert list(content(tmp_path)) == ["etc/nodenet/nodenet.toml"]
+    assert [path for path in tmp_path.rglob("*") if path.is_symlink()] == []
     assert not (tmp_path / LIBRARY).exists()
 
 

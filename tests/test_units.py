@@ -22,7 +22,24 @@ from nodenet.core.status import Standing, document
 from nodenet.edge.bus_service import INTERFACE, METHOD_TYPES, MUTATORS, NAME
 
 UNITS = Path(__file__).parents[1] / "units"
-SERVICES = sorted(UNITS.glob("*.service"))
+COMPAT = sorted(UNITS.glob("compat/*.service"))
+SERVICES = [*sorted(UNITS.glob("*.service")), *COMPAT]
+OLD_NAMES = {
+    # what MachineConfigs and operators order themselves after → the stage that does it now
+    "node-valid-hostname.service": "hostname",
+    "nmstate-configuration.service": "nmstate",
+    "on-prem-resolv-prepender.service": "resolv-prepender",
+    "nodeip-configuration.service": "nodeip",
+    "wait-for-node-ip.service": "nodeip",
+    "ovs-configuration.service": "configure-ovs",
+}
+FOLLOWER = """[Unit]
+After={names}
+Before=kubelet-dependencies.target network-online.target crio.service kubelet.service
+Requires={names}
+[Service]
+ExecStart=/bin/sh
+"""
 CATALOG = UNITS / "nodenet.catalog"
 STANDARD_TARGETS = ("sysinit", "basic", "shutdown", "multi-user", "network-online", "kubelet-dependencies")
 ERRORS = ("_INVALID", "_FAILED", "_MISSING", "_REFUSED")
@@ -37,7 +54,7 @@ def tree(tmp_path: Path) -> Path:
     system.mkdir(parents=True)
     for target in STANDARD_TARGETS:
         (system / f"{target}.target").write_text(f"[Unit]\nDescription={target}\n")
-    for unit in SERVICES:
+    for unit in (*SERVICES, UNITS / "compat/nodenet-compat.target"):
         shutil.copy(unit, system)
     for program in ("usr/libexec/nodenetd", "usr/bin/nodenetctl", "bin/sh"):
         path = tmp_path / program
@@ -54,6 +71,12 @@ def verify(tree: Path) -> str:
     return done.stderr if done.stderr or done.returncode else ""
 
 
+def has_cycle(tree: Path, *names: str) -> bool:
+    """Whether starting these units is impossible; systemd 252 says so by its exit code alone, and unit by unit."""
+    command = ["systemd-analyze", f"--root={tree}", "--man=no", "verify"]
+    return any(subprocess.run([*command, name], capture_output=True, check=False).returncode for name in names)
+
+
 def test_systemd_accepts_every_unit(tree: Path) -> None:
     assert verify(tree) == ""
 
@@ -65,6 +88,79 @@ def test_systemd_would_complain(tree: Path) -> None:
     told = verify(tree)
     assert "OomPolicy" in told
     assert "libexec/gone" in told
+
+
+STARTED = ("kubelet.service", "follower.service", "nodenetd.service", "multi-user.target")
+
+
+def follow_the_old_names(tree: Path) -> None:
+    """Add kubelet and a unit between the old names and kubelet, as MachineConfigs do."""
+    system = tree / "usr/lib/systemd/system"
+    (system / "follower.service").write_text(FOLLOWER.format(names=" ".join(OLD_NAMES)))
+    gated = "[Unit]\nRequires=nodenet-ready.service follower.service\nAfter=nodenet-ready.service follower.service\n"
+    (system / "kubelet.service").write_text(gated + "[Service]\nExecStart=/bin/sh\n")
+
+
+def enable(tree: Path, *units: str) -> subprocess.CompletedProcess[str]:
+    command = ["systemctl", f"--root={tree}", "enable", *units]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_old_names_make_no_ordering_cycle(tree: Path) -> None:
+    """Enabled beside the daemon and its gate, with a unit between all of them and kubelet."""
+    follow_the_old_names(tree)
+    done = enable(tree, "nodenetd.service", "nodenet-compat.target")
+    assert done.returncode == 0, done.stderr
+    assert verify(tree) == ""
+    assert not has_cycle(tree, *STARTED)
+
+
+def test_without_the_old_names_nothing_changes(tree: Path) -> None:
+    """Not enabled, they are not there: who is ordered after them is not held."""
+    follow_the_old_names(tree)
+    (tree / "usr/lib/systemd/system/follower.service").write_text(
+        FOLLOWER.format(names=" ".join(OLD_NAMES)).replace("Requires=", "Wants=")
+    )
+    assert enable(tree, "nodenetd.service").returncode == 0
+    assert not has_cycle(tree, *STARTED)
+    assert not list((tree / "etc/systemd/system").rglob("nodenet-compat*"))
+
+
+def test_a_cycle_would_be_seen(tree: Path) -> None:
+    """The two checks above can fail."""
+    follow_the_old_names(tree)
+    unit = tree / "usr/lib/systemd/system/nodenet-compat-ovs-configuration.service"
+    unit.write_text(unit.read_text().replace("[Unit]\n", "[Unit]\nAfter=kubelet.service\n"))
+    enable(tree, "nodenetd.service", "nodenet-compat.target")
+    assert has_cycle(tree, *STARTED)
+
+
+def test_an_old_name_never_replaces_the_real_unit(tree: Path) -> None:
+    """It is an alias, and systemd makes none over a file; the others are made all the same."""
+    real = tree / "etc/systemd/system/nodeip-configuration.service"
+    real.parent.mkdir(parents=True)
+    real.write_text("[Service]\nExecStart=/bin/sh\n")
+    done = enable(tree, "nodenet-compat.target")
+    assert done.returncode != 0
+    assert str(real) in done.stderr
+    assert not real.is_symlink()
+    for name in OLD_NAMES.keys() - {real.name}:
+        assert (real.parent / name).is_symlink()
+
+
+def test_each_old_name_waits_for_its_stage() -> None:
+    """In no other order than its stage's: what it would be before or after, nodenetd might wait for."""
+    told = {}
+    for path in COMPAT:
+        unit = Unit(path)
+        told[unit["Install"]["Alias"]] = unit["Service"]["ExecStart"]
+        assert path.name == f"nodenet-compat-{unit['Install']['Alias']}"
+        assert unit["Unit"]["ConditionPathIsSymbolicLink"] == f"/etc/systemd/system/{unit['Install']['Alias']}"
+        assert {"After", "Before", "Requires"}.isdisjoint(unit["Unit"])
+        assert unit["Service"]["RemainAfterExit"] == "yes"
+    assert told == {name: f"/usr/bin/nodenetctl wait {stage} --as {name}" for name, stage in OLD_NAMES.items()}
+    also = Unit(UNITS / "compat/nodenet-compat.target")["Install"]["Also"].split()
+    assert sorted(also) == [path.name for path in COMPAT]
 
 
 def test_the_daemon_is_hardened() -> None:
@@ -103,7 +199,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
 def test_units_run_programs_and_verbs_that_exist() -> None:
     verbs = [words[1] for _, words in commands() if words[0] == "/usr/bin/nodenetctl"]
-    assert sorted(verbs) == ["reload", "wait"]
+    assert set(verbs) == {"reload", "wait"}
     assert set(verbs) <= set(VERBS)
     assert {words[0] for _, words in commands()} == {"/usr/libexec/nodenetd", "/usr/bin/nodenetctl", "/bin/sh"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def shown(state: Path, **options: object) -> argparse.Namespace:
-    plain = {"json": False, "wait": False, "timeout": 0.0, "stage": "nmstate", "file": state}
+    plain = {"json": False, "wait": False, "timeout": 0.0, "stage": "nmstate", "unit": None, "file": state}
     return argparse.Namespace(**{**plain, **options})
 
 
@@ -98,3 +99,37 @@ def test_a_skipped_stage_is_over(state: Path) -> None:
     made = made.begun(StageName.HOSTNAME, 1.0).after(StageName.HOSTNAME, Skipped("nobody needs it", FACTS), 1.0)
     state.write_text(json.dumps(document(Standing(made, FACTS))))
     assert wait.run(shown(state, stage="hostname")) == 0
+
+
+def provided(**providers: str) -> dict[str, Any]:
+    """Return the document of a boot that begins, with these providers."""
+    return document(
+        Standing(new_boot({name.replace("_", "-"): unit for name, unit in providers.items()}, degrade=True))
+    )
+
+
+def after(*names: str) -> Callable[[str], frozenset[str]]:
+    return lambda _: frozenset(names)
+
+
+def test_a_name_does_not_wait_for_a_stage_that_waits_for_it() -> None:
+    """Neither where the settings give the stage to that name, nor where a unit behind it does an earlier stage."""
+    name = "nodeip-configuration.service"
+    own = provided(nodeip=f"unit:{name}")
+    earlier = provided(nmstate="unit:nmstate-configuration.service")
+    later = provided(configure_ovs="unit:ovs-configuration.service")
+    assert "only a name" in str(wait.circle(own, "nodeip", name, after()))
+    for shown in (name, f"nodenet-compat-{name}"):  # systemd shows an alias by the unit's own name
+        assert "nmstate-configuration.service does" in str(wait.circle(earlier, "nodeip", name, after(shown)))
+        assert wait.circle(later, "nodeip", name, after(shown)) is None
+    assert wait.circle(earlier, "nodeip", name, after("dbus.service")) is None
+    assert wait.circle(provided(), "nodeip", name, after(name)) is None
+
+
+def test_a_name_gives_up_at_once_where_nobody_can_come_to_an_end(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 78 and the reason, without a time limit."""
+    state.write_text(json.dumps(provided(nmstate="unit:nmstate-configuration.service")))
+    assert wait.run(shown(state, unit="nmstate-configuration.service", timeout=None)) == 78
+    assert "nmstate" in capsys.readouterr().err

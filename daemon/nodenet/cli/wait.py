@@ -1,15 +1,21 @@
-"""Is a stage over? For units that order themselves behind one stage (nodenet-wait@.service)."""
+"""Is a stage over? For units that order themselves behind one stage (nodenet-wait@.service, units/compat/)."""
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from nodenet.cli.status import add_reading, wait
 
 STAGES = ("hostname", "nmstate", "resolv-prepender", "nodeip", "configure-ovs", "hosted-services")
 OVER = ("done", "skipped", "failed")
+EX_CONFIG = 78
+SYSTEMCTL_SECONDS = 10.0
+UNREPORTED = {"status": "pending", "detail": "nodenetd has not reported yet"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,18 +25,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Reads the state file only, so it works without the bus and before nodenetd has started."
     )
     parser.add_argument("stage", choices=STAGES, help="the stage to wait for")
+    parser.add_argument(
+        "--as",
+        dest="unit",
+        metavar="UNIT",
+        help="wait in the name of this unit; exits 78 where the stage in turn waits for that unit",
+    )
     add_reading(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Wait; return the exit code."""
 
-    def stage_of(document: dict[str, Any]) -> dict[str, Any]:
-        return next(stage for stage in document["stages"] if stage["name"] == arguments.stage)
+    def why_not(document: dict[str, Any]) -> str | None:
+        return circle(document, arguments.stage, arguments.unit, followed_by) if arguments.unit else None
 
-    document = wait(lambda state: stage_of(state)["status"] in OVER, arguments.timeout, arguments.file)
-    stage = stage_of(document) if document else {"status": "pending", "detail": "nodenetd has not reported yet"}
+    def answered(document: dict[str, Any]) -> bool:
+        return _stage(document, arguments.stage)["status"] in OVER or why_not(document) is not None
+
+    document = wait(answered, arguments.timeout, arguments.file)
+    stage = _stage(document, arguments.stage) if document else UNREPORTED
     if stage["status"] in OVER[:2]:
         return 0
+    if document and (why := why_not(document)):
+        print(f"{arguments.unit}: {why}", file=sys.stderr)
+        return EX_CONFIG
     print(f"{arguments.stage} is {stage['status']}: {stage['detail']}", file=sys.stderr)
     return 1 if stage["status"] == "failed" else 75
+
+
+def _stage(document: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(stage for stage in document["stages"] if stage["name"] == name)
+    return found
+
+
+def circle(document: dict[str, Any], stage: str, name: str, followed: Callable[[str], frozenset[str]]) -> str | None:
+    """Return why *stage* cannot end before the unit *name* has started; None when it can.
+
+    nodenetd waits for the start of an open stage's `unit:` provider, and systemd holds that start back while
+    a unit that it is ordered after is starting. *followed*: what a unit is ordered after.
+    """
+    for other in document["stages"]:
+        provider = other["provider"].removeprefix("unit:")
+        if provider != other["provider"] and other["status"] not in OVER:
+            if provider == name:
+                return f"the settings have the stage {other['name']} done by this unit, but it is only a name here"
+            if not followed(provider).isdisjoint((name, f"nodenet-compat-{name}")):
+                return f"{provider} does the stage {other['name']} and is ordered after this name: disable the name"
+        if other["name"] == stage:
+            break
+    return None
+
+
+@cache
+def followed_by(unit: str) -> frozenset[str]:
+    """Return what *unit* is ordered after, aliases included; nothing when systemd does not say."""
+    command = ["systemctl", "show", "--property=After", "--value", "--", unit]
+    try:
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=SYSTEMCTL_SECONDS, check=False)  # noqa: S603  (no shell)
+    except (OSError, subprocess.TimeoutExpired):
+        return frozenset()
+    return frozenset(shown.stdout.split())

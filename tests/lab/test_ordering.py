@@ -1,0 +1,111 @@
+"""Who is ordered after an old name or a stage starts when that stage is over, and nothing of it makes a circle."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from factories import NodeFactory
+from harness import Flavour, Node
+from story import STATIC, node_file, settle, stage
+
+OLD_NAMES = {
+    "node-valid-hostname.service": "hostname",
+    "nmstate-configuration.service": "nmstate",
+    "on-prem-resolv-prepender.service": "resolv-prepender",
+    "nodeip-configuration.service": "nodeip",
+    "wait-for-node-ip.service": "nodeip",
+    "ovs-configuration.service": "configure-ovs",
+}
+FOLLOWER = """[Unit]
+After={name}
+Before=kubelet-dependencies.target crio.service kubelet.service
+{more}
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh -c 'mkdir -p /run/lab; cp /run/nodenet/state.json /run/lab/{follower}'
+[Install]
+WantedBy=multi-user.target
+"""
+OVER = {"done", "skipped"}
+
+
+def follow(node: Node, name: str, more: str = "") -> str:
+    """Add a unit that is ordered after *name*, as a MachineConfig does, and keeps the state it saw; return its file."""
+    follower = f"after-{name.replace('@', '-').removesuffix('.service')}"
+    node.write(f"/etc/systemd/system/{follower}.service", FOLLOWER.format(name=name, follower=follower, more=more))
+    node.enable(f"{follower}.service")
+    return f"/run/lab/{follower}"
+
+
+def saw(node: Node, path: str) -> dict[str, Any]:
+    """Return the status document a follower saw."""
+    document: dict[str, Any] = json.loads(node.run(["cat", path]).stdout)
+    return document
+
+
+def told_of_cycles(node: Node) -> list[str]:
+    """Return what pid 1 told of ordering cycles in this boot."""
+    messages = [str(entry.get("MESSAGE")) for entry in node.journal() if entry.get("_PID") == "1"]
+    return [message for message in messages if "ordering cycle" in message or "break ordering" in message]
+
+
+def test_units_behind_the_old_names_start_behind_their_stage(product_node: NodeFactory) -> None:
+    """With the names enabled, whoever says After= one of them sees its stage settled; kubelet waits for all of them."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.enable("nodenet-compat.target")
+    paths = {name: follow(node, name) for name in OLD_NAMES}
+    stage_path = follow(node, "nodenet-wait@nodeip.service", more="Requires=nodenet-wait@nodeip.service")
+    node.delay_unit("NetworkManager.service", 5)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.record("kubelet")
+    for name, path in paths.items():
+        assert stage(saw(node, path), OLD_NAMES[name])["status"] in OVER, name
+        shown = node.run(["systemctl", "show", "-p", "Id", "--value", name]).stdout.strip()
+        assert shown == f"nodenet-compat-{name}"
+    assert stage(saw(node, stage_path), "nodeip")["status"] in OVER
+    assert saw(node, paths["nmstate-configuration.service"])["hostname"] == "worker-0"
+    assert saw(node, paths["nodeip-configuration.service"])["node_ips"] == ["10.88.0.50"]
+    assert node.wait_settled() == "running"
+    assert told_of_cycles(node) == []
+
+
+def test_units_behind_the_old_names_boot_without_them_too(product_node: NodeFactory) -> None:
+    """Not enabled, the names do not exist: nobody is held, and the boot is the same."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    for name in OLD_NAMES:
+        node.write(
+            f"/etc/systemd/system/behind-{name}",
+            f"[Unit]\nAfter={name}\nBefore=kubelet-dependencies.target\n[Service]\nType=oneshot\nExecStart=/bin/true\n"
+            "[Install]\nWantedBy=multi-user.target\n",
+        )
+        node.enable(f"behind-{name}")
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.record("kubelet")
+    assert node.wait_settled() == "running"
+    assert told_of_cycles(node) == []
+    loaded = node.run(["systemctl", "show", "-p", "LoadState", "--value", *OLD_NAMES]).stdout.split()
+    assert set(loaded) == {"not-found"}
+
+
+def test_a_real_unit_keeps_its_name(product_node: NodeFactory) -> None:
+    """Where it is in /etc, its name is not given away: it starts itself, and its stand-in does nothing."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.write(
+        "/etc/systemd/system/ovs-configuration.service",
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/touch /run/the-real-one\n",
+    )
+    with pytest.raises(Exception, match="already exists"):
+        node.enable("nodenet-compat.target")
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.run("systemctl start ovs-configuration.service && test -e /run/the-real-one")
+    shown = node.run("systemctl show -p ConditionResult --value nodenet-compat-ovs-configuration.service").stdout
+    assert shown.strip() == "no"
+    assert node.wait_settled() == "running"
+    assert told_of_cycles(node) == []
