@@ -19,24 +19,32 @@ def is_news(before: StageState, after: StageState) -> bool:
     return after.status is not Status.WAITING or before.detail != after.detail
 
 
-def outcome(name: StageName, told: Outcome) -> None:
-    """Tell how an attempt of a stage ended."""
+def outcome(stage: StageState, told: Outcome) -> None:
+    """Tell how an attempt ended, which left *stage* so; its times are fields, for ``nodenetctl boot-report``."""
+    name, times = stage.name, _times(stage)
     match told:
         case Done(detail=text, message=message, problem=beside):
-            log.info(text, message=message, stage=name.value)
+            log.info(text, message=message, stage=name.value, **times)
             if beside:
                 problem(name, beside)
         case Skipped(reason=text, message=message):
-            log.info(f"{name} is skipped: {text}", message=message, stage=name.value)
+            log.info(f"{name} is skipped: {text}", message=message, stage=name.value, **times)
         case Waiting(reason=text):
-            log.info(f"{name} waits: {text}", message=Message.STAGE_WAITING, stage=name.value)
+            log.info(f"{name} waits: {text}", message=Message.STAGE_WAITING, stage=name.value, wait=text, **times)
         case Failed(problem=cause):
-            problem(name, cause)
+            problem(name, cause, **times)
 
 
-def problem(name: StageName, what: Problem) -> None:
+def _times(stage: StageState) -> dict[str, str]:
+    """Return status and times of *stage*, in seconds of CLOCK_BOOTTIME; what is not over has no end."""
+    times = {"stage_started": stage.started, "stage_ended": stage.ended, "stage_waited": stage.waited}
+    told = {name: f"{value:.6f}" for name, value in times.items() if value is not None}
+    return {"status": stage.status.value, **told}
+
+
+def problem(name: StageName, what: Problem, **fields: str) -> None:
     """Tell the one cause line of a failure."""
-    log.error(what.cause, message=what.message, stage=name.value, cause=what.cause, remedy=what.remedy)
+    log.error(what.cause, message=what.message, stage=name.value, cause=what.cause, remedy=what.remedy, **fields)
 
 
 def ready(seconds: float, failed: StageName | None) -> None:

@@ -137,3 +137,13 @@ def test_a_waiting_stage_is_due_by_its_time_or_its_event_only() -> None:
     assert boot.due(7.0) is StageName.HOSTNAME
     assert boot.woken({Topic.KERNEL}, 3.0).due(3.0) is None
     assert boot.woken({Topic.HOSTNAME}, 3.0).due(3.0) is StageName.HOSTNAME
+
+
+def test_the_time_a_stage_waits_is_told_apart() -> None:
+    """From each end of an attempt that has to wait to the beginning of the next."""
+    name = StageName.HOSTNAME
+    boot = new_boot({}, degrade=True)
+    for begun, told, outcome in ((1.0, 1.5, WAITING), (4.0, 4.25, WAITING), (5.25, 6.0, DONE)):
+        boot = boot.begun(name, begun).after(name, outcome, told)
+    stage = boot[name]
+    assert (stage.started, stage.ended, stage.waited) == (1.0, 6.0, 3.5)

@@ -95,6 +95,9 @@ class StageState:
     again: Again = NEVER
     due: float | None = None
     """When it is looked at again, whatever happens."""
+    waited: float = 0.0
+    """Seconds between its start and its end in which it only waited."""
+    waiting_since: float | None = None
 
     @property
     def over(self) -> bool:
@@ -104,7 +107,9 @@ class StageState:
     def begun(self, now: float) -> StageState:
         """Return the stage as it runs; one that waited keeps its detail and the time it first began."""
         started = now if self.started is None else self.started
-        return replace(self, status=TRANSITIONS[self.status, None], started=started, ended=None)
+        waited = self.waited + (0.0 if self.waiting_since is None else now - self.waiting_since)
+        status = TRANSITIONS[self.status, None]
+        return replace(self, status=status, started=started, ended=None, waited=waited, waiting_since=None)
 
     def after(self, outcome: Outcome, now: float) -> StageState:
         """Return the stage as *outcome* leaves it."""
@@ -113,8 +118,10 @@ class StageState:
         if self.over and isinstance(outcome, Waiting):
             return stage
         ended = None if status is Status.WAITING else self.ended or now
+        since = now if status is Status.WAITING else None
         problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
-        return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
+        detail = detail_of(outcome)
+        return replace(stage, status=status, detail=detail, ended=ended, problem=problem, waiting_since=since)
 
     def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
         """Return the stage as events of *topics* leave it: due, if it waits for one of them."""

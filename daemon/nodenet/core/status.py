@@ -78,6 +78,7 @@ def _stage(stage: StageState) -> dict[str, Any]:
         "detail": stage.detail,
         "started": stage.started,
         "ended": stage.ended,
+        "waited": round(stage.waited, 6),
         "next_try": stage.due if stage.status in (Status.WAITING, Status.FAILED) else None,
     }
 
