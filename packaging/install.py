@@ -44,6 +44,7 @@ UNITS = {
     "nodenet.catalog": "usr/lib/systemd/catalog/nodenet.catalog",
     "dbus/org.nodenet1.conf": "usr/share/dbus-1/system.d/org.nodenet1.conf",
     "dbus/org.nodenet1.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
+    "dbus/org.nodenet1.Stage.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Stage.xml",
     "nodenet.toml": "usr/share/nodenet/nodenet.toml",
     **{
         f"compat/{unit.name}": f"usr/lib/systemd/system/{unit.name}"

@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "nodenet.ports": ("nodenet.core",),
     "nodenet.stages": ("nodenet.core", "nodenet.ports", "nodenet.stages"),
     "nodenet.story": ("nodenet.core",),
-    "nodenet.reconciler": ("nodenet.core", "nodenet.ports", "nodenet.story"),
+    "nodenet.requests": ("nodenet.core", "nodenet.story"),
+    "nodenet.reconciler": ("nodenet.core", "nodenet.ports", "nodenet.requests", "nodenet.story"),
     "nodenet.edge.nmstate_worker": (),
     **dict.fromkeys(
         ("nodenet.edge.bus_service", "nodenet.edge.hostnamed", "nodenet.edge.network_manager", "nodenet.edge.systemd"),

@@ -31,6 +31,7 @@ OURS = {
     "usr/lib/tmpfiles.d/nodenet.conf",
     "usr/share/bash-completion/completions/nodenetctl",
     "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
+    "usr/share/dbus-1/interfaces/org.nodenet1.Stage.xml",
     "usr/share/dbus-1/system.d/org.nodenet1.conf",
     "usr/share/nodenet/nodenet.toml",
     "usr/share/zsh/site-functions/_nodenetctl",

@@ -7,13 +7,15 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from typing import Any
 
 import pytest
 
 from fakes import BOOT_ID, FakePulse, FakeWatch
 from nodenet.core.boot import BUILT, StageName, new_boot
-from nodenet.core.errors import ApplyFailed, LibnmstateMissing, NodenetError, SettingsInvalid, Unavailable
+from nodenet.core.errors import ApplyFailed, Busy, LibnmstateMissing, NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.facts import Facts
+from nodenet.core.holds import Hold
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.selection import Selection
@@ -82,6 +84,10 @@ class Rig:
     async def until(self, reached: Callable[[], bool]) -> None:
         while not reached():
             await asyncio.sleep(0.001)
+
+    def last_stage(self, name: StageName) -> dict[str, Any]:
+        stages = self.watch.last["stages"] if self.watch.shown else [{"name": name, "status": "", "detail": ""}]
+        return next(stage for stage in stages if stage["name"] == name)
 
     @property
     def ready(self) -> bool:
@@ -162,6 +168,58 @@ async def test_a_source_of_events_is_listened_to_only_while_it_is_waited_for() -
     async with rig.running():
         await rig.until(lambda: rig.ready and "stop" in ear.told)
     assert ear.told[:2] == ["start in nodeip", "stop"]
+
+
+async def test_a_held_stage_waits_until_the_last_holder_lets_go() -> None:
+    """It is not run, says who holds it, and what is behind it waits too."""
+    rig = Rig()
+    first, second = (Hold(StageName.NMSTATE, who, "copies the disk", number) for number, who in enumerate("ab"))
+    rig.reconciler.hold(first)
+    rig.reconciler.hold(second)
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.last_stage(StageName.NMSTATE)["status"] == "waiting")
+        assert rig.last_stage(StageName.NMSTATE)["detail"] == "held by a: copies the disk (and 1 more)"
+        assert rig.last_stage(StageName.NMSTATE)["held"] == [
+            {"who": "a", "why": "copies the disk"},
+            {"who": "b", "why": "copies the disk"},
+        ]
+        reconciler.release(first)
+        await rig.until(lambda: rig.last_stage(StageName.NMSTATE)["detail"] == "held by b: copies the disk")
+        assert rig.ran == [StageName.HOSTNAME]
+        reconciler.release(second)
+        await rig.until(lambda: rig.ready)
+
+
+async def test_a_hold_on_a_stage_that_is_over_concerns_its_next_run() -> None:
+    """What is done stays done; a reload waits for the holder."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        hold = Hold(StageName.NMSTATE, "backup", "copies the disk", 1)
+        reconciler.hold(hold)
+        assert rig.watch.last["health"] == "ok"
+        reload = asyncio.ensure_future(reconciler.reload())
+        await rig.until(lambda: rig.last_stage(StageName.NMSTATE)["status"] == "waiting")
+        assert rig[StageName.NMSTATE].attempts == 1
+        reconciler.release(hold)
+        await reload
+        assert rig[StageName.NMSTATE].attempts == 2
+
+
+async def test_a_stage_that_runs_cannot_be_held_any_more() -> None:
+    """Whoever asks is told."""
+    rig = Rig()
+    refused: list[Busy] = []
+
+    def hold() -> None:
+        with pytest.raises(Busy) as caught:
+            rig.reconciler.hold(Hold(StageName.NMSTATE, "backup", "copies the disk", 1))
+        refused.append(caught.value)
+
+    rig[StageName.NMSTATE].before = hold
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+    assert len(refused) == 1
 
 
 async def test_a_failed_stage_degrades_the_node() -> None:

@@ -17,9 +17,9 @@ import pytest
 
 from nodenet.cli.main import VERBS
 from nodenet.core.boot import new_boot
+from nodenet.core.bus_contract import MANAGER, NAME, STAGE
 from nodenet.core.messages import Message
 from nodenet.core.status import Standing, document
-from nodenet.edge.bus_service import INTERFACE, METHOD_TYPES, MUTATORS, NAME
 
 UNITS = Path(__file__).parents[1] / "units"
 COMPAT = sorted(UNITS.glob("compat/*.service"))
@@ -298,8 +298,9 @@ def test_everybody_may_look_and_nobody_else_may_change() -> None:
     """The bus refuses method calls that no rule allows."""
     rules = allowed({"context": "default"})
     assert {rule["send_destination"] for rule in rules} == {NAME}
-    ours = {rule["send_member"] for rule in rules if rule["send_interface"] == INTERFACE}
-    assert ours == set(METHOD_TYPES) - MUTATORS
+    for interface in (MANAGER, STAGE):
+        ours = {rule["send_member"] for rule in rules if rule["send_interface"] == interface.name}
+        assert ours == set(interface.methods) - interface.mutators
     properties = {rule["send_member"] for rule in rules if rule["send_interface"].endswith(".Properties")}
     assert properties == {"Get", "GetAll"}
 

@@ -23,6 +23,7 @@ from nodenet.core.settings import Settings
 from nodenet.core.status import Standing, document, line
 from nodenet.edge import files, journal, netlink, settings_files
 from nodenet.edge.bus_service import Orders, Service
+from nodenet.edge.inhibitors import Inhibitors
 from nodenet.edge.notify import Notifier
 from nodenet.machine import Machine
 from nodenet.reconciler import Reconciler
@@ -117,12 +118,14 @@ async def serve() -> int:
     log.info(f"nodenetd {__version__} begins, boot {machine.boot_id[:8]}", message=Message.STARTED)
     files.clear_stray()
     reconciler: Reconciler
+    inhibitors = Inhibitors(lambda hold: reconciler.hold(hold), lambda hold: reconciler.release(hold))  # noqa: PLW0108
     service = Service(
         machine.bus,
         Orders(
             reload=lambda: reconciler.reload(),  # noqa: PLW0108  (the reconciler is made below)
             run_stage=lambda name: reconciler.rerun(name),  # noqa: PLW0108
             reselect=lambda: reconciler.reselect(),  # noqa: PLW0108
+            inhibit=inhibitors.take,
             explain=machine.explain,
         ),
         lambda: reconciler.standing,

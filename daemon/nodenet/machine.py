@@ -13,6 +13,7 @@ import structlog
 
 from nodenet import ports
 from nodenet.core.boot import StageName, new_boot
+from nodenet.core.bus_contract import NAME
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.explanation import explanation
 from nodenet.core.messages import Message
@@ -23,7 +24,6 @@ from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.wishes import HINT_FILE, wishes
 from nodenet.edge import files, netlink
 from nodenet.edge.bus import Bus
-from nodenet.edge.bus_service import NAME
 from nodenet.edge.clock import Clock, boot_id
 from nodenet.edge.hostnamed import Hostnamed
 from nodenet.edge.network_manager import NetworkManager

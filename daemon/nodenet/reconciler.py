@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from nodenet import story
 from nodenet.core.boot import Boot, StageName, reason_to_skip
 from nodenet.core.errors import NodenetError, Unavailable, error_of
 from nodenet.core.facts import Facts
+from nodenet.core.holds import Hold, Holds, held, with_another, without
 from nodenet.core.outcome import Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.status import Standing
 from nodenet.ports import Clock, Pulse, Source, Stage, Watch
+from nodenet.requests import Requests
 
 RELOAD_SECONDS = 75.0
 """How long a reload may wait for the world before it is answered with what it waits for."""
@@ -37,22 +39,6 @@ class Plant:
     network_type: str
     attempt_seconds: float
     drift: Callable[[Facts], Problem | None]
-
-
-@dataclass(slots=True)
-class Requests:
-    """What was asked for from outside and waits for its turn."""
-
-    reloads: list[asyncio.Future[None]] = field(default_factory=list)
-    reselects: list[asyncio.Future[None]] = field(default_factory=list)
-    reruns: set[StageName] = field(default_factory=set)
-    topics: set[Topic] = field(default_factory=set)
-    stop: bool = False
-
-    @property
-    def pending(self) -> bool:
-        """Whether anything waits for its turn."""
-        return bool(self.stop or self.reloads or self.reselects or self.reruns)
 
 
 class Reconciler:
@@ -75,9 +61,6 @@ class Reconciler:
         self._began = clock.boottime()
         self._standing = Standing(self._plant.boot, boot_id=boot_id)
         self._requests = Requests()
-        self._wakened = asyncio.Event()
-        self._reloading: list[asyncio.Future[None]] = []
-        self._reload_until = 0.0
         self._sources: dict[Topic, Source] = {}
         self._listening: frozenset[Topic] = frozenset()
 
@@ -93,32 +76,40 @@ class Reconciler:
     def wake(self, topic: Topic) -> None:
         """Tell that something about *topic* changed."""
         self._requests.topics.add(topic)
-        self._wakened.set()
+        self._requests.wakened.set()
 
     def stop(self) -> None:
         """End the loop; a running attempt is cancelled and cleans up."""
         self._requests.stop = True
-        self._wakened.set()
+        self._requests.wakened.set()
+
+    def hold(self, hold: Hold) -> None:
+        """Keep a stage from starting. Raises Busy when it runs already."""
+        self._hold(with_another(self._standing.holds, hold, self._standing.boot[hold.stage]))
+        story.held(hold)
+
+    def release(self, hold: Hold) -> None:
+        """Keep it no longer."""
+        self._hold(without(self._standing.holds, hold))
+        story.released(hold)
+
+    def _hold(self, holds: Holds) -> None:
+        self._standing = replace(self._standing, holds=holds)
+        self._show()
+        self.wake(Topic.INHIBITOR)
 
     def rerun(self, name: StageName) -> None:
         """Run stage *name* and those behind it again."""
         self._requests.reruns.add(name)
-        self._wakened.set()
+        self._requests.wakened.set()
 
     async def reload(self) -> None:
         """Read settings and node file again and run the stages. Raises NodenetError when that is refused."""
-        await self._asked(self._requests.reloads)
+        await self._requests.ask(self._requests.reloads)
 
     async def reselect(self) -> None:
         """Choose the node IPs anew, whatever is published. Raises NodenetError when none is eligible."""
-        await self._asked(self._requests.reselects)
-
-    async def _asked(self, queue: list[asyncio.Future[None]]) -> None:
-        """Wait in *queue* until the loop has answered."""
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        queue.append(answer)
-        self._wakened.set()
-        await answer
+        await self._requests.ask(self._requests.reselects)
 
     async def run(self) -> None:
         """Run until stopped."""
@@ -133,25 +124,21 @@ class Reconciler:
             if outcome is None:
                 break
             self._tell(name, outcome)
-        self._answer_reload(Unavailable("nodenetd is stopping"))
+        self._requests.answer(Unavailable("nodenetd is stopping"))
 
     def _take_requests(self) -> None:
         """Begin again where a reload or a rerun asks for it."""
         boot, facts = self._standing.boot, self._standing.facts
         if self._requests.reloads:
-            self._reloading += self._requests.reloads
-            self._requests.reloads.clear()
+            self._requests.take(self._requests.reloads, self._clock.boottime() + RELOAD_SECONDS)
             try:
                 self._plant = self._build()
             except NodenetError as error:
-                self._answer_reload(error)
+                self._requests.answer(error)
             else:
-                self._reload_until = self._clock.boottime() + RELOAD_SECONDS
                 boot, facts = self._plant.boot, replace(facts, retry_refused=True)
         if self._requests.reselects:
-            self._reloading += self._requests.reselects
-            self._requests.reselects.clear()
-            self._reload_until = self._clock.boottime() + RELOAD_SECONDS
+            self._requests.take(self._requests.reselects, self._clock.boottime() + RELOAD_SECONDS)
             boot, facts = boot.again_from(StageName.NODEIP), replace(facts, reselect=True)
         for name in self._requests.reruns:
             boot = boot.again_from(name)
@@ -166,13 +153,13 @@ class Reconciler:
         boot, now = self._standing.boot, self._clock.boottime()
         seconds = boot.seconds_left(now)
         if (name := boot.next()) is None:
-            self._answer_reload(self._problem())
+            self._requests.answer(self._problem())
             # Not by events: a node's links and addresses change with every pod that comes and goes.
             if self._standing.ready:
                 self._see_drift()
             seconds = min(seconds, self._pulse.seconds)
-        elif self._reloading and now > self._reload_until:
-            self._answer_reload(Unavailable(f"{name} waits: {boot[name].detail}"))
+        elif self._requests.answering and now > self._requests.answer_by:
+            self._requests.answer(Unavailable(f"{name} waits: {boot[name].detail}"))
         self._listen(boot.topics)
         await self._sleep(boot.topics, seconds)
 
@@ -199,11 +186,14 @@ class Reconciler:
     async def _attempt(self, name: StageName) -> Outcome | None:
         """Run the stage once, with the pulse beating; None when the daemon stops meanwhile."""
         stage, facts = self._standing.boot[name], self._standing.facts
+        reason = reason_to_skip(stage, facts, self._plant.network_type)
+        wait = held(self._standing.holds, name)
         if not stage.over:  # a second look does not begin the stage anew
-            reason = reason_to_skip(stage, facts, self._plant.network_type)
-            self._change(self._standing.boot.begun(name, self._clock.boottime()), show=not reason)
-            if reason:
-                return Skipped(reason, facts)
+            self._change(self._standing.boot.begun(name, self._clock.boottime()), show=not (reason or wait))
+        if wait:
+            return wait
+        if reason and not stage.over:
+            return Skipped(reason, facts)
         task = asyncio.ensure_future(self._plant.stages[name].attempt(facts))
         hung = self._clock.boottime() + self._plant.attempt_seconds
         while not task.done():
@@ -212,8 +202,8 @@ class Reconciler:
                 with suppress(asyncio.CancelledError):
                     await task
                 return None
-            self._wakened.clear()
-            waker = asyncio.ensure_future(self._wakened.wait())
+            self._requests.wakened.clear()
+            waker = asyncio.ensure_future(self._requests.wakened.wait())
             await asyncio.wait({task, waker}, timeout=self._pulse.seconds, return_when=asyncio.FIRST_COMPLETED)
             waker.cancel()
             if self._clock.boottime() < hung:  # a hung attempt is left to systemd's watchdog
@@ -259,33 +249,20 @@ class Reconciler:
             if left <= 0:
                 return
             self._beat()
-            self._wakened.clear()
+            self._requests.wakened.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(left, self._pulse.seconds)):
-                    await self._wakened.wait()
+                    await self._requests.wakened.wait()
 
     def _beat(self) -> None:
         # systemd bounds a reload by the start timeout too, and an apply may take longer.
-        self._pulse.beat(starting=not self._standing.ready or bool(self._reloading))
+        self._pulse.beat(starting=not self._standing.ready or bool(self._requests.answering))
 
     def _problem(self) -> NodenetError | None:
         if (failed := self._standing.boot.failed) is None:
             return None
         name, problem = failed
         return error_of(problem.message)(f"{name}: {problem.cause}", remedy=problem.remedy)
-
-    def _answer_reload(self, error: NodenetError | None) -> None:
-        answers, self._reloading = self._reloading, []
-        if not answers:
-            return
-        story.reloaded(error)
-        for answer in answers:
-            if answer.done():
-                continue
-            if error is None:
-                answer.set_result(None)
-            else:
-                answer.set_exception(error)
 
     def _change(self, boot: Boot, *, show: bool = True) -> None:
         self._standing = replace(self._standing, boot=boot)

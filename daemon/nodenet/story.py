@@ -6,6 +6,7 @@ import structlog
 
 from nodenet.core.boot import StageName, StageState, Status
 from nodenet.core.errors import NodenetError
+from nodenet.core.holds import Hold
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 
@@ -45,6 +46,16 @@ def _times(stage: StageState) -> dict[str, str]:
 def problem(name: StageName, what: Problem, **fields: str) -> None:
     """Tell the one cause line of a failure."""
     log.error(what.cause, message=what.message, stage=name.value, cause=what.cause, remedy=what.remedy, **fields)
+
+
+def held(hold: Hold) -> None:
+    """Tell that somebody keeps a stage from starting."""
+    log.info(f"{hold.stage} is held by {hold}", message=Message.STAGE_HELD, stage=hold.stage.value)
+
+
+def released(hold: Hold) -> None:
+    """Tell that the hold is over."""
+    log.info(f"{hold.stage} is let go by {hold.who}", message=Message.STAGE_RELEASED, stage=hold.stage.value)
 
 
 def ready(seconds: float, failed: StageName | None) -> None:

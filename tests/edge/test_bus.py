@@ -27,8 +27,8 @@ async def running(bus: Bus) -> AsyncIterator[Bus]:
 
 
 @contextlib.asynccontextmanager
-async def client(address: str) -> AsyncIterator[Any]:
-    other = await MessageBus(address).connect()
+async def client(address: str, *, negotiate_unix_fd: bool = False) -> AsyncIterator[Any]:
+    other = await MessageBus(address, negotiate_unix_fd=negotiate_unix_fd).connect()
     try:
         yield other
     finally:

@@ -16,15 +16,19 @@ import pytest
 from edge.private_bus import PrivateBus
 from edge.test_bus import ask_bus, client
 from nodenet.core.boot import StageName, new_boot
-from nodenet.core.errors import NodeFileInvalid
+from nodenet.core.bus_contract import MANAGER, NAME, OBJECTS, PATH, STAGE, introspection, stage_path
+from nodenet.core.bus_values import signals
+from nodenet.core.errors import Busy, NodeFileInvalid
 from nodenet.core.facts import Facts
+from nodenet.core.holds import Hold
 from nodenet.core.messages import Message as MessageId
-from nodenet.core.outcome import Done, Failed, Problem, Skipped
+from nodenet.core.outcome import Done, Failed, Problem, Skipped, Waiting
 from nodenet.core.status import Standing
 from nodenet.edge.bus import PROPERTIES, Bus, Message, MessageType
-from nodenet.edge.bus_service import INTERFACE, NAME, PATH, Orders, Service, introspection, signals
+from nodenet.edge.bus_service import Orders, Service
 
-XML = Path(__file__).parents[2] / "units" / "dbus" / "org.nodenet1.xml"
+INTERFACE = MANAGER.name
+CONTRACT = Path(__file__).parents[2] / "units" / "dbus"
 
 
 def shape(text: str) -> set[tuple[Any, ...]]:
@@ -37,9 +41,27 @@ def shape(text: str) -> set[tuple[Any, ...]]:
     return facts
 
 
-def test_the_code_serves_what_the_contract_says() -> None:
+@pytest.mark.parametrize(
+    ("path", "contract"), [(PATH, "org.nodenet1.xml"), (stage_path(StageName.NODEIP), "org.nodenet1.Stage.xml")]
+)
+def test_the_code_serves_what_the_contract_says(path: str, contract: str) -> None:
     """Nothing more, nothing less."""
-    assert shape(introspection()) == shape(XML.read_text())
+    assert shape(introspection(path) or "") == shape((CONTRACT / contract).read_text())
+
+
+def test_the_objects_are_a_tree_that_can_be_walked() -> None:
+    """As `busctl tree` walks it: from the root, by introspection."""
+    found: list[str] = []
+
+    def walk(path: str) -> None:
+        node = ET.fromstring(introspection(path) or "")  # noqa: S314  (our own)
+        found.extend([path] if node.find("interface") is not None else [])
+        for child in node.findall("node"):
+            walk(f"{path.rstrip('/')}/{child.get('name')}")
+
+    walk("/")
+    assert found == list(OBJECTS)
+    assert introspection("/org/nodenet1/stage/nobody") is None
 
 
 @contextlib.asynccontextmanager
@@ -60,15 +82,34 @@ async def refuse() -> None:
     raise NodeFileInvalid("worker-0.yml, line 3: duplicate key", remedy="Keep one")
 
 
-ORDERS = Orders(reload=refuse, reselect=refuse, run_stage=lambda _: None, explain=lambda topic: f"about {topic}")
+def refuse_to_hold(stage: StageName, who: str, why: str) -> int:
+    raise Busy(f"{stage} is held by {who}: {why}")
+
+
+def about(topic: str) -> str:
+    return f"about {topic}"
+
+
+ORDERS = Orders(
+    reload=refuse,
+    reselect=refuse,
+    run_stage=lambda _: None,
+    inhibit=refuse_to_hold,
+    explain=lambda topic: f"about {topic}",
+)
 START = Standing(new_boot({}, degrade=True), boot_id="b")
 
 
-async def call(
-    bus: Any, member: str, signature: str = "", body: list[Any] | None = None, interface: str = INTERFACE
+async def call(  # noqa: PLR0913 -- a D-Bus call has that many parts
+    bus: Any,
+    member: str,
+    signature: str = "",
+    body: list[Any] | None = None,
+    interface: str = INTERFACE,
+    path: str = PATH,
 ) -> Any:
     return await bus.call(
-        Message(destination=NAME, path=PATH, interface=interface, member=member, signature=signature, body=body or [])
+        Message(destination=NAME, path=path, interface=interface, member=member, signature=signature, body=body or [])
     )
 
 
@@ -97,7 +138,7 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
     def broken(topic: str) -> str:
         raise ZeroDivisionError(topic)
 
-    orders = Orders(reload=refuse, reselect=refuse, run_stage=lambda _: None, explain=broken)
+    orders = Orders(reload=refuse, reselect=refuse, run_stage=lambda _: None, inhibit=refuse_to_hold, explain=broken)
     async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
         reply = await call(bus, "Explain", "s", ["node-ip"])
         assert reply.body == ["an internal error, see the journal of nodenetd"]
@@ -131,16 +172,61 @@ async def test_changes_are_told_by_signals_and_by_properties(private_bus: Privat
     """A hint each, and the state to read."""
     async with serving(private_bus, ORDERS, [START]) as service, client(private_bus.address) as bus:
         heard: asyncio.Queue[Any] = asyncio.Queue()
-        bus.add_message_handler(lambda m: heard.put_nowait(m) if m.path == PATH else None)
-        await ask_bus(bus, "AddMatch", f"type='signal',path='{PATH}'")
+        bus.add_message_handler(lambda m: heard.put_nowait(m) if (m.path or "").startswith(PATH) else None)
+        await ask_bus(bus, "AddMatch", f"type='signal',path_namespace='{PATH}'")
         boot = START.boot.begun(StageName.HOSTNAME, 1.0).after(
             StageName.HOSTNAME, Skipped("nobody needs it", Facts()), 1.0
         )
         service.show(replace(START, boot=boot))
-        told = {message.member: message.body for message in [await heard.get(), await heard.get()]}
-        assert told["StageChanged"] == ["hostname", "skipped", "nobody needs it"]
-        assert told["PropertiesChanged"][0] == INTERFACE
-        assert "Stages" in told["PropertiesChanged"][1]
+        told = {(m.member, m.path): m.body for m in [await heard.get() for _ in range(3)]}
+        *what, microseconds, sequence = told["StageChanged", PATH]
+        assert what == ["hostname", "skipped", "nobody needs it"]
+        assert (microseconds > 0, sequence) == (True, 1)
+        assert told["PropertiesChanged", PATH][0] == INTERFACE
+        assert {"Stages", "Sequence"} <= set(told["PropertiesChanged", PATH][1])
+        name, changed, _ = told["PropertiesChanged", stage_path(StageName.HOSTNAME)]
+        assert name == STAGE.name
+        assert {key: value.value for key, value in changed.items()} == {
+            "Status": "skipped", "Detail": "nobody needs it", "Started": 1_000_000, "Ended": 1_000_000
+        }  # fmt: skip
+
+
+async def test_changes_of_stages_are_numbered_without_a_gap(private_bus: PrivateBus) -> None:
+    """A client that misses one sees it, and what is read says which changes it contains."""
+    async with serving(private_bus, ORDERS, [START]) as service, client(private_bus.address) as bus:
+        heard: asyncio.Queue[Any] = asyncio.Queue()
+        bus.add_message_handler(lambda m: heard.put_nowait(m.body) if m.member == "StageChanged" else None)
+        await ask_bus(bus, "AddMatch", f"type='signal',path='{PATH}',member='StageChanged'")
+        boot = START.boot
+        for name in StageName:
+            boot = boot.begun(name, 1.0)
+            service.show(replace(START, boot=boot))
+            boot = boot.after(name, Skipped("", Facts()), 1.0)
+            service.show(replace(START, boot=boot))
+        numbers = [(await heard.get())[4] for _ in range(2 * len(StageName))]
+        assert numbers == list(range(1, 2 * len(StageName) + 1))
+        reply = await call(bus, "Get", "ss", [INTERFACE, "Sequence"], PROPERTIES)
+        assert reply.body[0].value == numbers[-1]
+
+
+async def test_a_stage_has_an_object_of_its_own(private_bus: PrivateBus) -> None:
+    """Its state as properties; Run is RunStage."""
+    ran: list[StageName] = []
+    orders = replace(ORDERS, run_stage=ran.append)
+    boot = START.boot.begun(StageName.CONFIGURE_OVS, 2.5).after(StageName.CONFIGURE_OVS, Waiting("OVS"), 3.0)
+    hold = Hold(StageName.CONFIGURE_OVS, "backup", "copies the disk", 1)
+    standing = replace(START, boot=boot, holds=(hold,))
+    path = "/org/nodenet1/stage/configure_ovs"
+    async with serving(private_bus, orders, [standing]), client(private_bus.address) as bus:
+        values = (await call(bus, "GetAll", "s", [STAGE.name], PROPERTIES, path)).body[0]
+        assert {name: value.value for name, value in values.items()} == {
+            "Name": "configure-ovs", "Provider": "builtin", "Status": "waiting", "Detail": "OVS",
+            "Started": 2_500_000, "Ended": 0, "NextTry": 8_000_000, "Held": [["backup", "copies the disk"]],
+        }  # fmt: skip
+        assert (await call(bus, "Run", interface=STAGE.name, path=path)).message_type is MessageType.METHOD_RETURN
+        assert ran == [StageName.CONFIGURE_OVS]
+        refused = await call(bus, "GetStatus", path=path)  # the other interface's method
+        assert refused.message_type is MessageType.ERROR
 
 
 def test_an_apply_and_a_rollback_are_told() -> None:

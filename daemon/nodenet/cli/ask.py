@@ -21,15 +21,15 @@ def ask(member: str, signature: str = "", body: Sequence[Any] = (), *, seconds: 
 
 async def _ask(member: str, signature: str, body: Sequence[Any], *, seconds: float, wait: bool) -> list[Any]:
     # Imported here: most verbs speak no D-Bus.
+    from nodenet.core.bus_contract import MANAGER, NAME, PATH  # noqa: PLC0415
     from nodenet.edge.bus import Bus, Refused  # noqa: PLC0415
-    from nodenet.edge.bus_service import INTERFACE, NAME, PATH  # noqa: PLC0415
 
     bus = Bus(changed=lambda _: None)
     connection = asyncio.create_task(bus.run())
     try:
         if not await bus.wait_up(BUS_SECONDS):
             raise Unavailable("the system bus does not answer", remedy="See `systemctl status dbus`")
-        call = asyncio.ensure_future(bus.call(NAME, PATH, INTERFACE, member, signature, body, seconds=seconds))
+        call = asyncio.ensure_future(bus.call(NAME, PATH, MANAGER.name, member, signature, body, seconds=seconds))
         if wait:
             return await call
         await asyncio.wait({call}, timeout=0.2)  # long enough for a refusal that comes at once

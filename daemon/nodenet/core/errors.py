@@ -106,6 +106,13 @@ class Unavailable(NodenetError):
     bus_name = "org.nodenet1.Error.Unavailable"
 
 
+class Busy(NodenetError):
+    """What was asked for cannot be had at this moment; it may be asked for again."""
+
+    exit_code = 75
+    bus_name = "org.nodenet1.Error.Busy"
+
+
 class AlreadyRunning(NodenetError):
     """Another nodenetd owns this node."""
 

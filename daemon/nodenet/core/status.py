@@ -7,6 +7,7 @@ from typing import Any
 
 from nodenet.core.boot import Boot, Health, StageName, StageState, Status
 from nodenet.core.facts import Facts
+from nodenet.core.holds import Holds
 from nodenet.core.outcome import Problem
 
 SCHEMA_VERSION = 1
@@ -23,6 +24,7 @@ class Standing:
     boot_id: str = ""
     ready: bool = False
     drift: Problem | None = None
+    holds: Holds = ()
 
     @property
     def health(self) -> Health:
@@ -55,7 +57,7 @@ def document(standing: Standing) -> dict[str, Any]:
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
         "last_error": _last_error(standing),
-        "stages": [_stage(stage) for stage in boot.stages],
+        "stages": [_stage(stage, standing.holds) for stage in boot.stages],
     }
 
 
@@ -70,7 +72,7 @@ def line(standing: Standing) -> str:
     return "ready" if standing.ready else "starting"
 
 
-def _stage(stage: StageState) -> dict[str, Any]:
+def _stage(stage: StageState, holds: Holds) -> dict[str, Any]:
     return {
         "name": stage.name.value,
         "provider": stage.provider,
@@ -79,8 +81,14 @@ def _stage(stage: StageState) -> dict[str, Any]:
         "started": stage.started,
         "ended": stage.ended,
         "waited": round(stage.waited, 6),
-        "next_try": stage.due if stage.status in (Status.WAITING, Status.FAILED) else None,
+        "next_try": next_try(stage),
+        "held": [{"who": hold.who, "why": hold.why} for hold in holds if hold.stage is stage.name],
     }
+
+
+def next_try(stage: StageState) -> float | None:
+    """Return when a stage that waits or failed is tried again at the latest; seconds of CLOCK_BOOTTIME."""
+    return stage.due if stage.status in (Status.WAITING, Status.FAILED) else None
 
 
 def _last_error(standing: Standing) -> dict[str, str] | None:

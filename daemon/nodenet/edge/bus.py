@@ -72,6 +72,8 @@ class Bus:
         self._serve: Callable[[Message], bool] | None = None
         self._outbox: dict[object, Callable[[], Message | None]] = {}
         self._emitting = asyncio.Event()
+        self._lent: dict[asyncio.Future[Any], Sequence[int]] = {}
+        """Descriptors that are queued to be sent."""
 
     @property
     def connected(self) -> bool:
@@ -114,7 +116,7 @@ class Bus:
     @contextlib.asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
         _must_accept(self._address)
-        bus = MessageBus(self._address, BusType.SYSTEM)
+        bus = MessageBus(self._address, BusType.SYSTEM, negotiate_unix_fd=self._serve is not None)
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 await bus.connect()
@@ -134,6 +136,8 @@ class Bus:
                 self._changed(False)  # noqa: FBT003
             bus.disconnect()
             bus._sock.close()  # noqa: SLF001  (dbus-next's disconnect leaves its socket open)
+            while self._lent:
+                _close(self._lent.popitem()[1])
 
     async def _own(self, name: str) -> bool:
         """Ask for *name*; tell whether it is ours. Without it nobody can call us, but we can call others."""
@@ -212,9 +216,23 @@ class Bus:
         return int(uid)
 
     def reply(self, message: Message) -> None:
-        """Send the reply to a call that came over this bus; dropped when the bus has gone since."""
-        if self._bus is not None and self._bus.connected:
-            self._bus.send(message)
+        """Send the reply to a call that came over this bus; dropped when the bus has gone since.
+
+        Descriptors that it carries are closed here once they are on their way or never will be: not earlier, for
+        what is queued names them by number, and numbers are used again.
+        """
+        if self._bus is None or not self._bus.connected:
+            _close(message.unix_fds)
+            return
+        sent = self._bus.send(message)
+        if message.unix_fds:
+            self._lent[sent] = message.unix_fds
+            sent.add_done_callback(self._take_back)
+
+    def _take_back(self, sent: asyncio.Future[Any]) -> None:
+        if not sent.cancelled():
+            sent.exception()  # the connection broke: its end is told elsewhere
+        _close(self._lent.pop(sent, ()))
 
     def emit(self, key: object, make: Callable[[], Message | None]) -> None:
         """Emit what *make* returns as soon as the bus takes it; a later one with the same *key* replaces it."""
@@ -244,6 +262,7 @@ class Bus:
             await self._ask_bus("GetId")  # answered only when everything before it has been read
 
     def _received(self, message: Message) -> bool:
+        _close(message.unix_fds)  # nobody asked for any, and whoever sends some must not fill our table
         if message.message_type is MessageType.METHOD_CALL:
             return self._serve(message) if self._serve else False
         if message.message_type is MessageType.SIGNAL:
@@ -256,6 +275,11 @@ class Bus:
 def just(message: Message) -> Callable[[], Message]:
     """Return what ``Bus.emit`` takes, for a message that is what it is."""
     return lambda: message
+
+
+def _close(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors or ():
+        os.close(descriptor)
 
 
 def _must_accept(address: str) -> None:

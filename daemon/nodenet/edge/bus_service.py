@@ -1,22 +1,25 @@
-"""What can programs ask nodenetd over D-Bus, and what does it tell them?
+"""How does nodenetd answer programs over D-Bus, and how does it tell them of changes?
 
-The interface org.nodenet1.Manager as tables: methods, properties, signals. ``units/dbus/org.nodenet1.xml`` is
-the reviewed contract, and a test holds these tables to it. Calls are answered through dbus-next's message
-handler: its service classes can neither answer later nor tell who called.
+The objects, their interfaces and values come from ``core.bus_contract`` and ``core.bus_values``. Calls are answered
+through dbus-next's message handler: its service classes can neither answer later nor tell who called.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
 
 from nodenet import __version__
-from nodenet.core.boot import StageName, Status
+from nodenet.core import bus_values
+from nodenet.core.boot import StageName
+from nodenet.core.bus_contract import MANAGER, NAME, OBJECTS, PATH, STAGE, Interface, introspection
 from nodenet.core.errors import AccessDenied, NodenetError, UsageInvalid
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.status import Standing, document
@@ -24,45 +27,8 @@ from nodenet.edge.bus import PROPERTIES, Bus, Message, MessageType, Refused, Var
 
 log = structlog.get_logger()
 
-NAME = "org.nodenet1"
-PATH = "/org/nodenet1"
-INTERFACE = "org.nodenet1.Manager"
 INTROSPECTABLE = "org.freedesktop.DBus.Introspectable"
 LONGEST_ARGUMENT = 256
-
-PROPERTY_TYPES = {
-    "Version": "s",
-    "BootId": "s",
-    "Hostname": "s",
-    "NodeFile": "s",
-    "NodeFileDigest": "s",
-    "AppliedDigest": "s",
-    "Health": "s",
-    "Ready": "b",
-    "Stage": "s",
-    "Stages": "a(ssss)",
-    "PrimaryIP": "s",
-    "IPv4": "s",
-    "IPv6": "s",
-    "Link": "s",
-    "Bridge": "s",
-    "LastError": "(ssss)",
-}
-METHOD_TYPES = {
-    "GetStatus": ("", "s"),
-    "Explain": ("s", "s"),
-    "Reload": ("", ""),
-    "Reselect": ("", ""),
-    "RunStage": ("s", ""),
-}
-SIGNAL_TYPES = {
-    "StageChanged": "sss",
-    "NodeIPChanged": "ass",
-    "NodeIPDrift": "s",
-    "NetworkApplied": "ss",
-    "RolledBack": "ss",
-}
-MUTATORS = frozenset({"Reload", "Reselect", "RunStage"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,71 +38,13 @@ class Orders:
     reload: Callable[[], Awaitable[None]]
     reselect: Callable[[], Awaitable[None]]
     run_stage: Callable[[StageName], None]
+    inhibit: Callable[[StageName, str, str], int]
+    """Returns the descriptor that goes to the caller; it is closed here once it is sent."""
     explain: Callable[[str], str]
 
 
-def properties(standing: Standing) -> dict[str, Any]:
-    """Return every property's plain value."""
-    status = document(standing)
-    addresses = standing.facts.selection.node_ips if standing.facts.selection else ()
-    by_family = {address.version: str(address) for address in reversed(addresses)}
-    error = status["last_error"] or {}
-    return {
-        "Version": __version__,
-        "BootId": status["boot_id"],
-        "Hostname": status["hostname"] or "",
-        "NodeFile": status["node_file"] or "",
-        "NodeFileDigest": status["digest"] or "",
-        "AppliedDigest": status["applied_digest"] or "",
-        "Health": status["health"],
-        "Ready": status["ready"],
-        "Stage": status["stage"] or "",
-        "Stages": [[stage["name"], stage["provider"], stage["status"], stage["detail"]] for stage in status["stages"]],
-        "PrimaryIP": str(addresses[0]) if addresses else "",
-        "IPv4": by_family.get(4, ""),
-        "IPv6": by_family.get(6, ""),
-        "Link": status["link"] or "",
-        "Bridge": status["bridge"] or "",
-        "LastError": [error.get(key, "") for key in ("message_id", "stage", "cause", "remedy")],
-    }
-
-
-def signals(before: Standing, after: Standing) -> list[tuple[str, list[Any]]]:
-    """Return the signals, name and body, that tell of the way from *before* to *after*."""
-    told: list[tuple[str, list[Any]]] = []
-    for old, new in zip(before.boot.stages, after.boot.stages, strict=True):
-        if (old.status, old.detail) != (new.status, new.detail):
-            told.append(("StageChanged", [new.name.value, new.status.value, new.detail]))
-    facts = after.facts
-    if facts.applied_digest and facts.applied_digest != before.facts.applied_digest:
-        told.append(("NetworkApplied", [facts.node_file or "", facts.applied_digest]))
-    nmstate = after.boot[StageName.NMSTATE]
-    failed = nmstate.status is Status.FAILED and before.boot[StageName.NMSTATE].status is not Status.FAILED
-    if failed and nmstate.problem and nmstate.problem.message is MessageId.APPLY_FAILED:
-        told.append(("RolledBack", [facts.digest or "", nmstate.problem.cause]))
-    if facts.selection and facts.selection != before.facts.selection:
-        told.append(("NodeIPChanged", [[str(ip) for ip in facts.selection.node_ips], facts.selection.link or ""]))
-    if after.drift and not before.drift:
-        told.append(("NodeIPDrift", [after.drift.cause]))
-    return told
-
-
-def introspection() -> str:
-    """Return the interface as introspection XML (D-Bus specification, "Introspection Data Format")."""
-    lines = [f'<node><interface name="{INTERFACE}">']
-    lines += [f'<property name="{n}" type="{t}" access="read"/>' for n, t in PROPERTY_TYPES.items()]
-    for name, (inward, outward) in METHOD_TYPES.items():
-        arguments = [f'<arg type="{t}" direction="in"/>' for t in inward]
-        arguments += [f'<arg type="{t}" direction="out"/>' for t in outward]
-        lines.append(f'<method name="{name}">{"".join(arguments)}</method>')
-    for name, types in SIGNAL_TYPES.items():
-        split = ["as", "s"] if types == "ass" else list(types)
-        lines.append(f'<signal name="{name}">{"".join(f"<arg type={t!r}/>" for t in split)}</signal>')
-    return "".join([*lines, "</interface></node>"]).replace("'", '"')
-
-
 class Service:
-    """The object /org/nodenet1."""
+    """The object /org/nodenet1 and one below it for each stage."""
 
     def __init__(self, bus: Bus, orders: Orders, standing: Callable[[], Standing]) -> None:
         """Serve on *bus*; *standing* is asked whenever a property is read."""
@@ -145,7 +53,8 @@ class Service:
         self._standing = standing
         self._shown: Standing | None = None
         self._sequence = 0
-        self._dirty: dict[str, Any] = {}
+        self._emitted = 0
+        self._dirty: dict[str, dict[str, Any]] = {path: {} for path in OBJECTS}
         self._tasks: set[asyncio.Task[None]] = set()
         bus.serve(NAME, self.handle)
 
@@ -154,24 +63,43 @@ class Service:
         before, self._shown = self._shown, standing
         if before is None:
             return
-        old, new = properties(before), properties(standing)
-        self._dirty |= {name: value for name, value in new.items() if value != old[name]}
-        if self._dirty:
-            self._bus.emit("PropertiesChanged", self._properties_changed)
-        for name, body in signals(before, standing):
+        was = {path: self._values(path, before) for path in OBJECTS}
+        for stage in bus_values.changed_stages(before, standing):
             self._sequence += 1
-            message = Message.new_signal(PATH, INTERFACE, name, SIGNAL_TYPES[name], body)
-            self._bus.emit((name, self._sequence), just(message))
+            body = [stage.name.value, stage.status.value, stage.detail, _microseconds_now(), self._sequence]
+            self._emit("StageChanged", body)
+        for path in OBJECTS:
+            self._tell_properties(path, was[path], self._values(path, standing))
+        for name, body in bus_values.signals(before, standing).items():
+            self._emit(name, body)
 
-    def _properties_changed(self) -> Message:
-        """Return the signal as of the moment it is sent, so that a stalled bus costs one message."""
-        changed = {name: Variant(PROPERTY_TYPES[name], value) for name, value in self._dirty.items()}
-        self._dirty = {}
-        return Message.new_signal(PATH, PROPERTIES, "PropertiesChanged", "sa{sv}as", [INTERFACE, changed, []])
+    def _emit(self, name: str, body: list[Any]) -> None:
+        self._emitted += 1
+        message = Message.new_signal(PATH, MANAGER.name, name, MANAGER.signals[name], body)
+        self._bus.emit((name, self._emitted), just(message))
+
+    def _tell_properties(self, path: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+        self._dirty[path] |= {name: value for name, value in new.items() if value != old[name]}
+        if self._dirty[path]:
+            self._bus.emit(("PropertiesChanged", path), partial(self._properties_changed, path))
+
+    def _properties_changed(self, path: str) -> Message:
+        """Return the signal as of the moment it is sent, so that a stalled bus costs one message an object."""
+        interface, _ = OBJECTS[path]
+        changed, self._dirty[path] = _variants(interface, self._dirty[path]), {}
+        return Message.new_signal(path, PROPERTIES, "PropertiesChanged", "sa{sv}as", [interface.name, changed, []])
+
+    def _values(self, path: str, standing: Standing) -> dict[str, Any]:
+        _, stage = OBJECTS[path]
+        if stage is None:
+            return bus_values.of_manager(standing, __version__, self._sequence)
+        return bus_values.of_stage(standing, stage)
 
     def handle(self, message: Message) -> bool:
-        """Take a method call that is for this object; tell whether it was."""
-        if message.path != PATH or message.interface not in (INTERFACE, PROPERTIES, INTROSPECTABLE):
+        """Take a method call that is for one of our objects; tell whether it was."""
+        described = message.interface == INTROSPECTABLE and introspection(message.path) is not None
+        ours = message.interface in (MANAGER.name, STAGE.name, PROPERTIES) and message.path in OBJECTS
+        if not (described or ours):
             return False
         task = asyncio.ensure_future(self._answer(message))
         self._tasks.add(task)
@@ -180,8 +108,7 @@ class Service:
 
     async def _answer(self, message: Message) -> None:
         try:
-            signature, body = await self._result(message)
-            reply = Message.new_method_return(message, signature, body)
+            reply = await self._carried_out(message)
         except NodenetError as error:
             reply = Message.new_error(message, error.bus_name, str(error))
         except Exception as error:
@@ -190,20 +117,29 @@ class Service:
             reply = Message.new_error(message, NodenetError.bus_name, "an internal error, see the journal of nodenetd")
         self._bus.reply(reply)
 
-    async def _result(self, message: Message) -> tuple[str, list[Any]]:
+    async def _carried_out(self, message: Message) -> Message:
+        """Do what a call asks for; return its reply."""
+        interface, stage = OBJECTS.get(message.path, (None, None))
         if message.interface == INTROSPECTABLE and message.member == "Introspect":
-            return "s", [introspection()]
-        if message.interface == PROPERTIES:
-            return self._property(message)
-        inward, outward = METHOD_TYPES.get(message.member, (None, ""))
-        if inward is None or message.signature != inward:
+            return Message.new_method_return(message, "s", [introspection(message.path)])
+        if interface and message.interface == PROPERTIES:
+            return Message.new_method_return(message, *self._property(interface, message))
+        if interface is None or interface.name != message.interface or message.member not in interface.methods:
             raise _unknown(message)
-        if message.member in MUTATORS:
+        inward, outward = interface.methods[message.member]
+        if message.signature != inward:
+            raise _unknown(message)
+        if message.member in interface.mutators:
             await self._only_root(message)
-        result = await self._carry_out(message.member, [_short(argument) for argument in message.body])
-        return outward, result
+        arguments = [_short(argument) for argument in message.body] + ([stage.value] if stage else [])
+        if outward == "h":
+            return Message.new_method_return(message, outward, [0], [self._held(*arguments)])
+        return Message.new_method_return(message, outward, await self._obey(message.member, arguments))
 
-    async def _carry_out(self, member: str, arguments: list[str]) -> list[Any]:
+    def _held(self, stage: str, who: str, why: str) -> int:
+        return self._orders.inhibit(_stage(stage), who, why)
+
+    async def _obey(self, member: str, arguments: list[str]) -> list[Any]:
         match member, arguments:
             case "Reload", []:
                 await self._orders.reload()
@@ -211,7 +147,7 @@ class Service:
             case "Reselect", []:
                 await self._orders.reselect()
                 return []
-            case "RunStage", [name]:
+            case "RunStage" | "Run", [name]:
                 self._orders.run_stage(_stage(name))
                 return []
             case "Explain", [topic]:
@@ -219,13 +155,13 @@ class Service:
             case _:
                 return [json.dumps(document(self._standing()))]
 
-    def _property(self, message: Message) -> tuple[str, list[Any]]:
-        values = properties(self._standing())
+    def _property(self, interface: Interface, message: Message) -> tuple[str, list[Any]]:
+        values = _variants(interface, self._values(message.path, self._standing()))
         match message.member, message.body:
-            case "GetAll", [str(interface)] if interface in (INTERFACE, ""):
-                return "a{sv}", [{name: Variant(PROPERTY_TYPES[name], value) for name, value in values.items()}]
-            case "Get", [str(interface), str(name)] if interface in (INTERFACE, "") and name in values:
-                return "v", [Variant(PROPERTY_TYPES[name], values[name])]
+            case "GetAll", [str(wanted)] if wanted in (interface.name, ""):
+                return "a{sv}", [values]
+            case "Get", [str(wanted), str(name)] if wanted in (interface.name, "") and name in values:
+                return "v", [values[name]]
             case "Set", _:
                 raise AccessDenied("Every property of nodenetd is read-only")
         raise _unknown(message)
@@ -238,6 +174,14 @@ class Service:
             raise AccessDenied("the bus does not say who calls", remedy="Call again") from error
         if uid != 0:
             raise AccessDenied(f"{message.member} is for root only", remedy="Call it as root")
+
+
+def _variants(interface: Interface, values: dict[str, Any]) -> dict[str, Variant]:
+    return {name: Variant(interface.properties[name], value) for name, value in values.items()}
+
+
+def _microseconds_now() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
 def _short(argument: str) -> str:
@@ -259,5 +203,5 @@ def _unknown(message: Message) -> UsageInvalid:
         return UsageInvalid("not a method call")
     return UsageInvalid(
         f"{message.interface}.{message.member}({message.signature}) is not known here",
-        remedy=f"See `busctl introspect {NAME} {PATH}`",
+        remedy=f"See `busctl introspect {NAME} {message.path}`",
     )
