@@ -42,7 +42,20 @@ MAY_IMPORT = {
 }
 PURE = (
     *("__future__", "collections", "collections.abc", "dataclasses", "enum", "functools", "itertools", "operator"),
-    *("types", "typing", "difflib", "fnmatch", "hashlib", "ipaddress", "json", "math", "re", "string", "struct"),
+    *(
+        "types",
+        "typing",
+        "difflib",
+        "fnmatch",
+        "hashlib",
+        "html",
+        "ipaddress",
+        "json",
+        "math",
+        "re",
+        "string",
+        "struct",
+    ),
     *("tomllib", "ruamel.yaml", "ruamel.yaml.constructor", "ruamel.yaml.error"),
 )
 """What core may import beside itself, and pathlib's pure paths."""
@@ -164,7 +177,7 @@ def unknown_commands(markdown: str) -> list[str]:
     """Commands that a document tells people to type and that do not exist."""
     code = code_of(markdown)
     made = re.findall(r"(?<![\w-])make ([a-z]+)", code)
-    typed = re.findall(r"(?<![\w/.-])nodenetctl ([a-z]+)", code)
+    typed = re.findall(r"(?<![\w/.-])nodenetctl ([a-z-]+)", code)
     return [name for name in made if name not in targets()] + [name for name in typed if name not in VERBS]
 
 

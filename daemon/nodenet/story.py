@@ -38,7 +38,12 @@ def outcome(stage: StageState, told: Outcome) -> None:
 
 def _times(stage: StageState) -> dict[str, str]:
     """Return status and times of *stage*, in seconds of CLOCK_BOOTTIME; what is not over has no end."""
-    times = {"stage_started": stage.started, "stage_ended": stage.ended, "stage_waited": stage.waited}
+    times = {
+        "stage_started": stage.started,
+        "stage_ended": stage.ended,
+        "stage_waited": stage.waited,
+        "stage_elsewhere": stage.elsewhere,
+    }
     told = {name: f"{value:.6f}" for name, value in times.items() if value is not None}
     return {"status": stage.status.value, **told}
 

@@ -109,3 +109,30 @@ def test_a_real_unit_keeps_its_name(product_node: NodeFactory) -> None:
     assert shown.strip() == "no"
     assert node.wait_settled() == "running"
     assert told_of_cycles(node) == []
+
+
+def test_the_time_line_of_a_boot(product_node: NodeFactory) -> None:
+    """The boot before this one and this one, from the node's journal: each wait, READY, then CRI-O, then kubelet."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.delay_unit("NetworkManager.service", 3)
+    node.boot()
+    settle(node)
+    node.record("kubelet")
+    node.reboot()
+    settle(node)
+    node.record("kubelet")
+    node.wait_settled()
+    boots = node.json(["nodenetctl", "boot-report", "--boots", "5", "--json"])
+    assert len(boots) == 2
+    for boot in boots:
+        spans = {span["actor"]: span for span in boot["spans"]}
+        waits = [span["text"] for span in boot["spans"] if span["kind"] == "wait" and span["actor"] == "nmstate"]
+        assert waits[0] == "NetworkManager is not on the bus yet"
+        assert spans["NetworkManager"]["end"] <= boot["ready"] <= spans["crio"]["start"] <= spans["kubelet"]["start"]
+        assert boot["unreadable"] == 0
+        assert 0 < boot["share"] < 1
+    text = node.run("nodenetctl boot-report -b -1").stdout
+    assert "WAITS: NetworkManager is not on the bus yet" in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+    node.run("nodenetctl boot-report --svg /root/boot.svg")
+    assert node.run("cat /root/boot.svg").stdout == node.run("nodenetctl boot-report --svg -").stdout

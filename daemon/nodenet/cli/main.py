@@ -6,13 +6,14 @@ import argparse
 import os
 import sys
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from nodenet.core.errors import NodenetError
 
 VERBS = {
-    # verb → what the list of verbs says of it; the module has the verb's name
+    # verb → what the list of verbs says of it; the module has the verb's name, with _ for -
     "status": "how the node stands: health, node IPs, stages; --wait waits until it is ready",
+    "boot-report": "where the time of a boot went: as text, JSON or a picture",
     "explain": "why each address was or was not taken as node IP",
     "check": "check node files without touching the network",
     "reload": "read settings and node file again, as `systemctl reload nodenetd`",
@@ -47,8 +48,12 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     for verb, summary in VERBS.items():
         sub = verbs.add_parser(verb, help=summary)
         if only in (None, verb):
-            import_module(f"nodenet.cli.{verb}").add_arguments(sub)
+            _module(verb).add_arguments(sub)
     return top
+
+
+def _module(verb: str) -> Any:  # noqa: ANN401
+    return import_module(f"nodenet.cli.{verb.replace('-', '_')}")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -57,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     verb = next((word for word in words if not word.startswith("-")), "")
     arguments = parser(only=verb).parse_args(words)
     try:
-        code: int = import_module(f"nodenet.cli.{arguments.verb}").run(arguments)
+        code: int = _module(arguments.verb).run(arguments)
         sys.stdout.flush()
     except NodenetError as error:
         print(f"nodenetctl: {error}", file=sys.stderr)

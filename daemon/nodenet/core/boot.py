@@ -98,6 +98,8 @@ class StageState:
     waited: float = 0.0
     """Seconds between its start and its end in which it only waited."""
     waiting_since: float | None = None
+    elsewhere: float = 0.0
+    """Seconds in which others worked for it, by its last outcome."""
 
     @property
     def over(self) -> bool:
@@ -120,8 +122,8 @@ class StageState:
         ended = None if status is Status.WAITING else self.ended or now
         since = now if status is Status.WAITING else None
         problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
-        detail = detail_of(outcome)
-        return replace(stage, status=status, detail=detail, ended=ended, problem=problem, waiting_since=since)
+        stage = replace(stage, waiting_since=since, elsewhere=outcome.elsewhere if isinstance(outcome, Done) else 0.0)
+        return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
 
     def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
         """Return the stage as events of *topics* leave it: due, if it waits for one of them."""

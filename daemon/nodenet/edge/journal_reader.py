@@ -1,0 +1,59 @@
+"""What has the journal of a boot to say? (journalctl(1), `--output=json`.)
+
+The journal's files have a format that only journalctl reads well: rotated, compressed, torn by a power cut, left by
+another version. It gives one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from nodenet.core.errors import Unavailable
+
+JOURNALCTL = ("journalctl", "--output=json", "--no-pager", "--quiet", "--all")
+
+
+def first(boot: int, directory: Path | None = None) -> dict[str, Any] | None:
+    """Return the first entry of a boot (0: this one, -1: the one before), None when the journal has no such boot.
+
+    Raises Unavailable when there is no journalctl.
+    """
+    return next(_entries(boot, directory, []), None)
+
+
+def last(boot: int, directory: Path | None = None) -> dict[str, Any] | None:
+    """Return the last entry of a boot. As ``first``."""
+    return next(_entries(boot, directory, ["--lines=1"]), None)
+
+
+def matching(boot: int, alternatives: Sequence[Sequence[str]], directory: Path | None = None) -> Iterator[Any]:
+    """Yield the entries that match one of *alternatives*: in each, one of the values given for every FIELD=value.
+
+    A line that is no JSON, as a killed journalctl leaves one, is yielded as None. Raises as ``first``.
+    """
+    return _entries(boot, directory, [word for matches in alternatives for word in ("+", *matches)][1:])
+
+
+def _entries(boot: int, directory: Path | None, matches: list[str]) -> Iterator[Any]:
+    where = [f"--directory={directory}"] if directory else []
+    command = [*JOURNALCTL, *where, f"--boot={boot}", *matches]
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603  (no shell)
+    except OSError as error:
+        raise Unavailable(f"journalctl cannot be run: {error.strerror}", remedy="Install systemd's tools") from error
+    with process:
+        for line in process.stdout or ():
+            yield _read(line)
+        # Whoever has heard enough leaves; journalctl must not write on.
+        process.kill()
+
+
+def _read(line: bytes) -> Any:  # noqa: ANN401
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
