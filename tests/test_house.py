@@ -18,7 +18,7 @@ from nodenet.core.messages import Message
 ROOT = Path(__file__).parents[1]
 DAEMON = ROOT / "daemon"
 SOURCES = sorted((DAEMON / "nodenet").rglob("*.py"))
-HARNESS = sorted((ROOT / "tests/lab/harness").rglob("*.py"))
+HARNESS = sorted(path for tier in ("lab", "vm") for path in (ROOT / "tests" / tier / "harness").rglob("*.py"))
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 MAY_IMPORT = {

@@ -4,21 +4,16 @@
 removed after each test; when one fails, console, journal and DHCP log are kept and the report says where.
 """
 
-import os
-import re
-import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
-from factories import NodeFactory, uncaptured
-from harness import Lab, Lan, Node, host, install_product
+from factories import NodeFactory, installed, keep_evidence, started
+from harness import Lab, Lan, Node
 
 HERE = Path(__file__).parent
-ARTIFACTS = HERE.parents[1] / "build" / "lab-artifacts"
 NODENETD = "nodenetd.service"
-LABS = pytest.StashKey[Lab]()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -32,16 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def lab_session(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """The run's lab: it builds the root file system when there is none yet."""
-    why = host.obstacle()
-    if why and os.environ.get("NODENET_REQUIRE_LAB") == "1":
-        pytest.fail(f"NODENET_REQUIRE_LAB=1, and the lab cannot run: {why}")
-    if why:
-        pytest.skip(why)
-    with uncaptured(request):
-        made = Lab()
-    request.config.stash[LABS] = made
-    yield made
-    made.close()
+    yield from started(request)
 
 
 @pytest.fixture
@@ -70,8 +56,7 @@ def bare_node(lab: Lab, lan: Lan) -> NodeFactory:
 @pytest.fixture(scope="session")
 def product(request: pytest.FixtureRequest, lab_session: Lab) -> Path:  # noqa: ARG001 -- decides the skip
     """The product's install tree, made once for each state of the sources."""
-    with uncaptured(request):
-        return install_product()
+    return installed(request)
 
 
 @pytest.fixture
@@ -88,10 +73,6 @@ def product_node(bare_node: NodeFactory, product: Path) -> NodeFactory:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Keep the evidence of a failed test while its nodes still exist."""
     report = yield
-    lab = item.config.stash.get(LABS, None)
-    if report.failed and report.when != "teardown" and lab is not None and HERE in item.path.parents:
-        directory = ARTIFACTS / re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name)
-        shutil.rmtree(directory, ignore_errors=True)
-        lab.keep(directory)
-        report.sections.append(("lab artifacts", f"console, journal and DHCP log: {directory}"))
+    if HERE in item.path.parents:
+        keep_evidence(item, report)
     return report

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness import Node
+from harness import Shell
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "node-files"
 NODE_FILES = "/etc/nmstate/openshift"
@@ -30,13 +30,13 @@ def node_file(name: str) -> str:
     return f"{NODE_FILES}/{name}"
 
 
-def status(node: Node) -> dict[str, Any]:
+def status(node: Shell) -> dict[str, Any]:
     """Return the status document."""
     document: dict[str, Any] = json.loads(node.run(["nodenetctl", "status", "--json"], check=False).stdout)
     return document
 
 
-def settle(node: Node, *, timeout: float = 60) -> dict[str, Any]:
+def settle(node: Shell, *, timeout: float = 60) -> dict[str, Any]:
     """Wait until the daemon is ready or has failed; return the status document."""
     node.wait_until("test -e /run/nodenet/state.json", timeout=timeout)
     text = node.run(["nodenetctl", "status", "--wait", "--json"], check=False, timeout=timeout).stdout
@@ -49,22 +49,22 @@ def stage(document: dict[str, Any], name: str) -> dict[str, Any]:
     return next(stage for stage in document["stages"] if stage["name"] == name)
 
 
-def story(node: Node, boot: int = 0) -> list[dict[str, Any]]:
+def story(node: Shell, boot: int = 0) -> list[dict[str, Any]]:
     """Return what nodenetd told the journal."""
     return [entry for entry in node.journal(boot=boot) if entry.get("SYSLOG_IDENTIFIER") == "nodenetd"]
 
 
-def causes(node: Node) -> list[str]:
+def causes(node: Shell) -> list[str]:
     """Return the cause lines of this boot: one for each failure, and nothing else is an error."""
     return [str(entry["MESSAGE"]) for entry in story(node) if int(entry["PRIORITY"]) <= 3]
 
 
-def mtu(node: Node, link: str = "eth0") -> int:
+def mtu(node: Shell, link: str = "eth0") -> int:
     """Return the MTU in force."""
     return int(node.json(["ip", "-j", "link", "show", "dev", link])[0]["mtu"])
 
 
-def network(node: Node) -> dict[str, Any]:
+def network(node: Shell) -> dict[str, Any]:
     """Return everything about the network that a refused file must leave as it was."""
     return {
         "addresses": sorted(
@@ -82,25 +82,25 @@ def network(node: Node) -> dict[str, Any]:
     }
 
 
-def disk_times(node: Node) -> str:
+def disk_times(node: Shell) -> str:
     """Return modification times of all that nodenetd may write on the disk."""
     return node.run(f"find {' '.join(OURS)} -printf '%p %T@\n' 2>/dev/null | sort").stdout
 
 
-def checkpoints(node: Node) -> str:
+def checkpoints(node: Shell) -> str:
     """Return NetworkManager's pending checkpoints."""
     name = "org.freedesktop.NetworkManager"
     return node.run(f"busctl get-property {name} /org/freedesktop/NetworkManager {name} Checkpoints").stdout.strip()
 
 
-def nothing_left(node: Node) -> None:
+def nothing_left(node: Shell) -> None:
     """Assert that no temporary file and no checkpoint of ours is left."""
     strays = node.run(f"find /etc /run/nodenet {RUN} /var/lib/nodenet -name '.nodenet-*'", check=False).stdout
     assert strays == ""
     assert checkpoints(node) == "ao 0"
 
 
-def ready_monotonic(node: Node) -> float:
+def ready_monotonic(node: Shell) -> float:
     """Return when systemd took nodenetd for started, in seconds of CLOCK_MONOTONIC."""
     shown = node.run("systemctl show -p ActiveEnterTimestampMonotonic --value nodenetd").stdout
     return int(shown) / 1e6

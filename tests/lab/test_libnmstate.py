@@ -5,12 +5,10 @@ Every call is a process of its own on the node, so a checkpoint is known by what
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import pytest
 
 from factories import uncaptured
 from harness import Lab, LabError, Node, eventually
+from nmstate_call import call, failure
 from story import BRIDGE, STATIC, checkpoints, mtu, network, with_mtu
 
 BUILD = Path(__file__).resolve().parents[2] / "packaging" / "libnmstate" / "build_wheel.py"
@@ -29,42 +28,6 @@ FORCED_SPEED = """  state: up
     speed: 1000
     duplex: full
 """
-CALL = """
-import json, sys
-import libnmstate
-name, args, options = json.load(sys.stdin)
-try:
-    answer = {"returned": getattr(libnmstate, name)(*args, **options)}
-except libnmstate.NmstateError as error:
-    fields = {"checkpoint": error.checkpoint, "rollback_error": error.rollback_error, **vars(error)}
-    answer = {"raised": type(error).__name__, "said": str(error), "fields": fields}
-print(json.dumps(answer))
-"""
-
-
-@dataclass
-class Raised(Exception):
-    """An error of `libnmstate.error`, as the calling process on the node saw it."""
-
-    kind: str
-    said: str
-    fields: dict[str, Any]
-
-
-def call(node: Node, function: str, *args: Any, **options: Any) -> Any:
-    """Call a function of libnmstate on the node; returns what it returned or raises `Raised`."""
-    question = json.dumps([function, args, options])
-    answer = json.loads(node.run(["python3", "-c", CALL], stdin=question, timeout=120).stdout)
-    if "raised" in answer:
-        raise Raised(answer["raised"], answer["said"], answer["fields"])
-    return answer["returned"]
-
-
-def failure(node: Node, function: str, *args: Any, **options: Any) -> Raised:
-    """Return the error that the call ends with."""
-    with pytest.raises(Raised) as caught:
-        call(node, function, *args, **options)
-    return caught.value
 
 
 def assert_as_before(node: Node, before: dict[str, Any]) -> None:

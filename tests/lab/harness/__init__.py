@@ -15,6 +15,7 @@ from harness.lab import Lab
 from harness.lan import Dhcp, Ipv6, Lan
 from harness.node import Node
 from harness.product import install_product
+from harness.shell import Shell
 from harness.stubs import Flavour, Record
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Lan",
     "Node",
     "Record",
+    "Shell",
     "eventually",
     "install_product",
     "progress",

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,14 +52,14 @@ def cgroups() -> Path:
     return hybrid if hybrid.is_dir() else Path("/sys/fs/cgroup")
 
 
-def missing_packages() -> list[str]:
+def missing_packages(packages: Mapping[str, str] = PACKAGES) -> list[str]:
     """Debian packages whose command is not on this machine."""
-    return [package for command, package in PACKAGES.items() if shutil.which(command) is None]
+    return [package for command, package in packages.items() if shutil.which(command) is None]
 
 
-def ensure_packages() -> None:
+def ensure_packages(packages: Mapping[str, str] = PACKAGES) -> None:
     """Install what is missing with apt-get, which starts no daemon of these packages."""
-    missing = missing_packages()
+    missing = missing_packages(packages)
     if not missing:
         return
     progress(f"installing {' '.join(missing)} (some seconds, once)")

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Protocol, Self
 
 from harness import host
 from harness import namespaces as ns
@@ -22,6 +22,16 @@ from harness.stubs import UNITS, Flavour
 
 STATE = Path("/run/nodenet-lab")
 SAME_AS_NAME = "="
+
+
+class Machine(Protocol):
+    """A node of any kind: what a lab must be able to do with it."""
+
+    def keep(self, directory: Path) -> None:
+        """Save its logs."""
+
+    def remove(self) -> None:
+        """Take it away with all that belongs to it."""
 
 
 class Lab:
@@ -36,7 +46,7 @@ class Lab:
             _sweep()
             self.state, self._lock = _claim()
         self.lans: dict[str, Lan] = {}
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, Machine] = {}
         self._numbers = 0
 
     def lan(self, name: str = "lan", *, dhcp: Dhcp | None = None, serve: bool = True) -> Lan:
@@ -75,6 +85,12 @@ class Lab:
         if units:
             made.enable(*units)
         return made
+
+    def own(self, name: str, machine: Machine) -> int:
+        """Take charge of a machine that was made elsewhere; returns its number in this lab."""
+        self._numbers += 1
+        self.nodes[name] = machine
+        return self._numbers
 
     def keep(self, directory: Path) -> None:
         """Save the logs of all nodes and LANs for whoever reads a failure."""

@@ -3,21 +3,18 @@
 A `Node` is a disk, some NICs and, while it is on, a `Machine`. `Lab.node()` makes one.
 """
 
-import json
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from harness import host
 from harness import namespaces as ns
 from harness.disk import Disk
 from harness.lan import Lan
 from harness.machine import POWER_OFF, REBOOT, Boot, Machine
-from harness.stubs import Record
-
-SETTLED = frozenset({"running", "degraded"})
+from harness.shell import Shell
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class Nic:
         ]
 
 
-class Node:
+class Node(Shell):
     """A machine with a disk, NICs and a power switch."""
 
     def __init__(self, lab: str, name: str, disk: Disk, nics: Sequence[Nic], hostname: str | None) -> None:
@@ -98,14 +95,6 @@ class Node:
         self._machine = Machine(boot)
         self._guard(lambda: self._on().wait_for_systemd(timeout))
 
-    def wait_settled(self, *, timeout: float = 60) -> str:
-        """Block until systemd has no job left; returns `running` or `degraded`."""
-        state = self.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=timeout)
-        word = state.stdout.strip()
-        if word not in SETTLED:
-            raise self._failure(f"node {self.name} did not settle: {word or state.stderr}")
-        return word
-
     def off(self, *, timeout: float = 30) -> None:
         """Power off as an administrator does: units are stopped, the disk stays."""
         self._shut(POWER_OFF, timeout)
@@ -151,65 +140,22 @@ class Node:
             raise self._failure(f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
         return done
 
-    def json(self, command: Sequence[str] | str, *, timeout: float = 30) -> Any:
-        """Run a command and read what it prints as JSON."""
-        return json.loads(self.run(command, timeout=timeout).stdout)
-
     def enter_argv(self, *words: str, term: str = "dumb") -> list[str]:
         """The command line that runs something in the node, for an interactive `subprocess`."""
         return self._on().enter(*words, term=term)
-
-    def wait_until(self, command: Sequence[str] | str, *, timeout: float = 30) -> str:
-        """Repeat a command until it succeeds; returns its output."""
-        try:
-            return host.eventually(lambda: self._output(command), f"{command}", timeout=timeout, pause=0.1)
-        except host.LabError as error:
-            raise self._failure(str(error)) from error
-
-    def journal(self, unit: str | None = None, boot: int = 0) -> list[dict[str, Any]]:
-        """Entries of one boot (0: this one, -1: the one before), as `journalctl -o json` gives them."""
-        select = [f"--boot={boot}", *([f"--unit={unit}"] if unit else [])]
-        text = self.run(["journalctl", "--output=json", "--all", "--no-pager", *select], check=False).stdout
-        return [json.loads(line) for line in text.splitlines()]
 
     def console(self) -> str:
         """All that the node ever wrote to its console."""
         return self.console_log.read_text(errors="replace") if self.console_log.exists() else ""
 
-    def record(self, unit: str, *, timeout: float = 30) -> Record:
-        """What the stub `kubelet` or `crio` saw at its last start; waits for the start."""
-        name = f"/run/lab/{unit}.json"
-        self.wait_until(["test", "-e", name], timeout=timeout)
-        return Record.parse(self.path(name).read_text())
-
-    def started(self, unit: str) -> bool:
-        """Whether the stub `kubelet` or `crio` has started in this boot."""
-        return self.path(f"/run/lab/{unit}.json").exists()
-
     def mac(self, link: str = "eth0") -> str:
         """The permanent MAC of a link, the same in every boot."""
         return self._nic(link).mac
-
-    def addresses(self, link: str = "eth0", family: str = "inet") -> list[str]:
-        """Addresses of global scope on a link, the kernel's order."""
-        infos = self.json(["ip", "-j", "address", "show", "dev", link])[0]["addr_info"]
-        return [info["local"] for info in infos if info["family"] == family and info["scope"] == "global"]
 
     def set_carrier(self, link: str, *, up: bool) -> None:
         """Pull a cable out, or put it back."""
         nic = self._nic(link)
         nic.lan.set_carrier(nic.port, up=up)
-
-    def keep(self, directory: Path) -> None:
-        """Save console and journal of all boots for whoever reads a failure."""
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / f"{self.name}.console.log").write_text(self.console())
-        (directory / f"{self.name}.journal.log").write_text(self._journal_text("--all"))
-
-    def _failure(self, what: str) -> host.LabError:
-        console = f"--- console of {self.name}\n{host.tail(self.console())}"
-        journal = f"--- journal of {self.name}\n{self._journal_text('--lines=40')}"
-        return host.LabError(f"{what}\n{console}\n{journal}")
 
     def _journal_text(self, select: str) -> str:
         read = ["journalctl", "--output=short-monotonic", "--no-pager", select]
@@ -220,12 +166,6 @@ class Node:
         except host.LabError as error:
             return f"(no journal: {error})\n"
 
-    def _guard(self, order: Callable[[], None]) -> None:
-        try:
-            order()
-        except host.LabError as error:
-            raise self._failure(str(error)) from error
-
     def _on(self) -> Machine:
         if self._machine is None:
             raise host.LabError(f"node {self.name} is off")
@@ -233,10 +173,6 @@ class Node:
 
     def _nic(self, link: str) -> Nic:
         return next(nic for nic in self.nics if nic.link == link)
-
-    def _output(self, command: Sequence[str] | str) -> str | None:
-        done = self.run(command, check=False)
-        return (done.stdout or " ") if done.returncode == 0 else None
 
     def _shut(self, number: int, timeout: float) -> None:
         machine = self._on()
