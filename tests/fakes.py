@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 from nodenet.core.apply import Checkpoint, ManagerState
 from nodenet.core.bridge_facts import OvsBridge
 from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.resolver import ManagerDns
 from nodenet.core.snapshot import Snapshot
 from nodenet.core.status import Standing, document
 
@@ -45,6 +46,7 @@ class FakeFiles:
 
     content: dict[str, bytes] = field(default_factory=dict)
     writes: list[str] = field(default_factory=list)
+    links: dict[str, PurePosixPath] = field(default_factory=dict)
     broken: NodenetError | None = None
 
     def listing(self, directory: PurePath) -> tuple[str, ...]:
@@ -54,13 +56,17 @@ class FakeFiles:
         return self.content[str(directory / name)]
 
     def read(self, path: PurePath) -> bytes | None:
-        return self.content.get(str(path))
+        return self.content.get(str(self.links.get(str(path), path)))
+
+    def leads_to(self, path: PurePath) -> PurePosixPath | None:
+        return self.links.get(str(path))
 
     def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:  # noqa: ARG002
         if self.broken:
             raise self.broken
         if self.content.get(str(path)) == content:
             return False
+        self.links.pop(str(path), None)
         self.content[str(path)] = content
         self.writes.append(str(path))
         return True
@@ -207,6 +213,50 @@ class FakeHost:
     async def pin(self, name: str) -> str | None:
         self.pinned.append(name)
         return None
+
+
+@dataclass
+class FakeDnsManager:
+    """NetworkManager's DnsManager."""
+
+    known: ManagerDns | None = None
+    repeated: int = 0
+
+    async def dns(self) -> ManagerDns | None:
+        return self.known
+
+    async def repeat_lookups(self) -> str | None:
+        self.repeated += 1
+        return None
+
+
+@dataclass
+class FakeResolved:
+    """systemd-resolved."""
+
+    running: bool = False
+    reloads: int = 0
+    broken: NodenetError | None = None
+
+    async def runs(self) -> bool:
+        return self.running
+
+    async def reload(self) -> None:
+        if self.broken:
+            raise self.broken
+        self.reloads += 1
+
+
+@dataclass
+class FakeProbe:
+    """DNS servers that answer."""
+
+    servers: set[IPv4Address | IPv6Address] = field(default_factory=set)
+    asked: list[tuple[IPv4Address | IPv6Address, str]] = field(default_factory=list)
+
+    async def answers(self, address: IPv4Address | IPv6Address, name: str) -> bool:
+        self.asked.append((address, name))
+        return address in self.servers
 
 
 @dataclass

@@ -34,6 +34,10 @@ MAY_IMPORT = {
         ("nodenet.edge.bus_service", "nodenet.edge.hostnamed", "nodenet.edge.network_manager", "nodenet.edge.systemd"),
         ("nodenet.core", "nodenet.edge.bus"),
     ),
+    **dict.fromkeys(
+        ("nodenet.edge.dns_manager", "nodenet.edge.resolved"),
+        ("nodenet.core", "nodenet.edge.bus"),
+    ),
     "nodenet.edge": ("nodenet.core",),
     "nodenet.machine": ("nodenet.core", "nodenet.ports", "nodenet.stages", "nodenet.reconciler", "nodenet.edge"),
     "nodenet.daemon": ("nodenet.core", "nodenet.machine", "nodenet.reconciler", "nodenet.edge"),

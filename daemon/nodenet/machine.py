@@ -25,16 +25,20 @@ from nodenet.core.wishes import HINT_FILE, wishes
 from nodenet.edge import files, netlink
 from nodenet.edge.bus import Bus
 from nodenet.edge.clock import Clock, boot_id
+from nodenet.edge.dns_manager import DnsManager
 from nodenet.edge.hostnamed import Hostnamed
 from nodenet.edge.network_manager import NetworkManager
 from nodenet.edge.nmstate import Nmstate
 from nodenet.edge.ovsdb import Ovsdb
+from nodenet.edge.resolved import Resolved
+from nodenet.edge.resolver_probe import ResolverProbe
 from nodenet.edge.systemd import Systemd
 from nodenet.reconciler import Plant
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate import NmstateStage
 from nodenet.stages.nodeip import NodeipStage
 from nodenet.stages.pipeline import Outside, Pipeline
+from nodenet.stages.resolv_prepender import LookUps, ResolvPrependerStage
 
 log = structlog.get_logger()
 
@@ -65,6 +69,8 @@ class Machine:
         self.manager = NetworkManager(self.bus, lambda: wake(Topic.NETWORK_MANAGER))
         self.host = Hostnamed(self.bus, lambda: wake(Topic.HOSTNAME))
         self.systemd = Systemd(self.bus)
+        self.dns = DnsManager(self.bus, lambda: wake(Topic.DNS))
+        self.resolved = Resolved(self.bus, lambda: wake(Topic.DNS))
         self.nmstate = Nmstate((str(BUNDLED),))
         self.ovsdb = Ovsdb()
         self.clock = Clock()
@@ -80,6 +86,8 @@ class Machine:
         if up and not self.bus.owns_name:
             log.warning(f"The bus name {NAME} is not ours: no program can call nodenetd", message=Message.BUS_NAMELESS)
         self._bus_was_lost = not up
+        self.dns.forget()
+        self.resolved.forget()
         self._wake(Topic.BUS)
 
     def has_node_files(self) -> bool:
@@ -108,6 +116,9 @@ class Machine:
         stages: dict[StageName, ports.Stage] = {
             StageName.HOSTNAME: HostnameStage(self.host, files, directory),
             StageName.NMSTATE: NmstateStage(files, self.nmstate, pipeline, self.boot_id, directory),
+            StageName.RESOLV_PREPENDER: ResolvPrependerStage(
+                LookUps(self.dns, self.resolved, ResolverProbe()), files, self.clock, settings
+            ),
             StageName.NODEIP: nodeip,
         }
         return Plant(

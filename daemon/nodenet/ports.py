@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 from ipaddress import IPv4Address, IPv6Address
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 from typing import Any, Protocol
 
 from nodenet.core.apply import Checkpoint, ManagerState
 from nodenet.core.bridge_facts import OvsBridge
 from nodenet.core.facts import Facts
 from nodenet.core.outcome import Outcome
+from nodenet.core.resolver import ManagerDns
 from nodenet.core.snapshot import Snapshot
 from nodenet.core.status import Standing
 
@@ -47,6 +48,9 @@ class Files(Protocol):
 
     def read(self, path: PurePath) -> bytes | None:
         """Return a file's bytes, None when it does not exist."""
+
+    def leads_to(self, path: PurePath) -> PurePosixPath | None:
+        """Return the file that a symbolic link ends at, None for what is no link."""
 
     def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:
         """Write a file whole; tell whether it differed. Raises PublishFailed."""
@@ -131,6 +135,33 @@ class Systemd(Protocol):
 
     async def reload(self) -> None:
         """Read unit files and drop-ins again. Raises PublishFailed."""
+
+
+class DnsManager(Protocol):
+    """NetworkManager's DNS configuration."""
+
+    async def dns(self) -> ManagerDns | None:
+        """Return it, None while NetworkManager does not answer."""
+
+    async def repeat_lookups(self) -> str | None:
+        """Let NetworkManager look up the host's name anew; return why it does not, if so."""
+
+
+class Resolved(Protocol):
+    """systemd-resolved."""
+
+    async def runs(self) -> bool:
+        """Tell whether it runs."""
+
+    async def reload(self) -> None:
+        """Let it read its configuration again. Raises PublishFailed."""
+
+
+class ResolverProbe(Protocol):
+    """DNS servers on this node."""
+
+    async def answers(self, address: IPv4Address | IPv6Address, name: str) -> bool:
+        """Tell whether one answers at *address*."""
 
 
 class Stage(Protocol):

@@ -38,7 +38,7 @@ class StageName(StrEnum):
     HOSTED_SERVICES = "hosted-services"
 
 
-BUILT = frozenset({StageName.HOSTNAME, StageName.NMSTATE, StageName.NODEIP})
+BUILT = frozenset({StageName.HOSTNAME, StageName.NMSTATE, StageName.RESOLV_PREPENDER, StageName.NODEIP})
 """The stages this version can run; the others are skipped, and say so."""
 
 

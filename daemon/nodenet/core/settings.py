@@ -33,6 +33,13 @@ class Datapath(StrEnum):
     NETDEV = "netdev"
 
 
+class ResolverMode(StrEnum):
+    """When the node IP becomes the first nameserver: once something answers DNS there, or at once."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeTarget:
     """An address that must answer after an apply: by ping, or by TCP where a *port* is given."""
@@ -64,6 +71,7 @@ class Settings:
     ingress_vips: Addresses = ()
     user_managed_lb: bool = False
     cluster_domain: str = ""
+    resolver: ResolverMode = ResolverMode.AUTO
     node_file_dir: str = "/etc/nmstate/openshift"
     on_failure: OnFailure = OnFailure.DEGRADE
     apply_timeout: int = 240

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, TypeVar
 
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.settings import STAGES, Datapath, OnFailure, ProbeTarget
+from nodenet.core.settings import STAGES, Datapath, OnFailure, ProbeTarget, ResolverMode
 
 PLATFORMS = (
     "none", "baremetal", "openstack", "vsphere", "nutanix", "ovirt", "kubevirt", "external", "aws", "azure", "gcp",
@@ -200,6 +200,7 @@ _KEYS: dict[str, Callable[[object], object]] = {
     "ingress_vips": _vips,
     "user_managed_lb": _flag,
     "cluster_domain": _cluster_domain,
+    "resolver": lambda value: ResolverMode(_one_of(tuple(ResolverMode), value)),
     "node_file_dir": _node_file_dir,
     "on_failure": lambda value: OnFailure(_one_of(tuple(OnFailure), value)),
     "apply_timeout": _apply_timeout,

@@ -13,7 +13,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 
 from nodenet.core.errors import NodeFileInvalid, PublishFailed
 
@@ -26,7 +26,9 @@ DIRECTORIES = tuple(
         "/run/nodenet",
         "/run/nodeip-configuration",
         "/var/lib/nodenet",
+        "/etc",
         "/etc/nmstate/openshift",
+        "/etc/systemd/resolved.conf.d",
         "/etc/systemd/system/kubelet.service.d",
         "/etc/systemd/system/crio.service.d",
     )
@@ -40,6 +42,7 @@ _REMEDIES = {
     errno.EROFS: "Its file system is read-only: look at `journalctl -k`, then `mount -o remount,rw`",
     errno.EACCES: "Look at `ausearch -m avc -ts recent`, and at ReadWritePaths= of nodenetd.service",
     errno.EPERM: "Look at `ausearch -m avc -ts recent`, and at `lsattr`",
+    errno.EBUSY: "It is a mount of its own, which nothing can replace: look at `findmnt`, and unmount it",
     errno.EIO: "The disk fails: look at `journalctl -k`",
 }
 
@@ -84,6 +87,11 @@ def read(path: PurePath, limit: int = MAX_BYTES) -> bytes | None:
     if len(content) > limit:
         raise PublishFailed(f"{path} is larger than {limit} bytes", remedy="Look what it holds, then remove it")
     return content
+
+
+def leads_to(path: PurePath) -> PurePosixPath | None:
+    """Return the file that a symbolic link ends at, whether it exists or not; None for what is no link."""
+    return PurePosixPath(os.path.realpath(path)) if Path(path).is_symlink() else None
 
 
 def listing(directory: PurePath) -> tuple[str, ...]:
