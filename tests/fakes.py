@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
 from typing import Any
@@ -15,6 +15,7 @@ from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.resolver import ManagerDns
 from nodenet.core.snapshot import Snapshot
 from nodenet.core.status import Standing, document
+from nodenet.core.units import Unit
 
 BOOT_ID = "b" * 32
 
@@ -198,6 +199,30 @@ class FakeSystemd:
         if self.broken:
             raise self.broken
         self.reloads += 1
+
+
+@dataclass
+class FakeUnits:
+    """systemd's units: one, that stands as the test says."""
+
+    now: Unit = field(default_factory=lambda: Unit("other.service", "other.service"))
+    job_ended: str | None = None
+    started: list[str] = field(default_factory=list)
+    broken: NodenetError | None = None
+    refuses: NodenetError | None = None
+
+    async def unit(self, name: str) -> Unit:
+        if self.broken:
+            raise self.broken
+        return replace(self.now, name=name)
+
+    async def start(self, unit: Unit) -> None:
+        self.started.append(unit.name)
+        if self.refuses:
+            raise self.refuses
+
+    def ended(self, unit: Unit) -> str | None:  # noqa: ARG002
+        return self.job_ended
 
 
 @dataclass

@@ -19,6 +19,7 @@ from nodenet.core.explanation import explanation
 from nodenet.core.messages import Message
 from nodenet.core.node_file import EXTENSIONS
 from nodenet.core.outcome import Topic
+from nodenet.core.providers import unit_of
 from nodenet.core.settings import OnFailure, Settings
 from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.wishes import HINT_FILE, wishes
@@ -32,13 +33,14 @@ from nodenet.edge.nmstate import Nmstate
 from nodenet.edge.ovsdb import Ovsdb
 from nodenet.edge.resolved import Resolved
 from nodenet.edge.resolver_probe import ResolverProbe
-from nodenet.edge.systemd import Systemd
+from nodenet.edge.systemd import Systemd, Units
 from nodenet.reconciler import Plant
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate import NmstateStage
 from nodenet.stages.nodeip import NodeipStage
 from nodenet.stages.pipeline import Outside, Pipeline
 from nodenet.stages.resolv_prepender import LookUps, ResolvPrependerStage
+from nodenet.stages.unit import UnitStage, World
 
 log = structlog.get_logger()
 
@@ -71,6 +73,7 @@ class Machine:
         self.systemd = Systemd(self.bus)
         self.dns = DnsManager(self.bus, lambda: wake(Topic.DNS))
         self.resolved = Resolved(self.bus, lambda: wake(Topic.DNS))
+        self.units = Units(self.bus, lambda: wake(Topic.UNIT))
         self.nmstate = Nmstate((str(BUNDLED),))
         self.ovsdb = Ovsdb()
         self.clock = Clock()
@@ -105,8 +108,9 @@ class Machine:
         directory = self._node_files = PurePath(settings.node_file_dir)
         outside = Outside(files, self.manager, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))
+        kernel = Kernel()
         nodeip = self.nodeip = NodeipStage(
-            Kernel(),
+            kernel,
             files,
             self.systemd,
             self.clock,
@@ -121,6 +125,7 @@ class Machine:
             ),
             StageName.NODEIP: nodeip,
         }
+        stages |= self._done_by_units(settings, World(self.host, files, kernel, self.clock, directory))
         return Plant(
             new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
             stages,
@@ -128,3 +133,7 @@ class Machine:
             settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
             nodeip.drift,
         )
+
+    def _done_by_units(self, settings: Settings, world: World) -> dict[StageName, ports.Stage]:
+        providers = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
+        return {name: UnitStage(name, unit, self.units, world) for name, unit in providers.items() if unit}

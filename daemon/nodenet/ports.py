@@ -18,6 +18,7 @@ from nodenet.core.outcome import Outcome
 from nodenet.core.resolver import ManagerDns
 from nodenet.core.snapshot import Snapshot
 from nodenet.core.status import Standing
+from nodenet.core.units import Unit
 
 
 class Clock(Protocol):
@@ -162,6 +163,19 @@ class ResolverProbe(Protocol):
 
     async def answers(self, address: IPv4Address | IPv6Address, name: str) -> bool:
         """Tell whether one answers at *address*."""
+
+
+class Units(Protocol):
+    """The units that do stages."""
+
+    async def unit(self, name: str) -> Unit:
+        """Return how a unit stands; its jobs are listened to from then on. Raises Unavailable."""
+
+    async def start(self, unit: Unit) -> None:
+        """Ask for its start. Raises UnitFailed when systemd refuses, Unavailable."""
+
+    def ended(self, unit: Unit) -> str | None:
+        """Return how its newest job ended, None when none did since it was asked for."""
 
 
 class Stage(Protocol):

@@ -136,13 +136,13 @@ class Reconciler:
             except NodenetError as error:
                 self._requests.answer(error)
             else:
-                boot, facts = self._plant.boot, replace(facts, retry_refused=True)
+                boot, facts = self._plant.boot, replace(facts, retry_refused=True, runs=facts.runs + 1)
         if self._requests.reselects:
             self._requests.take(self._requests.reselects, self._clock.boottime() + RELOAD_SECONDS)
             boot, facts = boot.again_from(StageName.NODEIP), replace(facts, reselect=True)
         for name in self._requests.reruns:
             boot = boot.again_from(name)
-            facts = replace(facts, retry_refused=True)
+            facts = replace(facts, retry_refused=True, runs=facts.runs + 1)
         self._requests.reruns.clear()
         boot = boot.woken(self._requests.topics, self._clock.boottime())
         self._requests.topics.clear()

@@ -243,4 +243,4 @@ def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | 
             return f"{facts.node_file} brings its own br-ex"
         if network_type != "OVNKubernetes":
             return f"the network type is {network_type}"
-    return None if stage.name in BUILT else "not built in this version"
+    return None if stage.name in BUILT or stage.provider != "builtin" else "not built in this version"

@@ -99,6 +99,14 @@ class PublishFailed(NodenetError):
     message = Message.PUBLISH_FAILED
 
 
+class UnitFailed(NodenetError):
+    """A unit that does a stage cannot be started or ended badly."""
+
+    exit_code = 1
+    bus_name = "org.nodenet1.Error.UnitFailed"
+    message = Message.UNIT_FAILED
+
+
 class Unavailable(NodenetError):
     """Something outside (bus, NetworkManager, the daemon) does not answer; it may pass."""
 

@@ -22,6 +22,8 @@ class Facts:
     """Whether the node file makes br-ex by itself."""
     retry_refused: bool = False
     """Whether a file that was refused earlier in this boot is tried again: only when somebody asks."""
+    runs: int = 0
+    """How often a run was asked for, by a reload or for one stage; a second look is none."""
     selection: Selection | None = None
     reselect: bool = False
     """Whether the node IPs are chosen anew, whatever is published: only when somebody asks."""

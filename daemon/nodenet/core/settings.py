@@ -85,7 +85,7 @@ class Settings:
     hint_required: bool = False
     bridge_datapath: Datapath = Datapath.SYSTEM
     stages: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict.fromkeys(STAGES, "builtin")))
-    """Stage → provider: ``builtin`` or ``skip``."""
+    """Stage → provider: ``builtin``, ``unit:NAME`` or ``skip``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ PLATFORMS = (
     "none", "baremetal", "openstack", "vsphere", "nutanix", "ovirt", "kubevirt", "external", "aws", "azure", "gcp",
     "ibmcloud", "powervs", "alibabacloud", "equinixmetal", "libvirt",
 )  # fmt: skip
+_SERVICE = re.compile(r"[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service")
+LONGEST_UNIT_NAME = 255
+UNIT = "unit:"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _TARGET = re.compile(r"tcp://(?:\[([^\]]+)\]|([^:\[\]]+)):(\d{1,5})")
 _T = TypeVar("_T")
@@ -182,14 +185,25 @@ def _link_glob(value: object) -> str:
 
 def _provider(stage: str, value: object) -> str:
     provider = _text(value)
-    if provider.startswith("unit:"):
-        raise _Refused(
-            "another unit as provider is not built in this version; "
-            "expected 'builtin', or 'skip' where the unit runs by itself"
-        )
+    if provider.startswith(UNIT):
+        return UNIT + _service(provider.removeprefix(UNIT))
     if stage == "nodeip" and provider == "skip":
-        raise _Refused("this stage cannot be skipped: without a node IP kubelet would guess one; expected 'builtin'")
-    return _one_of(("builtin",) if stage == "nodeip" else ("builtin", "skip"), provider)
+        raise _Refused(
+            "this stage cannot be skipped: without a node IP kubelet would guess one; expected 'builtin' or 'unit:NAME'"
+        )
+    if provider in ("builtin", "skip"):
+        return provider
+    near = difflib.get_close_matches(provider.lower(), ("builtin", "skip"), n=1)
+    raise _Refused("expected 'builtin', 'unit:NAME' or 'skip'" + (f"; did you mean '{near[0]}'?" if near else ""))
+
+
+def _service(name: str) -> str:
+    """Return the name of a service that may do a stage (systemd.unit(5), "Unit names")."""
+    if not _SERVICE.fullmatch(name) or len(name) > LONGEST_UNIT_NAME:
+        raise _Refused(f"{name!r} is no service; expected a name such as 'unit:ovs-configuration.service'")
+    if name.startswith("nodenet"):
+        raise _Refused(f"{name} waits for the stages; expected a unit that does the work")
+    return name
 
 
 _KEYS: dict[str, Callable[[object], object]] = {

@@ -88,6 +88,11 @@ class Bus:
         """Tell *handler* the body of each signal *member* from *path*; call before ``run``."""
         self._subscriptions.append(Subscription(rule, path, member, handler))
 
+    async def listen(self, rule: str, path: str, member: str, handler: Callable[[Sequence[Any]], None]) -> None:
+        """Subscribe while the bus runs. Raises as ``call``."""
+        await self.call(*DBUS, "AddMatch", "s", [rule])
+        self._subscriptions.append(Subscription(rule, path, member, handler))
+
     async def wait_up(self, seconds: float) -> bool:
         """Wait until the bus answers, at most *seconds*; tell whether it does."""
         with contextlib.suppress(TimeoutError):
