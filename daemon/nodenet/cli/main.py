@@ -13,6 +13,7 @@ from nodenet.core.errors import NodenetError
 VERBS = {
     # verb → what the list of verbs says of it; the module has the verb's name, with _ for -
     "status": "how the node stands: health, node IPs, stages; --wait waits until it is ready",
+    "monitor": "tell what happens as it happens, one line an event",
     "boot-report": "where the time of a boot went: as text, JSON or a picture",
     "explain": "why each address was or was not taken as node IP",
     "check": "check node files without touching the network",

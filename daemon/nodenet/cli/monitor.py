@@ -1,0 +1,147 @@
+"""What happens, as it happens? From the bus; while that is away, from the state file."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nodenet.cli.status import STATE, read
+from nodenet.core.bus_contract import MANAGER, NAME, PATH
+from nodenet.core.watching import Event, Known, of_document, of_properties, of_signal
+from nodenet.edge.bus import DBUS, PROPERTIES, Bus
+
+BUS_SECONDS = 2.0
+"""How long the bus may take before its absence is told."""
+POLL_SECONDS, CHECK_SECONDS = 0.2, 2.0
+"""How often the state file is read without the bus, and with it: a signal can be lost."""
+News = asyncio.Queue[Iterable[Event] | None]
+"""What was heard; None: the reader of our output has gone."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.description = (
+        "Print how the node stands and then each change, one line an event, until interrupted: stages, node IPs, "
+        "readiness, problems. Uses the bus; while that is away, the state file, which shows quick steps as one."
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line; time in seconds since boot")
+    parser.add_argument("--file", type=Path, default=STATE, help="the state file (default: %(default)s)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print until interrupted or until nobody reads any more."""
+    with asyncio.Runner() as runner:
+        runner.run(_watch(arguments.file, _as_json if arguments.json else _as_text))
+    return 0
+
+
+async def _watch(path: Path, tell: Any) -> None:  # noqa: ANN401
+    """Print what is news. Raises BrokenPipeError when nobody reads it."""
+    heard: News = asyncio.Queue()
+    _notice_a_closed_pipe(heard)
+    bus = _listening(heard, path)
+    connection = asyncio.create_task(bus.run())
+    known = Known()
+    try:
+        for event in known.news(_present(path)):
+            print(tell(event), flush=True)
+        if not await bus.wait_up(BUS_SECONDS):
+            heard.put_nowait([_bus("away", f"{path} is read instead")])
+        while True:
+            for event in known.news(await _next(heard, bus, path)):
+                print(tell(event), flush=True)
+    finally:
+        connection.cancel()
+        await asyncio.wait({connection})
+
+
+async def _next(heard: News, bus: Bus, path: Path) -> Iterable[Event]:
+    """Return what is heard next, or what the state file says when nothing was heard for a while."""
+    try:
+        async with asyncio.timeout(CHECK_SECONDS if bus.connected else POLL_SECONDS):
+            events = await heard.get()
+    except TimeoutError:
+        return _present(path)
+    if events is None:
+        raise BrokenPipeError
+    return events
+
+
+def _listening(heard: News, path: Path) -> Bus:
+    """Return a bus, not yet running, that puts into *heard* what it hears of nodenetd."""
+    was_up: list[bool] = []
+
+    def changed(up: bool) -> None:  # noqa: FBT001
+        if not up:
+            heard.put_nowait([_bus("away", f"{path} is read instead")])
+        elif was_up:
+            heard.put_nowait([_bus("back")])
+        was_up.append(up)
+        heard.put_nowait(_present(path))
+
+    def owner(body: Sequence[Any]) -> None:
+        if list(body[:1]) == [NAME]:
+            heard.put_nowait([Event(_now(), "bus", NAME, "on the bus" if body[2] else "has left the bus")])
+            heard.put_nowait(_present(path))
+
+    def properties(body: Sequence[Any]) -> None:
+        heard.put_nowait(of_properties({name: value.value for name, value in body[1].items()}, _now()))
+
+    def signal(member: str, body: Sequence[Any]) -> None:
+        heard.put_nowait(of_signal(member, body, _now()))
+
+    bus = Bus(changed=changed)
+    rule = f"type='signal',sender='{NAME}',path='{PATH}'"
+    for member in MANAGER.signals:
+        bus.subscribe(f"{rule},interface='{MANAGER.name}'", PATH, member, partial(signal, member))
+    bus.subscribe(f"{rule},interface='{PROPERTIES}'", PATH, "PropertiesChanged", properties)
+    owned = f"type='signal',sender='{DBUS[0]}',member='NameOwnerChanged',arg0='{NAME}'"
+    bus.subscribe(owned, DBUS[1], "NameOwnerChanged", owner)
+    return bus
+
+
+def _present(path: Path) -> Iterator[Event]:
+    """Yield what the state file says at the moment it is asked for."""
+    document = read(path)
+    if document is None:
+        yield Event(_now(), "health", "node", "unknown", "nodenetd has not reported in this boot")
+    else:
+        yield from of_document(document, _now())
+
+
+def _notice_a_closed_pipe(heard: News) -> None:
+    """Put None into *heard* when whoever reads our output is gone (`| head -1`): the next event may be far."""
+    with suppress(OSError, ValueError):
+        descriptor = sys.stdout.fileno()
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            # Nothing is ever to be read from the writing end; it only becomes ready by EPOLLERR (epoll_ctl(2)).
+            asyncio.get_running_loop().add_reader(descriptor, heard.put_nowait, None)
+
+
+def _bus(status: str, detail: str = "") -> Event:
+    return Event(_now(), "bus", "bus", status, detail)
+
+
+def _now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _as_json(event: Event) -> str:
+    return json.dumps(dataclasses.asdict(event))
+
+
+def _as_text(event: Event) -> str:
+    at = datetime.fromtimestamp(time.time() - _now() + event.time).astimezone()
+    return f"{at:%H:%M:%S}.{at.microsecond // 1000:03} {event.subject:<17} {event.status:<11} {event.detail}".rstrip()

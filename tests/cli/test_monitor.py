@@ -1,0 +1,165 @@
+"""`nodenetctl monitor` as a program, with a bus of the test's own that comes and goes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.private_bus import PrivateBus, private_bus
+from nodenet.core.boot import StageName, new_boot
+from nodenet.core.outcome import Waiting
+from nodenet.core.status import Standing, document
+from nodenet.edge.bus import Bus
+from nodenet.edge.bus_service import Orders, Service
+
+__all__ = ["private_bus"]
+PROGRAM = "import sys; from nodenet.cli.main import main; sys.exit(main(sys.argv[1:]))"
+START = Standing(new_boot({}, degrade=True), boot_id="b")
+PRESENT = len(StageName) + 2
+"""Lines of the present state: stages, health, readiness."""
+
+
+class Monitor:
+    """The running program."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def line(self) -> str:
+        assert self.process.stdout
+        async with asyncio.timeout(20):
+            return (await self.process.stdout.readline()).decode().rstrip()
+
+    async def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Return the first event that is wanted."""
+        while True:
+            line = await self.line()
+            assert line, "the program has ended"
+            event: dict[str, Any] = json.loads(line)
+            if wanted(event):
+                return event
+
+    async def end(self) -> tuple[int, str]:
+        assert self.process.stderr
+        async with asyncio.timeout(20):
+            said = (await self.process.stderr.read()).decode()
+            return await self.process.wait(), said
+
+
+@contextlib.asynccontextmanager
+async def monitor(address: str, state: Path, *words: str) -> AsyncIterator[Monitor]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "DBUS_SYSTEM_BUS_ADDRESS": address}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PROGRAM, "monitor", "--file", str(state), *words),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+    )
+    try:
+        yield Monitor(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def show(state: Path, standing: Standing) -> None:
+    fresh = state.with_suffix(".new")
+    fresh.write_text(json.dumps(document(standing)))
+    fresh.rename(state)
+
+
+def waiting(reason: str) -> Standing:
+    boot = START.boot.begun(StageName.HOSTNAME, 1.0).after(StageName.HOSTNAME, Waiting(reason), 2.0)
+    return replace(START, boot=boot)
+
+
+async def nothing() -> None:
+    """Carry out no order."""
+
+
+ORDERS = Orders(
+    reload=nothing, reselect=nothing, run_stage=lambda _: None, inhibit=lambda *_: 0, explain=lambda topic: topic
+)
+
+
+async def test_steps_come_from_the_bus_and_from_the_file_while_it_is_away(
+    private_bus: PrivateBus, tmp_path: Path
+) -> None:
+    """First the present state, then each change; the bus that goes and comes is told too."""
+    state = tmp_path / "state.json"
+    show(state, START)
+    bus = Bus(address=private_bus.address, changed=lambda _: None)
+    service = Service(bus, ORDERS, lambda: START)
+    service.show(START)
+    serving = asyncio.create_task(bus.run())
+    try:
+        assert await bus.wait_up(5)
+        async with monitor(private_bus.address, state, "--json") as watcher:
+            present = [json.loads(await watcher.line()) for _ in range(PRESENT)]
+            assert [event["subject"] for event in present[: len(StageName)]] == [name.value for name in StageName]
+            await asyncio.sleep(1)  # until it listens; without that the file would tell
+            service.show(waiting("a name by the bus"))
+            event = await watcher.until(lambda event: event["kind"] == "stage")
+            assert (event["status"], event["detail"]) == ("waiting", "a name by the bus")
+            private_bus.kill()
+            assert (await watcher.until(lambda event: event["kind"] == "bus"))["status"] == "away"
+            show(state, waiting("a name by the file"))
+            await watcher.until(lambda event: event["detail"] == "a name by the file")
+            private_bus.start()
+            await watcher.until(lambda event: (event["subject"], event["status"]) == ("bus", "back"))
+    finally:
+        serving.cancel()
+        await asyncio.wait({serving})
+
+
+async def test_it_needs_neither_a_bus_nor_a_daemon(tmp_path: Path) -> None:
+    """It says what is missing, and goes on when it comes."""
+    state = tmp_path / "state.json"
+    async with monitor(f"unix:path={tmp_path}/none", state) as watcher:
+        assert "has not reported in this boot" in await watcher.line()
+        assert "away" in await watcher.line()
+        show(state, waiting("a name"))
+        lines = [await watcher.line() for _ in range(PRESENT)]
+        assert any("hostname" in line and "waiting" in line and "a name" in line for line in lines)
+
+
+async def test_an_interrupt_ends_it_without_a_word(tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    show(state, START)
+    async with monitor(f"unix:path={tmp_path}/none", state) as watcher:
+        for _ in range(PRESENT):
+            await watcher.line()
+        watcher.process.send_signal(signal.SIGINT)
+        assert await watcher.end() == (130, "")
+
+
+@pytest.mark.parametrize("lines", [0, 1])
+async def test_a_reader_that_leaves_ends_it(tmp_path: Path, lines: int) -> None:
+    """At once, not with the next event: nothing may happen for hours."""
+    state = tmp_path / "state.json"
+    show(state, START)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environment["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={tmp_path}/none"
+    reading, writing = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PROGRAM, "monitor", "--file", str(state)),
+        stdout=writing,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+    )
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        for _ in range(lines * (PRESENT + 1)):
+            await asyncio.to_thread(pipe.readline)
+    assert await Monitor(process).end() == (0, "")
