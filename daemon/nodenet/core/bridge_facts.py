@@ -119,12 +119,16 @@ class OvsBridge:
 class BridgeFacts:
     """All that a plan is made of.
 
-    *state* is what ``libnmstate.show()`` returns. *sysctls*: link → name below ``/proc/sys`` with the link left out
-    (``net/ipv4/conf/forwarding``) → value; the entry ``default`` has those of a new link. *default_bridge* and
-    *extra_bridge* are the files' text, None: no such file. *remembered* is the uplink of the last boot.
+    *state* is what ``libnmstate.show()`` returns; *temporary* are the addresses that the kernel flags so (privacy).
+    *global_dns*: NetworkManager has a ``GlobalDnsConfiguration``, which hides the name servers of all profiles.
+    *sysctls*: link → name below ``/proc/sys`` with the link left out (``net/ipv4/conf/forwarding``) → value; the entry
+    ``default`` has those of a new link. *default_bridge* and *extra_bridge* are the files' text, None: no such file.
+    *remembered* is the uplink of the last boot.
     """
 
     state: Mapping[str, Any] = field(default_factory=_nothing)
+    temporary: tuple[IPAddress, ...] = ()
+    global_dns: bool = False
     devices: tuple[Device, ...] = ()
     profiles: tuple[Profile, ...] = ()
     sysctls: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)

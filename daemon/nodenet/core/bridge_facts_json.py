@@ -70,6 +70,8 @@ def _facts(top: Node) -> BridgeFacts:
     profiles = {profile.uuid: profile for profile in map(_profile, top.children("profiles"))}
     return BridgeFacts(
         state=top.get("state", dict, {}),
+        temporary=_addresses(top, "temporary"),
+        global_dns=top.get("global_dns", bool, default=False),
         devices=tuple(_device(node, profiles) for node in top.children("devices")),
         profiles=tuple(profiles.values()),
         sysctls=_sysctls(top.child("sysctls")),

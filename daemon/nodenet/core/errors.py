@@ -107,6 +107,13 @@ class UnitFailed(NodenetError):
     message = Message.UNIT_FAILED
 
 
+class UplinkRefused(NodenetError):
+    """br-ex cannot be made over the link that was named or chosen: an administrator must act. Nothing was touched."""
+
+    exit_code = 65
+    bus_name = "org.nodenet1.Error.UplinkRefused"
+
+
 class Unavailable(NodenetError):
     """Something outside (bus, NetworkManager, the daemon) does not answer; it may pass."""
 

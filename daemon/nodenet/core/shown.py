@@ -1,0 +1,88 @@
+"""What does libnmstate show of one link?
+
+Look-ups in the document of ``libnmstate.show()`` (NMState's schema). A bridge of Open vSwitch and its internal
+interface share a name there; a link's controller is known from the controller's list of ports only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+OVS_BRIDGE = "ovs-bridge"
+OVS_INTERFACE = "ovs-interface"
+MAIN_TABLE = 254
+"""RT_TABLE_MAIN of rtnetlink(7)."""
+DEFAULT = frozenset({"0.0.0.0/0", "::/0"})
+NO_GATEWAY = frozenset({None, "", "0.0.0.0", "::"})  # noqa: S104  (how nmstate writes "no next hop")
+State = Mapping[str, Any]
+
+
+def link(state: State, name: str) -> State | None:
+    """Return the interface *name*, never the bridge of Open vSwitch."""
+    return next((item for item in _interfaces(state) if item.get("name") == name and _kind(item) != OVS_BRIDGE), None)
+
+
+def ovs_bridge(state: State, name: str) -> State | None:
+    """Return the bridge of Open vSwitch *name*."""
+    return next((item for item in _interfaces(state) if item.get("name") == name and _kind(item) == OVS_BRIDGE), None)
+
+
+def controllers(state: State, name: str) -> Iterator[tuple[str, str]]:
+    """Yield (type, name) of every bridge, bond or VRF that has *name* as a port."""
+    for item in _interfaces(state):
+        if name in ports(item) and not (item.get("name") == name and _kind(item) == OVS_BRIDGE):
+            yield _kind(item), str(item.get("name"))
+
+
+def ports(item: State) -> tuple[str, ...]:
+    """Return the names of an interface's ports, those inside a bond of Open vSwitch too."""
+    found: list[str] = []
+    for section in ("bridge", "link-aggregation", "vrf"):
+        for port in item.get(section, {}).get("port") or ():
+            if isinstance(port, Mapping):
+                inner = [str(each.get("name")) for each in port.get("link-aggregation", {}).get("port") or ()]
+                found += inner or [str(port.get("name"))]
+            else:
+                found.append(str(port))
+    return tuple(found)
+
+
+def routes(state: State, part: str, name: str) -> list[State]:
+    """Return the routes of ``config`` or ``running`` that leave by *name*."""
+    found = state.get("routes", {}).get(part) or ()
+    return [route for route in found if route.get("next-hop-interface") == name]
+
+
+def is_default(route: State) -> bool:
+    """Whether *route* is a default route of the main table."""
+    return route.get("destination") in DEFAULT and table_of(route) == MAIN_TABLE
+
+
+def table_of(route: State) -> int:
+    """Return the route's table."""
+    return int(route.get("table-id") or MAIN_TABLE)
+
+
+def metric_of(route: State) -> int:
+    """Return the route's metric, 0 where none is shown."""
+    return max(int(route.get("metric") or 0), 0)
+
+
+def gateway_of(route: State) -> str | None:
+    """Return the next hop, None where the route has none."""
+    found = route.get("next-hop-address")
+    return None if found in NO_GATEWAY else str(found)
+
+
+def is_ipv6(route: State) -> bool:
+    """Return the family of a route by its destination."""
+    return ":" in str(route.get("destination"))
+
+
+def _interfaces(state: State) -> list[State]:
+    return list(state.get("interfaces") or ())
+
+
+def _kind(item: State) -> str:
+    return str(item.get("type", ""))
