@@ -46,21 +46,8 @@ MAY_IMPORT = {
 }
 PURE = (
     *("__future__", "collections", "collections.abc", "dataclasses", "enum", "functools", "itertools", "operator"),
-    *(
-        "types",
-        "typing",
-        "difflib",
-        "fnmatch",
-        "hashlib",
-        "html",
-        "ipaddress",
-        "json",
-        "math",
-        "re",
-        "string",
-        "struct",
-    ),
-    *("tomllib", "ruamel.yaml", "ruamel.yaml.constructor", "ruamel.yaml.error"),
+    *("types", "typing", "difflib", "fnmatch", "hashlib", "ipaddress", "json", "math", "re", "string", "struct"),
+    *("bisect", "html", "tomllib", "ruamel.yaml", "ruamel.yaml.constructor", "ruamel.yaml.error"),
 )
 """What core may import beside itself, and pathlib's pure paths."""
 NO_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"})

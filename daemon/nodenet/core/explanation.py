@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodenet.core.selection import Candidate, Selection, Verdict
+from nodenet.core.selection import Candidate, Selection
 
 SCHEMA_VERSION = 1
 
@@ -42,6 +42,5 @@ def summary(selection: Selection) -> str:
     """Return one sentence: the node IPs and why, or what is waited for."""
     if not selection.node_ips:
         return f"No address is eligible: {selection.waiting}"
-    chosen = (candidate for candidate in selection.candidates if candidate.verdict is Verdict.SELECTED)
-    sentence = "; ".join(f"{item.address} on {item.link}, because {item.sentence}" for item in chosen)
+    sentence = "; ".join(f"{item.address} on {item.link}, because {item.sentence}" for item in selection.selected)
     return f"{sentence}. Still missing: {selection.waiting}" if selection.waiting else sentence

@@ -6,7 +6,7 @@ the order in which the kernel lists things cannot matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address
@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 from nodenet.core.hint import Hint
 from nodenet.core.policy import Policy
-from nodenet.core.rules import Case
+from nodenet.core.rules import Case, ranges
 from nodenet.core.snapshot import Address, Family, IPAddress, Link, Snapshot
 
 NO_METRIC = 1 << 32
 """Of an address without a default route: worse than every metric."""
 ROUTER_ADVERTISEMENT = "ra"
+PRIVATE = (ranges("10.0.0.0/8", "fc00::/7"), ranges("172.16.0.0/12"), ranges("192.168.0.0/16"))
+"""RFC 1918 and RFC 4193; 100.64.0.0/10 counts as public, as it always did here."""
 
 
 class Path(IntEnum):
@@ -49,7 +51,7 @@ class Surroundings:
 
     default_routes: Mapping[tuple[str, Family], DefaultRoute]
     advertised: Mapping[str, frozenset[int]]
-    by_address: frozenset[Hint]
+    by_address: frozenset[Hint] = frozenset()
 
 
 class Ranked(NamedTuple):
@@ -64,11 +66,15 @@ class Ranked(NamedTuple):
     route: DefaultRoute | None = None
 
 
-def surroundings(snapshot: Snapshot, policy: Policy, present: Iterable[IPAddress]) -> Surroundings:
-    """Return what *snapshot* says around the addresses; *present* are those that a hint may mean exactly."""
-    own = frozenset(present)
-    by_address = frozenset(hint for hint in policy.hints if hint.meaning in own)
-    return Surroundings(_default_routes(snapshot, policy.route_tables), _advertised(snapshot), by_address)
+def surroundings(snapshot: Snapshot, policy: Policy) -> Surroundings:
+    """Return what the routes of *snapshot* say around the addresses."""
+    return Surroundings(_default_routes(snapshot, policy.route_tables), _advertised(snapshot))
+
+
+def exact_hints(policy: Policy, present: Iterable[IPAddress]) -> frozenset[Hint]:
+    """Return the hints that name one of the addresses *present*."""
+    own = frozenset(present) if policy.hints else ()
+    return frozenset(hint for hint in policy.hints if hint.meaning in own)
 
 
 def _default_routes(snapshot: Snapshot, tables: Sequence[str]) -> dict[tuple[str, Family], DefaultRoute]:
@@ -115,7 +121,7 @@ def ranked(case: Case, around: Surroundings) -> Ranked:
         link.index,
         policy.family_order.index(family),
         not (route and any(map(address.shares_prefix, route.gateways))),
-        _is_private(number, family),
+        _is_private(number, address.address.version),
         "secondary" in address.flags,
         number,
         -address.prefix_length,
@@ -167,15 +173,16 @@ def hint_means(hint: Hint, address: Address, link: Link, *, exact: bool) -> bool
 
 def _vip(address: Address, policy: Policy, around: Surroundings) -> IPAddress | None:
     """Return the first VIP on the address's subnet."""
-    if address.prefix_length == 128:
-        lengths: Iterable[int] = around.advertised.get(address.link, ())
-    else:
-        lengths = (address.prefix_length,)
+    lengths = vip_lengths(address, around)
     return next((vip for vip in policy.vips for length in lengths if address.shares_prefix(vip, length)), None)
 
 
-def _is_private(number: int, family: Family) -> bool:
-    """Tell whether an address is of RFC 1918 or RFC 4193; 100.64.0.0/10 counts as public, as it always did here."""
-    if family is Family.IPV6:
-        return number >> 121 == 0xFC >> 1
-    return number >> 24 == 10 or number >> 20 == 0xAC1 or number >> 16 == 0xC0A8
+def vip_lengths(address: Address, around: Surroundings) -> Collection[int]:
+    """Return the prefix lengths of the subnets that a VIP may share with *address*."""
+    if address.prefix_length == 128:
+        return around.advertised.get(address.link, ())
+    return (address.prefix_length,)
+
+
+def _is_private(number: int, version: int) -> bool:
+    return any(version in part and part[version][0] <= number <= part[version][1] for part in PRIVATE)

@@ -6,18 +6,22 @@ that reject an address stand in ``rules``, the order of preference in ``ranking`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
 
+from nodenet.core.crowds import Landmarks, stretches
 from nodenet.core.policy import BARE_METAL, Policy
-from nodenet.core.ranking import Path, Ranked, hint_means, ranked, surroundings
+from nodenet.core.ranking import Path, Ranked, exact_hints, hint_means, ranked, surroundings
 from nodenet.core.rules import PASSING, Case, Rule, rejection
-from nodenet.core.snapshot import Address, Family, IPAddress, Link, Snapshot, family_of
+from nodenet.core.snapshot import Address, Family, IPAddress, Snapshot, family_of
 from nodenet.core.sticky import Sticky
-from nodenet.core.waiting import Judged, Pending, Scene, missing, pending, reason
+from nodenet.core.waiting import Pending, Scene, missing, pending, reason
 from nodenet.core.wording import why_no_path, why_not_hinted, why_outranked, why_rejected, why_selected
+
+_Winners = Mapping[Family, tuple[Ranked, Rule]]
+"""Of each family the node IP, and the rule that made it one."""
 
 
 class Verdict(StrEnum):
@@ -49,6 +53,7 @@ class Candidate:
 class Selection:
     """The node IPs, primary first (none: no address is eligible), the primary's link, and how it came to be.
 
+    *selected*: the verdicts on the node IPs; *rest* gives those on all other addresses, to the few who ask.
     *missing*: families that were asked for and are not there. *pending*: what may come soon and would change the
     selection. *notes*: what an administrator should know. *waiting*: what is missing, in words, if anything is.
     """
@@ -57,11 +62,17 @@ class Selection:
     link: str | None = None
     matches_vip: bool = False
     remote_worker: bool = False
-    candidates: tuple[Candidate, ...] = ()
+    selected: tuple[Candidate, ...] = ()
+    rest: Callable[[], tuple[Candidate, ...]] = field(default=tuple, compare=False, repr=False)
     missing: tuple[Family, ...] = ()
     pending: tuple[Pending, ...] = ()
     notes: tuple[str, ...] = ()
     waiting: str | None = None
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """A verdict for every address: node IPs first, then by link and address. Made when asked for."""
+        return self.selected + self.rest()
 
 
 def select(
@@ -74,15 +85,13 @@ def select(
 
     *sticky* is the last publication, *unbindable* the addresses that a server could not listen on.
     """
-    links = {link.name: link for link in snapshot.links}
-    cases = (
-        Case(address, int(address.address), links.get(address.link) or Link(0, address.link), policy, unbindable)
-        for address in snapshot.addresses
-    )
-    judged = sorted((Judged(case, _judge(case, sticky)) for case in cases), key=_listing)
-    present = (item.case.address.address for item in judged if item.rule in (None, Rule.TENTATIVE))
-    around = surroundings(snapshot, policy, present)
-    places = sorted((ranked(item.case, around) for item in judged if item.rule is None), key=lambda place: place.key)
+    around = surroundings(snapshot, policy)
+    asked_for = (*unbindable, *(sticky.addresses if sticky else ()))
+    found = stretches(snapshot, policy, unbindable, Landmarks(policy, around, asked_for))
+    judged = [part._replace(rule=_judge(part.first, sticky)) for part in found]
+    present = (case.address.address for part in judged if part.rule in (None, Rule.TENTATIVE) for case in part.ends())
+    around = replace(around, by_address=exact_hints(policy, present))
+    places = sorted((ranked(case, around) for part in judged if part.rule is None for case in part.ends()), key=_best)
     chosen = _choose(places, policy, sticky)
     return _told(Scene(snapshot, policy, sticky, judged, around, chosen), places)
 
@@ -94,9 +103,9 @@ def _judge(case: Case, sticky: Sticky | None) -> Rule | None:
     return None if published and rule in PASSING else rule
 
 
-def _listing(judged: Judged) -> tuple[int, str, int, int, int]:
-    address, number, link, _, _ = judged.case
-    return (link.index, address.link, address.address.version, number, address.prefix_length)
+def _best(place: Ranked) -> tuple[tuple[int, ...], str]:
+    """Return what places are sorted by; links that nobody listed share an index, but not a name."""
+    return place.key, place.address.link
 
 
 def _choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> tuple[Ranked, ...]:
@@ -159,7 +168,7 @@ def _told(scene: Scene, places: Sequence[Ranked]) -> Selection:
     policy, chosen = scene.policy, scene.chosen
     leader = chosen[0] if chosen else None
     primary_first = _primary_first(scene)
-    candidates = _candidates(scene, places, primary_first)
+    rules = {place.address.family: (place, _selected_by(place, scene, places)) for place in chosen}
     away = leader is not None and leader.path >= Path.DEFAULT_ROUTE
     managed = policy.platform.lower() == BARE_METAL and not policy.user_managed_lb
     return Selection(
@@ -167,7 +176,8 @@ def _told(scene: Scene, places: Sequence[Ranked]) -> Selection:
         link=primary_first[0].link.name if primary_first else None,
         matches_vip=any(place.vip for place in chosen),
         remote_worker=bool(policy.vips) and away and managed,
-        candidates=tuple(candidates),
+        selected=tuple(_selected(place, rules[place.address.family][1], chosen[0]) for place in primary_first),
+        rest=cache(partial(_rest, scene, rules)),
         missing=missing(scene),
         pending=pending(scene),
         notes=tuple(_notes(scene, places, primary_first)),
@@ -194,20 +204,14 @@ def _primary_first(scene: Scene) -> list[Ranked]:
     return sorted(chosen, key=position)
 
 
-def _candidates(scene: Scene, places: Sequence[Ranked], primary_first: Sequence[Ranked]) -> list[Candidate]:
-    """Return a verdict for every address: node IPs first, then by link and address."""
-    by_address = {id(place.address): place for place in places}
-    node_ips = {id(place) for place in primary_first}
-    rules = {place.address.family: (place, _selected_by(place, scene, places)) for place in scene.chosen}
-    selected = [_selected(place, rules[place.address.family][1], scene.chosen[0]) for place in primary_first]
-    rest = []
-    for item in scene.judged:
-        place = by_address.get(id(item.case.address))
-        if place is None:
-            rest.append(_rejected(item))
-        elif id(place) not in node_ips:
-            rest.append(_unselected(place, scene, rules))
-    return selected + rest
+def _rest(scene: Scene, rules: _Winners) -> tuple[Candidate, ...]:
+    """Return a verdict for every address that is no node IP, by link and address."""
+    node_ips = {id(place.address) for place in scene.chosen}
+    return tuple(
+        _rejected(item.case, item.rule) if item.rule else _unselected(ranked(item.case, scene.around), scene, rules)
+        for item in scene.judged()
+        if id(item.case.address) not in node_ips
+    )
 
 
 def _selected_by(place: Ranked, scene: Scene, places: Sequence[Ranked]) -> Rule:
@@ -232,14 +236,11 @@ def _selected(place: Ranked, rule: Rule, leader: Ranked) -> Candidate:
     return _candidate(place.address, Verdict.SELECTED, rule, partial(why_selected, place, rule, leader))
 
 
-def _rejected(item: Judged) -> Candidate:
-    address, rule = item.case.address, item.rule
-    if rule is None:
-        raise AssertionError(f"{address.address} is neither rejected nor ranked")
-    return _candidate(address, Verdict.REJECTED, rule, partial(why_rejected, item.case, rule))
+def _rejected(case: Case, rule: Rule) -> Candidate:
+    return _candidate(case.address, Verdict.REJECTED, rule, partial(why_rejected, case, rule))
 
 
-def _unselected(place: Ranked, scene: Scene, rules: dict[Family, tuple[Ranked, Rule]]) -> Candidate:
+def _unselected(place: Ranked, scene: Scene, rules: _Winners) -> Candidate:
     if place.path is Path.NONE:
         because = partial(why_no_path, place, with_vips=bool(scene.policy.vips))
         return _candidate(place.address, Verdict.REJECTED, Rule.NO_DEFAULT_ROUTE, because)
@@ -268,8 +269,7 @@ def _notes(scene: Scene, places: Sequence[Ranked], primary_first: Sequence[Ranke
             yield f"{hint} matches no usable address of this node"
     for address in scene.sticky.addresses if scene.sticky else ():
         if not any(place.address.address == address for place in primary_first):
-            gone = all(item.case.address.address != address for item in scene.judged)
-            state = "is not on this node" if gone else "is on this node but was not selected"
+            state = "is on this node but was not selected" if scene.has(address) else "is not on this node"
             yield f"{address}, the node IP before, {state}"
     if len({place.link.name for place in primary_first}) > 1:
         spread = ", ".join(f"{place.address.address} on {place.link.name}" for place in primary_first)

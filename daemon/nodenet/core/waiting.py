@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
+from nodenet.core.crowds import Stretch
 from nodenet.core.policy import Policy
 from nodenet.core.ranking import ROUTER_ADVERTISEMENT, Path, Ranked, Surroundings, ranked
 from nodenet.core.rules import Case, Rule, is_denied
@@ -47,9 +48,23 @@ class Scene:
     snapshot: Snapshot
     policy: Policy
     sticky: Sticky | None
-    judged: Sequence[Judged]
+    stretches: Sequence[Stretch]
     around: Surroundings
     chosen: Sequence[Ranked]
+
+    def judged(self) -> list[Judged]:
+        """Return every address with its verdict, by link and address."""
+        each = (Judged(case, part.rule) for part in self.stretches for case in part.cases())
+        return sorted(each, key=_listing)
+
+    def has(self, address: IPAddress) -> bool:
+        """Tell whether *address*, one of those published before, is on the host."""
+        return any(case.address.address == address for part in self.stretches for case in part.ends())
+
+
+def _listing(judged: Judged) -> tuple[int, str, int, int, int]:
+    address, number, link, _, _ = judged.case
+    return (link.index, address.link, address.address.version, number, address.prefix_length)
 
 
 def pending(scene: Scene) -> tuple[Pending, ...]:
@@ -62,15 +77,16 @@ def _tentative(scene: Scene) -> Iterator[Pending]:
     """Yield addresses in duplicate address detection that would be selected after it."""
     chosen = {place.address.family: place for place in scene.chosen}
     links = {place.link.name for place in scene.chosen}
-    for judged in scene.judged:
-        address, link = judged.case.address, judged.case.link
-        if judged.rule is not Rule.TENTATIVE or AddressFlag.TEMPORARY in address.flags:
+    detecting = (part for part in scene.stretches if part.rule is Rule.TENTATIVE)
+    for case in chain.from_iterable(part.cases() for part in detecting):
+        address, link = case.address, case.link
+        if AddressFlag.TEMPORARY in address.flags:
             continue
-        place = ranked(judged.case, scene.around)
+        place = ranked(case, scene.around)
         rival = chosen.get(address.family)
         better = rival is None or place.key < rival.key
         if better and (place.path is not Path.NONE or link.name in links):
-            yield Pending(address.family, link.name, f"{address.address} on {link.name}: {_words(judged)}")
+            yield Pending(address.family, link.name, _rejected(Judged(case, Rule.TENTATIVE)))
 
 
 def _ipv6_starting(scene: Scene) -> Iterator[Pending]:
@@ -108,10 +124,9 @@ def _not_back(scene: Scene) -> Iterator[Pending]:
     sticky = scene.sticky
     if sticky is None or sticky.permanent_mac is None:
         return
-    present = {address.address for address in scene.snapshot.addresses}
     bare = {family: list(bare_links(scene, family)) for family in scene.policy.family_order}
     for address in sticky.addresses:
-        for link in bare.get(family_of(address), ()) if address not in present else ():
+        for link in bare.get(family_of(address), ()) if not scene.has(address) else ():
             if link.hardware_mac == sticky.permanent_mac:
                 yield Pending(
                     family_of(address), link.name, f"{address}, node IP before, is not back on {link.name} yet"
@@ -158,7 +173,7 @@ def missing(scene: Scene) -> tuple[Family, ...]:
 def reason(scene: Scene) -> str | None:
     """Say what is waited for, None when nothing is missing."""
     if not scene.chosen:
-        if scene.policy.hint_required and any(judged.rule is None for judged in scene.judged):
+        if scene.policy.hint_required and any(part.rule is None for part in scene.stretches):
             hints = ", ".join(map(str, scene.policy.hints)) or "there is no usable one"
             return f"a hint is required and matches no address: {hints}"
         return _why_nothing(scene, scene.policy.family_order)
@@ -172,7 +187,7 @@ def _has(scene: Scene, family: Family) -> bool:
 
 def _why_nothing(scene: Scene, families: Sequence[Family]) -> str:
     """Say why no address of *families* is eligible: the nearest hope first."""
-    judged = [item for item in scene.judged if item.case.address.family in families]
+    judged = [item for item in scene.judged() if item.case.address.family in families]
     hopeless = (None, Rule.LOOPBACK, Rule.LINK_LOCAL)
     reasons: tuple[tuple[object, _Reason], ...] = (
         *_told(judged, lambda rule: rule in (Rule.TENTATIVE, Rule.NOT_BINDABLE, Rule.DAD_FAILED)),
@@ -245,9 +260,9 @@ def _bare(link: Link, family: Family | None) -> str:
 def bare_links(scene: Scene, family: Family) -> Iterator[Link]:
     """Yield the working links that have no address of *family* but might get one, by index."""
     addressed = {
-        item.case.link.name
-        for item in scene.judged
-        if item.rule is not Rule.LINK_LOCAL and item.case.address.family is family
+        part.first.link.name
+        for part in scene.stretches
+        if part.rule is not Rule.LINK_LOCAL and part.first.address.family is family
     }
     for link in _own_links(scene):
         if link.up and link.carrier and link.name not in addressed:

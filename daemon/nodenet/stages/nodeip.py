@@ -128,7 +128,7 @@ class NodeipStage:
         as_before = record is not None and record.addresses == selection.node_ips
         if not selection.pending:
             return SETTLE_SECONDS - waited if asked and not as_before else 0.0
-        elsewhere = bool(policy.vips or policy.hints) and selection.candidates[0].rule not in WISHED
+        elsewhere = bool(policy.vips or policy.hints) and selection.selected[0].rule not in WISHED
         return (PATH_SECONDS if elsewhere and not as_before else SETTLE_SECONDS) - waited
 
     async def _publish(self, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
