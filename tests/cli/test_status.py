@@ -17,6 +17,7 @@ from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Failed, Problem, Skipped, Waiting
 from nodenet.core.status import Standing, document
+from nodenet.core.status_text import lines
 
 FACTS = Facts(hostname="worker-0", node_file="worker-0.yml", digest="a" * 64, applied_digest="a" * 64)
 PROBLEM = Problem(Message.APPLY_FAILED, "worker-0.yml: mtu is 1500", "Compare it with the NIC")
@@ -133,3 +134,49 @@ def test_a_name_gives_up_at_once_where_nobody_can_come_to_an_end(
     state.write_text(json.dumps(provided(nmstate="unit:nmstate-configuration.service")))
     assert wait.run(shown(state, unit="nmstate-configuration.service", timeout=None)) == 78
     assert "nmstate" in capsys.readouterr().err
+
+
+def test_the_first_five_lines_say_what_a_person_wants_to_know() -> None:
+    """Health and kubelet, node IPs, bridge, node file, what is wrong."""
+    good = list(lines(GOOD | {"bridge": "br-ex", "uplink": "eth0", "node_ips": ["192.0.2.5"], "link": "br-ex"}, 9.0))
+    assert good[:6] == [
+        "ok (kubelet may run)",
+        "  node IPs    192.0.2.5 on br-ex",
+        "  bridge      br-ex over eth0",
+        f"  node file   worker-0.yml ({'a' * 12}), in force; host name worker-0",
+        "  problem     none",
+        "",
+    ]
+    degraded = list(lines(DEGRADED, 9.0))
+    assert degraded[4:6] == [
+        "  problem     nmstate: worker-0.yml: mtu is 1500",
+        "  to do       Compare it with the NIC",
+    ]
+
+
+def test_a_wait_says_for_what_since_when_and_until_when() -> None:
+    """And who holds it; afterwards, how long it took."""
+    hold = {"who": "backup", "why": "a snapshot"}
+    stages = [stage | {"held": [hold]} if stage["status"] == "waiting" else stage for stage in WAITING["stages"]]
+    text = list(lines(WAITING | {"stages": stages}, 5.0))
+    assert "  waits       nmstate: NetworkManager is not on the bus yet" in text
+    (line,) = (line for line in text if line.startswith("  nmstate "))
+    assert line.split()[1:4] == ["waiting", "4.00", "s"]
+    assert line.endswith("(next try in 2 s, or on an event)")
+    assert text[text.index(line) + 1].strip() == "held by backup: a snapshot"
+    waited = [stage | {"waited": 1.2} if stage["name"] == "nmstate" else stage for stage in GOOD["stages"]]
+    assert any("(waited 1.20 s of it)" in line for line in lines(GOOD | {"stages": waited}, 9.0))
+
+
+def test_a_stage_that_a_unit_does_names_it() -> None:
+    assert any("(by my.service" in line for line in lines(provided(nmstate="unit:my.service"), 1.0))
+
+
+def test_a_document_of_an_older_daemon_is_shown_too() -> None:
+    """After an update the daemon runs on until it is restarted."""
+    old = {key: value for key, value in GOOD.items() if key != "uplink"}
+    old["stages"] = [
+        {key: value for key, value in stage.items() if key not in ("waited", "next_try", "held")}
+        for stage in GOOD["stages"]
+    ]
+    assert next(iter(lines(old, 9.0))) == "ok (kubelet may run)"

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from nodenet.core.status_text import lines
+
 STATE = Path("/run/nodenet/state.json")
 EXIT_CODES = {"ok": 0, "degraded": 2}
 POLL_SECONDS = 0.2
@@ -18,7 +20,8 @@ Reached = Callable[[dict[str, Any]], bool]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
-        "Show how the node stands: health, node IPs, node file, and every stage with its time and its reason. "
+        "Show how the node stands: health, node IPs, bridge, node file, what is wrong and what to do, and every stage "
+        "with its time, its waits and its reason. "
         "Exits 0 when all is well, 2 when the node is degraded (kubelet runs, something asked for is missing), "
         "1 when it is not ready or has failed."
     )
@@ -41,8 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
     if document is None:
         print("nodenetd has not reported in this boot. See `systemctl status nodenetd`.")
         return 1
-    print(json.dumps(document, indent=2) if arguments.json else "\n".join(lines(document)))
+    print(json.dumps(document, indent=2) if arguments.json else "\n".join(lines(document, _now())))
     return EXIT_CODES.get(document["health"], 1)
+
+
+def _now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _is_over(document: dict[str, Any]) -> bool:
@@ -68,38 +75,3 @@ def wait(reached: Reached, seconds: float | None, path: Path = STATE) -> dict[st
         if until is not None and time.monotonic() >= until:
             return document
         time.sleep(POLL_SECONDS)
-
-
-def lines(document: dict[str, Any]) -> list[str]:
-    """Return the document as a person reads it."""
-    ready = "kubelet may run" if document["ready"] else "kubelet is held back"
-    text = [f"{document['health']} ({ready})"]
-    addresses = ", ".join(document["node_ips"]) or "none yet"
-    where = f" on {document['link']}" if document["link"] else ""
-    text.append(f"  node IPs    {addresses}{where}")
-    text.append(f"  node file   {_node_file(document)}")
-    text.append(f"  host name   {document['hostname'] or '-'}")
-    text.append("")
-    text += [_stage(stage) for stage in document["stages"]]
-    if error := document["last_error"]:
-        text += ["", f"  problem     {error['stage']}: {error['cause']}"]
-        if error["remedy"]:
-            text.append(f"  remedy      {error['remedy']}")
-        text.append(f"  more        journalctl -xb MESSAGE_ID={error['message_id']}")
-    return text
-
-
-def _node_file(document: dict[str, Any]) -> str:
-    if not document["node_file"]:
-        return "none"
-    digest, applied = document["digest"], document["applied_digest"]
-    if digest and digest == applied:
-        return f"{document['node_file']} ({digest[:12]}), in force"
-    in_force = f"{applied[:12]} is in force" if applied else "nothing is in force"
-    return f"{document['node_file']} ({digest[:12] if digest else 'unreadable'}), NOT in force; {in_force}"
-
-
-def _stage(stage: dict[str, Any]) -> str:
-    began, ended = stage["started"], stage["ended"]
-    took = f"{ended - began:6.2f} s" if began is not None and ended is not None else " " * 8
-    return f"  {stage['name']:<17} {stage['status']:<8} {took}  {stage['detail']}".rstrip()
