@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from typing import Any
 
 import pytest
+import structlog
 
 from fakes import BOOT_ID, FakePulse, FakeWatch
 from nodenet.core.boot import BUILT, StageName, new_boot
@@ -439,6 +440,20 @@ async def test_a_stage_that_is_over_is_looked_at_again_on_its_events_before_and_
         await asyncio.sleep(0.05)
         assert rig.ran == [*first, StageName.HOSTNAME]
     assert all(standing.ready for standing in rig.watch.shown[-2:])
+
+
+async def test_a_problem_that_a_second_look_finds_again_is_told_once() -> None:
+    """One cause line a failure, though the stage has something else to say."""
+    rig = Rig()
+    look = Again(frozenset({Topic.DNS}))
+    rig[StageName.NMSTATE].play = [Done("first", Facts(), Message.STARTED, PROBLEM, look)]
+    with structlog.testing.capture_logs() as lines:
+        async with rig.running() as reconciler:
+            await rig.until(lambda: rig.ready)
+            rig[StageName.NMSTATE].play = [Done("second", Facts(), Message.STARTED, PROBLEM, look)]
+            reconciler.wake(Topic.DNS)
+            await rig.until(lambda: rig.watch.last["stages"][1]["detail"] == "second")
+    assert [line["event"] for line in lines if line["log_level"] == "error"] == [PROBLEM.cause]
 
 
 async def test_a_failed_stage_heals_by_a_second_look() -> None:

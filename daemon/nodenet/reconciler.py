@@ -225,7 +225,7 @@ class Reconciler:
             facts = outcome.facts
         self._standing = replace(self._standing, facts=facts)
         if story.is_news(before, boot[name]):
-            story.outcome(boot[name], outcome)
+            story.outcome(boot[name], outcome, before.problem)
         self._change(boot)
         if boot.ready and not self._standing.ready:
             self._get_ready()

@@ -20,13 +20,16 @@ def is_news(before: StageState, after: StageState) -> bool:
     return after.status is not Status.WAITING or before.detail != after.detail
 
 
-def outcome(stage: StageState, told: Outcome) -> None:
-    """Tell how an attempt ended, which left *stage* so; its times are fields, for ``nodenetctl boot-report``."""
+def outcome(stage: StageState, told: Outcome, known: Problem | None = None) -> None:
+    """Tell how an attempt ended, which left *stage* so; its times are fields, for ``nodenetctl boot-report``.
+
+    The problem that the stage had before, *known*, has its line already.
+    """
     name, times = stage.name, _times(stage)
     match told:
         case Done(detail=text, message=message, problem=beside):
             log.info(text, message=message, stage=name.value, **times)
-            if beside:
+            if beside and beside != known:
                 problem(name, beside)
         case Skipped(reason=text, message=message):
             log.info(f"{name} is skipped: {text}", message=message, stage=name.value, **times)

@@ -24,6 +24,7 @@ PACKAGES = (
     "kmod",
     "network-manager",
     "network-manager-ovs",
+    "systemd-resolved",
     "openvswitch-switch",
     "python3",
     "iproute2",
@@ -54,6 +55,8 @@ REMOVED = (
 )
 MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "fstrim.timer")
 """Timers that would run in the middle of a test."""
+DISABLED = ("systemd-resolved.service",)
+"""Installed for the tests that want it; a node like those we replace does without."""
 BUILD_TIMEOUT = 1800.0
 
 
@@ -73,7 +76,7 @@ def rootfs() -> Path:
 
 def key() -> str:
     """Name of the cache entry: another recipe is another root file system."""
-    recipe = "\n".join((SUITE, *RECIPE, *REMOVED, *MASKED))
+    recipe = "\n".join((SUITE, *RECIPE, *REMOVED, *MASKED, *DISABLED))
     return f"{SUITE}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
 
 
@@ -106,3 +109,5 @@ def _finish(root: Path) -> None:
             path.unlink(missing_ok=True)
     for unit in MASKED:
         host.call(["systemctl", f"--root={root}", "mask", "--quiet", unit])
+    for unit in DISABLED:
+        host.call(["systemctl", f"--root={root}", "disable", "--quiet", unit])
