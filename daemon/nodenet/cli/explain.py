@@ -1,188 +1,26 @@
-"""Why is this the node IP, and why is that other address not?
-
-Reads the kernel, or a snapshot of any host, and asks the same pure function that the daemon asks. The options are
-what-ifs: each replaces what the settings of this host say. With a snapshot the settings are left out altogether,
-for they belong to another host.
-"""
+"""Why did nodenetd decide so? One topic a module; each asks the pure function that the daemon asks."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections.abc import Iterable
-from contextlib import nullcontext
-from dataclasses import replace
-from ipaddress import ip_address
-from pathlib import Path
+from importlib import import_module
 
-from nodenet.cli.difference import show
-from nodenet.cli.table import Table, printable
-from nodenet.core import iproute_json
-from nodenet.core.comparison import compare
-from nodenet.core.errors import SnapshotInvalid, UsageInvalid
-from nodenet.core.explanation import explanation, summary
-from nodenet.core.hint import HintReading, parse_value
-from nodenet.core.policy import Policy
-from nodenet.core.selection import Selection, Verdict, select
-from nodenet.core.snapshot import Family, IPAddress, Snapshot
-from nodenet.core.wishes import HINT_FILE, Wishes, wishes
-
-DESCRIPTION = """Say which addresses of this host are its node IPs, and for every other address why it is not.
-
-Options are what-ifs: each replaces the setting of its name for this one answer. Nothing is changed or published,
-and neither daemon nor bus are needed. What was published before is not considered: this is the answer that a
-first boot would get."""
-EPILOG = """exit codes: 0 there are node IPs, 1 no address is eligible, 64 wrong option, 65 bad snapshot,
-78 bad settings. With --diff: 0 nothing changes, 1 something does."""
-COLOURS = {Verdict.SELECTED: "1;32", Verdict.ELIGIBLE: "33", Verdict.REJECTED: "2"}
-"""SGR parameters (ECMA-48)."""
+TOPICS = {
+    # topic → what the list of topics says of it, and the module that explains it
+    "node-ip": ("the choice of the node IPs", "explain_node_ip"),
+    "br-ex": ("the link that goes below br-ex, and what is done with it", "explain_br_ex"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's options."""
+    """Add the topics with their options."""
     parser.description = "Explain a decision of nodenetd."
     topics = parser.add_subparsers(title="what", dest="topic", metavar="WHAT", required=True)
-    node_ip = topics.add_parser(
-        "node-ip",
-        help="the choice of the node IPs",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = node_ip.add_argument
-    add("--snapshot", metavar="FILE", help="explain this snapshot (`-`: standard input) instead of this host")
-    add("--diff", metavar="OTHER", help="show only the verdicts that change from here to this snapshot (`-` as above)")
-    add("--vip", metavar="IP", action="append", type=_address, help="a VIP; may be repeated")
-    add("--hint", metavar="HINT", action="append", help="an address, prefix or link's name; may be repeated, in order")
-    add("--hint-required", action="store_true", default=None, help="take nothing that the hint does not mean")
-    add("--families", metavar="LIST", type=_families, help="auto, or ipv4 and ipv6 in order: `ipv4,ipv6`")
-    add("--prefer-ipv6", action="store_true", default=None, help="with families auto: IPv6 first")
-    add("--network-type", metavar="TYPE", help="OVNKubernetes, or another pod network")
-    add("--platform", metavar="PLATFORM", help="none, baremetal, vsphere …")
-    add("--user-managed-lb", action="store_true", default=None, help="VIPs are on an external load balancer")
-    add("--deny-link", metavar="GLOB", action="append", help="no node IP on links with such names; may be repeated")
-    add("--json", action="store_true", help="print a JSON document instead of a table")
-
-
-def _address(text: str) -> IPAddress:
-    return ip_address(text)
-
-
-_address.__name__ = "IP address"  # argparse names it in "invalid … value"
-
-
-def _families(text: str) -> str | tuple[Family, ...]:
-    if text == "auto":
-        return text
-    families = tuple(Family(word) for word in text.split(","))
-    if len(set(families)) != len(families):
-        raise ValueError(text)
-    return families
-
-
-_families.__name__ = "list of families"
+    for topic, (summary, module) in TOPICS.items():
+        import_module(f"nodenet.cli.{module}").add_arguments(topics.add_parser(topic, help=summary))
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the explanation; return the exit code."""
-    if arguments.snapshot == arguments.diff == "-":
-        raise UsageInvalid("--snapshot and --diff cannot both be read from standard input")
-    if arguments.snapshot is None:
-        snapshot, wished = _this_host()
-    else:
-        snapshot, wished = _read(arguments.snapshot), Wishes(Policy())
-    for problem in wished.problems:
-        print(f"nodenetctl: {problem}", file=sys.stderr)
-    policy = _what_if(wished.policy, arguments)
-    if arguments.diff is not None:
-        # No server is tried on this host's addresses: none can be on those of the other snapshot.
-        comparison = compare(select(snapshot, policy), select(_read(arguments.diff), policy))
-        return show(comparison, as_json=arguments.json)
-    selection = _select(snapshot, policy, live=arguments.snapshot is None)
-    if arguments.json:
-        print(json.dumps(explanation(selection), indent=1))
-    else:
-        _print_table(selection)
-    return 0 if selection.node_ips else 1
-
-
-def _this_host() -> tuple[Snapshot, Wishes]:
-    """Return the kernel's state and what the settings of this host ask for."""
-    from nodenet.core import settings  # noqa: PLC0415 - a snapshot needs neither settings nor kernel
-    from nodenet.edge import netlink, settings_files  # noqa: PLC0415
-
-    found = settings.parse(settings_files.read()).settings
-    try:
-        hints = Path(HINT_FILE).read_bytes()
-    except OSError:
-        hints = None
-    return netlink.read_snapshot(), wishes(found, hints)
-
-
-def _read(name: str) -> Snapshot:
-    """Return the snapshot in the file *name*, `-` for standard input."""
-    try:
-        with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
-            # One byte more than is accepted is enough to see that it is too much.
-            content = file.read(iproute_json.MOST_BYTES + 1)
-    except OSError as error:
-        raise SnapshotInvalid(f"{name} cannot be read: {error.strerror}") from error
-    try:
-        return iproute_json.parse(content)
-    except SnapshotInvalid as error:
-        raise SnapshotInvalid(f"{name}: {error.cause}", remedy=error.remedy) from error
-
-
-def _what_if(policy: Policy, arguments: argparse.Namespace) -> Policy:
-    """Return *policy* with what the options put in its place."""
-    given = {
-        "families": arguments.families,
-        "prefer_ipv6": arguments.prefer_ipv6,
-        "network_type": arguments.network_type,
-        "platform": arguments.platform,
-        "user_managed_lb": arguments.user_managed_lb,
-        "hint_required": arguments.hint_required,
-        "api_vips": None if arguments.vip is None else tuple(arguments.vip),
-        "ingress_vips": None if arguments.vip is None else (),
-        "deny_links": None if arguments.deny_link is None else tuple(arguments.deny_link),
-        "hints": None if arguments.hint is None else _hints(arguments.hint).hints,
-    }
-    return replace(policy, **{name: value for name, value in given.items() if value is not None})
-
-
-def _hints(words: Iterable[str]) -> HintReading:
-    reading = parse_value(" ".join(words), "--hint")
-    if reading.problems:
-        raise UsageInvalid(reading.problems[0].cause, remedy=reading.problems[0].remedy)
-    return reading
-
-
-def _select(snapshot: Snapshot, policy: Policy, *, live: bool) -> Selection:
-    """Select as the daemon would; only on this host can a server be tried on an address."""
-    if not live:
-        return select(snapshot, policy)
-    from nodenet.edge.netlink import can_bind  # noqa: PLC0415
-
-    indices = {link.name: link.index for link in snapshot.links}
-    places = {address.address: indices.get(address.link, 0) for address in snapshot.addresses}
-    unbindable: set[IPAddress] = set()
-    while True:
-        selection = select(snapshot, policy, unbindable=frozenset(unbindable))
-        failed = {address for address in selection.node_ips if not can_bind(address, places[address])} - unbindable
-        if not failed:
-            return selection
-        unbindable |= failed
-
-
-def _print_table(selection: Selection) -> None:
-    """Print a row an address, what should be known beside it, and the answer as one sentence."""
-    table = Table(("LINK", "ADDRESS", "VERDICT", "RULE", "BECAUSE"))
-    for item in selection.candidates:
-        where = f"{item.address}/{item.prefix_length}"
-        table.add((item.link, where, item.verdict.value, item.rule.value, item.sentence), COLOURS[item.verdict])
-    print(table.render(coloured=sys.stdout.isatty()))
-    told = [f"Note: {note}." for note in selection.notes]
-    told += [f"May still change: {pending.reason}." for pending in selection.pending]
-    for line in (*told, f"{summary(selection)}."):
-        print(f"\n{printable(line)}")
+    """Explain one topic; return the exit code."""
+    code: int = import_module(f"nodenet.cli.{TOPICS[arguments.topic][1]}").run(arguments)
+    return code

@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,10 @@ class Transaction:
         """Return what *text* asks for beyond the present state; empty: nothing. Raises NmstateFailure."""
         result = await self._order(SHOW_SECONDS, order="difference", text=text)
         return remaining(result["difference"], {"routes": result["routes"]})
+
+    async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what *text* asks for beyond *state*, which may be any host's. Raises NmstateFailure."""
+        return remaining(await self._order(SHOW_SECONDS, order="compare", text=text, state=state), state)
 
     async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:
         """Apply *text*, verified but uncommitted; return the checkpoint's path if the binding tells it.

@@ -65,6 +65,14 @@ def difference(text: str) -> dict[str, Any]:
     }
 
 
+def compare(text: str, state: dict[str, Any]) -> dict[str, Any]:
+    """Return what *text* asks for beyond *state*, which may be any host's."""
+    import libnmstate  # noqa: PLC0415
+
+    result: dict[str, Any] = libnmstate.generate_differences(_state_from(text), state)
+    return result
+
+
 def apply(text: str, rollback_timeout: int) -> str | None:
     """Apply *text* uncommitted and verified; return the checkpoint's path where the binding tells it."""
     import libnmstate  # noqa: PLC0415
@@ -92,7 +100,7 @@ def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding at han
     return YAML(typ="safe", pure=True).load(text)
 
 
-ORDERS = {order.__name__: order for order in (validate, difference, apply, commit)}
+ORDERS = {order.__name__: order for order in (validate, difference, compare, apply, commit)}
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,120 @@
+"""Which link goes below br-ex and why, what would be applied, and what would that change?
+
+Prints a YAML stream: everything for people stands in comments, so each document can be cut out and used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from nodenet.cli.table import printable
+from nodenet.core import bridge_facts_json
+from nodenet.core.apply import NmstateFailure
+from nodenet.core.bridge import Plan, plan
+from nodenet.core.bridge_explanation import MADE_BY, explanation, standings
+from nodenet.core.bridge_facts import BridgeFacts
+from nodenet.core.bridge_standing import Standing
+from nodenet.core.errors import SnapshotInvalid, Unavailable
+from nodenet.core.settings import Datapath
+
+DESCRIPTION = """Say which link goes below br-ex (and br-ex1) and why, how a bridge that is there stands, what nodenetd
+would apply as an NMState document, and the difference that would make. Nothing is touched."""
+EPILOG = """exit codes: 0 there is a plan, 64 wrong option, 65 the uplink is refused or the file is bad, 69 a service
+that must be asked does not answer."""
+BUNDLED = "/usr/lib/nodenet/bundled"
+"""Where an installed tree has the libnmstate of hosts that have none."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the topic's options."""
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
+    add = parser.add_argument
+    add("--snapshot", metavar="FILE", required=True, help="the facts of a node (`-`: standard input)")
+    add("--datapath", choices=[str(each) for each in Datapath], help="instead of the setting bridge.datapath")
+    add("--json", action="store_true", help="print one JSON document instead of YAML")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the explanation; return the exit code."""
+    facts = _read(arguments.snapshot)
+    made = plan(facts, Datapath(arguments.datapath or Datapath.SYSTEM))
+    found = standings(facts, made.uplinks)
+    difference = _difference(made, facts)
+    if arguments.json:
+        print(json.dumps(explanation(made, found) | {"difference": difference}, indent=1))
+    else:
+        print("\n".join(_lines(made, found, difference)))
+    return 0
+
+
+def _read(name: str) -> BridgeFacts:
+    try:
+        with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
+            # One byte more than is accepted is enough to see that it is too much.
+            content = file.read(bridge_facts_json.MOST_BYTES + 1)
+    except OSError as error:
+        raise SnapshotInvalid(f"{name} cannot be read: {error.strerror}") from error
+    try:
+        return bridge_facts_json.parse(content)
+    except SnapshotInvalid as error:
+        raise SnapshotInvalid(f"{name}: {error.cause}", remedy=error.remedy) from error
+
+
+def _difference(made: Plan, facts: BridgeFacts) -> dict[str, Any]:
+    """Ask libnmstate, in a process of its own, what the plan would change in the state of the facts."""
+    import asyncio  # noqa: PLC0415 - the other topics need no child process
+
+    from nodenet.edge.nmstate import Nmstate  # noqa: PLC0415
+
+    async def ask() -> dict[str, Any]:
+        async with Nmstate((BUNDLED,)).transaction() as transaction:
+            return await transaction.compare(json.dumps(made.document), facts.state)
+
+    try:
+        return asyncio.run(ask())
+    except NmstateFailure as error:
+        raise Unavailable(f"libnmstate cannot compare the plan: {error.cause}", remedy=error.remedy) from error
+
+
+def _lines(made: Plan, found: tuple[Standing, ...], difference: Mapping[str, Any]) -> Iterator[str]:
+    for uplink in made.uplinks:
+        yield f"# {uplink.bridge} goes over {printable(uplink.link)}, because {printable(uplink.reason)}."
+    for standing in found:
+        yield f"# {standing.bridge} {MADE_BY[standing.owner]}{'.' if standing.sound or not standing.findings else ':'}"
+        for finding in standing.findings:
+            who = "nodenetd may mend it" if finding.ours else "not nodenetd's to mend"
+            yield f"#   {finding.rule}: {printable(finding.sentence)} ({who})."
+    yield from (f"# Note: {printable(note)}." for note in made.notes)
+    if made.carried is not None:
+        yield "# On the way leased addresses and their routes are static as well, until the server has confirmed them."
+    yield from _beside("Set in NetworkManager's profile, for NMState has no key for it", made.beyond)
+    yield from _beside("Moves with the link", made.sysctls)
+    yield from ("---", "# The state that nodenetd would apply.", _yaml(made.document))
+    title = "# What that would change." if difference.get("interfaces") else "# That would change nothing."
+    yield from ("---", title, _yaml(difference))
+
+
+def _beside(title: str, by_bridge: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for bridge, values in by_bridge.items():
+        yield f"# {title}, {bridge}:"
+        for name, value in values.items():
+            parts = {f"{name}.{key}": each for key, each in value.items()} if isinstance(value, dict) else {name: value}
+            yield from (f"#   {key} = {printable(json.dumps(each))}" for key, each in parts.items())
+
+
+def _yaml(document: Mapping[str, Any]) -> str:
+    from ruamel.yaml import YAML  # noqa: PLC0415 - JSON needs none
+
+    text = StringIO()
+    yaml = YAML(pure=True)
+    yaml.indent(mapping=2, sequence=2, offset=0)
+    # Through JSON: what YAML prints stands alone, without anchors for parts that occur twice.
+    yaml.dump(json.loads(json.dumps(document)), text)
+    return text.getvalue().rstrip()
