@@ -31,7 +31,13 @@ MAY_IMPORT = {
     "nodenet.reconciler": ("nodenet.core", "nodenet.ports", "nodenet.requests", "nodenet.story"),
     "nodenet.edge.nmstate_worker": (),
     **dict.fromkeys(
-        ("nodenet.edge.bus_service", "nodenet.edge.hostnamed", "nodenet.edge.network_manager", "nodenet.edge.systemd"),
+        (
+            "nodenet.edge.bus_service",
+            "nodenet.edge.hostnamed",
+            "nodenet.edge.network_manager",
+            "nodenet.edge.systemd",
+            "nodenet.edge.nm_profiles",
+        ),
         ("nodenet.core", "nodenet.edge.bus"),
     ),
     **dict.fromkeys(

@@ -1,0 +1,42 @@
+"""How is a connection profile remembered, so that it can be given back as it was, in this boot or a later one?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import PurePath
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class KeptProfile:
+    """A profile with its secrets: the file it is kept in is for root only.
+
+    *settings* is JSON of the edge's making, with the types of D-Bus. *keyfile* is the text of the file at *path*,
+    which an administrator may have commented; None where it could not be read as text. *in_memory*: it would not
+    have survived a reboot.
+    """
+
+    uuid: str
+    name: str
+    path: str
+    in_memory: bool
+    settings: Any
+    keyfile: str | None = None
+
+    @property
+    def file(self) -> PurePath | None:
+        """The keyfile on disk, if it was one."""
+        return PurePath(self.path) if self.path and not self.in_memory else None
+
+    def to_json(self) -> bytes:
+        """Return it as a document."""
+        return json.dumps(asdict(self), ensure_ascii=False, indent=1).encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, text: bytes) -> KeptProfile:
+        """Read what ``to_json`` returned. Raises ValueError."""
+        try:
+            return cls(**json.loads(text))
+        except TypeError as error:
+            raise ValueError(str(error)) from error

@@ -1,0 +1,140 @@
+"""The client of NetworkManager's profiles, against a stand-in on a real bus; the lab has the real NetworkManager."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from edge.private_bus import PrivateBus
+from edge.test_bus import client, quiet, running
+from nodenet.core.errors import Unavailable
+from nodenet.core.kept_profile import KeptProfile
+from nodenet.core.nm_values import NAME, PATH
+from nodenet.edge.bus import PROPERTIES, Message, MessageType, Variant
+from nodenet.edge.nm_profiles import Profiles
+
+UUID = "27c8b5dd-4006-3837-adaa-400702e7ab0d"
+SETTINGS = {
+    "connection": {"id": Variant("s", "wired"), "uuid": Variant("s", UUID), "type": Variant("s", "802-3-ethernet")},
+    "802-3-ethernet": {
+        "mac-address": Variant("ay", bytes.fromhex("525400880101")),
+        "s390": Variant("a{ss}", {"a": "b"}),
+    },
+    "802-1x": {"identity": Variant("s", "node")},
+    "ipv4": {"address-data": Variant("aa{sv}", [{"address": Variant("s", "10.0.0.1"), "prefix": Variant("u", 24)}])},
+    "ipv6": {"route-metric": Variant("x", 100)},
+}
+
+
+@dataclass
+class StandIn:
+    """NetworkManager with one profile; *heard* are the calls that change something."""
+
+    gone: bool = False
+    knows_flags: bool = True
+    heard: list[tuple[str, list[Any]]] = field(default_factory=list)
+
+    def answer(self, message: Message) -> Message | None:
+        if message.message_type is not MessageType.METHOD_CALL:
+            return None
+        if message.interface == PROPERTIES and message.path == "/settings/1":
+            value = {"Unsaved": Variant("b", True), "Filename": Variant("s", "/run/x")}[message.body[1]]
+            return Message.new_method_return(message, "v", [value])
+        if message.member == "GetConnectionByUuid":
+            if self.gone or message.body != [UUID]:
+                return Message.new_error(message, f"{NAME}.Settings.InvalidConnection", "No connection")
+            return Message.new_method_return(message, "o", ["/settings/1"])
+        replies = {
+            "GetSettings": ("a{sa{sv}}", [SETTINGS]),
+            "GetSecrets": ("a{sa{sv}}", [{"802-1x": {"password": Variant("s", "secret")}}]),
+            "GetDeviceByIpIface": ("o", ["/device/1"]),
+            "GetManagedObjects": ("a{oa{sa{sv}}}", [self._objects()]),
+        }
+        if message.member in replies:
+            return Message.new_method_return(message, *replies[message.member])
+        return self._change(message)
+
+    def _objects(self) -> dict[str, Any]:
+        connection = {f"{NAME}.Settings.Connection": {"Flags": Variant("u", 0), "Filename": Variant("s", "/etc/x")}}
+        return {"/settings/1": connection, PATH: {NAME: {"Capabilities": Variant("au", [2])}}}
+
+    def _change(self, message: Message) -> Message | None:
+        self.heard.append((message.member, message.body))
+        if message.member == "Update2":
+            return Message.new_method_return(message, "a{sv}", [{}])
+        if message.member == "AddConnection2":
+            return Message.new_method_return(message, "oa{sv}", ["/settings/2", {}])
+        if message.member == "LoadConnections":
+            return Message.new_method_return(message, "bas", [False, message.body[0]])
+        if message.member == "Reapply" and message.body[2] and not self.knows_flags:
+            return Message.new_error(message, "org.freedesktop.NetworkManager.Device.InvalidArguments", "flags")
+        return Message.new_method_return(message)
+
+
+@contextlib.asynccontextmanager
+async def profiles(private_bus: PrivateBus, service: StandIn) -> AsyncIterator[Profiles]:
+    bus = quiet(private_bus.address)
+    async with client(private_bus.address) as other, running(bus):
+        other.add_message_handler(service.answer)
+        await other.request_name(NAME)
+        assert await bus.wait_up(5)
+        yield Profiles(bus)
+
+
+async def test_everything_is_read(private_bus: PrivateBus) -> None:
+    """Variants are gone, whatever they were in."""
+    async with profiles(private_bus, StandIn()) as made:
+        found = await made.inventory()
+    assert found.ovs
+    assert found.profiles[0].setting("ipv4", "address-data") == [{"address": "10.0.0.1", "prefix": 24}]
+
+
+async def test_a_change_leaves_the_rest_alone(private_bus: PrivateBus) -> None:
+    """Secrets included; a property that is there keeps its type, and no change is no call."""
+    service = StandIn()
+    async with profiles(private_bus, service) as made:
+        assert await made.set(UUID, {"ipv6": {"dhcp-iaid": "0x01020304", "route-metric": 48}, "new": {"x": True}})
+        assert not await made.set(UUID, {"ipv6": {"route-metric": 100, "token": None}})
+    ((_, (settings, flags, _)),) = service.heard
+    assert flags == 0x21
+    assert settings["802-1x"] == {"identity": Variant("s", "node"), "password": Variant("s", "secret")}
+    assert settings["ipv6"] == {"route-metric": Variant("x", 48), "dhcp-iaid": Variant("s", "0x01020304")}
+    assert settings["new"] == {"x": Variant("b", True)}
+    assert settings["802-3-ethernet"] == SETTINGS["802-3-ethernet"]
+
+
+@pytest.mark.parametrize(("gone", "call", "flags"), [(False, "Update2", 0x28), (True, "AddConnection2", 0x22)])
+async def test_what_was_kept_is_given_back(private_bus: PrivateBus, gone: bool, call: str, flags: int) -> None:  # noqa: FBT001
+    """With every type and every secret, over a file; in memory, since it was there."""
+    service = StandIn()
+    async with profiles(private_bus, service) as made:
+        kept = KeptProfile.from_json((await made.keep(UUID)).to_json())
+        assert (kept.name, kept.path, kept.in_memory, kept.file) == ("wired", "/run/x", True, None)
+        service.gone = gone
+        await made.give_back(kept)
+    ((member, (settings, given, _)),) = service.heard
+    assert (member, given) == (call, flags)
+    assert settings == {**SETTINGS, "802-1x": {**SETTINGS["802-1x"], "password": Variant("s", "secret")}}
+
+
+async def test_an_older_one_knows_no_flags_of_reapply(private_bus: PrivateBus) -> None:
+    """NetworkManager < 1.42 is asked again without."""
+    service = StandIn(knows_flags=False)
+    async with profiles(private_bus, service) as made:
+        await made.reapply("eth0")
+    assert [body[2] for _, body in service.heard] == [1, 0]
+
+
+async def test_what_is_not_there(private_bus: PrivateBus) -> None:
+    """A deleted profile is deleted; anything else asked of it names it."""
+    service = StandIn(gone=True)
+    async with profiles(private_bus, service) as made:
+        assert not await made.delete(UUID)
+        with pytest.raises(Unavailable, match=f"has no profile {UUID}"):
+            await made.keep(UUID)
+        with pytest.raises(Unavailable, match="cannot load /etc/x"):
+            await made.load("/etc/x")
