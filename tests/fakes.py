@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
@@ -12,8 +12,10 @@ from typing import Any
 from nodenet.core.apply import Checkpoint, ManagerState
 from nodenet.core.bridge_facts import OvsBridge
 from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.kept_profile import KeptProfile
+from nodenet.core.nm_values import Inventory
 from nodenet.core.resolver import ManagerDns
-from nodenet.core.snapshot import Snapshot
+from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.status import Standing, document
 from nodenet.core.units import Unit
 
@@ -108,6 +110,7 @@ class FakeNmstate:
     """libnmstate: *left* is the difference it reports, *fails* what apply raises, one after another."""
 
     left: dict[str, Any] = field(default_factory=dict)
+    shown: dict[str, Any] = field(default_factory=dict)
     fails: list[NodenetError] = field(default_factory=list)
     difference_fails: NodenetError | None = None
     applied: list[str] = field(default_factory=list)
@@ -117,6 +120,9 @@ class FakeNmstate:
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[FakeNmstate]:
         yield self
+
+    async def show(self) -> dict[str, Any]:
+        return self.shown
 
     async def difference(self, text: str) -> dict[str, Any]:  # noqa: ARG002
         if self.difference_fails:
@@ -172,6 +178,78 @@ class FakeOvsdb:
     async def park_ovn(self) -> bool:
         self.parked += 1
         return self.parked == 1
+
+
+@dataclass
+class FakeProfiles:
+    """NetworkManager's devices and profiles; *done* are the orders, in order."""
+
+    found: Inventory = field(default_factory=Inventory)
+    done: list[tuple[Any, ...]] = field(default_factory=list)
+    broken: NodenetError | None = None
+
+    def _do(self, *order: Any) -> None:
+        if self.broken:
+            raise self.broken
+        self.done.append(order)
+
+    async def inventory(self) -> Inventory:
+        if self.broken:
+            raise self.broken
+        return self.found
+
+    async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
+        self._do("set", uuid, changes)
+        return True
+
+    async def keep(self, uuid: str) -> KeptProfile:
+        profile = next(profile for profile in self.found.profiles if profile.uuid == uuid)
+        settings = {section: dict(values) for section, values in profile.settings.items()}
+        return KeptProfile(uuid, profile.name, profile.path, not profile.on_disk, settings)
+
+    async def give_back(self, kept: KeptProfile) -> None:
+        self._do("give_back", kept)
+
+    async def load(self, file: str) -> None:
+        self._do("load", file)
+
+    async def delete(self, uuid: str) -> bool:
+        self._do("delete", uuid)
+        return any(profile.uuid == uuid for profile in self.found.profiles)
+
+    async def reapply(self, link: str) -> None:
+        self._do("reapply", link)
+
+    async def activate(self, uuid: str, link: str) -> None:
+        self._do("activate", uuid, link)
+
+
+@dataclass
+class FakeSysctls:
+    """Settings of links: link → name → value."""
+
+    values: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def of_link(self, link: str) -> dict[str, str]:
+        return dict(self.values.get(link, {}))
+
+    def write(self, link: str, values: Mapping[str, str]) -> tuple[str, ...]:
+        own = self.values.setdefault(link, {})
+        changed = tuple(name for name, value in values.items() if own.get(name) != value)
+        own.update(values)
+        return changed
+
+
+@dataclass
+class FakeNeighbours:
+    """A link on which *there* answer."""
+
+    there: set[IPAddress] = field(default_factory=set)
+    asked: list[tuple[str, frozenset[IPAddress]]] = field(default_factory=list)
+
+    async def answering(self, link: str, addresses: Collection[IPAddress], seconds: float) -> frozenset[IPAddress]:  # noqa: ARG002
+        self.asked.append((link, frozenset(addresses)))
+        return frozenset(addresses) & self.there
 
 
 @dataclass

@@ -6,6 +6,7 @@ tests' fakes too.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
@@ -14,9 +15,11 @@ from typing import Any, Protocol
 from nodenet.core.apply import Checkpoint, ManagerState
 from nodenet.core.bridge_facts import OvsBridge
 from nodenet.core.facts import Facts
+from nodenet.core.kept_profile import KeptProfile
+from nodenet.core.nm_values import Inventory
 from nodenet.core.outcome import Outcome
 from nodenet.core.resolver import ManagerDns
-from nodenet.core.snapshot import Snapshot
+from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.status import Standing
 from nodenet.core.units import Unit
 
@@ -82,6 +85,9 @@ class Manager(Protocol):
 class Transaction(Protocol):
     """A conversation with libnmstate."""
 
+    async def show(self) -> dict[str, Any]:
+        """Return the present state. Raises NmstateFailure."""
+
     async def difference(self, text: str) -> dict[str, Any]:
         """Return what *text* asks for beyond the present state. Raises NmstateFailure."""
 
@@ -119,6 +125,51 @@ class Ovsdb(Protocol):
 
     async def park_ovn(self) -> bool:
         """Keep ovn-controller from an earlier boot's database; tell whether it was not kept. Raises Unavailable."""
+
+
+class Profiles(Protocol):
+    """NetworkManager's devices and profiles."""
+
+    async def inventory(self) -> Inventory:
+        """Return them as they are now. Raises Unavailable."""
+
+    async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Change properties of a profile, on disk; tell whether anything differed. Raises Unavailable."""
+
+    async def keep(self, uuid: str) -> KeptProfile:
+        """Return a profile with its secrets. Raises Unavailable."""
+
+    async def give_back(self, kept: KeptProfile) -> None:
+        """Make it what it was. Raises Unavailable."""
+
+    async def load(self, file: str) -> None:
+        """Read one keyfile again. Raises Unavailable."""
+
+    async def delete(self, uuid: str) -> bool:
+        """Delete a profile; tell whether it was there. Raises Unavailable."""
+
+    async def reapply(self, link: str) -> None:
+        """Let the link take up what its profile says now, without going down. Raises Unavailable."""
+
+    async def activate(self, uuid: str, link: str) -> None:
+        """Begin to activate a profile on a link. Raises Unavailable."""
+
+
+class Sysctls(Protocol):
+    """The kernel's settings of links, by name below /proc/sys with the link left out."""
+
+    def of_link(self, link: str) -> dict[str, str]:
+        """Return them; none when the link is gone."""
+
+    def write(self, link: str, values: Mapping[str, str]) -> tuple[str, ...]:
+        """Set what differs; return the names of what did. Raises Unavailable."""
+
+
+class Neighbours(Protocol):
+    """Who else is on a link."""
+
+    async def answering(self, link: str, addresses: Collection[IPAddress], seconds: float) -> frozenset[IPAddress]:
+        """Return those that answer within *seconds*; at once when all do. Raises Unavailable."""
 
 
 class Kernel(Protocol):

@@ -107,6 +107,21 @@ async def test_a_change_leaves_the_rest_alone(private_bus: PrivateBus) -> None:
     assert settings["802-3-ethernet"] == SETTINGS["802-3-ethernet"]
 
 
+async def test_values_get_the_types_of_network_manager(private_bus: PrivateBus) -> None:
+    """Also those in lists, and of what says the same in numbers nothing is left."""
+    route = {"dest": "10.1.0.0", "prefix": 16, "next-hop": "10.0.0.9", "onlink": True}
+    wanted = {"route-data": [route], "dns-search": ["a.example"], "route-table": 5, "dad-timeout": 9}
+    service = StandIn()
+    async with profiles(private_bus, service) as made:
+        assert await made.set(UUID, {"ipv4": {**wanted, "route-metric": 48}})
+    ((_, (settings, _, _)),) = service.heard
+    found = {key: value.signature for key, value in settings["ipv4"].items()}
+    (sent,) = settings["ipv4"]["route-data"].value
+    assert {key: value.signature for key, value in sent.items()} == dict(zip(route, ["s", "u", "s", "b"], strict=True))
+    assert found.pop("address-data") == "aa{sv}"
+    assert found == dict(zip([*wanted, "route-metric"], ["aa{sv}", "as", "u", "i", "x"], strict=True))
+
+
 @pytest.mark.parametrize(("gone", "call", "flags"), [(False, "Update2", 0x28), (True, "AddConnection2", 0x22)])
 async def test_what_was_kept_is_given_back(private_bus: PrivateBus, gone: bool, call: str, flags: int) -> None:  # noqa: FBT001
     """With every type and every secret, over a file; in memory, since it was there."""

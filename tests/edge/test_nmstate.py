@@ -22,7 +22,7 @@ ACCEPTS_TEXT = True
 class NmstateError(Exception): pass
 class NmstateVerificationError(NmstateError): pass
 class NmstateValueError(NmstateError, ValueError): pass
-def show(*, include_secrets): return {"routes": {"config": [{"destination": "0.0.0.0/0", "table-id": 254}]}}
+def show(*, include_secrets=False): return {"routes": {"config": [{"destination": "0.0.0.0/0", "table-id": 254}]}}
 def generate_differences(new, old):
     if new == "bad": raise NmstateValueError("eth0: unknown key")
     if new == "default": return {"interfaces": [], "routes": {"config": [{"destination": "0.0.0.0/0"}]}}
@@ -53,6 +53,7 @@ def nmstate(tmp_path: Path) -> Nmstate:
 async def test_a_transaction_speaks_with_one_child(nmstate: Nmstate) -> None:
     """Difference, apply, commit; what a library prints does no harm."""
     async with nmstate.transaction() as transaction:
+        assert (await transaction.show())["routes"]["config"]
         assert await transaction.difference("eth0") == {"interfaces": [{"name": "eth0"}]}
         assert await transaction.difference("default") == {}
         checkpoint = await transaction.apply("eth0", 60, 10)

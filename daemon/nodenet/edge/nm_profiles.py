@@ -27,11 +27,14 @@ _TO_DISK, _IN_MEMORY, _IN_MEMORY_ONLY, _BLOCK_AUTOCONNECT = 0x1, 0x2, 0x8, 0x20
 _PRESERVE_EXTERNAL_IP = 0x1
 _SECRET_SECTIONS = ("802-1x", "macsec")
 """Settings of wired links that ``GetSettings`` tells without what is secret in them."""
-_SIGNATURES = {"route-metric": "x", "mtu": "u", "autoconnect-priority": "i"}
-"""Of integers that are not an ``i`` (nm-settings-dbus(5)); of those that a profile has, its own is taken."""
+_UNSIGNED = frozenset({"dhcp-hostname-flags", "mptcp-flags", "mtu", "route-table"})
+"""Integers that are an ``u`` (nm-settings-dbus(5)); ``route-metric`` is an ``x``, most are an ``i``."""
+_LEGACY = {"address-data": "addresses", "route-data": "routes", "dns-data": "dns"}
+"""What says the same as a readable property, and would say what it said before."""
 
 Settings = dict[str, dict[str, Variant]]
-Value = str | int | bool | None
+Value = Any
+"""A string, an integer, a boolean, a list of strings or of maps; None: the default."""
 Changes = Mapping[str, Mapping[str, Value]]
 
 
@@ -191,11 +194,22 @@ def _refused(what: str, error: Refused) -> Unavailable:
 
 
 def _put(values: dict[str, Variant], key: str, value: Value) -> None:
+    values.pop(_LEGACY.get(key, ""), None)
     if value is None:
         values.pop(key, None)
         return
-    inferred = {bool: "b", str: "s", int: _SIGNATURES.get(key, "i")}[type(value)]
-    values[key] = Variant(values[key].signature if key in values else inferred, value)
+    integer = "x" if key == "route-metric" else "u" if key in _UNSIGNED else "i"
+    inferred = integer if type(value) is int else ""
+    values[key] = _variant(value, values[key].signature if key in values else inferred)
+
+
+def _variant(value: Value, signature: str = "") -> Variant:
+    """Return *value* as what NetworkManager calls it; integers within lists of maps are unsigned there."""
+    if isinstance(value, list):
+        if all(isinstance(entry, str) for entry in value):
+            return Variant(signature or "as", value)
+        return Variant("aa{sv}", [{name: _variant(part, "") for name, part in entry.items()} for entry in value])
+    return Variant(signature or {bool: "b", str: "s", int: "u"}[type(value)], value)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401  (anything that D-Bus can say)

@@ -35,6 +35,11 @@ class Transaction:
         """Check *text* without looking at the network. Raises NmstateFailure."""
         await self._order(SHOW_SECONDS, order="validate", text=text)
 
+    async def show(self) -> dict[str, Any]:
+        """Return the present state, without secrets. Raises NmstateFailure."""
+        state: dict[str, Any] = await self._order(SHOW_SECONDS, order="show")
+        return state
+
     async def difference(self, text: str) -> dict[str, Any]:
         """Return what *text* asks for beyond the present state; empty: nothing. Raises NmstateFailure."""
         result = await self._order(SHOW_SECONDS, order="difference", text=text)

@@ -53,6 +53,14 @@ def validate(text: str) -> None:
         libnmstate.generate_differences(_state_from(text), {"interfaces": []})
 
 
+def show() -> dict[str, Any]:
+    """Return the present state, with its secrets hidden."""
+    import libnmstate  # noqa: PLC0415
+
+    state: dict[str, Any] = libnmstate.show()
+    return state
+
+
 def difference(text: str) -> dict[str, Any]:
     """Return what *text* asks for beyond the state shown, and that state's routes."""
     import libnmstate  # noqa: PLC0415
@@ -100,7 +108,7 @@ def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding at han
     return YAML(typ="safe", pure=True).load(text)
 
 
-ORDERS = {order.__name__: order for order in (validate, difference, compare, apply, commit)}
+ORDERS = {order.__name__: order for order in (validate, show, difference, compare, apply, commit)}
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,113 @@
+"""Who answers on a link, between two namespaces of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+import pytest
+
+from edge.namespace import PATIENCE_SECONDS, Namespace
+from nodenet.core.errors import Unavailable
+from nodenet.core.snapshot import IPAddress
+from nodenet.edge.neighbours import Neighbours
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),
+    reason="a network namespace needs root, nsenter and iproute2",
+)
+ROUTER4, ROUTER6, ROUTER_LOCAL = (ip_address(text) for text in ("192.0.2.1", "2001:db8::1", "fe80::1"))
+NOBODY4, NOBODY6 = ip_address("192.0.2.9"), ip_address("2001:db8::9")
+SHORT = 0.5
+
+
+@pytest.fixture
+def near() -> Iterator[Namespace]:
+    """The node's side: eth0 to the router, eth1 to nobody."""
+    here, there = Namespace(), Namespace()
+    try:
+        for side in (here, there):
+            side.sysctl("net/ipv6/conf/default/accept_dad", 0)
+        here.ip(
+            f"link add eth0 type veth peer name far0 netns {there._holder.pid}",
+            "link add eth1 type veth peer name lost1",
+            "address add 192.0.2.5/24 dev eth0",
+            "address add 2001:db8::5/64 dev eth0",
+            "address add 192.0.2.6/24 dev eth1",
+            "link set eth0 up",
+            "link set eth1 up",
+            "link set lost1 up",
+        )
+        there.ip(
+            "address add 192.0.2.1/24 dev far0",
+            "address add 2001:db8::1/64 dev far0",
+            "address add fe80::1/64 dev far0",
+            "link set far0 up",
+        )
+        yield here
+    finally:
+        here.close()
+        there.close()
+
+
+def answering(namespace: Namespace, link: str, *addresses: IPAddress, seconds: float) -> frozenset[IPAddress]:
+    return namespace.call(lambda: asyncio.run(Neighbours().answering(link, addresses, seconds)))
+
+
+def test_a_router_answers_in_both_families(near: Namespace) -> None:
+    """By its addresses and by its link-local one; and again, when it is known already."""
+    routers = {ROUTER4, ROUTER6, ROUTER_LOCAL}
+    for _ in range(2):
+        assert answering(near, "eth0", *routers, seconds=PATIENCE_SECONDS) == routers
+
+
+def test_who_is_not_there_does_not_hide_who_is(near: Namespace) -> None:
+    """Nobody waits longer than asked."""
+    assert answering(near, "eth0", NOBODY4, ROUTER4, NOBODY6, seconds=SHORT) == {ROUTER4}
+
+
+def test_the_same_address_on_another_link_is_another_neighbour(near: Namespace) -> None:
+    """The question stays on its link."""
+    assert answering(near, "eth0", ROUTER4, seconds=PATIENCE_SECONDS) == {ROUTER4}
+    assert answering(near, "eth1", ROUTER4, seconds=SHORT) == frozenset()
+
+
+def test_what_was_known_before_is_no_answer(near: Namespace) -> None:
+    """A router that has gone since is found out although its entry still counts as reachable."""
+    assert answering(near, "eth0", ROUTER4, seconds=PATIENCE_SECONDS) == {ROUTER4}
+    near.ip(
+        "neigh replace 192.0.2.1 lladdr 02:00:00:00:00:99 nud reachable dev eth0",
+        "neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 nud reachable dev eth0",
+    )
+    assert answering(near, "eth0", NOBODY4, seconds=SHORT) == frozenset()
+
+
+def test_an_entry_that_somebody_fixed_stays(near: Namespace) -> None:
+    """It cannot be asked, and must not be lost by asking."""
+    near.ip("neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 nud permanent dev eth0")
+    assert answering(near, "eth0", NOBODY4, seconds=SHORT) == {NOBODY4}
+    (entry,) = near.ip_json("neigh show 192.0.2.9 dev eth0")
+    assert entry["state"] == ["PERMANENT"]
+
+
+def test_a_router_that_comes_later_is_seen(near: Namespace) -> None:
+    """The kernel's giving up in between is not the end."""
+    near.ip("link set eth0 arp off", "link set eth0 arp on", "link set eth0 down")
+
+    async def come_back() -> frozenset[IPAddress]:
+        question = asyncio.create_task(Neighbours().answering("eth0", [ROUTER4], PATIENCE_SECONDS))
+        await asyncio.sleep(0.2)
+        assert not question.done()
+        await asyncio.to_thread(near.ip, "link set eth0 up")
+        return await question
+
+    assert near.call(lambda: asyncio.run(come_back())) == {ROUTER4}
+
+
+def test_no_such_link(near: Namespace) -> None:
+    """Is an error, not a silence."""
+    with pytest.raises(Unavailable, match="neighbours on nosuch cannot be asked"):
+        answering(near, "nosuch", ROUTER4, seconds=SHORT)
