@@ -22,6 +22,9 @@ STARTED_UP = "manager: startup complete"
 """NetworkManager's word for: every device that has a profile is activated, or never will be."""
 READY = "ActiveEnterTimestampMonotonic"
 EXEC = "ExecMainStartTimestampMonotonic"
+STILL_STARTING = "NetworkManager is still starting"
+"""What the stage nmstate waits for until NetworkManager says so."""
+LATE_SECONDS = 2
 IDLE_SECONDS = 60
 UNTIL_FIRST_WORD = "until the first word in the journal"
 
@@ -98,6 +101,24 @@ def first_boot(node: Node) -> Start:
     entries = node.journal("NetworkManager.service")
     started = next(entry for entry in entries if STARTED_UP in str(entry["MESSAGE"]))
     return apart(node, int(started["__MONOTONIC_TIMESTAMP"]) / 1e6, {})
+
+
+def time_line(node: Node) -> dict[str, Any]:
+    """Return what boot-report says of the present boot."""
+    settle(node, timeout=120)
+    node.run(["journalctl", "--sync"])
+    (boot,) = node.json(["nodenetctl", "boot-report", "--json"])
+    told: dict[str, Any] = boot
+    return told
+
+
+def reaction(boot: Mapping[str, Any]) -> float:
+    """Return the seconds from NetworkManager's end of start-up to the stage that waited for it, at work again."""
+    told = next(span["end"] for span in boot["spans"] if span["text"] == "first activations")
+    waits = [span for span in boot["spans"] if span["kind"] == "wait" and span["text"].startswith(STILL_STARTING)]
+    if not waits:
+        raise LabError("no stage waited for NetworkManager's start-up")
+    return max(0.0, float(waits[-1]["end"] - told))
 
 
 def bare_apply(node: Node, path: str) -> tuple[float, float]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "lab")]
@@ -46,11 +47,15 @@ class Site:
     lan: Lan
     product: Path
 
-    def node(self, *, enabled: bool = True) -> Node:
-        """Define a node with the product and the static document; not *enabled*: the daemon stays off."""
+    def node(self, *, enabled: bool = True, manager_late: int = 0) -> Node:
+        """Boot a node with the product and the static document; not *enabled*: the daemon stays off.
+
+        *manager_late*: seconds that NetworkManager starts later.
+        """
         units = [measures.UNIT] if enabled else []
         node = self.lab.node("worker-0", nics=[self.lan], layers=[self.product], enable=units, files={FILE: STATIC})
         measures.equip(node)
+        node.delay_unit("NetworkManager.service", manager_late)
         node.boot()
         return node
 
@@ -72,14 +77,14 @@ def main() -> int:
 def measure(site: Site) -> Report:
     """Return the figures of one run; first boots need nodes of their own, the rest shares one."""
     first = first_boots(site)
-    patient = after_waiting(site)
+    patient = [reactions(site), after_waiting(site)]
     node = site.node()
     settle(node, timeout=120)
     node.wait_settled()
     progress(f"{STARTS} starts with an unchanged file")
     starts, floor = unchanged(node)
     boot, breakdown, imports = boot_figures(node, starts, floor)
-    return Report(machine(node), [*boot, *first, *footprint(node), patient, *commands(node)], breakdown, imports)
+    return Report(machine(node), [*boot, *first, *footprint(node), *patient, *commands(node)], breakdown, imports)
 
 
 def unchanged(node: Node) -> tuple[list[measures.Start], list[measures.Run]]:
@@ -139,11 +144,12 @@ def single_parts(node: Node, floor: Sequence[measures.Run], until_first_word: fl
 
 def first_boots(site: Site) -> list[Figure]:
     """Return how a first boot with a node file compares with a bare apply of it on an equal node."""
-    boots, processes, calls = [], [], []
+    boots, lines, processes, calls = [], [], [], []
     for number in range(FIRST_BOOTS):
         progress(f"first boot {number + 1} of {FIRST_BOOTS}, with the daemon and with a bare apply")
         node = site.node()
         boots.append(measures.first_boot(node))
+        lines.append(measures.time_line(node))
         remove(site, node)
         node = site.node(enabled=False)
         process, call = measures.bare_apply(node, FILE)
@@ -158,7 +164,34 @@ def first_boots(site: Site) -> list[Figure]:
         Figure("first boot, NetworkManager ready to READY", whole * 1000, Unit.MS),
         Figure("one bare libnmstate.apply of the same file", milliseconds(calls), Unit.MS),
         Figure("first boot over the bare apply", ratio, Unit.RATIO, aim=1.2, detail=detail, why_missed=why),
+        *own_work(lines),
     ]
+
+
+def own_work(lines: Sequence[Mapping[str, Any]]) -> list[Figure]:
+    """Return what nodenetd itself adds to a first boot: its stages, without waits and without libnmstate's apply."""
+    share = median(line["share"] for line in lines)
+    detail = "of the time from the start of userspace to READY, on a node that waits for nothing"
+    why = "the node boots in seconds; see the parts of a start below"
+    return [
+        Figure("first boot, nodenetd's own work", milliseconds(line["own"] for line in lines), Unit.MS),
+        Figure("first boot, share of nodenetd's own work", share, Unit.RATIO, aim=0.1, detail=detail, why_missed=why),
+    ]
+
+
+def reactions(site: Site) -> Figure:
+    """Return how soon a stage goes on when NetworkManager says that it has started up."""
+    seconds = []
+    for number in range(FIRST_BOOTS):
+        progress(f"boot {number + 1} of {FIRST_BOOTS} with a late NetworkManager")
+        node = site.node(manager_late=measures.LATE_SECONDS)
+        seconds.append(measures.reaction(measures.time_line(node)))
+        remove(site, node)
+    why = "10 ms of it are the pause that makes one event of a burst; the rest is the bus"
+    detail = "from NetworkManager's own line in the journal to the end of the wait"
+    return Figure(
+        "NetworkManager ready to next attempt", milliseconds(seconds), Unit.MS, aim=20, detail=detail, why_missed=why
+    )
 
 
 def remove(site: Site, node: Node) -> None:

@@ -11,6 +11,7 @@ import pytest
 from nodenet import __version__
 from nodenet.cli.main import VERBS
 
+DAEMON = Path(__file__).parents[2] / "daemon"
 HEAVY = ("asyncio", "dbus_next", "pyroute2", "structlog", "ruamel", "libnmstate")
 
 
@@ -46,6 +47,12 @@ def test_light_verbs_import_nothing_heavy(words: list[str]) -> None:
     loaded = nodenetctl(*words, after="print('\\n'.join(sys.modules), file=sys.stderr)").stderr.split()
     assert "nodenet.cli.main" in loaded
     assert [name for name in loaded if name.partition(".")[0] in HEAVY] == []
+
+
+def test_the_command_line_needs_no_library() -> None:
+    """Completions are made from it while installing, by a Python that has nothing but itself."""
+    source = f"import sys; sys.path.insert(0, {str(DAEMON)!r}); from nodenet.cli.main import parser; parser()"
+    subprocess.run([sys.executable, "-I", "-S", "-c", source], check=True)
 
 
 def test_help_lists_every_verb_with_its_line() -> None:
