@@ -226,14 +226,19 @@ class FakeProfiles:
 
 @dataclass
 class FakeSysctls:
-    """Settings of links: link → name → value."""
+    """Settings of links: link → name → value; *broken* is what a write raises, *writes* what was given."""
 
     values: dict[str, dict[str, str]] = field(default_factory=dict)
+    broken: NodenetError | None = None
+    writes: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def of_link(self, link: str) -> dict[str, str]:
         return dict(self.values.get(link, {}))
 
     def write(self, link: str, values: Mapping[str, str]) -> tuple[str, ...]:
+        if self.broken:
+            raise self.broken
+        self.writes.append((link, dict(values)))
         own = self.values.setdefault(link, {})
         changed = tuple(name for name, value in values.items() if own.get(name) != value)
         own.update(values)

@@ -130,7 +130,7 @@ async def serve() -> int:
         ),
         lambda: reconciler.standing,
     )
-    watches = (StateFile(STATE_FILE), ServiceManager(notifier), service)
+    watches = (machine.forwarding, StateFile(STATE_FILE), ServiceManager(notifier), service)
     reconciler = Reconciler(lambda: machine.plant(read_settings()), watches, notifier, machine.clock, machine.boot_id)
     return await _run(machine, reconciler, notifier)
 

@@ -33,8 +33,10 @@ from nodenet.edge.nmstate import Nmstate
 from nodenet.edge.ovsdb import Ovsdb
 from nodenet.edge.resolved import Resolved
 from nodenet.edge.resolver_probe import ResolverProbe
+from nodenet.edge.sysctls import Sysctls
 from nodenet.edge.systemd import Systemd, Units
 from nodenet.reconciler import Plant
+from nodenet.stages.forwarding import Forwarding
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate import NmstateStage
 from nodenet.stages.nodeip import NodeipStage
@@ -78,6 +80,7 @@ class Machine:
         self.ovsdb = Ovsdb()
         self.clock = Clock()
         self.boot_id = boot_id()
+        self.forwarding = Forwarding(Sysctls())
         self.nodeip: NodeipStage | None = None
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
 
@@ -105,6 +108,7 @@ class Machine:
 
     def plant(self, settings: Settings) -> Plant:
         """Return the stages that *settings* ask for."""
+        self.forwarding.settings = settings
         directory = self._node_files = PurePath(settings.node_file_dir)
         outside = Outside(files, self.manager, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))

@@ -222,3 +222,19 @@ def test_systemd_resolved(product_node: NodeFactory, lan: Lan, *, linked: bool) 
     assert node.run("cat /etc/systemd/resolved.conf.d/60-kni.conf").stdout == drop_in
     assert causes(node) == []
     nothing_left(node)
+
+
+def test_the_link_of_the_node_ip_forwards_packets_before_kubelet_starts(product_node: NodeFactory, lan: Lan) -> None:
+    """On premises with VIPs, IPv4 and IPv6; no other link, and no node without VIPs."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = vip_node(product_node)
+    shown = "cat /proc/sys/net/ipv4/conf/{0}/forwarding /proc/sys/net/ipv6/conf/{0}/forwarding"
+    node.boot()
+    settle(node)
+    assert node.run(shown.format("eth0")).stdout.split() == ["1", "1"]
+    assert node.run(shown.format("lo")).stdout.split() == ["0", "0"]
+    assert causes(node) == []
+    node.write(SETTINGS, "")
+    node.reboot()
+    settle(node)
+    assert node.run(shown.format("eth0")).stdout.split() == ["0", "0"]

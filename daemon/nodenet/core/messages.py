@@ -57,6 +57,8 @@ class Message(Enum):
     """Another program rewrote resolv.conf; it was put right again."""
     NO_NAMESERVER = "c19418f8322306031b696bfe13a49381"
     """No nameserver is known, and the boot goes on without."""
+    FORWARDING_FAILED = "283f6f70f2262f00cb3e4979e8a29ea9"
+    """The link of the node IP could not be made to forward packets."""
     HINT_IGNORED = "3691840dddc541638e4a5cc5792f613e"
     """A node IP hint could not be used."""
     PUBLISH_FAILED = "cf72e2ab6bcc4fd1b2c291a593d43dfd"
