@@ -12,6 +12,7 @@ from typing import Any
 from nodenet.core.apply import Checkpoint, ManagerState
 from nodenet.core.bridge_facts import OvsBridge
 from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.hostname_sources import Source
 from nodenet.core.kept_profile import KeptProfile
 from nodenet.core.nm_values import Inventory
 from nodenet.core.resolver import ManagerDns
@@ -365,6 +366,16 @@ class FakeProbe:
     async def answers(self, address: IPv4Address | IPv6Address, name: str) -> bool:
         self.asked.append((address, name))
         return address in self.servers
+
+
+@dataclass
+class FakeLeaseNames:
+    """Names that DHCP servers gave this host."""
+
+    given: tuple[Source, ...] = ()
+
+    async def names(self) -> tuple[Source, ...]:
+        return self.given
 
 
 @dataclass

@@ -41,7 +41,7 @@ MAY_IMPORT = {
         ("nodenet.core", "nodenet.edge.bus"),
     ),
     **dict.fromkeys(
-        ("nodenet.edge.dns_manager", "nodenet.edge.resolved"),
+        ("nodenet.edge.dns_manager", "nodenet.edge.lease_names", "nodenet.edge.resolved"),
         ("nodenet.core", "nodenet.edge.bus"),
     ),
     "nodenet.edge": ("nodenet.core",),

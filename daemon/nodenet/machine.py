@@ -28,6 +28,7 @@ from nodenet.edge.bus import Bus
 from nodenet.edge.clock import Clock, boot_id
 from nodenet.edge.dns_manager import DnsManager
 from nodenet.edge.hostnamed import Hostnamed
+from nodenet.edge.lease_names import LeaseNames
 from nodenet.edge.network_manager import NetworkManager
 from nodenet.edge.nmstate import Nmstate
 from nodenet.edge.ovsdb import Ovsdb
@@ -122,7 +123,7 @@ class Machine:
             self.boot_id,
         )
         stages: dict[StageName, ports.Stage] = {
-            StageName.HOSTNAME: HostnameStage(self.host, files, directory),
+            StageName.HOSTNAME: HostnameStage(self.host, LeaseNames(self.bus), files, directory),
             StageName.NMSTATE: NmstateStage(files, self.nmstate, pipeline, self.boot_id, directory),
             StageName.RESOLV_PREPENDER: ResolvPrependerStage(
                 LookUps(self.dns, self.resolved, ResolverProbe()), files, self.clock, settings

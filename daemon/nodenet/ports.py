@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from nodenet.core.apply import Checkpoint, ManagerState
 from nodenet.core.bridge_facts import OvsBridge
 from nodenet.core.facts import Facts
+from nodenet.core.hostname_sources import Source as NameSource
 from nodenet.core.kept_profile import KeptProfile
 from nodenet.core.nm_values import Inventory
 from nodenet.core.outcome import Outcome
@@ -39,6 +40,13 @@ class Host(Protocol):
 
     async def pin(self, name: str) -> str | None:
         """Make *name* last unless one does already; return why not, if so."""
+
+
+class LeaseNames(Protocol):
+    """Names that DHCP servers gave this host."""
+
+    async def names(self) -> tuple[NameSource, ...]:
+        """Return them, none while nobody can tell."""
 
 
 class Files(Protocol):

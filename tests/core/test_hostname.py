@@ -18,6 +18,9 @@ from nodenet.core.hostname import normalised, stems, why_invalid
         ("mylocalhost-1", "mylocalhost-1"),
         ("node_1", "node_1"),
         ("a" * 63, "a" * 63),
+        ("a" * 64, "a" * 63),
+        ("a" * 50 + ".example.com.and-so-on", "a" * 50),
+        ("a" * 62 + "-b", "a" * 62),
     ],
 )
 def test_a_usable_name_is_normalised_and_valid(raw: str, name: str) -> None:
@@ -33,6 +36,7 @@ def test_a_usable_name_is_normalised_and_valid(raw: str, name: str) -> None:
         "localhost",
         "localhost.localdomain",
         "localhost.example.com",
+        "localhost4.localdomain4",
         "a" * 64,
         "..",
         "../x",

@@ -39,7 +39,7 @@ class Stand:
         self.service = {"Result": Variant("s", "success"), "Type": Variant("s", "oneshot")}
         connection.add_message_handler(self.answer)
 
-    def answer(self, message: Any) -> Any:
+    def answer(self, message: Any) -> Any:  # noqa: PLR0911 -- one for each method
         if message.message_type is not MessageType.METHOD_CALL or message.destination != NAME:
             return None
         self.calls.append(message.member)
@@ -54,6 +54,8 @@ class Stand:
             case "StartUnit":
                 self.end_job("done")  # before the reply: the worst order
                 return Message.new_method_return(message, "o", [f"{PATH}/job/7"])
+            case "RefUnit":
+                return Message.new_method_return(message)
             case _:
                 return Message.new_error(message, f"{NAME}.AlreadySubscribed", "Client is already subscribed.")
 

@@ -22,7 +22,7 @@ def test_only_cluster_yml(product_node: NodeFactory) -> None:
     document = settle(node)
     assert (document["health"], document["node_file"]) == ("ok", "cluster.yml")
     assert mtu(node) == 1401
-    assert stage(document, "hostname")["status"] == "skipped"
+    assert stage(document, "hostname")["detail"] == "This node is worker-0"
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
     assert causes(node) == []
     nothing_left(node)

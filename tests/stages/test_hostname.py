@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import pytest
 
-from fakes import FakeFiles, FakeHost
+from fakes import FakeFiles, FakeHost, FakeLeaseNames
 from nodenet.core.facts import Facts
+from nodenet.core.hostname_sources import Origin, Source
+from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Skipped, Topic, Waiting
 from nodenet.stages.hostname import HostnameStage
 
@@ -18,17 +21,17 @@ SPECIFIC = FakeFiles({str(DIRECTORY / "worker-0.yml"): b""})
 async def test_the_name_is_normalised_and_made_to_last() -> None:
     """Case and the trailing dot go."""
     host = FakeHost("Worker-0.Example.com.")
-    outcome = await HostnameStage(host, SPECIFIC, DIRECTORY).attempt(Facts())
+    outcome = await HostnameStage(host, FakeLeaseNames(), SPECIFIC, DIRECTORY).attempt(Facts())
     assert isinstance(outcome, Done)
     assert outcome.facts.hostname == "worker-0.example.com"
     assert host.pinned == ["worker-0.example.com"]
 
 
-@pytest.mark.parametrize("name", ["", "localhost", "localhost.localdomain", "../x", "a" * 64])
+@pytest.mark.parametrize("name", ["", "localhost", "localhost.localdomain", "localhost6", "../x"])
 async def test_an_unusable_name_is_waited_out(name: str) -> None:
     """By hostnamed's signal; the reason quotes what is there now, and nothing is pinned."""
     host = FakeHost(name)
-    outcome = await HostnameStage(host, SPECIFIC, DIRECTORY).attempt(Facts())
+    outcome = await HostnameStage(host, FakeLeaseNames(), SPECIFIC, DIRECTORY).attempt(Facts())
     assert isinstance(outcome, Waiting)
     assert Topic.HOSTNAME in outcome.topics
     assert repr(name) in outcome.reason
@@ -40,7 +43,76 @@ async def test_without_a_host_specific_file_nobody_waits(names: tuple[str, ...])
     """Not even for localhost; and nothing is pinned."""
     files = FakeFiles({str(DIRECTORY / name): b"" for name in names})
     host = FakeHost("localhost")
-    outcome = await HostnameStage(host, files, DIRECTORY).attempt(Facts())
+    outcome = await HostnameStage(host, FakeLeaseNames(), files, DIRECTORY).attempt(Facts())
     assert isinstance(outcome, Skipped)
     assert outcome.facts.hostname is None
     assert host.pinned == []
+
+
+async def test_a_name_that_is_too_long_is_shortened_and_made_to_last() -> None:
+    """Its first part counts, 63 characters of it."""
+    host = FakeHost(f"{'a' * 60}.{'b' * 10}.example.com")
+    outcome = await HostnameStage(host, FakeLeaseNames(), SPECIFIC, DIRECTORY).attempt(Facts())
+    assert isinstance(outcome, Done)
+    assert host.pinned == ["a" * 60]
+
+
+async def test_a_name_is_made_to_last_before_any_link_is_moved_also_where_no_file_needs_it() -> None:
+    """A bridge that takes over the lease must not take the name away from kubelet."""
+    host = FakeHost("worker-0")
+    outcome = await HostnameStage(host, FakeLeaseNames(), FakeFiles(), DIRECTORY).attempt(Facts())
+    assert isinstance(outcome, Done)
+    assert host.pinned == ["worker-0"]
+
+
+async def test_a_name_that_comes_late_is_taken_though_nobody_waited() -> None:
+    """By signal, at a second look."""
+    host = FakeHost("localhost")
+    stage = HostnameStage(host, FakeLeaseNames(), FakeFiles(), DIRECTORY)
+    first = await stage.attempt(Facts())
+    assert isinstance(first, Skipped)
+    assert first.again
+    assert Topic.HOSTNAME in first.again.topics
+    host.named = "worker-0"
+    assert isinstance(await stage.attempt(first.facts), Done)
+    assert host.pinned == ["worker-0"]
+
+
+async def test_a_host_that_is_renamed_keeps_its_node_name_until_a_reload() -> None:
+    """One line tells of it; nothing is pinned anew."""
+    host = FakeHost("worker-0")
+    stage = HostnameStage(host, FakeLeaseNames(), SPECIFIC, DIRECTORY)
+    first = await stage.attempt(Facts())
+    assert isinstance(first, Done)
+    host.named = "worker-9"
+    second = await stage.attempt(first.facts)
+    assert isinstance(second, Done)
+    assert (second.message, second.facts.hostname) == (Message.HOSTNAME_CHANGED, "worker-0")
+    assert "worker-9" in second.detail
+    assert host.pinned == ["worker-0"]
+    reloaded = await stage.attempt(replace(second.facts, runs=1))
+    assert isinstance(reloaded, Done)
+    assert reloaded.facts.hostname == "worker-9"
+
+
+async def test_the_name_that_systemd_made_up_is_no_name() -> None:
+    """A distribution may call every host `fedora`."""
+    files = FakeFiles({**SPECIFIC.content, "/run/systemd/default-hostname": b"fedora\n"})
+    outcome = await HostnameStage(FakeHost("fedora"), FakeLeaseNames(), files, DIRECTORY).attempt(Facts())
+    assert isinstance(outcome, Waiting)
+    assert "while it knows none" in outcome.reason
+
+
+FQDN = Source(Origin.DHCP6_FQDN, "eth0", "worker-0.example.com")
+
+
+@pytest.mark.parametrize(
+    ("static", "name"),
+    [(b"", "worker-0.example.com"), (b"localhost.localdomain\n", "worker-0.example.com"), (b"# x\nkept\n", "kept")],
+)
+async def test_a_full_name_by_dhcpv6_outranks_what_is_in_force_and_not_a_static_name(static: bytes, name: str) -> None:
+    """What is pinned stays, so it must not be the short name that came first."""
+    files = FakeFiles({"/etc/hostname": static})
+    outcome = await HostnameStage(FakeHost("worker-0"), FakeLeaseNames((FQDN,)), files, DIRECTORY).attempt(Facts())
+    assert isinstance(outcome, Done)
+    assert outcome.facts.hostname == name

@@ -9,6 +9,7 @@ TOPICS = {
     # topic → what the list of topics says of it, and the module that explains it
     "node-ip": ("the choice of the node IPs", "explain_node_ip"),
     "br-ex": ("the link that goes below br-ex, and what is done with it", "explain_br_ex"),
+    "hostname": ("the name of this node", "explain_hostname"),
 }
 
 

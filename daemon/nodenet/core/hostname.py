@@ -14,8 +14,14 @@ _LABEL = re.compile(r"[a-z0-9]([a-z0-9_-]*[a-z0-9])?")
 
 
 def normalised(name: str) -> str:
-    """Return *name* as it is compared: lower case, no blanks around it, no trailing dot."""
-    return name.strip().rstrip(".").lower()
+    """Return *name* as it is compared: lower case, no blanks around it, no trailing dot, 63 characters at most.
+
+    Kubernetes takes no longer one as a label; of a longer name only the first part counts, cut where it must be.
+    """
+    plain = name.strip().rstrip(".").lower()
+    if len(plain) <= LONGEST_LABEL:
+        return plain
+    return plain.split(".", maxsplit=1)[0][:LONGEST_LABEL].rstrip("-_")
 
 
 def why_invalid(name: str) -> str | None:
@@ -27,7 +33,7 @@ def why_invalid(name: str) -> str | None:
     if not name:
         return "it is empty"
     labels = name.split(".")
-    if labels[0] == "localhost":
+    if name.startswith("localhost"):
         return "it only means that the real name is not known yet"
     for label in labels:
         if len(label) > LONGEST_LABEL:

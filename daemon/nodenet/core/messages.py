@@ -23,6 +23,8 @@ class Message(Enum):
     """A stage had nothing to do; the line says why."""
     HOSTNAME_KNOWN = "bff7b8d4924b400787cc63f9951d3c4c"
     """The node's name is known."""
+    HOSTNAME_CHANGED = "3afd745a3fb8410781fc97abee0bd342"
+    """The host was renamed after the node's name was settled."""
     NODE_FILE_FOUND = "1f751c417f244e6abddbe8cf1ea35466"
     """The node file of this node was found."""
     NODE_FILE_INVALID = "cf8c9e7f8dff4ec1861c430ec7ecb168"

@@ -31,9 +31,10 @@ class Hostnamed:
         return socket.gethostname()
 
     async def pin(self, name: str) -> str | None:
-        """Make *name* the static name unless there is one; return why that could not be done, if so."""
+        """Make *name* the static name unless one says the same; return why that could not be done, if so."""
         try:
-            if await self._bus.get(NAME, PATH, NAME, "StaticHostname"):
+            static = await self._bus.get(NAME, PATH, NAME, "StaticHostname")
+            if static.lower() == name:  # kubelet takes upper case as it takes lower case: no reason to write
                 return None
             await self._bus.call(NAME, PATH, NAME, "SetStaticHostname", "sb", [name, False])
         except (Unavailable, Refused) as error:

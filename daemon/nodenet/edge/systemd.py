@@ -61,12 +61,14 @@ class Units:
         self._bus = bus
         self._changed = changed
         self._ended: dict[str, str | None] = {}
+        self._kept: set[str] = set()
 
     async def unit(self, name: str) -> Unit:
         """Return how a unit stands; its jobs are listened to from then on. Raises Unavailable."""
         try:
             path, common = await self._properties(name)
-            await self._listen(str(common["Id"]))
+            if common["LoadState"] == "loaded":
+                await self._listen(str(common["Id"]))
             path, common = await self._properties(name)  # again: a job may have ended before we listened
             (service,) = await self._bus.call(NAME, path, PROPERTIES, "GetAll", "s", [f"{NAME}.Service"])
         except Refused as error:
@@ -87,6 +89,11 @@ class Units:
             self._ended[unit] = None
         with suppress(Refused):  # subscribed already; a bus that was restarted has forgotten it
             await self._bus.call(NAME, PATH, MANAGER, "Subscribe")
+            self._kept.clear()
+        if unit not in self._kept:
+            # systemd forgets a oneshot that ended and that nobody refers to, and with it that it ever ran.
+            await self._bus.call(NAME, PATH, MANAGER, "RefUnit", "s", [unit])
+            self._kept.add(unit)
 
     def _removed(self, body: Sequence[Any]) -> None:
         _number, _job, unit, result = body

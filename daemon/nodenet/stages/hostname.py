@@ -1,4 +1,4 @@
-"""The hostname stage: by which name does this node find its file?"""
+"""The hostname stage: by which name does this node find its file and join its cluster?"""
 
 from __future__ import annotations
 
@@ -8,35 +8,69 @@ from pathlib import PurePath
 import structlog
 
 from nodenet.core.facts import Facts
-from nodenet.core.hostname import normalised, why_invalid
+from nodenet.core.hostname import normalised
+from nodenet.core.hostname_sources import (
+    FALLBACK_FILE,
+    STATIC_FILE,
+    Source,
+    chosen,
+    kernel_source,
+    refusal,
+    static_source,
+)
 from nodenet.core.messages import Message
 from nodenet.core.node_file import has_host_specific
-from nodenet.core.outcome import Done, Outcome, Skipped, Topic, Waiting
-from nodenet.ports import Files, Host
+from nodenet.core.outcome import Again, Done, Outcome, Skipped, Topic, Waiting
+from nodenet.ports import Files, Host, LeaseNames
 
 log = structlog.get_logger()
 
+CHANGES = frozenset({Topic.HOSTNAME, Topic.BUS})
+
 
 class HostnameStage:
-    """Waits for a name, but only where some node file needs one, and makes it last."""
+    """Takes the first name that will do and makes it last; waits for one only where some node file needs it."""
 
-    def __init__(self, host: Host, files: Files, directory: PurePath) -> None:
+    def __init__(self, host: Host, leases: LeaseNames, files: Files, directory: PurePath) -> None:
         """Look for node files in *directory*."""
         self._host = host
+        self._leases = leases
         self._files = files
         self._directory = directory
+        self._pinned_for: int | None = None
+        """The run that the name was made to last in; after it the name is only looked at."""
 
     async def attempt(self, facts: Facts) -> Outcome:
-        """Return Done with the name, Skipped when nobody needs it, Waiting while it is not known."""
-        raw = self._host.name()
-        name = normalised(raw)
-        problem = why_invalid(name)
-        if not has_host_specific(self._files.listing(self._directory)):
-            known = None if problem else name
-            reason = "no host-specific node file: nobody needs the name yet"
-            return Skipped(reason, replace(facts, hostname=known))
-        if problem:
-            return Waiting(f"a host name: {raw!r} will not do, {problem}", frozenset({Topic.HOSTNAME, Topic.BUS}))
+        """Return Done with the name, Waiting while it is not known, Skipped where nobody waits for it."""
+        if facts.hostname and self._pinned_for == facts.runs:
+            return self._look(facts, facts.hostname)
+        sources = await self._sources()
+        if (source := chosen(sources)) is None:
+            return self._unknown(sources, facts)
+        name = normalised(source.value)
         if why := await self._host.pin(name):
             log.warning(f"The host name {name} could not be made to last: {why}", stage="hostname")
-        return Done(f"This node is {name}", replace(facts, hostname=name), Message.HOSTNAME_KNOWN)
+        self._pinned_for = facts.runs
+        return Done(f"This node is {name}", replace(facts, hostname=name), Message.HOSTNAME_KNOWN, again=Again(CHANGES))
+
+    def _look(self, facts: Facts, name: str) -> Done:
+        """Look whether somebody renamed the host; the node keeps its name until a reload takes the new one."""
+        now = normalised(self._host.name())
+        if now == name:
+            return Done(f"This node is {name}", facts, Message.HOSTNAME_KNOWN, again=Again(CHANGES))
+        text = f"This node stays {name}, though the host is called {now!r} now"
+        return Done(text, facts, Message.HOSTNAME_CHANGED, again=Again(CHANGES))
+
+    def _unknown(self, sources: tuple[Source, ...], facts: Facts) -> Outcome:
+        if not has_host_specific(self._files.listing(self._directory)):
+            reason = "no host-specific node file: nobody needs the name yet"
+            return Skipped(reason, replace(facts, hostname=None), again=Again(CHANGES))
+        last = sources[-1]
+        return Waiting(f"a host name: {last.value!r} will not do, {refusal(last)}", CHANGES)
+
+    async def _sources(self) -> tuple[Source, ...]:
+        """Return what a name may be taken from, the one in force last."""
+        static = static_source(self._files.read(STATIC_FILE))
+        # A static name that will do is never overwritten, so nobody needs to ask for leases.
+        leases = await self._leases.names() if refusal(static) else ()
+        return (static, *leases, kernel_source(self._host.name(), self._files.read(FALLBACK_FILE)))

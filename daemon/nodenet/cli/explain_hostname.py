@@ -1,0 +1,142 @@
+"""Why does this node go by that name, and what became of the others?
+
+Asks every source by itself: files, kernel, NetworkManager's leases, DNS. Needs no daemon, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from nodenet.cli.table import Table, printable
+from nodenet.core.hostname_sources import (
+    FALLBACK_FILE,
+    STATIC_FILE,
+    Judged,
+    Origin,
+    Source,
+    Verdict,
+    judged,
+    kernel_source,
+    on_command_line,
+    static_source,
+)
+
+DESCRIPTION = """Say by which name this node goes, and for every other name that some source gives why it is not that.
+
+Sources are /etc/hostname, the name in force, DHCP leases that NetworkManager holds, reverse DNS of this host's
+addresses, and the kernel's command line. Neither the daemon nor a node file is needed."""
+EPILOG = "exit codes: 0 the node has a name, 1 no source gives one that will do."
+COLOURS = {Verdict.SELECTED: "1;32", Verdict.USABLE: "33", Verdict.REFUSED: "2", Verdict.ABSENT: "2"}
+"""SGR parameters (ECMA-48)."""
+BUS_SECONDS = 2.0
+DNS_SECONDS = 3.0
+MOST_ADDRESSES = 8
+"""A node's own name belongs to one of its first addresses, if to any."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the topic's options."""
+    parser.description = DESCRIPTION
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
+    parser.add_argument("--root", type=Path, default=Path("/"), metavar="DIR", help=argparse.SUPPRESS)
+    parser.add_argument("--no-dns", action="store_true", help="do not ask DNS for the names of this host's addresses")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the explanation; return the exit code."""
+    told = judged(_sources(arguments.root, ask_dns=not arguments.no_dns))
+    name = next((item.name for item in told if item.verdict is Verdict.SELECTED), None)
+    print(json.dumps(_document(name, told), indent=1) if arguments.json else _table(name, told))
+    return 0 if name else 1
+
+
+def _document(name: str | None, told: Sequence[Judged]) -> dict[str, object]:
+    sources = [
+        {
+            "source": item.source.origin.value,
+            "where": item.source.where,
+            "value": item.source.value,
+            "name": item.name,
+            "verdict": item.verdict.value,
+            "because": item.sentence,
+        }
+        for item in told
+    ]
+    return {"schema_version": 1, "hostname": name, "sources": sources}
+
+
+def _table(name: str | None, told: Sequence[Judged]) -> str:
+    table = Table(("SOURCE", "WHERE", "NAME", "VERDICT", "BECAUSE"))
+    for item in told:
+        row = (item.source.origin.value, item.source.where, item.source.value or "-", item.verdict.value, item.sentence)
+        table.add(row, COLOURS[item.verdict])
+    answer = f"This node is {name}." if name else "This node has no name yet: no source gives one that will do."
+    return f"{table.render(coloured=sys.stdout.isatty())}\n\n{printable(answer)}"
+
+
+def _sources(root: Path, *, ask_dns: bool) -> tuple[Source, ...]:
+    static = static_source(_read(root, str(STATIC_FILE)))
+    kernel = kernel_source(socket.gethostname(), _read(root, str(FALLBACK_FILE)))
+    leases = _lease_names() or (Source(Origin.DHCP, "NetworkManager's leases"),)
+    line = (_read(root, "/proc/cmdline") or b"").decode(errors="replace")
+    command_line = on_command_line(line) or (Source(Origin.COMMAND_LINE, "systemd.hostname=, ip="),)
+    return (static, kernel, *leases, *(_reverse_names() if ask_dns else ()), *command_line)
+
+
+def _read(root: Path, path: str) -> bytes | None:
+    try:
+        return (root / path.lstrip("/")).read_bytes()
+    except OSError:
+        return None
+
+
+def _lease_names() -> tuple[Source, ...]:
+    import asyncio  # noqa: PLC0415 - the other topics need neither loop nor bus
+
+    return asyncio.run(_ask_network_manager())
+
+
+async def _ask_network_manager() -> tuple[Source, ...]:
+    import asyncio  # noqa: PLC0415
+
+    from nodenet.edge.bus import Bus  # noqa: PLC0415
+    from nodenet.edge.lease_names import LeaseNames  # noqa: PLC0415
+
+    bus = Bus(changed=lambda _: None)
+    connection = asyncio.create_task(bus.run())
+    try:
+        return await LeaseNames(bus).names() if await bus.wait_up(BUS_SECONDS) else ()
+    finally:
+        connection.cancel()
+        await asyncio.wait({connection})
+
+
+def _reverse_names() -> tuple[Source, ...]:
+    """Ask DNS for the names of this host's addresses, all at once; what does not answer in time gives none."""
+    import threading  # noqa: PLC0415
+
+    from nodenet.edge.netlink import read_snapshot  # noqa: PLC0415
+
+    loose = (known.address for known in read_snapshot().addresses)
+    addresses = [str(ip) for ip in loose if not (ip.is_loopback or ip.is_link_local)][:MOST_ADDRESSES]
+    names: dict[str, str] = {}
+    threads = [threading.Thread(target=_look_up, args=(ip, names), daemon=True) for ip in addresses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DNS_SECONDS)  # they ask at the same time: the first to be late makes all late
+    return tuple(Source(Origin.REVERSE_DNS, ip, names.get(ip, "")) for ip in addresses)
+
+
+def _look_up(address: str, names: dict[str, str]) -> None:
+    try:
+        names[address] = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)[0]
+    except OSError:
+        return
