@@ -116,3 +116,13 @@ def test_no_secret_of_a_node_file_is_quoted() -> None:
     assert secrets == {"hunter2", "hunter22", "50b71a8ef0bd5751ea76de6d6c98c03a"}
     told = without_secrets('invalid type: string "hunter22", then hunter2', secrets)
     assert told == 'invalid type: string "<hidden>", then <hidden>'
+
+
+def test_an_order_for_the_apply_is_no_difference() -> None:
+    """The order `allow-extra-patch-ports` is in no state: a bridge that asks for it alone is as it should be."""
+    link = {"name": "br-ex", "type": "ovs-bridge", "state": "up", "bridge": {"allow-extra-patch-ports": True}}
+    assert remaining({"interfaces": [link]}, STATE) == {}
+    more = {**link, "bridge": {**link["bridge"], "port": [{"name": "eth0"}]}}  # type: ignore[dict-item]
+    assert remaining({"interfaces": [more]}, STATE) == {"interfaces": [more]}
+    bare = {"name": "br-ex", "type": "ovs-bridge", "state": "up"}
+    assert remaining({"interfaces": [bare]}, STATE) == {"interfaces": [bare]}

@@ -113,12 +113,14 @@ def _below(source: Source) -> Document:
 
 def _bridge(source: Source, uplink: Uplink, datapath: Datapath) -> Document:
     options = {"options": {"datapath": str(datapath)}} if datapath is Datapath.NETDEV else {}
+    ports = [{"name": source.uplink}, {"name": uplink.bridge}]
     return {
         "name": uplink.bridge,
         "type": shown.OVS_BRIDGE,
         "state": "up",
         **_mac(source),
-        "bridge": {**options, "port": [{"name": source.uplink}, {"name": uplink.bridge}]},
+        # OVN's patch port to br-int is not ours, and no difference.
+        "bridge": {**options, "allow-extra-patch-ports": True, "port": ports},
         "ovs-db": {"external_ids": {MARK: source.uplink}},
     }
 
@@ -203,11 +205,7 @@ def _sysctls(source: Source, _bridge: str) -> dict[str, str]:
 
 def _expectation(source: Source, bridge: str) -> Expectation:
     present = {item.ip for family in ("ipv4", "ipv6") for item in source.shown(family)}
-    gateways = {
-        ip_address(gateway)
-        for route in shown.routes(source.facts.state, "running", source.link)
-        if shown.is_default(route) and (gateway := shown.gateway_of(route))
-    }
+    gateways = {ip_address(gateway) for gateway in bridge_routes.gateways(source)}
     return Expectation(
         bridge=bridge,
         addresses=tuple(address for address in source.facts.node_ips if address in present),

@@ -12,8 +12,11 @@ from ipaddress import IPv4Address, IPv4Interface, IPv6Address
 from types import MappingProxyType
 from typing import Any
 
+from nodenet.core import shown
 from nodenet.core.snapshot import IPAddress
 
+PHYSICAL = frozenset({"", "system", "dpdk", "afxdp"})
+"""Types of interfaces of Open vSwitch that stand for a link of the host (ovs-vswitchd.conf.db(5), Interface)."""
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -147,3 +150,18 @@ class BridgeFacts:
     def bridge(self, name: str) -> OvsBridge | None:
         """Return what the database has under that name."""
         return next((bridge for bridge in self.ovs if bridge.name == name), None)
+
+    def uplink_of(self, bridge: str) -> str | None:
+        """Return the link of the host that is a port of *bridge* now, one that exists first; None without any."""
+        known = self.bridge(bridge)
+        if known is not None:
+            inside = (item for port in known.ports for item in port.interfaces)
+            names = {item.name for item in inside if item.kind in PHYSICAL and item.name != bridge}
+        else:
+            stated = shown.ovs_bridge(self.state, bridge)
+            names = {name for name in (shown.ports(stated) if stated else ()) if self._is_outside(name)}
+        there = sorted(name for name in names if shown.link(self.state, name) is not None)
+        return next(iter(there), min(names, default=None) if known is not None else None)
+
+    def _is_outside(self, name: str) -> bool:
+        return (shown.link(self.state, name) or {}).get("type") != shown.OVS_INTERFACE

@@ -11,7 +11,8 @@ from typing import Any
 from nodenet.core import bridge_dns, bridge_ip, bridge_routes, shown
 from nodenet.core.bridge_facts import BridgeFacts, Profile
 from nodenet.core.bridge_source import Source, source_of
-from nodenet.core.uplink import BRIDGE, EXTRA_BRIDGE, below
+from nodenet.core.bridge_standing import Owner, standing
+from nodenet.core.uplink import BRIDGE, EXTRA_BRIDGE
 
 NO_METRIC = -1
 """How NMState and NetworkManager say: that of the link's kind."""
@@ -19,19 +20,20 @@ Document = dict[str, Any]
 
 
 def removal(facts: BridgeFacts, originals: tuple[Profile, ...] = (), bridges: tuple[str, ...] = ()) -> Document:
-    """Return the document that takes *bridges* away (default: br-ex and br-ex1, where they are).
+    """Return the document that takes *bridges* away (default: br-ex and br-ex1), where they are and nobody else's.
 
-    *originals* are the profiles that the uplinks had before. A bridge without an uplink goes all the same.
+    *originals* are the profiles that the uplinks had before. A bridge without an uplink goes all the same. Nothing to
+    take away: no interfaces.
     """
     interfaces: list[Document] = []
     routes: list[Document] = []
     rules: list[Document] = []
     sources: dict[str, Source] = {}
     for bridge in bridges or (BRIDGE, EXTRA_BRIDGE):
-        if not _is_there(facts, bridge):
+        if standing(facts, bridge).owner in {Owner.NOBODY, Owner.FOREIGN}:
             continue
         interfaces += [{"name": bridge, "type": kind, "state": "absent"} for kind in ("ovs-interface", "ovs-bridge")]
-        uplink = below(facts, bridge)
+        uplink = facts.uplink_of(bridge)
         if uplink is None or shown.link(facts.state, uplink) is None:
             continue
         source = source_of(facts, bridge, uplink)
@@ -45,11 +47,6 @@ def removal(facts: BridgeFacts, originals: tuple[Profile, ...] = (), bridges: tu
     document |= {"route-rules": {"config": rules}} if rules else {}
     names = {bridge: source.uplink for bridge, source in sources.items()}
     return document | bridge_dns.resolver(sources.values(), names)
-
-
-def _is_there(facts: BridgeFacts, bridge: str) -> bool:
-    known = facts.bridge(bridge) or shown.ovs_bridge(facts.state, bridge) or shown.link(facts.state, bridge)
-    return known is not None or any(profile.link == bridge for profile in facts.profiles)
 
 
 def _uplink(source: Source, original: Profile | None) -> Document:

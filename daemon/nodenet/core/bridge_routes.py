@@ -54,6 +54,14 @@ def given_back(source: Source, original: Profile | None) -> list[Route]:
     return sorted(back, key=_place)
 
 
+def gateways(source: Source) -> set[str]:
+    """Return the next hops of the best default routes of each family."""
+    found = [route for route in shown.routes(source.facts.state, "running", source.link) if shown.is_default(route)]
+    best = {ipv6: _metrics(found, ipv6=ipv6)[:1] for ipv6 in (False, True)}
+    used = (route for route in found if shown.metric_of(route) in best[shown.is_ipv6(route)])
+    return {gateway for route in used if (gateway := shown.gateway_of(route))}
+
+
 def rules(source: Source, bridge: str) -> list[dict[str, Any]]:
     """Return the rules that the link's profile brings, and those that lead to a table of its routes."""
     tables = {shown.table_of(route) for route in shown.routes(source.facts.state, "config", source.link)}
@@ -120,9 +128,13 @@ def _follows(source: Source, route: shown.State) -> bool:
 
 
 def _has_own_metric(source: Source, route: shown.State) -> bool:
-    """Whether the profile gives the route a metric, or nobody knows; else it took that of its link."""
+    """Whether the profile gives the route a metric, or has no part in it; else it took that of its link."""
     item = _in_profile(source.profile, route)
-    return item is None or "metric" in item
+    if item is not None:
+        return "metric" in item
+    family = "ipv6" if shown.is_ipv6(route) else "ipv4"
+    gateway = source.setting(family, "gateway")
+    return gateway is None or route.get("destination") not in shown.DEFAULT or gateway != shown.gateway_of(route)
 
 
 def _in_profile(profile: Profile | None, route: shown.State) -> Mapping[str, Any] | None:

@@ -109,10 +109,14 @@ class Source:
 
 
 def source_of(facts: BridgeFacts, bridge: str, uplink: str) -> Source:
-    """Return where the configuration stands. The uplink is known to be there."""
+    """Return where the configuration stands. The uplink is known to be there.
+
+    A bridge over another link has that link's configuration, not this one's.
+    """
     below = shown.link(facts.state, uplink) or {}
     above = shown.link(facts.state, bridge)
-    if above is not None and above.get("type") == shown.OVS_INTERFACE and _has_ip(above):
+    made = above is not None and above.get("type") == shown.OVS_INTERFACE and _has_ip(above)
+    if above is not None and made and facts.uplink_of(bridge) == uplink:
         return Source(facts, bridge, uplink, above, below, facts.device(bridge))
     return Source(facts, uplink, uplink, below, below, facts.device(uplink))
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core import shown
-from nodenet.core.bridge_facts import BridgeFacts, OvsBridge, OvsInterface, OvsPort, Profile
-from nodenet.core.uplink import BRIDGE, PHYSICAL, below
+from nodenet.core.bridge_facts import PHYSICAL, BridgeFacts, OvsBridge, OvsInterface, OvsPort, Profile
+from nodenet.core.uplink import BRIDGE
 
 MARK = "nodenet-uplink"
 """The key in a bridge's ``external_ids`` that makes it ours; the value is the uplink. NetworkManager keeps it in the
@@ -85,7 +85,7 @@ def standing(facts: BridgeFacts, bridge: str = BRIDGE, wanted: str | None = None
     profiles = profiles_of(facts, bridge)
     row = facts.bridge(bridge)
     owner = _owner(bridge, row, profiles)
-    uplink = below(facts, bridge)
+    uplink = facts.uplink_of(bridge)
     findings = tuple(_findings(facts, bridge, owner, uplink, wanted))
     return Standing(bridge, owner, uplink, tuple(profile.uuid for profile in profiles), findings)
 
@@ -120,18 +120,18 @@ def _findings(
             Rule.FOREIGN_BRIDGE, bridge, f"{bridge} was made by somebody else (profiles: {names})", ours=False
         )
     yield from (_without_link(facts, bridge, port, ours=ours) for port in _dead_ports(facts, row))
-    yield from _of_uplink(bridge, uplink, wanted, ours=ours, there=row is not None)
+    yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
     if owner in {Owner.OLD_SCRIPT, Owner.NMSTATE}:
         who = "the old script" if owner is Owner.OLD_SCRIPT else "a node file"
         sentence = f"{bridge} was made by {who} and does not carry our mark `{MARK}` yet"
         yield Finding(Rule.NOT_MARKED, bridge, sentence, ours=owner is Owner.OLD_SCRIPT)
 
 
-def _of_uplink(bridge: str, uplink: str | None, wanted: str | None, *, ours: bool, there: bool) -> Iterator[Finding]:
+def _of_uplink(bridge: str, uplink: str | None, wanted: str | None, *, ours: bool, whole: bool) -> Iterator[Finding]:
     if wanted is None:
         sentence = f"{bridge} is there and nothing asks for it any more"
         yield Finding(Rule.NOT_WANTED, bridge, sentence, ours)
-    elif there and uplink is None:
+    elif whole and uplink is None:
         yield Finding(Rule.WITHOUT_UPLINK, bridge, f"no link of this node is a port of {bridge}", ours)
     elif uplink is not None and uplink != wanted:
         yield Finding(Rule.OTHER_UPLINK, bridge, f"{bridge} is over {uplink} and should be over {wanted}", ours)

@@ -17,6 +17,7 @@ BRIDGE = "br-ex"
 DEEPEST = 8
 SECRET_KEYS = frozenset({"password", "private-key-password", "mka-cak", "psk"})
 """Keys whose values must not be seen by anybody: 802.1X, MACsec, IPsec (nmstate's API reference)."""
+ORDER = "allow-extra-patch-ports"
 MAIN_TABLE = 254
 """RT_TABLE_MAIN of rtnetlink(7): the table of a route that names none."""
 
@@ -88,16 +89,22 @@ def _refuse_twins(file: NodeFile, links: Sequence[Mapping[str, Any]]) -> None:
 
 
 def remaining(difference: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is left of libnmstate's *difference* to *state* once routes are given their default table.
+    """Return what is left of libnmstate's *difference* to *state* once what it only takes for one is left out.
 
-    The state names the main table of every route, a node file rarely does, and libnmstate takes that for a
-    difference. Both are documents of libnmstate; an empty result means that there is nothing to do.
+    The state names the main table of every route, a node file rarely does. ``allow-extra-patch-ports`` is an order for
+    the apply and no part of any state. Both arguments are documents of libnmstate; an empty result: nothing to do.
     """
     known = [_with_table(route) for route in state.get("routes", {}).get("config", ())]
-    left = {key: value for key, value in difference.items() if value and key != "routes"}
+    left = {key: value for key, value in difference.items() if value and key not in {"routes", "interfaces"}}
+    links = [link for link in difference.get("interfaces", ()) if not _is_order_only(link)]
     wanted = difference.get("routes", {}).get("config", ())
     routes = [route for route in wanted if not any(_within(_with_table(route), other) for other in known)]
+    left |= {"interfaces": links} if links else {}
     return {**left, "routes": {"config": routes}} if routes else left
+
+
+def _is_order_only(link: Mapping[str, Any]) -> bool:
+    return set(link) <= {"name", "type", "state", "bridge"} and set(link.get("bridge", ())) == {ORDER}
 
 
 def _with_table(route: Mapping[str, Any]) -> dict[str, Any]:

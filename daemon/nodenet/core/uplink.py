@@ -19,8 +19,6 @@ BRIDGE = "br-ex"
 EXTRA_BRIDGE = "br-ex1"
 DEFAULT_BRIDGE_FILE = "/etc/ovnk/default_bridge"
 EXTRA_BRIDGE_FILE = "/etc/ovnk/extra_bridge"
-PHYSICAL = frozenset({"", "system", "dpdk", "afxdp"})
-"""Types of interfaces of Open vSwitch that stand for a link of the host (ovs-vswitchd.conf.db(5), Interface)."""
 
 
 class UplinkRule(StrEnum):
@@ -60,7 +58,7 @@ def extra_uplink(facts: BridgeFacts) -> Uplink | None:
     if facts.extra_bridge is None:
         return None
     link = _named(facts, facts.extra_bridge, EXTRA_BRIDGE_FILE)
-    link = below(facts, EXTRA_BRIDGE) or link if link == EXTRA_BRIDGE else link
+    link = facts.uplink_of(EXTRA_BRIDGE) or link if link == EXTRA_BRIDGE else link
     refuse_unfit(facts, link, EXTRA_BRIDGE, f"{EXTRA_BRIDGE_FILE} names {link}")
     return Uplink(EXTRA_BRIDGE, link, UplinkRule.EXTRA_BRIDGE, f"{EXTRA_BRIDGE_FILE} names it")
 
@@ -82,23 +80,9 @@ def main_uplink(facts: BridgeFacts, taken: str | None = None) -> Uplink:
     return chosen
 
 
-def below(facts: BridgeFacts, bridge: str) -> str | None:
-    """Return the link of the host that is a port of *bridge* now, None where there is none."""
-    known = facts.bridge(bridge)
-    if known is not None:
-        inside = (item for port in known.ports for item in port.interfaces)
-        names = {item.name for item in inside if item.kind in PHYSICAL and item.name != bridge}
-    else:
-        stated = shown.ovs_bridge(facts.state, bridge)
-        names = {name for name in (shown.ports(stated) if stated else ()) if name != bridge}
-        names = {name for name in names if (shown.link(facts.state, name) or {}).get("type") != shown.OVS_INTERFACE}
-    there = sorted(name for name in names if shown.link(facts.state, name) is not None)
-    return next(iter(there), min(names, default=None) if known is not None else None)
-
-
 def _from_file(facts: BridgeFacts, text: str) -> Uplink:
     link = _named(facts, text, DEFAULT_BRIDGE_FILE)
-    if link == BRIDGE and (port := below(facts, BRIDGE)):
+    if link == BRIDGE and (port := facts.uplink_of(BRIDGE)):
         return Uplink(
             BRIDGE, port, UplinkRule.DEFAULT_BRIDGE, f"{DEFAULT_BRIDGE_FILE} names {BRIDGE}, which is over it"
         )
@@ -125,7 +109,7 @@ def _of_node_ip(facts: BridgeFacts, others: set[str | None]) -> Uplink | None:
     address = f"the node IP {facts.node_ips[0]}" if facts.node_ips else "the node IP"
     if link != BRIDGE:
         return Uplink(BRIDGE, link, UplinkRule.NODE_IP, f"{address} is on it")
-    port = below(facts, BRIDGE)
+    port = facts.uplink_of(BRIDGE)
     return Uplink(BRIDGE, port, UplinkRule.NODE_IP, f"{address} is on {BRIDGE}, which is over it") if port else None
 
 
@@ -160,7 +144,7 @@ def _of_default_route(facts: BridgeFacts, others: set[str | None]) -> Uplink | N
     if not found:
         return None
     ipv6, metric, link = min(found)
-    link = below(facts, BRIDGE) or link if link == BRIDGE else link
+    link = facts.uplink_of(BRIDGE) or link if link == BRIDGE else link
     family = "IPv6" if ipv6 else "IPv4"
     reason = f"it has the {family} default route with the best metric ({metric})"
     return Uplink(BRIDGE, link, UplinkRule.DEFAULT_ROUTE, reason)
