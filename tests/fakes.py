@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
@@ -156,7 +156,7 @@ class FakeOvsdb:
     def answers(self) -> bool:
         return self.up
 
-    async def prove_alive(self) -> None:
+    async def prove_alive(self, seconds: float = 5.0) -> None:  # noqa: ARG002
         self.proofs += 1
         if self.dead:
             raise self.dead
@@ -236,6 +236,9 @@ class FakeSysctls:
     def of_link(self, link: str) -> dict[str, str]:
         return dict(self.values.get(link, {}))
 
+    def read(self, link: str, name: str) -> str | None:
+        return self.values.get(link, {}).get(name)
+
     def write(self, link: str, values: Mapping[str, str]) -> tuple[str, ...]:
         if self.broken:
             raise self.broken
@@ -248,14 +251,14 @@ class FakeSysctls:
 
 @dataclass
 class FakeNeighbours:
-    """A link on which *there* answer."""
+    """Links on which *there* answer."""
 
     there: set[IPAddress] = field(default_factory=set)
-    asked: list[tuple[str, frozenset[IPAddress]]] = field(default_factory=list)
+    asked: list[tuple[IPAddress, str]] = field(default_factory=list)
 
-    async def answering(self, link: str, addresses: Collection[IPAddress], seconds: float) -> frozenset[IPAddress]:  # noqa: ARG002
-        self.asked.append((link, frozenset(addresses)))
-        return frozenset(addresses) & self.there
+    async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:  # noqa: ARG002
+        self.asked.append((address, link))
+        return address in self.there
 
 
 @dataclass

@@ -6,7 +6,7 @@ tests' fakes too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
@@ -119,8 +119,8 @@ class Ovsdb(Protocol):
     def answers(self) -> bool:
         """Tell whether the database takes connections."""
 
-    async def prove_alive(self) -> None:
-        """Return when ovs-vswitchd carries out what the database says. Raises Unavailable, after 5 s at most."""
+    async def prove_alive(self, seconds: float = 5.0) -> None:
+        """Return when ovs-vswitchd carries out what the database says. Raises Unavailable."""
 
     async def bridges(self) -> tuple[OvsBridge, ...]:
         """Return all bridges. Raises Unavailable."""
@@ -167,7 +167,10 @@ class Sysctls(Protocol):
     """The kernel's settings of links, by name below /proc/sys with the link left out."""
 
     def of_link(self, link: str) -> dict[str, str]:
-        """Return them; none when the link is gone."""
+        """Return all; none when the link is gone."""
+
+    def read(self, link: str, name: str) -> str | None:
+        """Return one, None where there is none."""
 
     def write(self, link: str, values: Mapping[str, str]) -> tuple[str, ...]:
         """Set what differs; return the names of what did. Raises Unavailable."""
@@ -176,8 +179,8 @@ class Sysctls(Protocol):
 class Neighbours(Protocol):
     """Who else is on a link."""
 
-    async def answering(self, link: str, addresses: Collection[IPAddress], seconds: float) -> frozenset[IPAddress]:
-        """Return those that answer within *seconds*; at once when all do. Raises Unavailable."""
+    async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:
+        """Tell whether *address* answers on *link* within *seconds*. Raises Unavailable."""
 
 
 class Kernel(Protocol):

@@ -42,7 +42,7 @@ def device(number: int, link: str, kind: int, **properties: Any) -> dict[str, di
 def test_a_device_with_its_profile_and_lease() -> None:
     """What is said in four objects, joined."""
     objects = {
-        PATH: {NAME: {"Capabilities": [1, 2]}},
+        PATH: {NAME: {"Capabilities": [1, 2], "GlobalDnsConfiguration": {"searches": ["a.example"]}}},
         **device(2, "eth0", 1, ActiveConnection="/active/1", Dhcp4Config="/dhcp4/1", Dhcp6Config="/dhcp6/1"),
         "/active/1": {f"{NAME}.Connection.Active": {"Connection": "/settings/1"}},
         "/dhcp4/1": {f"{NAME}.DHCP4Config": {"Options": LEASE}},
@@ -54,6 +54,7 @@ def test_a_device_with_its_profile_and_lease() -> None:
     (eth0,) = found.devices
     (wired,) = found.profiles
     assert found.ovs
+    assert found.global_dns
     assert (wired.name, wired.on_disk, wired.path) == ("Wired", False, "/run/x")
     assert eth0 == Device(
         "eth0",
@@ -79,7 +80,7 @@ def test_of_devices_with_one_name_the_link_is_the_last() -> None:
     assert [entry.kind for entry in found.devices] == ["ovs-bridge", "ovs-port", "ethernet", "ovs-interface"]
     assert found.states["br-ex"] == "failed (its IP configuration could not be made)"
     assert found.states["eth0"] == "unavailable (no carrier)"
-    assert not found.ovs
+    assert (found.ovs, found.global_dns) == (False, False)
 
 
 def test_a_lease() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from edge.namespace import Namespace
 from nodenet.core.errors import Unavailable
-from nodenet.edge.sysctls import DEFAULT, Sysctls
+from nodenet.edge.sysctls import Sysctls
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),
@@ -29,26 +30,37 @@ def namespace() -> Iterator[Namespace]:
     made.close()
 
 
+def of_link(namespace: Namespace, link: str) -> dict[str, str]:
+    return namespace.call(lambda: Sysctls().of_link(link))
+
+
 def test_a_link_with_a_dot_in_its_name(namespace: Namespace) -> None:
     """What differs is written, what does not is left alone, and only of this link."""
-    sysctls = Sysctls()
-    before = namespace.call(lambda: sysctls.of_link(LINK))
+    before = of_link(namespace, LINK)
     assert before[FORWARDING] == "0"
     wanted = {FORWARDING: "1", ACCEPT_RA: "2"}
-    assert namespace.call(lambda: sysctls.write(LINK, wanted)) == (FORWARDING, ACCEPT_RA)
-    assert namespace.call(lambda: sysctls.write(LINK, wanted)) == ()
-    assert namespace.call(lambda: sysctls.of_link(LINK)) == {**before, **wanted}
-    assert namespace.call(lambda: sysctls.of_link("b1")) == before
+    assert namespace.call(lambda: Sysctls().write(LINK, wanted)) == (FORWARDING, ACCEPT_RA)
+    assert namespace.call(lambda: Sysctls().write(LINK, wanted)) == ()
+    assert of_link(namespace, LINK) == {**before, **wanted}
+    assert of_link(namespace, "b1") == before
 
 
 def test_what_new_links_begin_with(namespace: Namespace) -> None:
     """A link that nobody has touched has the values of `default`."""
-    assert namespace.call(lambda: Sysctls().of_link(DEFAULT)) == namespace.call(lambda: Sysctls().of_link("b1"))
+    untouched = of_link(namespace, "b1")
+    differing = dict(of_link(namespace, "default").items() - untouched.items())
+    assert set(differing) <= {"net/ipv6/conf/mtu"}
+
+
+def test_no_secret_is_read(namespace: Namespace) -> None:
+    """From which stable addresses are made: facts are shown to people."""
+    namespace.call(lambda: Path("/proc/sys/net/ipv6/conf/b1/stable_secret").write_text("2001:db8::5ec"))
+    assert [name for name, value in of_link(namespace, "b1").items() if "5ec" in value] == []
 
 
 def test_a_link_that_is_gone(namespace: Namespace) -> None:
     """Has no settings, and takes none."""
-    assert namespace.call(lambda: Sysctls().of_link("nosuch")) == {}
+    assert of_link(namespace, "nosuch") == {}
     with pytest.raises(Unavailable, match="/proc/sys/net/ipv4/conf/nosuch/forwarding cannot be set to 1: No such file"):
         namespace.call(lambda: Sysctls().write("nosuch", {FORWARDING: "1"}))
 

@@ -97,12 +97,17 @@ _TEXT_IN_BYTES = frozenset({"ssid", "ca-cert", "client-cert", "private-key", "ph
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What NetworkManager has at one moment. *states*: link → its state in words; *ovs*: it can do Open vSwitch."""
+    """What NetworkManager has at one moment.
+
+    *states*: link → its state in words. *ovs*: it can do Open vSwitch. *global_dns*: it has a DNS configuration that
+    hides the name servers of all profiles.
+    """
 
     devices: tuple[Device, ...] = ()
     profiles: tuple[Profile, ...] = ()
     states: Mapping[str, str] = field(default_factory=dict)
     ovs: bool = False
+    global_dns: bool = False
 
 
 def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> Inventory:
@@ -111,11 +116,13 @@ def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> In
     entries = [entry for _, entry in sorted(_devices(objects), key=lambda item: _order(*item))]
     devices = tuple(_device(entry, objects, profiles) for entry in entries)
     states = (_state(entry[_of("Device")]) for entry in entries)
+    itself = objects.get(PATH, {}).get(NAME, {})
     return Inventory(
         devices,
         tuple(sorted(profiles.values(), key=lambda each: (each.name, each.uuid))),
         dict(zip((device.link for device in devices), states, strict=True)),
-        _CAPABILITY_OVS in objects.get(PATH, {}).get(NAME, {}).get("Capabilities", ()),
+        _CAPABILITY_OVS in itself.get("Capabilities", ()),
+        bool(itself.get("GlobalDnsConfiguration")),
     )
 
 
