@@ -58,7 +58,7 @@ def extra_uplink(facts: BridgeFacts) -> Uplink | None:
     if facts.extra_bridge is None:
         return None
     link = _named(facts, facts.extra_bridge, EXTRA_BRIDGE_FILE)
-    link = facts.uplink_of(EXTRA_BRIDGE) or link if link == EXTRA_BRIDGE else link
+    link = below(facts, EXTRA_BRIDGE) or link if link == EXTRA_BRIDGE else link
     refuse_unfit(facts, link, EXTRA_BRIDGE, f"{EXTRA_BRIDGE_FILE} names {link}")
     return Uplink(EXTRA_BRIDGE, link, UplinkRule.EXTRA_BRIDGE, f"{EXTRA_BRIDGE_FILE} names it")
 
@@ -80,9 +80,14 @@ def main_uplink(facts: BridgeFacts, taken: str | None = None) -> Uplink:
     return chosen
 
 
+def below(facts: BridgeFacts, bridge: str) -> str | None:
+    """Return the link of the host that is a port of *bridge* now, None where there is none."""
+    return facts.uplink_of(bridge)
+
+
 def _from_file(facts: BridgeFacts, text: str) -> Uplink:
     link = _named(facts, text, DEFAULT_BRIDGE_FILE)
-    if link == BRIDGE and (port := facts.uplink_of(BRIDGE)):
+    if link == BRIDGE and (port := below(facts, BRIDGE)):
         return Uplink(
             BRIDGE, port, UplinkRule.DEFAULT_BRIDGE, f"{DEFAULT_BRIDGE_FILE} names {BRIDGE}, which is over it"
         )
@@ -109,7 +114,7 @@ def _of_node_ip(facts: BridgeFacts, others: set[str | None]) -> Uplink | None:
     address = f"the node IP {facts.node_ips[0]}" if facts.node_ips else "the node IP"
     if link != BRIDGE:
         return Uplink(BRIDGE, link, UplinkRule.NODE_IP, f"{address} is on it")
-    port = facts.uplink_of(BRIDGE)
+    port = below(facts, BRIDGE)
     return Uplink(BRIDGE, port, UplinkRule.NODE_IP, f"{address} is on {BRIDGE}, which is over it") if port else None
 
 
@@ -144,7 +149,7 @@ def _of_default_route(facts: BridgeFacts, others: set[str | None]) -> Uplink | N
     if not found:
         return None
     ipv6, metric, link = min(found)
-    link = facts.uplink_of(BRIDGE) or link if link == BRIDGE else link
+    link = below(facts, BRIDGE) or link if link == BRIDGE else link
     family = "IPv6" if ipv6 else "IPv4"
     reason = f"it has the {family} default route with the best metric ({metric})"
     return Uplink(BRIDGE, link, UplinkRule.DEFAULT_ROUTE, reason)
