@@ -36,6 +36,7 @@ def explanation(plan: Plan, found: tuple[Standing, ...]) -> dict[str, Any]:
         "document": plan.document,
         "carried": plan.carried,
         "finish": plan.finish,
+        "finish_settings": plan.finish_settings,
         "beyond": plan.beyond,
         "clear_global_dns": plan.clear_global_dns,
         "sysctls": plan.sysctls,

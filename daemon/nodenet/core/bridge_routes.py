@@ -81,14 +81,20 @@ def on_link(source: Source, bridge: str, metric: int) -> dict[str, list[Route]]:
 
     NMState has no key for that attribute: the next hop is on the link although no prefix says so (ip-route(8)).
     """
-    found = {}
-    for family, ipv6 in (("ipv4", False), ("ipv6", True)):
-        marked = [item for item in source.setting(family, "route-data") or () if item.get("onlink")]
-        hops = {(item["dest"], int(item["prefix"]), item.get("next-hop")) for item in marked}
-        own = [route for route in configured(source, bridge, metric) if shown.is_ipv6(route) is ipv6]
-        if hops:
-            found[family] = [_route_data(route, hops) for route in own]
-    return found
+    families = [family for family in ("ipv4", "ipv6") if _on_link_hops(source, family)]
+    return {family: route_data(source, bridge, metric, family) for family in families}
+
+
+def route_data(source: Source, bridge: str, metric: int, family: str) -> list[Route]:
+    """Return the bridge's routes of one family as NetworkManager's ``route-data``."""
+    hops = _on_link_hops(source, family)
+    own = (route for route in configured(source, bridge, metric) if shown.is_ipv6(route) is (family == "ipv6"))
+    return [_route_data(route, hops) for route in own]
+
+
+def _on_link_hops(source: Source, family: str) -> set[tuple[Any, ...]]:
+    marked = (item for item in source.setting(family, "route-data") or () if item.get("onlink"))
+    return {(item["dest"], int(item["prefix"]), item.get("next-hop")) for item in marked}
 
 
 def _route_data(route: Route, hops: set[tuple[Any, ...]]) -> Route:
