@@ -313,7 +313,15 @@ def test_tmpfiles_makes_the_directories(tmp_path: Path) -> None:
     assert {path: made[path] for path in wanted} == wanted
 
 
-def test_the_preset_enables_units_that_exist() -> None:
-    lines = [line.split() for line in (UNITS / "nodenet.preset").read_text().splitlines()]
-    assert lines == [["enable", "nodenetd.service"], ["enable", "nodenet-ready.service"]]
-    assert all((UNITS / unit).exists() for _, unit in lines)
+def test_the_preset_enables_units_that_exist_and_no_old_name(tree: Path) -> None:
+    """On a system that enables whatever is installed, too."""
+    lines = [line.split() for line in (UNITS / "nodenet.preset").read_text().splitlines() if line[0] != "#"]
+    assert lines[:2] == [["enable", "nodenetd.service"], ["enable", "nodenet-ready.service"]]
+    assert all((UNITS / unit).exists() for _, unit in lines[:2])
+    presets = tree / "usr/lib/systemd/system-preset"
+    presets.mkdir(parents=True)
+    shutil.copy(UNITS / "nodenet.preset", presets / "80-nodenet.preset")
+    (presets / "90-systemd.preset").write_text("enable *\n")
+    subprocess.run(["systemctl", f"--root={tree}", "preset-all"], capture_output=True, check=True)
+    wanted = {path.name for path in (tree / "etc/systemd/system").rglob("*") if path.is_symlink()}
+    assert wanted == {"nodenetd.service", "nodenet-ready.service"}

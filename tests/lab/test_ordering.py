@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from factories import NodeFactory
-from harness import Flavour, Node
+from harness import Flavour, LabError, Node
 from story import STATIC, node_file, settle, stage
 
 OLD_NAMES = {
@@ -100,7 +100,7 @@ def test_a_real_unit_keeps_its_name(product_node: NodeFactory) -> None:
         "/etc/systemd/system/ovs-configuration.service",
         "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/touch /run/the-real-one\n",
     )
-    with pytest.raises(Exception, match="already exists"):
+    with pytest.raises(LabError, match="already exists"):
         node.enable("nodenet-compat.target")
     node.boot()
     assert settle(node)["health"] == "ok"
@@ -109,6 +109,47 @@ def test_a_real_unit_keeps_its_name(product_node: NodeFactory) -> None:
     assert shown.strip() == "no"
     assert node.wait_settled() == "running"
     assert told_of_cycles(node) == []
+
+
+def test_a_name_that_would_hold_the_boot_in_a_circle_gives_up(product_node: NodeFactory) -> None:
+    """The real nmstate-configuration is after nodeip-configuration, whose stage comes later: it runs all the same."""
+    settings = '[stages]\nnmstate = "unit:nmstate-configuration.service"\n'
+    node = product_node(files={"/etc/nodenet/nodenet.toml": settings}, flavour=Flavour.OPENSHIFT)
+    node.write(
+        "/etc/systemd/system/nmstate-configuration.service",
+        "[Unit]\nAfter=nodeip-configuration.service\n[Service]\nType=oneshot\nRemainAfterExit=yes\n"
+        "ExecStart=/bin/touch /run/the-real-one\n",
+    )
+    with pytest.raises(LabError, match="already exists"):
+        node.enable("nodenet-compat.target")
+    node.boot()
+    assert settle(node)["ready"]
+    assert node.run("test -e /run/the-real-one", check=False).returncode == 0
+    show = ["systemctl", "show", "-p", "ExecMainStatus", "--value", "nodeip-configuration.service"]
+    assert node.run(show).stdout.strip() == "78"
+    why = [str(entry["MESSAGE"]) for entry in node.journal("nodenet-compat-nodeip-configuration.service")]
+    assert any("nmstate-configuration.service does the stage nmstate and is ordered after" in line for line in why)
+    node.record("kubelet")
+
+
+def test_a_watcher_sees_a_reload_and_a_bus_that_is_restarted(product_node: NodeFactory) -> None:
+    """As somebody who may not change anything; each step once."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    node.wait_settled()
+    node.run("systemd-run --unit=watcher --uid=nobody -p StandardOutput=file:/run/watched nodenetctl monitor --json")
+    node.wait_until("grep -q 'kubelet may run' /run/watched")
+    node.wait_until("busctl list | grep -q 'watcher.service'")
+    node.run("systemctl reload nodenetd", timeout=60)
+    node.wait_until('test $(grep -c \'"nodeip", "status": "done"\' /run/watched) = 2')
+    events = [json.loads(line) for line in node.run("cat /run/watched").stdout.splitlines()]
+    steps = [event["status"] for event in events if (event["kind"], event["subject"]) == ("stage", "nodeip")]
+    assert steps == ["done", "pending", "running", "done"]
+    node.run("systemctl kill --signal=KILL --kill-whom=main dbus.service")
+    node.wait_until('grep -q \'"bus", "status": "away"\' /run/watched')
+    node.wait_until("systemctl is-active dbus.service || systemctl start dbus.service")
+    node.wait_until('grep -q \'"bus", "status": "back"\' /run/watched')
 
 
 def test_the_time_line_of_a_boot(product_node: NodeFactory) -> None:

@@ -75,17 +75,22 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One boot: *began* in seconds of the epoch, *own* the seconds nodenetd's stages worked themselves."""
+    """One boot: *began* in seconds of the epoch, *work* the seconds that each stage of nodenetd worked itself."""
 
     boot_id: str
     began: float | None = None
     ready: float | None = None
-    own: float = 0.0
+    work: Mapping[str, float] = field(default_factory=dict)
     spans: tuple[Span, ...] = ()
     marks: tuple[Mark, ...] = ()
     unreadable: int = 0
     until: float = 0.0
     """Where the journal of a boot that is not ready ends."""
+
+    @property
+    def own(self) -> float:
+        """The seconds that all stages worked themselves: without waits, libnmstate's apply, and units."""
+        return sum(self.work.values())
 
     @property
     def share(self) -> float | None:
@@ -118,6 +123,7 @@ def document(what: Report) -> dict[str, Any]:
         "began": what.began,
         "ready": what.ready,
         "own": round(what.own, 6),
+        "work": {stage: round(seconds, 6) for stage, seconds in what.work.items()},
         "share": None if what.share is None else round(what.share, 4),
         "unreadable": what.unreadable,
         "spans": [
@@ -148,7 +154,7 @@ class _Reader:
     """Wall clock time at CLOCK_MONOTONIC zero."""
     last: float = 0.0
     ready: float | None = None
-    own: float = 0.0
+    work: dict[str, float] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     jobs: dict[str, float] = field(default_factory=dict)
@@ -242,7 +248,8 @@ class _Reader:
             return
         ended = float(entry["STAGE_ENDED"])
         self.attempts[name] = told
-        self.own += max(0.0, ended - started - waited - float(entry.get("STAGE_ELSEWHERE", 0)))
+        itself = ended - started - waited - float(entry.get("STAGE_ELSEWHERE", 0))
+        self.work[name] = self.work.get(name, 0.0) + max(0.0, itself)
         words = f"failed: {text}" if status == "failed" else text.removeprefix(f"{name} is ")
         self._span(name, Kind.WORK, work, ended, words)
 
@@ -274,7 +281,7 @@ class _Reader:
             self.boot_id,
             self.epoch + origin if self.boot_id else None,
             since(self.ready),
-            max(0.0, self.own),
+            self.work,
             tuple(sorted(spans, key=lambda span: (span.start, order.get(span.actor, len(order))))),
             tuple(Mark(since(mark.at) or 0.0, mark.text) for mark in self.marks),
             self.unreadable,
