@@ -47,6 +47,8 @@ MAY_IMPORT = {
     "nodenet.edge": ("nodenet.core",),
     "nodenet.machine": ("nodenet.core", "nodenet.ports", "nodenet.stages", "nodenet.reconciler", "nodenet.edge"),
     "nodenet.daemon": ("nodenet.core", "nodenet.machine", "nodenet.reconciler", "nodenet.edge"),
+    # What the daemon gathers and what the command explains must be the same.
+    "nodenet.cli.facts_here": ("nodenet.core", "nodenet.edge", "nodenet.cli", "nodenet.stages.bridge_gathering"),
     "nodenet.cli": ("nodenet.core", "nodenet.edge", "nodenet.cli"),
     "nodenet": (),
 }

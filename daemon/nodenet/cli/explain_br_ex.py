@@ -27,7 +27,7 @@ from nodenet.core.settings import Datapath
 DESCRIPTION = """Say which link goes below br-ex (and br-ex1) and why, how a bridge that is there stands, what nodenetd
 would apply as an NMState document, and the difference that would make. Nothing is touched."""
 EPILOG = """exit codes: 0 there is a plan, 64 wrong option, 65 the uplink is refused or the file is bad, 69 a service
-that must be asked does not answer."""
+that must be asked does not answer, 78 bad settings."""
 BUNDLED = "/usr/lib/nodenet/bundled"
 """Where an installed tree has the libnmstate of hosts that have none."""
 
@@ -36,15 +36,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the topic's options."""
     parser.description, parser.epilog = DESCRIPTION, EPILOG
     add = parser.add_argument
-    add("--snapshot", metavar="FILE", required=True, help="the facts of a node (`-`: standard input)")
+    add("--snapshot", metavar="FILE", help="explain these facts (`-`: standard input) instead of this host's")
+    add("--facts", action="store_true", help="print the facts themselves, for --snapshot on another machine")
     add("--datapath", choices=[str(each) for each in Datapath], help="instead of the setting bridge.datapath")
     add("--json", action="store_true", help="print one JSON document instead of YAML")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; return the exit code."""
-    facts = _read(arguments.snapshot)
-    made = plan(facts, Datapath(arguments.datapath or Datapath.SYSTEM))
+    facts, datapath = _facts(arguments)
+    if arguments.facts:
+        print(json.dumps(bridge_facts_json.document(facts), indent=1))
+        return 0
+    made = plan(facts, datapath)
     found = standings(facts, made.uplinks)
     difference = _difference(made, facts)
     if arguments.json:
@@ -52,6 +56,15 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print("\n".join(_lines(made, found, difference)))
     return 0
+
+
+def _facts(arguments: argparse.Namespace) -> tuple[BridgeFacts, Datapath]:
+    if arguments.snapshot is not None:
+        return _read(arguments.snapshot), Datapath(arguments.datapath or Datapath.SYSTEM)
+    from nodenet.cli import facts_here  # noqa: PLC0415 - a saved node needs neither bus nor kernel
+
+    facts, datapath = facts_here.read()
+    return facts, Datapath(arguments.datapath or datapath)
 
 
 def _read(name: str) -> BridgeFacts:

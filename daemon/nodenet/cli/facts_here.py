@@ -1,0 +1,78 @@
+"""What are the facts of br-ex on this host, and which datapath do its settings ask for?
+
+Asks NetworkManager, libnmstate, Open vSwitch and the kernel as the daemon does; the daemon itself is not needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import PurePath
+
+from nodenet.cli import status
+from nodenet.core import settings as settings_of
+from nodenet.core.apply import NmstateFailure
+from nodenet.core.bridge_facts import BridgeFacts
+from nodenet.core.errors import Unavailable
+from nodenet.core.selection import select
+from nodenet.core.settings import Datapath, Settings
+from nodenet.core.snapshot import IPAddress, Snapshot
+from nodenet.core.wishes import HINT_FILE, wishes
+from nodenet.edge import files, netlink, settings_files
+from nodenet.edge.bus import Bus
+from nodenet.edge.nm_profiles import Profiles
+from nodenet.edge.nmstate import Nmstate
+from nodenet.edge.ovsdb import Ovsdb
+from nodenet.edge.sysctls import Sysctls
+from nodenet.stages.bridge_gathering import Gatherer
+
+BUS_SECONDS = 5.0
+REMEMBERED = PurePath("/var/lib/ovnk/iface_default_hint")
+BUNDLED = "/usr/lib/nodenet/bundled"
+"""Where an installed tree has the libnmstate of hosts that have none."""
+
+
+class _Kernel:
+    snapshot: Callable[[], Snapshot] = staticmethod(netlink.read_snapshot)
+    can_bind: Callable[[IPAddress, int], bool] = staticmethod(netlink.can_bind)
+
+
+def read() -> tuple[BridgeFacts, Datapath]:
+    """Return the facts as they are now. Raises Unavailable naming who does not answer, SettingsInvalid."""
+    settings = settings_of.parse(settings_files.read()).settings
+    node_ips, link = _node_ips(settings)
+    try:
+        facts = asyncio.run(_gathered())
+    except NmstateFailure as error:
+        raise Unavailable(f"libnmstate cannot show the network: {error.cause}", remedy=error.remedy) from error
+    return replace(facts, node_ips=node_ips, node_ip_link=link), settings.bridge_datapath
+
+
+async def _gathered() -> BridgeFacts:
+    bus = Bus(changed=lambda _: None)
+    connection = asyncio.create_task(bus.run())
+    try:
+        if not await bus.wait_up(BUS_SECONDS):
+            remedy = "Look at `systemctl status dbus`"
+            raise Unavailable(f"the system bus did not answer within {BUS_SECONDS:g} s", remedy=remedy)
+        async with Nmstate((BUNDLED,)).transaction() as transaction:
+            gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), _Kernel(), files)
+            hint = (files.read(REMEMBERED) or b"").decode(errors="backslashreplace").strip()
+            return await gatherer.gather(transaction, None, remembered=hint or None)
+    finally:
+        connection.cancel()
+        await asyncio.wait({connection})
+
+
+def _node_ips(settings: Settings) -> tuple[tuple[IPAddress, ...], str | None]:
+    """Return the node IPs that are published, with the link the first is on now; else those of a first boot."""
+    snapshot = netlink.read_snapshot()
+    told = status.read() or {}
+    published = tuple(ip_address(text) for text in told.get("node_ips") or ())
+    places = {item.address: item.link for item in snapshot.addresses}
+    if published and published[0] in places:
+        return published, places[published[0]]
+    selection = select(snapshot, wishes(settings, files.read(PurePath(HINT_FILE))).policy)
+    return selection.node_ips, selection.link
