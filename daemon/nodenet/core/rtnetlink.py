@@ -1,4 +1,4 @@
-"""What do the kernel's answers about links, addresses and routes mean? (rtnetlink(7), linux/rtnetlink.h)
+"""What do the kernel's answers mean, and what about links? (rtnetlink(7), linux/rtnetlink.h)
 
 Bytes in, values out. The fixed header of a message is looked at first: of a full routing table only the few routes
 that matter to node IP selection are decoded.
@@ -7,14 +7,13 @@ that matter to node IP selection are decoded.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 
-from nodenet.core.snapshot import Address, AddressFlag, IPAddress, Link
+from nodenet.core.snapshot import IPAddress, Link
 
-RTM_GETLINK, RTM_GETADDR = 18, 22
+RTM_GETLINK = 18
 AF_INET, AF_INET6 = 2, 10
 _NLM_F_REQUEST_DUMP = 0x301
 _NLM_F_DUMP_INTR = 0x10
@@ -22,17 +21,14 @@ _NLMSG_DONE = 3
 """Below it stand no-operation and error; nothing of a dump follows any of them."""
 _RTPROT_RA = 9
 _RT_TABLE_LOCAL = 255
-_FOREVER = 0xFFFFFFFF
 _HEADER = 16
 
 # struct nlmsghdr's length, type and flags, then struct rtmsg's dst_len, table, protocol and type.
 _ROUTE_HEAD = struct.Struct("=IHH8xxB2xBBxB")
 _HEAD = struct.Struct("=IHH8x")
 _LINK_BODY = struct.Struct("=BxHiII")
-_ADDRESS_BODY = struct.Struct("=BBBBI")
 ATTRIBUTE = struct.Struct("=HH")
 _NUMBER = struct.Struct("=I")
-_LIFETIMES = struct.Struct("=II")
 
 SCRATCH = _ROUTE_HEAD.size
 """Bytes that a buffer must have behind the last message: its head is read before its length is known."""
@@ -40,20 +36,9 @@ SCRATCH = _ROUTE_HEAD.size
 _SKIP_STATISTICS = struct.pack("=HHI", 8, 29, 8)
 """IFLA_EXT_MASK with RTEXT_FILTER_SKIP_STATS: counters are half of a link's answer."""
 LINK_REQUEST = _LINK_BODY.pack(0, 0, 0, 0, 0) + _SKIP_STATISTICS
-ADDRESS_REQUEST = _ADDRESS_BODY.pack(0, 0, 0, 0, 0)
 
 _IFF_UP, _IFF_LOOPBACK, _IFF_LOWER_UP = 0x1, 0x8, 0x10000
 _OPERSTATES = ("UNKNOWN", "NOTPRESENT", "DOWN", "LOWERLAYERDOWN", "TESTING", "DORMANT", "UP")
-_IFA_F_SECONDARY, _IFA_F_PERMANENT = 0x01, 0x80
-_ADDRESS_FLAGS = {
-    0x02: AddressFlag.NO_DAD,
-    0x04: AddressFlag.OPTIMISTIC,
-    0x08: AddressFlag.DAD_FAILED,
-    0x20: AddressFlag.DEPRECATED,
-    0x40: AddressFlag.TENTATIVE,
-    0x100: AddressFlag.MANAGE_TEMPORARY,
-    0x200: AddressFlag.NO_PREFIX_ROUTE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,42 +172,4 @@ def with_masters(numbered: Mapping[int, NumberedLink]) -> tuple[Link, ...]:
         if item.master is not None and item.master in numbered
         else item.link
         for item in numbered.values()
-    )
-
-
-@lru_cache(maxsize=64)
-def _address_flags(flags: int, family: int) -> frozenset[AddressFlag]:
-    """Return the flags; the bit of IPv4's *secondary* means *temporary* for IPv6 (linux/if_addr.h)."""
-    found = {flag for bit, flag in _ADDRESS_FLAGS.items() if flags & bit}
-    if flags & _IFA_F_SECONDARY:
-        found.add(AddressFlag.SECONDARY if family == AF_INET else AddressFlag.TEMPORARY)
-    if not flags & _IFA_F_PERMANENT:
-        found.add(AddressFlag.DYNAMIC)
-    return frozenset(found)
-
-
-def address(message: memoryview, names: Mapping[int, str], terse: Collection[int] = ()) -> Address | None:
-    """Return the address of an RTM_NEWADDR body; None when its link is not among *names*.
-
-    On links whose index is among *terse* nothing but the address itself matters, and nothing else is decoded.
-    """
-    family, prefix_length, flags, _, index = _ADDRESS_BODY.unpack_from(message)
-    name = names.get(index)
-    found = attributes(message, _ADDRESS_BODY.size)
-    far, near = found.get(1), found.get(2)
-    local = ip(near or far)
-    if name is None or local is None:
-        return None
-    if index in terse:
-        return Address(local, prefix_length, name)
-    preferred, valid = _LIFETIMES.unpack_from(found[6]) if 6 in found else (_FOREVER, _FOREVER)
-    return Address(
-        address=local,
-        prefix_length=prefix_length,
-        link=name,
-        label=_text(found.get(3)),
-        flags=_address_flags(number(found.get(8)) or flags, family),
-        valid_lifetime=None if valid == _FOREVER else valid,
-        preferred_lifetime=None if preferred == _FOREVER else preferred,
-        peer=ip(far) if near and far != near else None,
     )

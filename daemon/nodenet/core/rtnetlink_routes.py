@@ -18,6 +18,7 @@ _ROUTE_KINDS = (
     *("none", "unicast", "local", "broadcast", "anycast", "multicast"),
     *("blackhole", "unreachable", "prohibit", "throw", "nat", "xresolve"),
 )
+_UNICAST = 1
 _WITHOUT_WAY_OUT = ("blackhole", "unreachable", "prohibit", "throw")
 _TABLES = {253: "default", 254: "main", 255: "local"}
 _PROTOCOLS = {
@@ -55,9 +56,9 @@ class NextHopObjects:
 NO_OBJECTS = NextHopObjects({}, {})
 
 
-def route_request(family: int) -> bytes:
-    """Return the body that asks for the routes of a family, of all tables."""
-    return _ROUTE_BODY.pack(family, 0, 0, 0, 0, 0, 0, 0, 0)
+def route_request(family: int, *, unicast: bool) -> bytes:
+    """Return the body that asks for the routes of a family, of all tables; *unicast*: of those that lead somewhere."""
+    return _ROUTE_BODY.pack(family, 0, 0, 0, 0, 0, 0, _UNICAST if unicast else 0, 0)
 
 
 def raw_route(message: memoryview) -> RawRoute:

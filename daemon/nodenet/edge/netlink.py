@@ -12,8 +12,10 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from functools import partial
 
 from nodenet.core import rtnetlink as rt
+from nodenet.core import rtnetlink_addresses as ra
 from nodenet.core import rtnetlink_routes as routes
 from nodenet.core.errors import Unavailable
 from nodenet.core.policy import Policy
@@ -37,8 +39,8 @@ _Select = Callable[[rt.Dump, memoryview, int], Iterator[memoryview]]
 def read_snapshot(*, complete: bool = False) -> Snapshot:
     """Return the present state; unless *complete*, no more of it than node IP selection looks at.
 
-    Left out are routes that are neither defaults nor advertised by a router, and what is said about the addresses of
-    links that are denied under every policy. Raises Unavailable when the kernel does not answer.
+    Left out are routes that are neither defaults nor advertised by a router or lead nowhere, and what is said about
+    the addresses of links that are denied under every policy. Raises Unavailable when the kernel does not answer.
     """
     try:
         for attempt in range(1, ATTEMPTS + 1):
@@ -73,21 +75,19 @@ class _Reading:
         numbered = {item.link.index: item for item in map(rt.link, self._list(rt.RTM_GETLINK, rt.LINK_REQUEST))}
         names = {index: item.link.name for index, item in numbered.items()}
         terse = () if self._complete else {i for i, item in numbered.items() if is_denied(item.link, Policy())}
-        addresses = [
-            rt.address(message, names, terse)
-            for message in self._list(rt.RTM_GETADDR, rt.ADDRESS_REQUEST)
-            if message[0] in (rt.AF_INET, rt.AF_INET6)  # not MCTP's or Phonet's
-        ]
+        addresses = list(ra.addresses(self._list(ra.RTM_GETADDR, ra.ADDRESS_REQUEST), names, terse))
         # An address on a link that came after the links were listed.
         self.whole &= None not in addresses
         return Snapshot(rt.with_masters(numbered), tuple(filter(None, addresses)), self._routes(names))
 
     def _routes(self, names: Mapping[int, str]) -> tuple[Route, ...]:
         select = rt.Dump.every if self._complete else rt.Dump.telling_routes
+        # Each address has local routes of its own: the kernel leaves them out, or the selection here does.
+        request = partial(routes.route_request, unicast=not self._complete)
         raw = [
             routes.raw_route(message)
             for family in (rt.AF_INET, rt.AF_INET6)
-            for message in self._list(routes.RTM_GETROUTE, routes.route_request(family), select)
+            for message in self._list(routes.RTM_GETROUTE, request(family), select)
             if message[0] == family  # a kernel without IPv6 answers with everybody's
         ]
         objects = routes.NO_OBJECTS
