@@ -38,15 +38,6 @@ def test_the_manager_hears_every_word(manager: tuple[socket.socket, str]) -> Non
     ]
 
 
-def test_a_reload_carries_its_time(manager: tuple[socket.socket, str]) -> None:
-    """Type=notify-reload ignores a RELOADING=1 without MONOTONIC_USEC in the same datagram."""
-    listener, name = manager
-    Notifier({"NOTIFY_SOCKET": name}).reloading()
-    first, second = listener.recv(4096).decode().split("\n")
-    assert first == "RELOADING=1"
-    assert int(second.removeprefix("MONOTONIC_USEC=")) > 0
-
-
 def test_a_beat_feeds_the_watchdog_and_extends_only_a_start(manager: tuple[socket.socket, str]) -> None:
     listener, name = manager
     watched = Notifier({"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())})

@@ -44,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
-    add("--snapshot", metavar="FILE", help="explain this snapshot (`-`: standard input) instead of this host")
+    most = f"at most {iproute_json.MOST_BYTES >> 20} MiB"
+    add("--snapshot", metavar="FILE", help=f"explain this snapshot (`-`: standard input; {most}) instead of this host")
     add("--diff", metavar="OTHER", help="show only the verdicts that change from here to this snapshot (`-` as above)")
     add("--vip", metavar="IP", action="append", type=_address, help="a VIP; may be repeated")
     add("--hint", metavar="HINT", action="append", help="an address, prefix or link's name; may be repeated, in order")
@@ -158,11 +159,11 @@ def _select(snapshot: Snapshot, policy: Policy, *, live: bool) -> Selection:
     from nodenet.edge.netlink import can_bind  # noqa: PLC0415
 
     indices = {link.name: link.index for link in snapshot.links}
-    places = {address.address: indices.get(address.link, 0) for address in snapshot.addresses}
     unbindable: set[IPAddress] = set()
     while True:
         selection = select(snapshot, policy, unbindable=frozenset(unbindable))
-        failed = {address for address in selection.node_ips if not can_bind(address, places[address])} - unbindable
+        places = {item.address: indices.get(item.link, 0) for item in selection.selected}
+        failed = {address for address, index in places.items() if not can_bind(address, index)} - unbindable
         if not failed:
             return selection
         unbindable |= failed

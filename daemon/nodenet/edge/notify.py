@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -56,11 +55,6 @@ class Notifier:
     def status(self, text: str) -> None:
         """Set the line that ``systemctl status`` shows."""
         self._send(_status(text))
-
-    def reloading(self) -> None:
-        """Tell that a reload begins; ``ready`` ends it."""
-        # Without the time in the same datagram, Type=notify-reload hangs until its timeout.
-        self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def stopping(self) -> None:
         """Tell that we are on our way out."""

@@ -73,7 +73,8 @@ class NodeipStage:
         for problem in wishes.problems:
             self._tell(str(problem), Message.HINT_IGNORED)
         snapshot = self._kernel.snapshot()
-        record = None if facts.reselect else self._published()
+        published = self._published()
+        record = None if facts.reselect else published
         selection = self._bindable(snapshot, wishes.policy, record)
         if not selection.node_ips:
             self._eligible_since = None
@@ -85,7 +86,7 @@ class NodeipStage:
             return Waiting(reason, KERNEL, min(patience, LOOK_AGAIN_SECONDS))
         for note in selection.notes:
             self._tell(note, Message.NODE_IP_NOTE)
-        return await self._publish(selection, snapshot, facts)
+        return await self._publish(selection, snapshot, facts, published)
 
     def explain(self, *, anew: bool) -> Selection:
         """Return the selection as it would be made now, *anew*: by a reselection; nothing is published."""
@@ -105,11 +106,11 @@ class NodeipStage:
     def _bindable(self, snapshot: Snapshot, policy: Policy, record: Sticky | None) -> Selection:
         """Select until every node IP can be listened on; one that cannot makes way for the next."""
         indices = {link.name: link.index for link in snapshot.links}
-        places = {address.address: indices.get(address.link, 0) for address in snapshot.addresses}
         unbindable: set[IPAddress] = set()
         while True:
             selection = select(snapshot, policy, record, frozenset(unbindable))
-            failed = {ip for ip in selection.node_ips if not self._kernel.can_bind(ip, places[ip])} - unbindable
+            places = {item.address: indices.get(item.link, 0) for item in selection.selected}
+            failed = {ip for ip, index in places.items() if not self._kernel.can_bind(ip, index)} - unbindable
             if not failed:
                 return selection
             unbindable |= failed
@@ -131,7 +132,9 @@ class NodeipStage:
         elsewhere = bool(policy.vips or policy.hints) and selection.selected[0].rule not in WISHED
         return (PATH_SECONDS if elsewhere and not as_before else SETTLE_SECONDS) - waited
 
-    async def _publish(self, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
+    async def _publish(
+        self, selection: Selection, snapshot: Snapshot, facts: Facts, published: Sticky | None
+    ) -> Outcome:
         """Write what differs, let systemd read it, remember the choice."""
         lost: list[PublishFailed] = []
         wanted = publication.files(Publication(selection.node_ips, selection.remote_worker))
@@ -142,7 +145,7 @@ class NodeipStage:
             return self._blocked(lost[0])
         try:
             await self._reload()
-            self._remember(selection, snapshot)
+            self._remember(selection, snapshot, published)
         except PublishFailed as error:
             lost.append(error)
         problem = _problem(lost[0]) if lost else self._missing(selection)
@@ -184,10 +187,9 @@ class NodeipStage:
         primary = self._files.read(publication.RUN / "primary-ip")
         return replace(record, this_boot=primary == str(record.addresses[0]).encode())
 
-    def _remember(self, selection: Selection, snapshot: Snapshot) -> None:
+    def _remember(self, selection: Selection, snapshot: Snapshot, before: Sticky | None) -> None:
         """Keep the choice for later boots; an unchanged one is not written again."""
         mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
-        before = self._published()
         if before is None or (before.addresses, before.permanent_mac) != (selection.node_ips, mac):
             self._records.save(SELECTION, sticky.render(Sticky(selection.node_ips, mac, self._boot_id)))
 
