@@ -12,7 +12,9 @@ from statistics import median
 OURS = ("nodenet", "dbus_next", "pyroute2", "structlog", "ruamel", "libnmstate")
 STANDARD = "standard library"
 LARGE_HOSTS = "## Node IP selection on large hosts\n"
-"""Heading of the section that is measured by itself, without a node."""
+LOOK_UPS = "## Changes of DNS\n"
+BY_THEMSELVES = (LARGE_HOSTS, LOOK_UPS)
+"""Headings of the sections that are measured by themselves, without a node."""
 _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")
 
 

@@ -16,7 +16,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "lab")]
 
 from bench import measures  # noqa: E402 -- found there
 from bench.figures import (  # noqa: E402
-    LARGE_HOSTS,
+    BY_THEMSELVES,
     Figure,
     Report,
     Unit,
@@ -68,8 +68,11 @@ def main() -> int:
     except LabError as error:
         progress(str(error))
         return 1
-    others = kept_section(PAGE.read_text(encoding="utf-8"), LARGE_HOSTS) if PAGE.exists() else ""
-    PAGE.write_text(with_section(page, others) if others else page, encoding="utf-8")
+    before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    whole = page
+    for section in filter(None, (kept_section(before, heading) for heading in BY_THEMSELVES)):
+        whole = with_section(whole, section)
+    PAGE.write_text(whole, encoding="utf-8")
     sys.stdout.write(page)
     return 0
 

@@ -260,6 +260,18 @@ async def test_a_file_that_was_removed_is_made_again(journal: list[Any]) -> None
     assert "a program that removed it" in journal[-1]["event"]
 
 
+async def test_the_tool_that_is_replaced_is_told_from_us(journal: list[Any]) -> None:
+    """It writes our header; what it writes beside is not what we wrote."""
+    rig = Rig()
+    await rig.done()
+    both = b"nameserver 192.0.2.9\nnameserver"
+    rig.files.content[RESOLV_CONF] = rig.files.content[RESOLV_CONF].replace(b"nameserver", both, 1)
+    await rig.done()
+    assert "the resolv-prepender that nodenetd replaces" in journal[-1]["event"]
+    assert "on-prem-resolv-prepender.path" in journal[-1]["remedy"]
+    assert rig.asked == [SITE]
+
+
 async def test_a_link_to_network_managers_file_gives_way_and_its_file_stays() -> None:
     """Through the link we would write what we read from."""
     rig = Rig()

@@ -27,8 +27,8 @@ log = structlog.get_logger()
 TOPICS = frozenset({Topic.DNS, Topic.NODE_IP, Topic.BUS})
 PATIENCE_SECONDS = 30.0
 """How long a nameserver is waited for; then the boot goes on without: kubelet is not held back for ever."""
-BEAT_SECONDS = 10.0
-"""Nobody tells that a program rewrote the file: it is looked at this often. NetworkManager's own word comes at once."""
+BEAT_SECONDS = 15.0
+"""Nobody tells that a program rewrote the file: it is looked at with the watchdog's beat. DNS has events."""
 RELOAD_OWED = PurePosixPath("/run/nodenet/resolved-reload-owed")
 """Stands while the drop-in was written and systemd-resolved has not read it."""
 
@@ -188,6 +188,8 @@ def _culprit(view: View) -> tuple[str, str]:
     if who == "NetworkManager":
         mode = view.manager.rc_manager if view.manager else "unknown"
         return f"{who} (rc-manager {mode})", "Set rc-manager=unmanaged in [main] of /etc/NetworkManager/conf.d/*.conf"
+    if resolv_conf.is_ours(view.found):
+        return who, "Run `systemctl mask --now on-prem-resolv-prepender.path`"
     return who, f"Stop that program from writing {RESOLV_CONF}; nameservers belong into NetworkManager's profiles"
 
 
