@@ -108,8 +108,8 @@ class ResolvPrependerStage:
         return await self._outside.probe.answers(node_ip, name)
 
     def _is_first(self, node_ip: IPAddress, view: View) -> bool:
-        """Tell whether an earlier nodenetd of this boot has put it first."""
-        if self._files.read(DONE) is None:
+        """Tell whether an earlier nodenetd of this boot has put it first; what others did since counts for nothing."""
+        if self._wrote is not None or self._files.read(DONE) is None:
             return False
         if view.place is None:
             return resolver.names(self._files.read(DROP_IN), node_ip)
