@@ -44,6 +44,7 @@ def _times(stage: StageState) -> dict[str, str]:
     times = {
         "stage_started": stage.started,
         "stage_ended": stage.ended,
+        "stage_waiting_since": stage.waiting_since,
         "stage_waited": stage.waited,
         "stage_elsewhere": stage.elsewhere,
     }

@@ -179,8 +179,10 @@ class _Reader:
             self._job(str(entry["UNIT"]), str(message), at)
         elif entry.get("SYSLOG_IDENTIFIER") == NETWORK_MANAGER:
             if STARTUP_COMPLETE in entry["MESSAGE"] and self.ready is None:
-                started = self._last_end(NETWORK_MANAGER, 0.0) or at
-                self._span(NETWORK_MANAGER, Kind.WORK, started, at, "first activations")
+                # Its own clock: journald may be late by more than what is to be seen here.
+                told = float(entry.get("TIMESTAMP_BOOTTIME", at))
+                started = min(self._last_end(NETWORK_MANAGER, 0.0) or told, told)
+                self._span(NETWORK_MANAGER, Kind.WORK, started, told, "first activations")
         elif entry.get("SYSLOG_IDENTIFIER") == DAEMON and self.ready is None:
             self._daemon(entry, at)
 
@@ -243,8 +245,9 @@ class _Reader:
             work = wait.since + waited - wait.waited
             self._span(name, Kind.WAIT, wait.since, work, wait.reason)
         if status == "waiting":
-            self._span(name, Kind.WORK, work, at, "looked")
-            self.waits[name] = _Wait(at, str(entry["WAIT"]), waited)
+            since = float(entry.get("STAGE_WAITING_SINCE", at))
+            self._span(name, Kind.WORK, work, max(work, since), "looked")
+            self.waits[name] = _Wait(since, str(entry["WAIT"]), waited)
             return
         ended = float(entry["STAGE_ENDED"])
         self.attempts[name] = told
