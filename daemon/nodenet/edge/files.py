@@ -28,6 +28,7 @@ DIRECTORIES = tuple(
         "/var/lib/nodenet",
         "/etc",
         "/etc/nmstate/openshift",
+        "/etc/NetworkManager/system-connections",
         "/etc/systemd/resolved.conf.d",
         "/etc/systemd/system/kubelet.service.d",
         "/etc/systemd/system/crio.service.d",
