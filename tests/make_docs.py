@@ -101,9 +101,9 @@ def _where(item: Candidate) -> str:
 BLOCKS: Mapping[str, Callable[[], str]] = {"rejections": rejections, "ranks": ranks}
 
 
-def made(page: str) -> str:
+def made(page: str, blocks: Mapping[str, Callable[[], str]] = BLOCKS) -> str:
     """Return *page* with its marked blocks made anew."""
-    return _BLOCK.sub(lambda found: found[1] + BLOCKS[found["name"]]() + found[3], page)
+    return _BLOCK.sub(lambda found: found[1] + blocks[found["name"]]() + found[3], page)
 
 
 if __name__ == "__main__":

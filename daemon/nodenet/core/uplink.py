@@ -142,17 +142,22 @@ def _of_default_route(facts: BridgeFacts, others: set[str | None]) -> Uplink | N
     """Take the default route of the lowest metric, IPv4 before IPv6, as the kernel would."""
     running = facts.state.get("routes", {}).get("running") or ()
     found = [
-        (shown.is_ipv6(route), shown.metric_of(route), str(route.get("next-hop-interface")))
+        (shown.is_ipv6(route), shown.metric_of(route), link)
         for route in running
-        if shown.is_default(route) and route.get("next-hop-interface") not in {None, "", *others}
+        if shown.is_default(route) and (link := _under(facts, route)) and link not in others
     ]
     if not found:
         return None
     ipv6, metric, link = min(found)
-    link = below(facts, BRIDGE) or link if link == BRIDGE else link
     family = "IPv6" if ipv6 else "IPv4"
     reason = f"it has the {family} default route with the best metric ({metric})"
     return Uplink(BRIDGE, link, UplinkRule.DEFAULT_ROUTE, reason)
+
+
+def _under(facts: BridgeFacts, route: shown.State) -> str | None:
+    """Return the link that *route* leaves by, the one below br-ex where it leaves by that."""
+    link = route.get("next-hop-interface")
+    return below(facts, BRIDGE) if link == BRIDGE else link
 
 
 def _links(facts: BridgeFacts) -> set[str]:
