@@ -147,3 +147,23 @@ def test_the_time_a_stage_waits_is_told_apart() -> None:
         boot = boot.begun(name, begun).after(name, outcome, told)
     stage = boot[name]
     assert (stage.started, stage.ended, stage.waited) == (1.0, 6.0, 3.5)
+
+
+S, EVENTS = Status, {"begins": None, "Done": Done, "Skipped": Skipped, "Waiting": Waiting, "Failed": Failed}
+TABLE = {
+    # status:    begins     Done    Skipped    Waiting    Failed; None: a mistake of the program
+    S.PENDING: (S.RUNNING, None, None, None, None),
+    S.WAITING: (S.RUNNING, None, None, None, None),
+    S.RUNNING: (None, S.DONE, S.SKIPPED, S.WAITING, S.FAILED),
+    S.DONE: (None, S.DONE, S.SKIPPED, S.DONE, S.FAILED),
+    S.SKIPPED: (None, S.DONE, S.SKIPPED, S.SKIPPED, S.FAILED),
+    S.FAILED: (None, S.DONE, S.SKIPPED, S.FAILED, S.FAILED),
+}
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("status", Status)
+def test_every_event_in_every_status_is_decided(status: Status, event: str) -> None:
+    """All thirty pairs: where each leads, or that it cannot be."""
+    assert TRANSITIONS.get((status, EVENTS[event])) is TABLE[status][tuple(EVENTS).index(event)]
+    assert len(TABLE) == len(Status)
