@@ -50,6 +50,7 @@ RECIPE = (
 REMOVED = (
     "etc/NetworkManager/dispatcher.d/01-ifupdown",  # fails without ifupdown
     "etc/hostname",  # each node has its own, or none
+    "usr/sbin/resolvconf",  # systemd-resolved's: NetworkManager would give it the nameservers, in vain
     "var/cache/apt/archives",
     "var/lib/apt/lists",
 )
