@@ -79,7 +79,7 @@ def plan(facts: BridgeFacts, datapath: Datapath = Datapath.SYSTEM) -> Plan:
         sysctls=_by_bridge(sources, _sysctls),
         expect=tuple(_expectation(source, uplink.bridge) for uplink, source in sources.items()),
         clear_global_dns=bridge_dns.hides_other_links(facts, document),
-        notes=tuple(note for uplink, source in sources.items() for note in _notes(source, uplink)),
+        notes=tuple(note for notes in _by_bridge(sources, _notes).values() for note in notes),
     )
 
 
@@ -226,13 +226,9 @@ def _expectation(source: Source, bridge: str) -> Expectation:
     )
 
 
-def _notes(source: Source, uplink: Uplink) -> list[str]:
-    found = [
+def _notes(source: Source, _bridge: str) -> list[str]:
+    return [
         f"{address} on {source.link} will change: one token keeps one autoconfigured address, and this prefix has "
         "another interface identifier"
         for address in bridge_ip.other_identifiers(source)
     ]
-    mtu = int(source.uplink_item.get("mtu") or 0)
-    if mtu and mtu < 1280 and source.method("ipv6") != "disabled":
-        found.append(f"MTU {mtu} of {uplink.link} is too small for IPv6, which needs 1280 (RFC 8200)")
-    return found

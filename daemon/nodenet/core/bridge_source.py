@@ -96,14 +96,16 @@ class Source:
     def dynamic(self, family: str) -> list[Interface]:
         """Return the addresses that end by themselves: leased or autoconfigured."""
         parts = self.ip(family).get("address") or ()
-        ending = {f"{item['ip']}/{item['prefix-length']}" for item in parts if _ends(item)}
+        ending = {ip_interface(f"{item['ip']}/{item['prefix-length']}") for item in parts if _ends(item)}
         leased = self.lease4.address if self.lease4 and family == "ipv4" else None
-        return [item for item in self.shown(family) if str(item) in ending or item == leased]
+        return [item for item in self.shown(family) if item in ending or item == leased]
 
     def autoconfigured(self) -> list[IPv6Address]:
-        """Return the addresses made from router advertisements (RFC 4862), privacy addresses left out."""
-        leased = self.lease6.address if self.lease6 else None
-        without = {leased, *self.facts.temporary, *(item.ip for item in self.static("ipv6"))}
+        """Return the addresses made from router advertisements (RFC 4862), privacy addresses left out.
+
+        Those that DHCPv6 leases have no prefix: NetworkManager gives them 128 bits.
+        """
+        without = {*self.facts.temporary, *(item.ip for item in self.static("ipv6"))}
         found = [item for item in self.dynamic("ipv6") if item.network.prefixlen == 64]
         return [IPv6Address(item.ip) for item in found if item.ip not in without]
 

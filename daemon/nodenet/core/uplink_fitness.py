@@ -27,6 +27,7 @@ UNFIT: Mapping[str, str] = {
 }
 OVN_LINKS = ("br-int", "ovn-k8s-mp", "genev_sys", "ovs-system", "patch-", "ext-")
 """How the names of links begin that OVN-Kubernetes and Open vSwitch make for themselves."""
+IPV6_MTU = 1280
 REMEDY = "Name another link in /etc/ovnk/default_bridge"
 EXTRA_REMEDY = "Name another link in /etc/ovnk/extra_bridge, or remove the file"
 
@@ -79,6 +80,11 @@ def _refuse_mtu(facts: BridgeFacts, item: shown.State, device: Device | None, to
         )
     below = shown.link(facts.state, str(item.get("vlan", {}).get("base-iface", "")))
     mtu, lower = int(item.get("mtu") or 0), int(below.get("mtu") or 0) if below else 0
+    if 0 < mtu < IPV6_MTU and (item.get("ipv6") or {}).get("enabled"):
+        raise UplinkRefused(
+            f"{told}, but its MTU {mtu} is too small for IPv6, which needs {IPV6_MTU} (RFC 8200)",
+            remedy=f"Give {name} an MTU of {IPV6_MTU} or more, or disable IPv6 in its profile",
+        )
     if below and lower and mtu > lower:
         raise UplinkRefused(
             f"{told}, but its MTU {mtu} is larger than that of {below.get('name')} ({lower}), which it is on",
