@@ -46,6 +46,7 @@ def _times(stage: StageState) -> dict[str, str]:
         "stage_ended": stage.ended,
         "stage_waiting_since": stage.waiting_since,
         "stage_waited": stage.waited,
+        "stage_resumed": stage.resumed,
         "stage_elsewhere": stage.elsewhere,
     }
     told = {name: f"{value:.6f}" for name, value in times.items() if value is not None}

@@ -170,7 +170,7 @@ def test_own_clocks_are_believed_before_journald_which_may_be_late() -> None:
     made.stage(1.9, "waiting", started=1.0, WAIT="NetworkManager", STAGE_WAITING_SINCE="1.500000")
     manager = {"SYSLOG_IDENTIFIER": "NetworkManager", "MESSAGE": "manager: startup complete"}
     made.add(4.5, TIMESTAMP_BOOTTIME="4.000000", **manager)
-    made.stage(5.0, "done", started=1.0, waited=2.51)
+    made.stage(5.0, "done", started=1.0, waited=2.5, STAGE_RESUMED="4.010000")
     assert [span.end for span in made.report().spans if span.actor == "NetworkManager"] == [4.0]
     assert [span for span in told(made.report(), "nodeip") if span[0] == "wait"] == [("wait", 1.5, 4.01)]
 

@@ -98,6 +98,8 @@ class StageState:
     waited: float = 0.0
     """Seconds between its start and its end in which it only waited."""
     waiting_since: float | None = None
+    resumed: float | None = None
+    """When its last attempt began."""
     elsewhere: float = 0.0
     """Seconds in which others worked for it, by its last outcome."""
 
@@ -111,7 +113,8 @@ class StageState:
         started = now if self.started is None else self.started
         waited = self.waited + (0.0 if self.waiting_since is None else now - self.waiting_since)
         status = TRANSITIONS[self.status, None]
-        return replace(self, status=status, started=started, ended=None, waited=waited, waiting_since=None)
+        fresh = replace(self, status=status, started=started, ended=None, waited=waited, waiting_since=None)
+        return replace(fresh, resumed=now)
 
     def after(self, outcome: Outcome, now: float) -> StageState:
         """Return the stage as *outcome* leaves it."""

@@ -241,8 +241,7 @@ class _Reader:
         wait = self.waits.pop(name, None)
         work = started
         if wait is not None:
-            # It may have looked several times meanwhile; these looks are put together behind the wait.
-            work = wait.since + waited - wait.waited
+            work = float(entry.get("STAGE_RESUMED", wait.since + waited - wait.waited))
             self._span(name, Kind.WAIT, wait.since, work, wait.reason)
         if status == "waiting":
             since = float(entry.get("STAGE_WAITING_SINCE", at))
