@@ -148,6 +148,21 @@ async def test_after_a_reboot_the_node_is_not_first_before_something_answers() -
     assert rig.asked == [SITE]
 
 
+async def test_the_same_where_nobody_but_the_file_knows_a_server() -> None:
+    """Without NetworkManager the file is made from itself, and what was put first before is taken out."""
+    rig = Rig(files=FakeFiles({RESOLV_CONF: b"nameserver 10.0.0.1\n"}))
+    rig.manager.known = None
+    rig.probe.servers = {NODE_IP}
+    await rig.attempt()
+    assert rig.asked == [NODE_IP, SITE]
+    rig.probe.servers = set()
+    del rig.files.content[str(DONE)]
+    rig.restart()
+    await rig.attempt(BEFORE)
+    await rig.attempt()
+    assert rig.asked == [SITE]
+
+
 async def test_a_second_look_writes_nothing() -> None:
     """Nor does it wake NetworkManager."""
     rig = Rig()
@@ -207,6 +222,7 @@ async def test_the_file_never_lacks_a_nameserver_while_links_move() -> None:
     rig.files.content |= {NM_FILE: EMPTY, RESOLV_CONF: EMPTY}
     await rig.done()
     assert rig.asked == [NODE_IP, SITE]
+    assert rig.manager.repeated == 0, "one that owns the file would write it again"
 
 
 async def test_other_servers_of_a_renewed_lease_are_taken() -> None:

@@ -93,8 +93,8 @@ class Resolved:
 
     def _job_removed(self, body: Sequence[Any]) -> None:
         """Keep the result of a job, which may end before we are told its name."""
-        _, path, unit, result = body
-        if self._jobs is not None and unit == UNIT and not (ended := _job(self._jobs, path)).done():
+        _, path, _, result = body
+        if self._jobs is not None and not (ended := _job(self._jobs, path)).done():
             ended.set_result(str(result))
 
 

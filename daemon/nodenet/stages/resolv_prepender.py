@@ -7,6 +7,7 @@ with every change of DNS: it puts the node IP first once something answers there
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -74,7 +75,7 @@ class ResolvPrependerStage:
             return Waiting(f"a nameserver: NetworkManager knows none, {RESOLV_CONF} has none", TOPICS, left)
         problem, pause = _nobody() if nobody else None, BEAT_SECONDS
         try:
-            pause = await self._write(view, first) or pause
+            pause = await self._write(view, node_ip, first) or pause
             await self._tell_resolved(view, node_ip, first)
         except PublishFailed as error:
             problem = Problem(error.message, error.cause, error.remedy)
@@ -86,12 +87,13 @@ class ResolvPrependerStage:
         return Done(detail, facts, Message.RESOLVER_SET, problem, Again(TOPICS, pause))
 
     async def _look(self) -> View:
+        manager, resolved = await asyncio.gather(self._outside.manager.dns(), self._outside.resolved.runs())
         return View(
             found=self._files.read(RESOLV_CONF),
             leads_to=self._files.leads_to(RESOLV_CONF),
             manager_files=tuple(self._files.read(path) for path in NM_FILES),
-            manager=await self._outside.manager.dns(),
-            resolved=await self._outside.resolved.runs(),
+            manager=manager,
+            resolved=resolved,
             kept=self._wrote,
         )
 
@@ -121,14 +123,16 @@ class ResolvPrependerStage:
             self._silent_since = now
         return resolver.probe_pause(now - self._silent_since)
 
-    async def _write(self, view: View, first: IPAddress | None) -> float:
+    async def _write(self, view: View, node_ip: IPAddress | None, first: IPAddress | None) -> float:
         """Make resolv.conf what it should be; return how long to leave it to somebody who keeps rewriting it."""
         before, self._first = self._first, first
         if view.place is None:
             return 0.0
         source = view.source
-        if before not in (None, first) and resolv_conf.is_ours(source):
-            source = resolv_conf.without(source, before)
+        if resolv_conf.is_ours(source):  # made from itself: what was put first before, or in an earlier boot, goes
+            for address in (before, node_ip):
+                if address is not None and address != first:
+                    source = resolv_conf.without(source, address)
         wanted = resolv_conf.prepended(source, first, self._domain)
         if not resolv_conf.nameservers(wanted):
             return 0.0

@@ -49,6 +49,7 @@ RECIPE = (
 )
 REMOVED = (
     "etc/NetworkManager/dispatcher.d/01-ifupdown",  # fails without ifupdown
+    "usr/sbin/resolvconf",  # systemd-resolved's: NetworkManager would hand resolv.conf to it, though it does not run
     "etc/hostname",  # each node has its own, or none
     "usr/sbin/resolvconf",  # systemd-resolved's: NetworkManager would give it the nameservers, in vain
     "var/cache/apt/archives",
