@@ -44,7 +44,8 @@ class Stretch(NamedTuple):
             yield self._case(self.addresses[-1])
 
     def _case(self, address: Address) -> Case:
-        return self.first._replace(address=address, number=_number(address))
+        _, _, link, policy, unbindable = self.first
+        return Case(address, int(address.address), link, policy, unbindable)
 
 
 class Landmarks:
