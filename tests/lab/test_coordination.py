@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from factories import NodeFactory
-from harness import Flavour
-from story import STATIC, causes, node_file, settle, stage, status
+from harness import Flavour, Node
+from nodenet.core.messages import Message
+from story import STATIC, causes, node_file, settle, stage, status, story
 
 MANAGER = "org.nodenet1 /org/nodenet1 org.nodenet1.Manager"
-PUBLISHED = "10.88.0.50"
 STUBS = {
     # stage → what a unit that does it leaves behind
-    "hostname": "hostnamectl set-hostname worker-0",
+    "hostname": "true",
     "nmstate": "cp /etc/nmstate/openshift/cluster.yml /etc/nmstate/openshift/applied",
     "resolv-prepender": "touch /run/resolv-prepender-kni-conf-done",
     "nodeip": (
@@ -30,16 +33,15 @@ STUBS = {
 
 def old_unit(name: str, script: str) -> dict[str, str]:
     """Return a oneshot that writes down each of its runs, as the units that nodenetd replaces are made."""
-    text = f"""[Unit]
-Description=Recording stub of the stage {name}
-[Service]
-Type=oneshot
-ExecStart=/bin/sh -c 'echo run >> /run/lab-{name}.runs'
-ExecStart=/bin/sh -ec '{script.replace("'", chr(34)) if "'" in script and '"' not in script else ""}'
-"""
-    path = f"/usr/local/libexec/old-{name}"
-    text = text.rsplit("ExecStart=", 1)[0] + f"ExecStart=/bin/sh -e {path}\n"
-    return {f"/etc/systemd/system/old-{name}.service": text, path: script + "\n"}
+    program = f"/usr/local/libexec/old-{name}"
+    unit = f"[Service]\nType=oneshot\nExecStart=/bin/sh -e {program}\n"
+    files = {program: f"echo run >> /run/lab-{name}.runs\n{script}\n"}
+    return {f"/etc/systemd/system/old-{name}.service": unit, **files}
+
+
+def told(node: Node, message: Message) -> int:
+    """Return how often the journal was told of *message*."""
+    return sum(entry.get("MESSAGE_ID") == message.value for entry in story(node))
 
 
 def provided_by(name: str, provider: str) -> dict[str, str]:
@@ -175,3 +177,117 @@ def test_every_object_is_found_by_the_usual_programs(product_node: NodeFactory) 
     refused = node.run(f"busctl call {MANAGER} RunStage s no-such-stage", check=False).stderr
     assert "there is no stage 'no-such-stage'. Stages are: hostname" in refused
     assert json.loads(node.run(f"busctl --json=short call {MANAGER} GetStatus").stdout)["data"]
+
+
+def test_without_the_policy_file_the_boot_goes_on(product_node: NodeFactory) -> None:
+    """The bus refuses the name: one line says so, the state file says the rest."""
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.path("/usr/share/dbus-1/system.d/org.nodenet1.conf").unlink()
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"]
+    assert told(node, Message.BUS_NAMELESS) == 1
+    assert node.run(f"busctl call {MANAGER} GetStatus", check=False).returncode != 0
+
+
+SQUATTER = """
+import asyncio, sys
+sys.path.insert(0, "/usr/lib/nodenet")
+from dbus_next.aio import MessageBus
+from dbus_next import BusType
+
+
+async def main():
+    bus = await MessageBus(bus_type=BusType.SYSTEM).connect()
+    await bus.request_name("org.nodenet1")
+    await asyncio.Event().wait()
+
+
+asyncio.run(main())
+"""
+
+
+def test_a_name_that_somebody_else_owns(product_node: NodeFactory) -> None:
+    """The boot goes on; the name is ours when it becomes free."""
+    unit = (
+        "[Unit]\nAfter=dbus.service\nBefore=nodenetd.service\n[Service]\nType=dbus\nBusName=org.nodenet1\n"
+        "ExecStart=/usr/bin/python3 /usr/local/libexec/squat\n[Install]\nWantedBy=multi-user.target\n"
+    )
+    files = {"/usr/local/libexec/squat": SQUATTER, "/etc/systemd/system/lab-squatter.service": unit}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.enable("lab-squatter.service")
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    assert told(node, Message.BUS_NAMELESS) == 1
+    node.run("systemctl stop lab-squatter.service")
+    node.wait_until(f"busctl call {MANAGER} GetStatus", timeout=20)
+
+
+FAULTS = {
+    "stopped-60-s": (
+        "systemctl kill --signal=STOP --kill-whom=main dbus.service; sleep 60;"
+        " systemctl kill --signal=CONT --kill-whom=main dbus.service"
+    ),
+    "killed": (
+        "systemctl kill --signal=KILL --kill-whom=main dbus.service; sleep 1;"
+        " systemctl start dbus.service; systemctl restart NetworkManager.service"
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", STUBS)
+def test_the_bus_misbehaves_during_each_stage(product_node: NodeFactory, name: str, fault: str) -> None:
+    """The stage's unit ends while the bus carries no signals: its end is read, the boot ends as it would have."""
+    files = old_unit(name, f"sleep 15\n{STUBS[name]}") | provided_by(name, f"unit:old-{name}.service")
+    files |= {node_file("cluster.yml"): STATIC} if name == "nmstate" else {}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    node.wait_until(f"test -e /run/lab-{name}.runs", timeout=40)
+    node.run(FAULTS[fault], timeout=100)
+    document = settle(node, timeout=120)
+    assert (document["health"], document["node_ips"][:1]) == ("ok", node.addresses()[:1])
+    assert node.run(f"cat /run/lab-{name}.runs").stdout == "run\n"
+    assert node.record("kubelet").starts == 1
+    assert causes(node) == []
+    node.wait_until(f"busctl call {MANAGER} GetStatus", timeout=30)
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Path:
+    """The other bus, dbus-broker, as a layer over a node; from the package of the machine's own Debian."""
+    done = subprocess.run(["apt-get", "download", "dbus-broker"], cwd=tmp_path, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("Debian's package dbus-broker cannot be fetched")
+    (package,) = tmp_path.glob("dbus-broker_*.deb")
+    layer = tmp_path / "layer"
+    subprocess.run(["dpkg-deb", "-x", package, layer], check=True)
+    units = layer / "usr/lib/systemd/system"
+    if not units.exists():  # packages from before the merge of /usr
+        units.parent.mkdir(parents=True, exist_ok=True)
+        (layer / "lib/systemd/system").rename(units)
+        shutil.rmtree(layer / "lib")
+    alias = layer / "etc/systemd/system/dbus.service"
+    alias.parent.mkdir(parents=True)
+    alias.symlink_to("/usr/lib/systemd/system/dbus-broker.service")
+    return layer
+
+
+def test_on_dbus_broker_all_is_the_same(product_node: NodeFactory, product: Path, broker: Path) -> None:
+    """Boot, name, objects, units, holds with their descriptors, and a broker that is killed."""
+    files = {"/usr/local/libexec/hold": HOLDER}
+    files |= old_unit("resolv-prepender", f"sleep 5\n{STUBS['resolv-prepender']}")
+    files |= provided_by("resolv-prepender", "unit:old-resolv-prepender.service")
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT, layers=[product, broker])
+    node.boot()
+    node.wait_until("test -e /run/lab-resolv-prepender.runs", timeout=40)
+    assert node.run("systemctl show -p Id --value dbus.service").stdout.strip() == "dbus-broker.service"
+    node.run(HOLD)
+    node.wait_until("nodenetctl status --json | grep -q 'held by lab: looks at the node'", timeout=40)
+    node.run("systemctl kill --signal=KILL lab-holder.service")
+    assert settle(node, timeout=90)["health"] == "ok"
+    assert "/org/nodenet1/stage/nodeip" in node.run("busctl tree --list org.nodenet1").stdout.split()
+    node.run(FAULTS["killed"], timeout=60)
+    node.wait_until(f"busctl call {MANAGER} GetStatus", timeout=30)
+    assert node.record("kubelet").starts == 1
+    assert causes(node) == []
