@@ -1,0 +1,41 @@
+"""The node's name: taken early, made to last, kept when somebody renames the host, and explained."""
+
+from __future__ import annotations
+
+import json
+
+from factories import NodeFactory
+from harness import Flavour
+from nodenet.core.messages import Message
+from story import causes, settle, stage, status, story
+
+
+def test_a_host_that_is_renamed_keeps_its_node_name(product_node: NodeFactory) -> None:
+    """One line and the stage's detail tell of it; a reload takes the new name; explain shows every source."""
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert stage(settle(node), "hostname")["detail"] == "This node is worker-0"
+    node.run("hostnamectl set-hostname Worker-9.example.com")
+    node.wait_until("nodenetctl status --json | grep -q 'stays worker-0, though'", timeout=20)
+    assert status(node)["hostname"] == "worker-0"
+    assert sum(entry.get("MESSAGE_ID") == Message.HOSTNAME_CHANGED.value for entry in story(node)) == 1
+    explained = json.loads(node.run("nodenetctl explain hostname --json").stdout)
+    assert explained["hostname"] == "worker-9.example.com"
+    assert {"static", "transient", "reverse-dns", "command-line"} <= {each["source"] for each in explained["sources"]}
+    node.run(["nodenetctl", "reload", "--wait"], timeout=90)
+    assert status(node)["hostname"] == "worker-9.example.com"
+    assert causes(node) == []
+
+
+def test_a_name_that_comes_late_is_taken_by_signal_and_survives_the_loss_of_its_source(
+    product_node: NodeFactory,
+) -> None:
+    """A transient name, as DHCP or reverse DNS gives it, becomes static; taking it away again changes nothing."""
+    node = product_node(hostname=None, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    node.run("hostnamectl hostname --transient worker-7")
+    node.wait_until('nodenetctl status --json | grep -q \'"hostname": "worker-7"\'', timeout=20)
+    assert node.run("cat /etc/hostname").stdout.strip() == "worker-7"
+    node.run("hostnamectl hostname --transient ''")
+    node.wait_until("test $(cat /proc/sys/kernel/hostname) = worker-7", timeout=20)
