@@ -24,11 +24,15 @@ class Channel:
 
     def ask(self, argv: list[str], stdin: str, timeout: float) -> dict[str, Any]:
         """Let the VM run a command; returns the agent's answer."""
+        self.tell(argv, stdin, timeout)
+        return self._next(lambda message: message.get("id") == self._asked, timeout + GRACE)
+
+    def tell(self, argv: list[str], stdin: str = "", timeout: float = 30) -> None:
+        """Let the VM run a command whose answer nobody waits for."""
         self._asked += 1
         question = {"id": self._asked, "argv": argv, "stdin": stdin, "timeout": timeout}
         self._socket.settimeout(timeout + GRACE)
         self._socket.sendall(json.dumps(question).encode() + b"\n")
-        return self._next(lambda message: message.get("id") == self._asked, timeout + GRACE)
 
     def wait_for_hello(self, timeout: float) -> str:
         """Block until an agent starts; returns its boot id."""

@@ -102,7 +102,8 @@ class Vm(Shell):
 
     def reboot(self, *, timeout: float = BOOT_SECONDS) -> None:
         """Reboot as `systemctl reboot` does, with a kernel that starts anew; returns when it takes orders."""
-        self.run("sync; systemctl --no-block reboot")
+        self.run("sync")
+        self._on().channel.tell(["systemctl", "reboot"])  # the agent may be gone before it can answer
         self._guard(lambda: self._hear(timeout))
 
     def power_cut(self) -> None:

@@ -155,7 +155,10 @@ def command(power: Power) -> list[str | Path]:
         argv += ["-device", f"virtio-blk-pci,drive=disk{number}"]
     for number, mac in enumerate(MACS):
         argv += ["-netdev", f"tap,id=tap{number},ifname=tap{number},script=no,downscript=no,vhost=off"]
-        argv += ["-device", f"virtio-net-pci,id=net{number},netdev=tap{number},mac={mac},romfile="]
+        argv += [
+            "-device",
+            f"virtio-net-pci,id=net{number},netdev=tap{number},mac={mac},speed=1000,duplex=full,romfile=",
+        ]
     argv += ["-device", "virtio-serial-pci", "-device", "virtio-rng-pci"]
     argv += ["-chardev", f"socket,id=agent,path={power.directory / 'agent'},server=on,wait=off"]
     argv += ["-device", "virtserialport,chardev=agent,name=lab"]
