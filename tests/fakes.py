@@ -32,6 +32,9 @@ class FakeClock:
     def boottime(self) -> float:
         return self.now
 
+    def unix(self) -> float:
+        return 1_700_000_000 + self.now
+
 
 @dataclass
 class FakePulse:

@@ -102,7 +102,7 @@ async def test_the_stages_run_in_their_order_and_then_the_node_is_ready() -> Non
         await rig.until(lambda: rig.ready)
     assert rig.ran == [name for name in StageName if name in BUILT]
     stages = {stage["name"]: stage for stage in rig.watch.last["stages"]}
-    assert stages["configure-ovs"]["detail"] == "not built in this version"
+    assert stages["hosted-services"]["detail"] == "not built in this version"
     assert [standing.ready for standing in rig.watch.shown] == sorted(standing.ready for standing in rig.watch.shown)
     assert rig.watch.last["health"] == "ok"
 

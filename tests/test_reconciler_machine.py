@@ -48,6 +48,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def boottime(self) -> float:
         return self.now
 
+    def unix(self) -> float:
+        return self.now
+
 
 class _Jumping(selectors.SelectSelector):
     def __init__(self, loop: VirtualLoop) -> None:

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path, PurePath
 
 import structlog
@@ -125,6 +126,7 @@ async def serve() -> int:
             reload=lambda: reconciler.reload(),  # noqa: PLW0108  (the reconciler is made below)
             run_stage=lambda name: reconciler.rerun(name),  # noqa: PLW0108
             reselect=lambda: reconciler.reselect(),  # noqa: PLW0108
+            remove_bridge=lambda: reconciler.remove_bridge(),  # noqa: PLW0108
             inhibit=inhibitors.take,
             explain=machine.explain,
         ),
@@ -143,7 +145,8 @@ async def _run(machine: Machine, reconciler: Reconciler, notifier: Notifier) -> 
     background.start(machine.bus.run())
     if machine.has_node_files():
         machine.nmstate.warm()
-    reconciler.listen_while_waiting(Topic.KERNEL, KernelEvents(background, lambda: reconciler.wake(Topic.KERNEL)))
+    for topic, watch in ((Topic.KERNEL, netlink.watch), (Topic.OVS, machine.ovsdb.watch)):
+        reconciler.listen_while_waiting(topic, Events(background, watch, partial(reconciler.wake, topic)))
     try:
         await machine.bus.wait_up(BUS_SECONDS)
         await reconciler.run()
@@ -180,19 +183,25 @@ class Background:
             log.error(f"A watcher of nodenetd died: {error!r}", message=Message.INTERNAL_ERROR)
 
 
-class KernelEvents:
-    """The kernel's word that links, addresses or routes changed."""
+class Events:
+    """The word of something outside that it changed."""
 
-    def __init__(self, background: Background, changed: Callable[[], None]) -> None:
-        """*changed* is told."""
+    def __init__(
+        self,
+        background: Background,
+        watch: Callable[[Callable[[], None]], Coroutine[None, None, None]],
+        changed: Callable[[], None],
+    ) -> None:
+        """*watch* tells *changed* until it is cancelled."""
         self._background = background
+        self._watch = watch
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Listen, if nobody does yet."""
         if self._task is None or self._task.done():
-            self._task = self._background.start(netlink.watch(self._changed))
+            self._task = self._background.start(self._watch(self._changed))
 
     def stop(self) -> None:
         """Listen no longer."""

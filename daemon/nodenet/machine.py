@@ -29,7 +29,9 @@ from nodenet.edge.clock import Clock, boot_id
 from nodenet.edge.dns_manager import DnsManager
 from nodenet.edge.hostnamed import Hostnamed
 from nodenet.edge.lease_names import LeaseNames
+from nodenet.edge.neighbours import Neighbours
 from nodenet.edge.network_manager import NetworkManager
+from nodenet.edge.nm_profiles import Profiles
 from nodenet.edge.nmstate import Nmstate
 from nodenet.edge.ovsdb import Ovsdb
 from nodenet.edge.resolved import Resolved
@@ -37,11 +39,19 @@ from nodenet.edge.resolver_probe import ResolverProbe
 from nodenet.edge.sysctls import Sysctls
 from nodenet.edge.systemd import Systemd, Units
 from nodenet.reconciler import Plant
+from nodenet.stages.bridge_gathering import Gatherer
+from nodenet.stages.bridge_look import Look
+from nodenet.stages.bridge_maker import BridgeMaker, Tools
+from nodenet.stages.bridge_mender import AfterMending, BridgeMender
+from nodenet.stages.bridge_remover import BridgeRemover
+from nodenet.stages.configure_ovs import ConfigureOvsStage, Ground
 from nodenet.stages.forwarding import Forwarding
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate import NmstateStage
 from nodenet.stages.nodeip import NodeipStage
 from nodenet.stages.pipeline import Outside, Pipeline
+from nodenet.stages.profile_keeper import ProfileKeeper
+from nodenet.stages.records import BRIDGE_INTENT
 from nodenet.stages.resolv_prepender import LookUps, ResolvPrependerStage
 from nodenet.stages.unit import UnitStage, World
 
@@ -79,6 +89,7 @@ class Machine:
         self.units = Units(self.bus, lambda: wake(Topic.UNIT))
         self.nmstate = Nmstate((str(BUNDLED),))
         self.ovsdb = Ovsdb()
+        self.profiles = Profiles(self.bus)
         self.clock = Clock()
         self.boot_id = boot_id()
         self.forwarding = Forwarding(Sysctls())
@@ -107,6 +118,25 @@ class Machine:
             raise UsageInvalid(f"nothing is known about {topic!r}", remedy="Topics are: node-ip, reselect")
         return json.dumps(explanation(self.nodeip.explain(anew=topic == "reselect")))
 
+    def _nodeip_and_bridge(
+        self, settings: Settings, outside: Outside, nodeip: NodeipStage
+    ) -> dict[StageName, ports.Stage]:
+        """Return the stages that share the making of br-ex."""
+        timeout = float(settings.apply_timeout)
+        pipeline = Pipeline(outside, self.boot_id, timeout, BRIDGE_INTENT, StageName.CONFIGURE_OVS.value)
+        kernel, sysctls = Kernel(), Sysctls()
+        keeper = ProfileKeeper(self.profiles, files)
+        look = Look(kernel, self.profiles, Neighbours())
+        maker = BridgeMaker(Tools(self.clock, files, self.manager, self.profiles, keeper, sysctls, look), pipeline)
+        mender = BridgeMender(self.ovsdb, self.profiles, keeper)
+        gatherer = Gatherer(self.profiles, self.ovsdb, sysctls, kernel, files)
+        ground = Ground(files, self.nmstate, self.ovsdb, kernel, gatherer, settings.bridge_datapath, self.boot_id)
+        remover = BridgeRemover(keeper, look, maker, mender)
+        return {
+            StageName.NODEIP: AfterMending(nodeip, mender, maker, pipeline, kernel),
+            StageName.CONFIGURE_OVS: ConfigureOvsStage(ground, maker, mender, remover, pipeline),
+        }
+
     def plant(self, settings: Settings) -> Plant:
         """Return the stages that *settings* ask for."""
         self.forwarding.settings = settings
@@ -128,7 +158,7 @@ class Machine:
             StageName.RESOLV_PREPENDER: ResolvPrependerStage(
                 LookUps(self.dns, self.resolved, ResolverProbe()), files, self.clock, settings
             ),
-            StageName.NODEIP: nodeip,
+            **self._nodeip_and_bridge(settings, outside, nodeip),
         }
         stages |= self._done_by_units(settings, World(self.host, files, kernel, self.clock, directory))
         return Plant(

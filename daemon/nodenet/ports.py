@@ -31,6 +31,9 @@ class Clock(Protocol):
     def boottime(self) -> float:
         """Return the seconds of CLOCK_BOOTTIME (clock_gettime(2))."""
 
+    def unix(self) -> float:
+        """Return the seconds of CLOCK_REALTIME, only to compare them with what others count so."""
+
 
 class Host(Protocol):
     """The host's name."""

@@ -63,6 +63,8 @@ class Reconciler:
         self._requests = Requests()
         self._sources: dict[Topic, Source] = {}
         self._listening: frozenset[Topic] = frozenset()
+        self._seen: float | None = None
+        """When a drift that is not told yet was first seen."""
 
     @property
     def standing(self) -> Standing:
@@ -111,11 +113,16 @@ class Reconciler:
         """Choose the node IPs anew, whatever is published. Raises NodenetError when none is eligible."""
         await self._requests.ask(self._requests.reselects)
 
+    async def remove_bridge(self) -> None:
+        """Put the node back on the plain uplink. Raises NodenetError when it could not be."""
+        await self._requests.ask(self._requests.removals)
+
     async def run(self) -> None:
         """Run until stopped."""
         self._show()
         while not self._requests.stop:
             self._take_requests()
+            self._answer()
             name = self._standing.boot.due(self._clock.boottime())
             if name is None:
                 await self._idle()
@@ -140,6 +147,9 @@ class Reconciler:
         if self._requests.reselects:
             self._requests.take(self._requests.reselects, self._clock.boottime() + RELOAD_SECONDS)
             boot, facts = boot.again_from(StageName.NODEIP), replace(facts, reselect=True)
+        if self._requests.removals:
+            self._requests.take(self._requests.removals, self._clock.boottime() + RELOAD_SECONDS)
+            boot, facts = boot.again_from(StageName.CONFIGURE_OVS), replace(facts, remove_bridge=True)
         for name in self._requests.reruns:
             boot = boot.again_from(name)
             facts = replace(facts, retry_refused=True, runs=facts.runs + 1)
@@ -148,18 +158,23 @@ class Reconciler:
         self._requests.topics.clear()
         self._standing = replace(self._standing, boot=boot, facts=facts)
 
-    async def _idle(self) -> None:
-        """Nothing is due: answer who waits for that, and sleep until something is."""
-        boot, now = self._standing.boot, self._clock.boottime()
-        seconds = boot.seconds_left(now)
+    def _answer(self) -> None:
+        """Answer who asked for something, once the stages are over or the time for it is."""
+        boot = self._standing.boot
         if (name := boot.next()) is None:
             self._requests.answer(self._problem())
+        elif self._requests.answering and self._clock.boottime() > self._requests.answer_by:
+            self._requests.answer(Unavailable(f"{name} waits: {boot[name].detail}"))
+
+    async def _idle(self) -> None:
+        """Nothing is due: sleep until something is."""
+        boot = self._standing.boot
+        seconds = boot.seconds_left(self._clock.boottime())
+        if boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.
             if self._standing.ready:
                 self._see_drift()
             seconds = min(seconds, self._pulse.seconds)
-        elif self._requests.answering and now > self._requests.answer_by:
-            self._requests.answer(Unavailable(f"{name} waits: {boot[name].detail}"))
         self._listen(boot.topics)
         await self._sleep(boot.topics, seconds)
 
@@ -173,8 +188,12 @@ class Reconciler:
         self._listening = wanted
 
     def _see_drift(self) -> None:
-        drift = self._plant.drift(self._standing.facts)
+        """Tell what was lost, once it is seen at two beats: a rollback or a renewal may take it away for a moment."""
+        drift, before, self._seen = self._plant.drift(self._standing.facts), self._seen, None
         if drift == self._standing.drift:
+            return
+        if drift and (before is None or self._clock.boottime() - before < self._pulse.seconds):
+            self._seen = self._clock.boottime() if before is None else before
             return
         if drift:
             story.problem(StageName.NODEIP, drift)

@@ -19,6 +19,8 @@ class Requests:
 
     reloads: Callers = field(default_factory=list)
     reselects: Callers = field(default_factory=list)
+    removals: Callers = field(default_factory=list)
+    """Of the bridges."""
     reruns: set[StageName] = field(default_factory=set)
     topics: set[Topic] = field(default_factory=set)
     stop: bool = False
@@ -31,7 +33,7 @@ class Requests:
     @property
     def pending(self) -> bool:
         """Whether anything waits for its turn."""
-        return bool(self.stop or self.reloads or self.reselects or self.reruns)
+        return bool(self.stop or self.reloads or self.reselects or self.removals or self.reruns)
 
     async def ask(self, callers: Callers) -> None:
         """Wait among *callers* until the loop has answered. Raises what it was answered with."""

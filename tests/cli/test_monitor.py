@@ -97,7 +97,12 @@ async def nothing() -> None:
 
 
 ORDERS = Orders(
-    reload=nothing, reselect=nothing, run_stage=lambda _: None, inhibit=lambda *_: 0, explain=lambda topic: topic
+    reload=nothing,
+    reselect=nothing,
+    remove_bridge=nothing,
+    run_stage=lambda _: None,
+    inhibit=lambda *_: 0,
+    explain=lambda topic: topic,
 )
 
 

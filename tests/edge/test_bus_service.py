@@ -93,6 +93,7 @@ def about(topic: str) -> str:
 ORDERS = Orders(
     reload=refuse,
     reselect=refuse,
+    remove_bridge=refuse,
     run_stage=lambda _: None,
     inhibit=refuse_to_hold,
     explain=lambda topic: f"about {topic}",
@@ -138,7 +139,14 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
     def broken(topic: str) -> str:
         raise ZeroDivisionError(topic)
 
-    orders = Orders(reload=refuse, reselect=refuse, run_stage=lambda _: None, inhibit=refuse_to_hold, explain=broken)
+    orders = Orders(
+        reload=refuse,
+        reselect=refuse,
+        remove_bridge=refuse,
+        run_stage=lambda _: None,
+        inhibit=refuse_to_hold,
+        explain=broken,
+    )
     async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
         reply = await call(bus, "Explain", "s", ["node-ip"])
         assert reply.body == ["an internal error, see the journal of nodenetd"]

@@ -14,6 +14,8 @@ from harness import Lab, Lan, Node
 
 HERE = Path(__file__).parent
 NODENETD = "nodenetd.service"
+NO_BRIDGE = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": '[stages]\nconfigure-ovs = "skip"\n'}
+"""Most boots are about something else than br-ex; those that are not write this file themselves."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -64,7 +66,9 @@ def product_node(bare_node: NodeFactory, product: Path) -> NodeFactory:
     """Defines nodes with the product installed and enabled; give `flavour` for kubelet and CRI-O."""
 
     def make(name: str = "worker-0", **options: object) -> Node:
-        return bare_node(name, **{"layers": [product], "enable": [NODENETD], **options})
+        given: dict[str, str | bytes] = options.pop("files", {})  # type: ignore[assignment]
+        files = NO_BRIDGE | given
+        return bare_node(name, **{"layers": [product], "enable": [NODENETD], "files": files, **options})
 
     return make
 

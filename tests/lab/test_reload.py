@@ -166,7 +166,7 @@ def test_only_root_changes_anything_over_the_bus(product_node: NodeFactory, poli
         )
 
     assert call("nobody", "GetStatus").returncode == 0
-    for words in (["Reload"], ["Reselect"], ["RunStage", "s", "nmstate"]):
+    for words in (["Reload"], ["Reselect"], ["RemoveBridge"], ["RunStage", "s", "nmstate"]):
         refused = call("nobody", *words)
         assert refused.returncode != 0
         assert "denied" in refused.stderr.lower() or "for root only" in refused.stderr

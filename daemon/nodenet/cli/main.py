@@ -19,6 +19,7 @@ VERBS = {
     "check": "check node files without touching the network",
     "reload": "read settings and node file again, as `systemctl reload nodenetd`",
     "reselect": "choose the node IPs anew; --dry-run only says what would change",
+    "bridge": "take br-ex away, or make it again",
     "wait": "wait until one stage is over",
     "snapshot": "print links, addresses and routes as JSON, for a bug report or for explain",
     "settings": "print every setting with the file it came from",

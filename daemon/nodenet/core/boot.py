@@ -38,7 +38,7 @@ class StageName(StrEnum):
     HOSTED_SERVICES = "hosted-services"
 
 
-BUILT = frozenset({StageName.HOSTNAME, StageName.NMSTATE, StageName.RESOLV_PREPENDER, StageName.NODEIP})
+BUILT = frozenset(StageName) - {StageName.HOSTED_SERVICES}
 """The stages this version can run; the others are skipped, and say so."""
 
 
@@ -239,6 +239,8 @@ def new_boot(providers: dict[str, str], *, degrade: bool) -> Boot:
 
 def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | None:
     """Return why *stage* is not run at all, or None when it is."""
+    if stage.name is StageName.CONFIGURE_OVS and facts.remove_bridge:
+        return None
     if stage.provider == "skip":
         return "switched off in the settings"
     if stage.name is StageName.CONFIGURE_OVS:

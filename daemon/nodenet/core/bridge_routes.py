@@ -70,10 +70,13 @@ def rules(source: Source, bridge: str) -> list[dict[str, Any]]:
     found = []
     for rule in source.facts.state.get("route-rules", {}).get("config") or ():
         if rule.get("iif") == source.link or rule.get("route-table") in tables or _key(rule) in own:
-            found.append({**rule, "iif": bridge} if rule.get("iif") == source.link else dict(rule))
-            if rule.get("iif") == source.link != bridge:
+            if source.link != bridge:
+                # libnmstate leaves a rule that is there already in the profile it is in, which then loses it.
                 found.append({**rule, "state": "absent"})
-    return sorted(found, key=lambda rule: (int(rule.get("priority") or 0), str(sorted(rule.items()))))
+            found.append({**rule, "iif": bridge} if rule.get("iif") == source.link else dict(rule))
+    return sorted(
+        found, key=lambda rule: (int(rule.get("priority") or 0), "state" not in rule, str(sorted(rule.items())))
+    )
 
 
 def on_link(source: Source, bridge: str, metric: int) -> dict[str, list[Route]]:

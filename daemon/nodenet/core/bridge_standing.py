@@ -58,6 +58,8 @@ class Finding:
     bridge: str
     sentence: str
     ours: bool
+    port: str = ""
+    """Of the database, where the finding is about one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,8 @@ def _without_link(facts: BridgeFacts, bridge: str, port: OvsPort, *, ours: bool)
     gone = _gone(facts, port)[0]
     told = f" ({gone.error})" if gone.error else ""
     sentence = f"the port {port.name} of {bridge} stands for {gone.name}, and this node has no such link{told}"
-    return Finding(Rule.PORT_WITHOUT_LINK, bridge, sentence, ours and MADE_BY_NM in port.external_ids)
+    mendable = ours and MADE_BY_NM in port.external_ids
+    return Finding(Rule.PORT_WITHOUT_LINK, bridge, sentence, mendable, port.name)
 
 
 def _owner(bridge: str, row: OvsBridge | None, profiles: tuple[Profile, ...]) -> Owner:

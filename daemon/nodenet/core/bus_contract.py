@@ -54,6 +54,7 @@ MANAGER = Interface(
         "Explain": ("s", "s"),
         "Reload": ("", ""),
         "Reselect": ("", ""),
+        "RemoveBridge": ("", ""),
         "RunStage": ("s", ""),
         "Inhibit": ("sss", "h"),
     },
@@ -64,7 +65,7 @@ MANAGER = Interface(
         "NetworkApplied": "ss",
         "RolledBack": "ss",
     },
-    mutators=frozenset({"Reload", "Reselect", "RunStage", "Inhibit"}),
+    mutators=frozenset({"Reload", "Reselect", "RemoveBridge", "RunStage", "Inhibit"}),
 )
 STAGE = Interface(
     "org.nodenet1.Stage",

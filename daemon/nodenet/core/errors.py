@@ -112,6 +112,15 @@ class UplinkRefused(NodenetError):
 
     exit_code = 65
     bus_name = "org.nodenet1.Error.UplinkRefused"
+    message = Message.UPLINK_REFUSED
+
+
+class BridgeForeign(NodenetError):
+    """br-ex was made by somebody else: it is left alone."""
+
+    exit_code = 1
+    bus_name = "org.nodenet1.Error.BridgeForeign"
+    message = Message.BRIDGE_FOREIGN
 
 
 class Unavailable(NodenetError):

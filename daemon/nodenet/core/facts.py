@@ -31,6 +31,8 @@ class Facts:
     """The bridge that carries the node IP, once it is made."""
     uplink: str | None = None
     """The link below it."""
+    remove_bridge: bool = False
+    """Whether the bridges are to be taken away: only when somebody asks."""
 
     def same_place(self, other: Facts) -> bool:
         """Tell whether the node IPs are the same as in *other*, on the same link."""

@@ -13,6 +13,8 @@ from pathlib import PurePosixPath
 RUN = PurePosixPath("/run/nodeip-configuration")
 KUBELET_DROP_IN = PurePosixPath("/etc/systemd/system/kubelet.service.d/20-nodenet.conf")
 CRIO_DROP_IN = PurePosixPath("/etc/systemd/system/crio.service.d/20-nodenet.conf")
+BRIDGE_UP = RUN / "br-ex-up"
+"""Stands, empty, once br-ex does; units of on-premises platforms wait for it."""
 REMOTE_WORKER_LABEL = "node.openshift.io/remote-worker"
 
 

@@ -37,6 +37,7 @@ class Orders:
 
     reload: Callable[[], Awaitable[None]]
     reselect: Callable[[], Awaitable[None]]
+    remove_bridge: Callable[[], Awaitable[None]]
     run_stage: Callable[[StageName], None]
     inhibit: Callable[[StageName, str, str], int]
     """Returns the descriptor that goes to the caller; it is closed here once it is sent."""
@@ -146,6 +147,9 @@ class Service:
                 return []
             case "Reselect", []:
                 await self._orders.reselect()
+                return []
+            case "RemoveBridge", []:
+                await self._orders.remove_bridge()
                 return []
             case "RunStage" | "Run", [name]:
                 self._orders.run_stage(_stage(name))

@@ -13,6 +13,10 @@ class Clock:
         """Return the seconds since boot."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
+    def unix(self) -> float:
+        """Return the seconds of CLOCK_REALTIME."""
+        return time.time()
+
 
 def boot_id() -> str:
     """Return the id of this boot, 32 hexadecimal digits."""

@@ -84,7 +84,7 @@ class NmstateStage:
             return Waiting(error.cause, MANAGER)
 
     def _none(self, facts: Facts, reason: str) -> Skipped:
-        return Skipped(reason, replace(facts, brings_bridge=False))
+        return Skipped(reason, replace(facts, brings_bridge=False, retry_refused=False))
 
     def _tell_found(self, file: NodeFile) -> None:
         if self._told != file.digest:

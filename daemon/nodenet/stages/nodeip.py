@@ -138,6 +138,8 @@ class NodeipStage:
         """Write what differs, let systemd read it, remember the choice."""
         lost: list[PublishFailed] = []
         wanted = publication.files(Publication(selection.node_ips, selection.remote_worker))
+        if facts.brings_bridge:
+            wanted = (PublishedFile(publication.BRIDGE_UP, b""), *wanted)
         units_written = self._write([file for file in wanted if file.unit], lost)
         self._write([file for file in wanted if not file.unit], lost)
         if not units_written:

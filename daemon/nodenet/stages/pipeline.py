@@ -1,13 +1,14 @@
 """How does a document become the network's state, or leave it as it was?
 
-intent → apply, verified but uncommitted → commit → record; or roll back, and say why. The place for probes
-of connectivity is between apply and commit.
+intent → apply, verified but uncommitted → what the caller calls success → commit → record; or roll back, and say why.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import structlog
 
@@ -17,7 +18,7 @@ from nodenet.core.intent import Intent, Phase
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Topic, Waiting
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
-from nodenet.stages.records import INTENT, Records
+from nodenet.stages.records import BRIDGE_INTENT, INTENT, Records
 
 log = structlog.get_logger()
 
@@ -40,8 +41,12 @@ class Outside:
 class Pipeline:
     """One apply at a time, with a way back."""
 
-    def __init__(self, outside: Outside, boot_id: str, apply_seconds: float) -> None:
-        """One apply may take *apply_seconds* before its process is killed."""
+    def __init__(
+        self, outside: Outside, boot_id: str, apply_seconds: float, path: PurePosixPath = INTENT, stage: str = "nmstate"
+    ) -> None:
+        """Keep the record of *stage* in *path*; one apply may take *apply_seconds* before its process is killed."""
+        self._path = path
+        self._stage = stage
         self._out = outside
         self._records = Records(outside.files)
         self._boot_id = boot_id
@@ -50,7 +55,7 @@ class Pipeline:
     @property
     def record(self) -> Intent | None:
         """What the last apply set out to do, and whether it got there."""
-        return self._records.load(INTENT, intent.parse)
+        return self._records.load(self._path, intent.parse)
 
     async def obstacle(self, name: str, *, uses_ovs: bool) -> Waiting | None:
         """Return what must be waited for before *name* can be applied, if anything. Raises Unavailable."""
@@ -63,9 +68,9 @@ class Pipeline:
 
     async def _clear_checkpoints(self) -> Waiting | None:
         """Roll back what an interrupted apply of ours left; wait for what belongs to somebody else."""
-        record = self.record
+        records = [self._records.load(path, intent.parse) for path in (INTENT, BRIDGE_INTENT)]
         for checkpoint in await self._out.manager.checkpoints():
-            if not is_ours(checkpoint, record, self._boot_id):
+            if not any(is_ours(checkpoint, record, self._boot_id) for record in records):
                 reason = f"another program holds NetworkManager's checkpoint {checkpoint.path}"
                 return Waiting(reason, MANAGER, seconds=2.0)
             await self._out.manager.roll_back(checkpoint.path)
@@ -76,16 +81,25 @@ class Pipeline:
             )
         return None
 
-    async def apply(self, transaction: Transaction, text: str, record: Intent) -> float:
+    async def apply(
+        self,
+        transaction: Transaction,
+        text: str,
+        record: Intent,
+        accept: Callable[[], Awaitable[None]] | None = None,
+    ) -> float:
         """Apply, verify and commit *text*; return the seconds it took.
 
-        *record* is the intent, written first. Raises NmstateFailure with the network as it was, or
+        *record* is the intent, written first. *accept* looks at the uncommitted result, for ROLLBACK_SECONDS at most,
+        and raises NmstateFailure if it is no success. Raises NmstateFailure with the network as it was, or
         RollbackFailed, PublishFailed, Unavailable.
         """
         dns = await self._out.manager.fragile_dns()
         self.save(record)
         try:
             checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds)
+            if accept:
+                await accept()
             await transaction.commit(checkpoint)
         except (NmstateFailure, asyncio.CancelledError):
             await self._back(record)
@@ -99,7 +113,7 @@ class Pipeline:
         for checkpoint in await self._out.manager.checkpoints():
             if is_ours(checkpoint, record, self._boot_id):
                 await self._out.manager.roll_back(checkpoint.path)
-        log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage="nmstate")
+        log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage=self._stage)
 
     def now(self) -> float:
         """Return the seconds of CLOCK_BOOTTIME."""
@@ -111,4 +125,4 @@ class Pipeline:
 
     def save(self, record: Intent) -> None:
         """Write the record. Raises PublishFailed."""
-        self._records.save(INTENT, intent.render(record))
+        self._records.save(self._path, intent.render(record))

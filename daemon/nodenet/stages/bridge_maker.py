@@ -1,0 +1,201 @@
+"""How does a plan become a bridge without the node being out of reach?
+
+What was leased is carried over as static address and route, so that the bridge can speak before DHCP has answered. The
+apply is committed when the node is seen to be back on the bridge. Then DHCP gets its address back: at once, or, where
+no server answers, when one does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+
+from nodenet.core import bridge_record
+from nodenet.core.bridge import Document, Plan
+from nodenet.core.bridge_facts import BridgeFacts
+from nodenet.core.bridge_record import BridgeRecord, ProfileSettings
+from nodenet.core.intent import Phase
+from nodenet.core.messages import Message
+from nodenet.core.outcome import Problem
+from nodenet.ports import Clock, Files, Manager, Profiles, Sysctls, Transaction
+from nodenet.stages.bridge_look import Look
+from nodenet.stages.pipeline import Pipeline
+from nodenet.stages.profile_keeper import ProfileKeeper
+from nodenet.stages.records import BRIDGE, BRIDGE_INTENT, Records
+
+ACCEPT_DAD = "net/ipv6/conf/accept_dad"
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The edges a bridge is made with."""
+
+    clock: Clock
+    files: Files
+    manager: Manager
+    profiles: Profiles
+    keeper: ProfileKeeper
+    sysctls: Sysctls
+    look: Look
+
+
+class BridgeMaker:
+    """Makes the bridges of a plan, and finishes them."""
+
+    def __init__(self, tools: Tools, pipeline: Pipeline) -> None:
+        """Apply through *pipeline*."""
+        self._tools = tools
+        self._look = tools.look
+        self._records = Records(tools.files)
+        self._pipeline = pipeline
+
+    @property
+    def record(self) -> BridgeRecord | None:
+        """What the bridges were made of."""
+        return self._records.load(BRIDGE, bridge_record.parse)
+
+    def save(self, record: BridgeRecord) -> None:
+        """Write the record. Raises PublishFailed."""
+        self._records.save(BRIDGE, bridge_record.render(record))
+
+    async def make(self, transaction: Transaction, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Make the bridges; the record returned tells whether the finish is owed.
+
+        Raises NmstateFailure with the network as it was, or RollbackFailed, PublishFailed, Unavailable.
+        """
+        answering = {
+            item.bridge: await self._look.answering(uplink.link, item.gateways)
+            for item, uplink in zip(plan.expect, plan.uplinks, strict=True)
+        }
+        record = await self._remembered(plan, facts)
+        self.save(record)
+
+        async def accept() -> None:
+            nonlocal record
+            await self._complete(plan)
+            await self._look.addressed(plan.expect)
+            if record.finish and await self._look.confirmed(record):
+                await self._set(record.finish)
+                record = record.finished()
+                await self._look.addressed(plan.expect)
+            for bridge, gateways in answering.items():
+                await self._look.reachable(bridge, gateways)
+
+        with self._without_dad(record):
+            await self.apply(transaction, plan.carried or plan.document, accept)
+        self.save(record)
+        return record
+
+    async def finish(self, record: BridgeRecord) -> BridgeRecord:
+        """Give what was carried back to DHCP; return the record of bridges that are owed nothing."""
+        if record.finish:
+            await self._set(record.finish)
+        record = record.finished()
+        self.save(record)
+        return record
+
+    async def settle(self, record: BridgeRecord) -> tuple[BridgeRecord, Problem | None]:
+        """Finish bridges that are owed it, if the time has come; else return why that is a problem, if it is one."""
+        if record.lease_ends is not None and self._tools.clock.unix() >= record.lease_ends:
+            cause = f"The lease of {record.lease} has ended and no DHCP server renews it"
+            remedy = "Look at the DHCP server; the address comes back with its answer"
+            return await self.finish(record), Problem(Message.LEASE_LOST, cause, remedy)
+        if await self._look.is_confirmed(record):
+            return await self.finish(record), None
+        lease = await self._look.lease(record)
+        if lease is None or str(lease) == record.lease:
+            return record, None
+        # A rollback would not help: the uplink would ask the same server, and get the other address too.
+        cause = f"The DHCP server gives br-ex {lease}; the node keeps {record.lease} until that lease ends"
+        remedy = "Let the DHCP server give this node its address again, or reboot to take the new one"
+        return record, Problem(Message.LEASE_LOST, cause, remedy)
+
+    def forget(self, *, removed_in: str | None = None) -> None:
+        """Take note that the network is what it was before the bridges. Raises PublishFailed."""
+        if record := self.record:
+            self.save(replace(record.finished(), originals={}, adopted=False, removed_in=removed_in))
+        self._tools.files.remove(BRIDGE_INTENT)
+
+    def found_good(self) -> None:
+        """Take note that the bridges are as they should be, where an interrupted apply left that open."""
+        intent = self._pipeline.record
+        if intent and intent.phase is not Phase.GOOD:
+            self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=intent.digest))
+
+    async def adopt(self, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Take over bridges that somebody else made and that are as they should be; nothing is applied."""
+        record = replace((await self._remembered(plan, facts)).finished(), adopted=True)
+        self.save(record)
+        return record
+
+    async def _remembered(self, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Return the record of what the plan will change."""
+        links = [uplink.link for uplink in plan.uplinks]
+        devices = [device for link in links if (device := facts.device(link))]
+        profiles = {device.link: device.profile.uuid for device in devices if device.profile}
+        leases = [device.lease4 for device in devices if device.lease4]
+        return BridgeRecord(
+            uplinks={uplink.bridge: uplink.link for uplink in plan.uplinks},
+            macs={device.link: mac for device in devices if (mac := device.permanent_mac or device.mac)},
+            node_ips=tuple(str(address) for item in plan.expect for address in item.addresses),
+            originals={link: await self._tools.keeper.keep(uuid) for link, uuid in profiles.items()},
+            present=tuple(profile.uuid for profile in facts.profiles),
+            finish=plan.finish_settings or None,
+            lease=next((str(lease.address.ip) for lease in leases), None),
+            lease_ends=next((lease.expires for lease in leases), None),
+        )
+
+    async def _complete(self, plan: Plan) -> None:
+        """Set what NMState has no words for: on the bridges' own profiles, and in the kernel."""
+        if plan.clear_global_dns:
+            await self._tools.manager.restore_dns({})
+        if plan.beyond:
+            await self._set(plan.beyond)
+        for bridge, values in plan.sysctls.items():
+            self._tools.sysctls.write(bridge, values)
+
+    async def _set(self, settings: ProfileSettings) -> None:
+        """Set properties of the bridges' own profiles, and let the bridges take them up."""
+        devices = (await self._tools.profiles.inventory()).devices
+        for bridge, changes in settings.items():
+            device = next((each for each in devices if each.link == bridge and each.kind == "ovs-interface"), None)
+            if device is None or device.profile is None:
+                continue
+            uuid = device.profile.uuid
+            if not await self._tools.profiles.set(uuid, changes):
+                continue
+            if "ipv6" in changes and device.lease6:
+                # NetworkManager 1.58 ends DHCPv6 for good when IPv6 settings are reapplied.
+                await self._tools.profiles.activate(uuid, bridge)
+            else:
+                await self._tools.profiles.reapply(bridge)
+
+    async def apply(self, transaction: Transaction, document: Document, accept: Callable[[], Awaitable[None]]) -> None:
+        """Apply *document*, and commit it once *accept* returns. Raises as ``Pipeline.apply`` does."""
+        text = json.dumps(document)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        intent = self._pipeline.intent(digest, Phase.APPLYING, in_force=None, brings_bridge=True)
+        await self._pipeline.apply(transaction, text, intent, accept)
+        self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=digest))
+
+    @contextlib.contextmanager
+    def _without_dad(self, record: BridgeRecord) -> Iterator[None]:
+        """Let the bridge take its IPv6 addresses at once.
+
+        They move from one link of this host to another and were checked there: another duplicate address detection
+        (RFC 4862 section 5.4) would make them unusable for a second or two. A new link has the values of `default`.
+        """
+        sysctls = self._tools.sysctls
+        usual = sysctls.of_link("default").get(ACCEPT_DAD)
+        if usual is None or all(address.version == 4 for address in record.addresses):
+            yield
+            return
+        sysctls.write("default", {ACCEPT_DAD: "0"})
+        try:
+            yield
+        finally:
+            for link in ("default", *(bridge for bridge in record.uplinks if sysctls.of_link(bridge))):
+                sysctls.write(link, {ACCEPT_DAD: usual})

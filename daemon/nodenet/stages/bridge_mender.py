@@ -1,0 +1,117 @@
+"""How is put right what a power cut, a kill or a script's failure left of a bridge?
+
+Two moments: before the node IP is chosen, where an interrupted apply left the node without its addresses; and before
+br-ex is made, where database and profiles disagree. Only what is ours is touched; everything is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import structlog
+
+from nodenet.core.bridge_record import BridgeRecord
+from nodenet.core.bridge_standing import Rule, Standing
+from nodenet.core.errors import Unavailable
+from nodenet.core.facts import Facts
+from nodenet.core.intent import Phase
+from nodenet.core.messages import Message
+from nodenet.core.outcome import Outcome, Waiting
+from nodenet.ports import Kernel, Ovsdb, Profiles, Stage
+from nodenet.stages.bridge_maker import BridgeMaker
+from nodenet.stages.pipeline import MANAGER, Pipeline
+from nodenet.stages.profile_keeper import ProfileKeeper
+
+log = structlog.get_logger()
+
+
+class BridgeMender:
+    """Takes away what is left of bridges, and gives the uplinks their own profiles back."""
+
+    def __init__(self, ovsdb: Ovsdb, profiles: Profiles, keeper: ProfileKeeper) -> None:
+        """Work through them."""
+        self._ovsdb = ovsdb
+        self._profiles = profiles
+        self._keeper = keeper
+
+    async def mend(self, found: Iterable[Standing]) -> bool:
+        """Take what is dead out of the database where it is ours; tell whether anything was. Raises Unavailable.
+
+        What else does not fit is put right by making the bridge.
+        """
+        mended = False
+        for standing in found:
+            for finding in standing.findings:
+                if not finding.ours:
+                    continue
+                if finding.rule is Rule.BRIDGE_WITHOUT_PROFILE:
+                    mended |= await self._ovsdb.remove_bridge(standing.bridge)
+                elif finding.rule is Rule.PORT_WITHOUT_LINK:
+                    mended |= await self._ovsdb.remove_port(standing.bridge, finding.port)
+                else:
+                    continue
+                log.warning(f"Mended: {finding.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs")
+        return mended
+
+    async def take_away(self, bridge: str, profiles: Iterable[str]) -> None:
+        """Delete the *profiles* of a bridge (UUIDs), and the bridge where the database still has it.
+
+        NetworkManager keeps a bridge that somebody else's port is on. Raises Unavailable.
+        """
+        for uuid in profiles:
+            await self._profiles.delete(uuid)
+        await self._ovsdb.remove_bridge(bridge)
+
+    async def give_back(self, record: BridgeRecord) -> None:
+        """Make the network of *record* what it was before its bridges. Raises Unavailable."""
+        inventory = await self._profiles.inventory()
+        links = {*record.uplinks, *record.uplinks.values()}
+        new = [profile for profile in inventory.profiles if profile.uuid not in record.present]
+        for profile in new:
+            if profile.link in links:
+                await self._profiles.delete(profile.uuid)
+        for kept in record.originals.values():
+            await self._keeper.give_back(kept)
+        for bridge in record.uplinks:
+            await self._ovsdb.remove_bridge(bridge)
+        for link, kept in record.originals.items():
+            await self._profiles.activate(kept.uuid, link)
+
+
+class AfterMending:
+    """The stage that chooses the node IP, behind a look at what an interrupted apply left."""
+
+    def __init__(
+        self, stage: Stage, mender: BridgeMender, maker: BridgeMaker, pipeline: Pipeline, kernel: Kernel
+    ) -> None:
+        """Run *stage* once the network is fit for it."""
+        self._stage = stage
+        self._mender = mender
+        self._maker = maker
+        self._pipeline = pipeline
+        self._kernel = kernel
+
+    async def attempt(self, facts: Facts) -> Outcome:
+        """Return the stage's own outcome, or Waiting before that."""
+        intent, record = self._pipeline.record, self._maker.record
+        if intent and record and intent.phase is Phase.APPLYING:
+            try:
+                if waiting := await self._recover(record):
+                    return waiting
+            except Unavailable as error:
+                return Waiting(f"making the network again what it was before br-ex: {error.cause}", MANAGER)
+        return await self._stage.attempt(facts)
+
+    async def _recover(self, record: BridgeRecord) -> Waiting | None:
+        if waiting := await self._pipeline.obstacle("the network as it was before br-ex", uses_ovs=False):
+            return waiting
+        if any(self._kernel.can_bind(address, 0) for address in record.addresses):
+            return None  # on the uplink or on the bridge: configure-ovs sees to the rest
+        log.warning(
+            "The making of br-ex was interrupted and the node has lost its address: the network becomes what it was",
+            message=Message.BRIDGE_MENDED,
+            stage="configure-ovs",
+        )
+        await self._mender.give_back(record)
+        self._maker.forget()
+        return None

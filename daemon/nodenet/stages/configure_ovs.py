@@ -1,0 +1,240 @@
+"""The configure-ovs stage: is br-ex there, over the link that carries the node IP, and if not, can it be made?
+
+prove Open vSwitch → gather → plan → difference → make, with the address carried over → finish. Nothing is touched
+before Open vSwitch is seen to work; what fails is rolled back, told, and tried again when the cause may have gone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+import structlog
+
+from nodenet.core import bridge
+from nodenet.core.apply import FailureKind, NmstateFailure
+from nodenet.core.bridge import Plan
+from nodenet.core.bridge_explanation import standings
+from nodenet.core.bridge_facts import BridgeFacts
+from nodenet.core.bridge_record import BridgeRecord
+from nodenet.core.bridge_standing import Owner, Rule
+from nodenet.core.errors import (
+    BridgeForeign,
+    LibnmstateMissing,
+    PublishFailed,
+    RollbackFailed,
+    Unavailable,
+    UplinkRefused,
+)
+from nodenet.core.facts import Facts
+from nodenet.core.messages import Message
+from nodenet.core.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.publication import BRIDGE_UP
+from nodenet.core.settings import Datapath
+from nodenet.core.uplink import BRIDGE, uplinks
+from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Transaction
+from nodenet.stages.bridge_gathering import Gatherer
+from nodenet.stages.bridge_maker import BridgeMaker
+from nodenet.stages.bridge_mender import BridgeMender
+from nodenet.stages.bridge_remover import BridgeRemover
+from nodenet.stages.pipeline import Pipeline
+
+log = structlog.get_logger()
+
+CAUSES = frozenset({Topic.OVS, Topic.NETWORK_MANAGER, Topic.BUS})
+"""What a failed attempt may have failed for."""
+PATIENCE_SECONDS = 60.0
+"""How long kubelet is held back for an Open vSwitch that does not work; it starts on the plain network then."""
+PROVE_SECONDS = 3.0
+LOOK_SECONDS = 2.0
+"""Between two looks at what is awaited, where nothing tells of it."""
+WATCH_SECONDS = 60.0
+"""Between two looks at whether ovs-vswitchd still works."""
+PARKED = PurePosixPath("/run/nodenet/ovn-parked")
+"""Stands once ovn-controller was kept from an earlier boot's database: once a boot, before OVN-Kubernetes comes."""
+HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
+"""The uplink's name, where the shell script that made br-ex before kept it."""
+REMEDY = "Look at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
+MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED})
+"""What no apply can put right: the links below would not get back what is theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the stage stands on."""
+
+    files: Files
+    nmstate: Nmstate
+    ovsdb: Ovsdb
+    kernel: Kernel
+    gatherer: Gatherer
+    datapath: Datapath
+    boot_id: str
+
+
+class ConfigureOvsStage:
+    """Makes br-ex, or says why not and leaves the network as it was."""
+
+    def __init__(
+        self, ground: Ground, maker: BridgeMaker, mender: BridgeMender, remover: BridgeRemover, pipeline: Pipeline
+    ) -> None:
+        """Make bridges with *maker*, which applies through *pipeline*."""
+        self._ground = ground
+        self._maker = maker
+        self._mender = mender
+        self._remover = remover
+        self._pipeline = pipeline
+        self._awaited_since: float | None = None
+        self._failures = 0
+        self._done: Done | None = None
+
+    async def attempt(self, facts: Facts) -> Outcome:
+        """Return the outcome of one pass. Raises LibnmstateMissing."""
+        record, asked = self._maker.record, replace(facts, retry_refused=False, remove_bridge=False)
+        try:
+            outcome = await self._pass(facts, asked, record)
+        except (UplinkRefused, BridgeForeign) as error:
+            return Failed(Problem(error.message, error.cause, error.remedy), asked)
+        except NmstateFailure as error:
+            return self._rolled_back(asked, error)
+        except (RollbackFailed, PublishFailed) as error:
+            return Failed(Problem(error.message, error.cause, error.remedy), asked, Again(CAUSES))
+        except Unavailable as error:
+            return self._awaited(asked, Waiting(error.cause, CAUSES, LOOK_SECONDS), error.remedy)
+        if isinstance(outcome, Waiting):
+            return self._awaited(asked, outcome)
+        self._awaited_since, self._failures = None, 0
+        self._done = outcome if isinstance(outcome, Done) else None
+        return outcome
+
+    async def _pass(self, facts: Facts, asked: Facts, record: BridgeRecord | None) -> Done | Skipped | Waiting:
+        """Go as far as it goes; *facts* says what somebody asks for, *asked* is what remains when that is done."""
+        removed = record is not None and record.removed_in == self._ground.boot_id
+        if removed and not facts.retry_refused and not facts.remove_bridge:
+            return Skipped(
+                "`nodenetctl bridge remove` took br-ex away; `nodenetctl bridge make` or a reboot makes it", asked
+            )
+        if facts.remove_bridge:
+            waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=False)
+            return waiting or await self._remove(asked, record)
+        if self._done and record and not record.finish and not facts.retry_refused:
+            return await self._watched(self._done, asked)
+        if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
+            return waiting
+        await self._ground.ovsdb.prove_alive(PROVE_SECONDS)
+        if self._ground.files.read(PARKED) is None:
+            await self._ground.ovsdb.park_ovn()
+            self._ground.files.write(PARKED, b"")
+        async with self._ground.nmstate.transaction() as transaction:
+            return await self._with(transaction, asked, record)
+
+    async def _watched(self, done: Done, facts: Facts) -> Done:
+        """Return what was said of a bridge that stands, with what is wrong with Open vSwitch now, if anything."""
+        try:
+            await self._ground.ovsdb.prove_alive(PROVE_SECONDS)
+        except Unavailable as error:
+            problem = Problem(Message.BRIDGE_FAILED, error.cause, error.remedy)
+            return replace(done, facts=facts, problem=problem, again=Again(CAUSES, LOOK_SECONDS))
+        return replace(done, facts=facts, problem=None, again=Again(frozenset({Topic.OVS}), WATCH_SECONDS))
+
+    async def _with(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> Done | Waiting:
+        known = await self._gather(transaction, facts, record)
+        if await self._mender.mend(standings(known, uplinks(known))):
+            known = await self._gather(transaction, facts, record)
+        found = standings(known, uplinks(known))
+        if foreign := next((item for item in found if item.owner is Owner.FOREIGN), None):
+            remedy = f'Take {foreign.bridge} away, or leave it to its maker with `configure-ovs = "skip"`'
+            raise BridgeForeign(foreign.findings[0].sentence, remedy=remedy)
+        for item in found:
+            if wrong := next((finding for finding in item.findings if finding.rule in MADE_ANEW), None):
+                await self._remover.remove(transaction, known, record, (item.bridge,))
+                log.warning(f"Taken away: {wrong.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs")
+                return Waiting(f"another look, for {wrong.sentence}", seconds=0.0)
+        plan = bridge.plan(known, self._ground.datapath)
+        adopted = all(item.sound and item.owner is not Owner.OURS for item in found[: len(plan.uplinks)])
+        if adopted or not await transaction.difference(json.dumps(plan.document)):
+            return await self._keep(plan, known, facts, record)
+        return await self._make(transaction, plan, known, facts)
+
+    async def _gather(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> BridgeFacts:
+        """Return the facts as of now; the node IP may be on another link than when it was chosen."""
+        selection = facts.selection
+        if selection and selection.node_ips:
+            places = {item.address: item.link for item in self._ground.kernel.snapshot().addresses}
+            selection = replace(selection, link=places.get(selection.node_ips[0], selection.link))
+        remembered = record.uplinks.get(BRIDGE) if record else None
+        mac = record.macs.get(remembered) if record and remembered else None
+        return await self._ground.gatherer.gather(transaction, selection, remembered=remembered, remembered_mac=mac)
+
+    async def _remove(self, facts: Facts, record: BridgeRecord | None) -> Skipped:
+        async with self._ground.nmstate.transaction() as transaction:
+            known = await self._gather(transaction, facts, record)
+            names = await self._remover.remove(transaction, known, record)
+        self._maker.forget(removed_in=self._ground.boot_id)
+        self._ground.files.remove(BRIDGE_UP)
+        self._done = None
+        selection = facts.selection
+        if selection and selection.link in names:
+            selection = replace(selection, link=known.uplink_of(str(selection.link)))
+        plain = replace(facts, bridge=None, uplink=None, selection=selection)
+        reason = f"{' and '.join(names)} taken away as asked" if names else "there is no br-ex to take away"
+        return Skipped(reason, plain, Message.BRIDGE_REMOVED)
+
+    async def _make(self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts) -> Done:
+        began = self._pipeline.now()
+        record, problem = await self._maker.make(transaction, plan, known), None
+        if record.finish:
+            record, problem = await self._maker.settle(record)
+        for note in plan.notes:
+            log.warning(note, message=Message.BRIDGE_NOTE, stage="configure-ovs")
+        seconds = self._pipeline.now() - began
+        done = self._standing(plan, record, facts, f"made in {seconds:.1f} s", Message.BRIDGE_MADE)
+        return replace(done, problem=problem, elsewhere=seconds)
+
+    async def _keep(self, plan: Plan, known: BridgeFacts, facts: Facts, record: BridgeRecord | None) -> Done:
+        """The bridges are there: see whether something is owed to them."""
+        problem = None
+        if record is None:
+            record = await self._maker.adopt(plan, known)
+        elif record.finish:
+            record, problem = await self._maker.settle(record)
+        self._maker.found_good()
+        return replace(self._standing(plan, record, facts, "as it was", Message.NETWORK_UNCHANGED), problem=problem)
+
+    def _standing(self, plan: Plan, record: BridgeRecord, facts: Facts, how: str, message: Message) -> Done:
+        """Publish that the bridge stands, and say how."""
+        main = plan.uplinks[0]
+        self._ground.files.write(BRIDGE_UP, b"")
+        self._ground.files.write(HINT, main.link.encode() + b"\n")
+        selection = facts.selection
+        if selection and selection.link in record.uplinks.values():
+            bridges = {link: name for name, link in record.uplinks.items()}
+            selection = replace(selection, link=bridges[str(selection.link)])
+        detail = ", ".join(f"{uplink.bridge} over {uplink.link} ({uplink.reason})" for uplink in plan.uplinks)
+        again = Again(frozenset({Topic.OVS}), WATCH_SECONDS)
+        if record.finish:
+            detail += "; it carries the lease until the DHCP server answers"
+            again = Again(CAUSES, LOOK_SECONDS)
+        known = replace(facts, bridge=main.bridge, uplink=main.link, selection=selection)
+        return Done(f"{detail}: {how}", known, message, again=again)
+
+    def _awaited(self, facts: Facts, waiting: Waiting, remedy: str = REMEDY) -> Outcome:
+        """Wait with kubelet held back, but not for ever. What is owed to a bridge that stands holds nobody back."""
+        now = self._pipeline.now()
+        again = Again(waiting.topics | CAUSES, waiting.seconds)
+        if self._done:
+            return replace(self._done, facts=facts, again=again)
+        if self._awaited_since is None:
+            self._awaited_since = now
+        if now - self._awaited_since < PATIENCE_SECONDS:
+            return replace(waiting, topics=again.topics)
+        return Failed(Problem(Message.BRIDGE_FAILED, waiting.reason, remedy), facts, again)
+
+    def _rolled_back(self, facts: Facts, failure: NmstateFailure) -> Failed:
+        if failure.kind is FailureKind.MISSING:
+            raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
+        self._failures += 1
+        problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made: {failure.cause}", failure.remedy)
+        pause = min(30.0 * 2 ** (self._failures - 1), 900.0)
+        return Failed(problem, facts, Again(frozenset({Topic.OVS}), pause))

@@ -1,0 +1,49 @@
+"""How long was a node out of reach? Seen from the LAN, as everybody else sees it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from harness import Lan, eventually
+
+EVERY = 0.02
+REPLY = re.compile(r"^\[(\d+\.\d+)\].* bytes from ", re.MULTILINE)
+
+
+class Pinger:
+    """Pings an address from the LAN's router while the block runs; `outage` is known afterwards."""
+
+    def __init__(self, lan: Lan, address: str) -> None:
+        ping = ["stdbuf", "-oL", "ping", "-n", "-D", "-i", str(EVERY), "-W", "1", address]
+        self._argv = ["ip", "netns", "exec", lan.netns, *ping]
+        self._said = tempfile.NamedTemporaryFile()  # noqa: SIM115 -- closed with the block
+        self.replies: list[float] = []
+
+    def __enter__(self) -> Self:
+        self._ping = subprocess.Popen(self._argv, stdout=self._said, stderr=subprocess.DEVNULL)
+        return self
+
+    def wait_for_reply(self, *, timeout: float = 30) -> None:
+        """Return once the node answers; from here on a silence counts."""
+        eventually(lambda: bool(self._times()), "an answer to the ping", timeout=timeout, pause=0.05)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ping.terminate()
+        self._ping.wait()
+        self.replies = self._times()
+        self._said.close()
+
+    @property
+    def outage(self) -> float:
+        """The longest silence between two answers, in seconds."""
+        return max((later - earlier for earlier, later in zip(self.replies, self.replies[1:], strict=False)), default=0)
+
+    def _times(self) -> list[float]:
+        return [float(time) for time in REPLY.findall(Path(self._said.name).read_text())]
