@@ -37,6 +37,8 @@ class StandIn:
     gone: bool = False
     knows_flags: bool = True
     heard: list[tuple[str, list[Any]]] = field(default_factory=list)
+    of: list[str] = field(default_factory=list)
+    """The objects they were made of."""
 
     def answer(self, message: Message) -> Message | None:
         if message.message_type is not MessageType.METHOD_CALL:
@@ -51,7 +53,6 @@ class StandIn:
         replies = {
             "GetSettings": ("a{sa{sv}}", [SETTINGS]),
             "GetSecrets": ("a{sa{sv}}", [{"802-1x": {"password": Variant("s", "secret")}}]),
-            "GetDeviceByIpIface": ("o", ["/device/1"]),
             "GetManagedObjects": ("a{oa{sa{sv}}}", [self._objects()]),
         }
         if message.member in replies:
@@ -60,10 +61,12 @@ class StandIn:
 
     def _objects(self) -> dict[str, Any]:
         connection = {f"{NAME}.Settings.Connection": {"Flags": Variant("u", 0), "Filename": Variant("s", "/etc/x")}}
-        return {"/settings/1": connection, PATH: {NAME: {"Capabilities": Variant("au", [2])}}}
+        devices = {f"/device/{number}": {f"{NAME}.Device": _device(kind)} for number, kind in ((1, 1), (2, 24))}
+        return {"/settings/1": connection, PATH: {NAME: {"Capabilities": Variant("au", [2])}}, **devices}
 
     def _change(self, message: Message) -> Message | None:
         self.heard.append((message.member, message.body))
+        self.of.append(message.path)
         if message.member == "Update2":
             return Message.new_method_return(message, "a{sv}", [{}])
         if message.member == "AddConnection2":
@@ -73,6 +76,17 @@ class StandIn:
         if message.member == "Reapply" and message.body[2] and not self.knows_flags:
             return Message.new_error(message, "org.freedesktop.NetworkManager.Device.InvalidArguments", "flags")
         return Message.new_method_return(message)
+
+
+def _device(kind: int) -> dict[str, Variant]:
+    """Return eth0, or the bridge of that name, by NMDeviceType."""
+    return {
+        "Interface": Variant("s", "eth0"),
+        "DeviceType": Variant("u", kind),
+        "Real": Variant("b", True),
+        "Managed": Variant("b", True),
+        **{name: Variant("o", "/") for name in ("ActiveConnection", "Dhcp4Config", "Dhcp6Config")},
+    }
 
 
 @contextlib.asynccontextmanager
@@ -137,11 +151,12 @@ async def test_what_was_kept_is_given_back(private_bus: PrivateBus, gone: bool, 
 
 
 async def test_an_older_one_knows_no_flags_of_reapply(private_bus: PrivateBus) -> None:
-    """NetworkManager < 1.42 is asked again without."""
+    """NetworkManager < 1.42 is asked again without; and it is the link that is asked, not a bridge of its name."""
     service = StandIn(knows_flags=False)
     async with profiles(private_bus, service) as made:
         await made.reapply("eth0")
     assert [body[2] for _, body in service.heard] == [1, 0]
+    assert service.of == ["/device/1"] * 2
 
 
 async def test_what_is_not_there(private_bus: PrivateBus) -> None:

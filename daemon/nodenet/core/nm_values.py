@@ -137,6 +137,20 @@ def _devices(objects: Objects) -> Iterator[tuple[str, Mapping[str, Mapping[str, 
             yield path, entry
 
 
+def path_of_link(objects: Objects, link: str) -> str | None:
+    """Return the object path of the device that has the addresses of *link*; Open vSwitch's others share its name."""
+    found = [(_order(path, entry), path) for path, entry in _devices(objects) if _is_link(entry[_of("Device")], link)]
+    return max(found)[1] if found else None
+
+
+def _is_link(general: Mapping[str, Any], link: str) -> bool:
+    return (
+        general.get("Interface") == link
+        and general.get("Managed", True)
+        and _KINDS.get(general["DeviceType"]) not in _NO_LINK
+    )
+
+
 def _order(path: str, entry: Mapping[str, Mapping[str, Any]]) -> tuple[bool, int]:
     """Sort as they came, Open vSwitch's bridges and ports first: of devices with one name, the last is the link."""
     last = path.rsplit("/", 1)[-1]

@@ -13,7 +13,7 @@ from typing import Any
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.kept_profile import KeptProfile
-from nodenet.core.nm_values import NAME, PATH, Inventory, inventory
+from nodenet.core.nm_values import NAME, PATH, Inventory, inventory, path_of_link
 from nodenet.edge.bus import Bus, Refused, Variant
 
 LIST_SECONDS = 20.0
@@ -47,10 +47,7 @@ class Profiles:
 
     async def inventory(self) -> Inventory:
         """Return devices, profiles and states, all as they are now. Raises Unavailable."""
-        (tree,) = await self._ask(
-            "/org/freedesktop", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", seconds=LIST_SECONDS
-        )
-        objects = _plain(tree)
+        objects = await self._objects()
         window = asyncio.Semaphore(AT_ONCE)
 
         async def settings_of(path: str) -> tuple[str, Any]:
@@ -150,11 +147,17 @@ class Profiles:
         return str(path)
 
     async def _device(self, link: str) -> str:
-        try:
-            (path,) = await self._call(PATH, NAME, "GetDeviceByIpIface", "s", link)
-        except Refused as error:
-            raise _refused(f"has no device {link}", error) from error
-        return str(path)
+        # Not GetDeviceByIpIface: for br-ex it may return Open vSwitch's bridge or port, which have no addresses.
+        path = path_of_link(await self._objects(), link)
+        if path is None:
+            raise Unavailable(f"NetworkManager has no device {link}", remedy="Look at `nmcli device`")
+        return path
+
+    async def _objects(self) -> Any:  # noqa: ANN401  (object path → interface → property → plain value)
+        (tree,) = await self._ask(
+            "/org/freedesktop", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", seconds=LIST_SECONDS
+        )
+        return _plain(tree)
 
     async def _settings(self, path: str) -> Settings:
         """Return the settings with their secrets: an update without them would forget them."""
