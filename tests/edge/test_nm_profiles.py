@@ -30,6 +30,10 @@ SETTINGS = {
 }
 
 
+LEGACY = {"addresses": Variant("aau", [[16777226, 24, 0]])}
+"""The same in the form of old, which NetworkManager tells too and would believe."""
+
+
 @dataclass
 class StandIn:
     """NetworkManager with one profile; *heard* are the calls that change something."""
@@ -51,7 +55,7 @@ class StandIn:
                 return Message.new_error(message, f"{NAME}.Settings.InvalidConnection", "No connection")
             return Message.new_method_return(message, "o", ["/settings/1"])
         replies = {
-            "GetSettings": ("a{sa{sv}}", [SETTINGS]),
+            "GetSettings": ("a{sa{sv}}", [{**SETTINGS, "ipv4": SETTINGS["ipv4"] | LEGACY}]),
             "GetSecrets": ("a{sa{sv}}", [{"802-1x": {"password": Variant("s", "secret")}}]),
             "GetManagedObjects": ("a{oa{sa{sv}}}", [self._objects()]),
         }
@@ -61,7 +65,7 @@ class StandIn:
 
     def _objects(self) -> dict[str, Any]:
         connection = {f"{NAME}.Settings.Connection": {"Flags": Variant("u", 0), "Filename": Variant("s", "/etc/x")}}
-        devices = {f"/device/{number}": {f"{NAME}.Device": _device(kind)} for number, kind in ((1, 1), (2, 24))}
+        devices = {f"/device/{number}": {f"{NAME}.Device": _device(kind)} for number, kind in ((1, 1), (2, 26))}
         return {"/settings/1": connection, PATH: {NAME: {"Capabilities": Variant("au", [2])}}, **devices}
 
     def _change(self, message: Message) -> Message | None:

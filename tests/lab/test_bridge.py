@@ -6,6 +6,7 @@ writes nothing, and each failure has one cause line.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from ipaddress import IPv4Address
 from typing import Any
@@ -91,6 +92,9 @@ def writes_nothing(node: Node) -> None:
 
 def intact(node: Node, before: dict[str, Any]) -> None:
     """Assert that br-ex carries what the uplink did, and that nothing is left over."""
+    # What a lease brings is told a moment after the address is there.
+    with contextlib.suppress(LabError):
+        eventually(lambda: identity(node, "br-ex") == before, "what the uplink had", timeout=30, pause=0.3)
     assert identity(node, "br-ex") == before
     assert node.addresses("eth0") == []
     assert node.run("test -e /run/nodeip-configuration/br-ex-up").returncode == 0

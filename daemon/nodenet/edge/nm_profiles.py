@@ -160,8 +160,16 @@ class Profiles:
         return _plain(tree)
 
     async def _settings(self, path: str) -> Settings:
-        """Return the settings with their secrets: an update without them would forget them."""
+        """Return the settings with their secrets: an update without them would forget them.
+
+        What they say twice is left in the newer form: NetworkManager believes the older one, which cannot say as much
+        (a route's table for one).
+        """
         (settings,) = await self._ask(path, _CONNECTION, "GetSettings")
+        for values in settings.values():
+            for newer, older in _LEGACY.items():
+                if newer in values:
+                    values.pop(older, None)
         for section in settings.keys() & set(_SECRET_SECTIONS):
             (secrets,) = await self._ask(path, _CONNECTION, "GetSecrets", "s", section)
             settings[section] |= secrets.get(section, {})
