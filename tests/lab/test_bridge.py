@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from factories import NodeFactory
-from harness import Dhcp, Flavour, Ipv6, Lan, Node, eventually
+from harness import Dhcp, Flavour, Ipv6, LabError, Lan, Node, eventually
 from pinger import Pinger
 from story import causes, disk_times, nothing_left, settle, stage, story
 
