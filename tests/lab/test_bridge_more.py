@@ -1,0 +1,215 @@
+"""br-ex beside other things: a second bridge, the old script's, what is left of one; and the way back."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from factories import NodeFactory
+from harness import Flavour, Lab, Lan, Node
+from pinger import Pinger
+from story import causes, nothing_left, settle, stage, status
+from test_bridge import BRIDGED, DHCP_ONLY, KEYFILES, PLAIN, SETTINGS, audits, bridged, identity, writes_nothing
+
+DEFAULT = "/etc/ovnk/default_bridge"
+EXTRA = "/etc/ovnk/extra_bridge"
+
+
+def reload(node: Node) -> dict[str, Any]:
+    """Have the daemon read everything again; return the status."""
+    node.run("systemctl reload nodenetd", timeout=120, check=False)
+    return settle(node)
+
+
+def gone(node: Node, bridge: str = "br-ex") -> None:
+    """Assert that nobody on the node knows *bridge* any more."""
+    for command in ("nmcli connection", "ovs-vsctl show", "ip link"):
+        said = node.run(command).stdout
+        assert re.search(rf"\b({bridge}|phys0)\b", said) is None, said
+
+
+@pytest.fixture
+def two_lans(product_node: NodeFactory, lab: Lab, lan: Lan) -> NodeFactory:
+    """Defines nodes with eth0 on the one LAN and eth1 on another, DHCPv4 on both."""
+    other = lab.lan("lan1")
+    for each in (lan, other):
+        each.start_dhcp(DHCP_ONLY)
+
+    def make(**files: str) -> Node:
+        node = product_node(files={SETTINGS: BRIDGED} | files, flavour=Flavour.OPENSHIFT, nics=[lan, other])
+        node.boot()
+        return node
+
+    return make
+
+
+def test_a_second_bridge(two_lans: NodeFactory, lan: Lan) -> None:
+    """br-ex1 comes with its file, in the first boot, and goes with it; br-ex goes where its file says."""
+    node = two_lans(**{EXTRA: "eth1\n"})
+    document = settle(node)
+    assert (document["health"], document["bridge"], document["uplink"]) == ("ok", "br-ex", "eth0")
+    first, second = node.addresses("br-ex"), node.addresses("br-ex1")
+    metrics = {route["dev"]: route["metric"] for route in node.json("ip -j -4 route show default")}
+    assert metrics == {"br-ex": 48, "br-ex1": 49}
+    assert "br-ex1 over eth1" in stage(document, "configure-ovs")["detail"]
+    writes_nothing(node)
+    node.path(EXTRA).unlink()
+    with Pinger(lan, first[0]) as pinger:
+        pinger.wait_for_reply()
+        document = reload(node)
+    assert (document["health"], node.addresses("br-ex")) == ("ok", first)
+    assert pinger.outage < 0.5
+    assert node.addresses("eth1") == second
+    gone(node, "br-ex1")
+    writes_nothing(node)
+    node.write(DEFAULT, "eth1\n")
+    document = reload(node)
+    assert (document["health"], document["uplink"], document["node_ips"]) == ("ok", "eth1", first)
+    assert (node.addresses("br-ex"), node.addresses("eth0")) == (second, first)
+    assert causes(node) == []
+    nothing_left(node)
+
+
+SCRIPT = """
+set -e
+mac=$(cat /sys/class/net/eth0/address)
+add() { nmcli connection add save no autoconnect no "$@"; }
+add type ovs-bridge conn.interface br-ex con-name br-ex 802-3-ethernet.mtu 1500 ovs-bridge.datapath-type netdev
+add type ovs-port conn.interface eth0 master br-ex con-name ovs-port-phys0
+add type ovs-port conn.interface br-ex master br-ex con-name ovs-port-br-ex
+add type 802-3-ethernet conn.interface eth0 master ovs-port-phys0 con-name ovs-if-phys0 802-3-ethernet.mtu 1500 \
+  connection.autoconnect-priority 100 connection.autoconnect-slaves 1 802-3-ethernet.cloned-mac-address $mac
+add type ovs-interface slave-type ovs-port conn.interface br-ex master ovs-port-br-ex con-name ovs-if-br-ex \
+  802-3-ethernet.mtu 1500 802-3-ethernet.cloned-mac-address $mac ipv4.route-metric 48 ipv6.route-metric 48 \
+  ipv4.method auto ipv6.method auto
+for each in ovs-if-phys0 ovs-if-br-ex; do nmcli --wait 30 connection up $each; done
+for each in ovs-if-phys0 ovs-if-br-ex; do nmcli connection modify --temporary $each connection.autoconnect yes; done
+"""
+"""What the shell script that made br-ex before does, with its names; it keeps its profiles in memory."""
+CONTENT = "nmcli -t -f NAME,UUID,TIMESTAMP connection; cat /run/NetworkManager/system-connections/*; ovs-vsctl show"
+
+
+def test_the_old_script_s_bridge(product_node: NodeFactory, lan: Lan) -> None:
+    """Adopted without a packet lost; taken away when asked; after a reboot what is left of it becomes our own."""
+    lan.start_dhcp(DHCP_ONLY)
+    node = product_node(files={SETTINGS: PLAIN}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    plain, before = profiles(node), identity(node, "eth0")
+    node.run(SCRIPT, timeout=90)
+    node.wait_until("ip -4 -o address show dev br-ex | grep -q 10.88")
+    assert identity(node, "br-ex") == before
+    untouched = audits(node), node.run(CONTENT).stdout
+    with Pinger(lan, before["addresses"][0]) as pinger:
+        pinger.wait_for_reply()
+        document = bridged(node)
+    assert (document["health"], document["uplink"], document["link"]) == ("ok", "eth0", "br-ex")
+    assert pinger.outage < 0.3
+    assert "the old script" in node.run("nodenetctl explain br-ex").stdout
+    assert node.json("cat /var/lib/nodenet/bridge.json")["adopted"] is True
+    writes_nothing(node)
+    assert (audits(node), node.run(CONTENT).stdout) == untouched
+    assert identity(node, "br-ex") == before
+    removed(node, before, plain)
+    node.run(SCRIPT, timeout=90)
+    node.wait_until("ip -4 -o address show dev br-ex | grep -q 10.88")
+    node.reboot()
+    document = settle(node)
+    assert (document["health"], document["link"]) == ("ok", "br-ex")
+    assert identity(node, "br-ex") == before
+    assert "br-ex-if" in profiles(node)
+    assert causes(node) == []
+    nothing_left(node)
+
+
+def profiles(node: Node) -> str:
+    """Return names, UUIDs and devices of NetworkManager's profiles."""
+    return node.run("nmcli -t -f NAME,UUID,DEVICE connection | grep -v ^lo: | sort").stdout
+
+
+def removed(node: Node, before: dict[str, Any], plain: str) -> None:
+    """Take br-ex away, and assert that nothing is left of it, and that the node is what it was."""
+    said = node.run("nodenetctl bridge remove", timeout=120).stdout
+    assert "skipped: br-ex taken away as asked" in said
+    document = status(node)
+    assert (document["health"], document["bridge"], document["link"]) == ("ok", None, "eth0")
+    assert document["node_ips"] == before["addresses"]
+    assert identity(node, "eth0") == before
+    assert profiles(node) == plain
+    assert node.run("test -e /run/nodeip-configuration/br-ex-up", check=False).returncode == 1
+    gone(node)
+    nothing_left(node)
+
+
+def test_removal_where_dhcp_is_not_configured_at_all(product_node: NodeFactory, lan: Lan) -> None:
+    """NetworkManager's own "Wired connection 1": br-ex goes and comes as asked, and stays away where that is set."""
+    lan.start_dhcp(DHCP_ONLY)
+    node = product_node(files={SETTINGS: PLAIN}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    plain, before = profiles(node), identity(node, "eth0")
+    assert bridged(node)["bridge"] == "br-ex"
+    with Pinger(lan, before["addresses"][0]) as pinger:
+        pinger.wait_for_reply()
+        removed(node, before, plain)
+    assert pinger.outage < 3
+    assert "no br-ex" in node.run("nodenetctl bridge remove", timeout=120).stdout
+    assert reload(node)["bridge"] is None
+    assert "done: br-ex over eth0" in node.run("nodenetctl bridge make", timeout=120).stdout
+    assert identity(node, "br-ex") == before
+    removed(node, before, plain)
+    node.reboot()
+    assert settle(node)["bridge"] == "br-ex"
+    assert identity(node, "br-ex") == before
+    removed(node, before, plain)
+    node.write(SETTINGS, PLAIN)
+    node.reboot()
+    assert settle(node)["bridge"] is None
+    assert identity(node, "eth0") == before
+    gone(node)
+    nothing_left(node)
+
+
+COMMENTED = """# uplink of rack 7
+[connection]
+id=uplink
+uuid=6f1c1f0e-6a7b-4b4e-9d36-27a38ac0f0aa
+type=ethernet
+interface-name=eth0
+
+[ipv4]
+# by the network team; ask before you change it
+method=manual
+address1=10.88.0.50/24
+gateway=10.88.0.1
+dns=10.88.0.1;
+route1=192.0.2.0/24,10.88.0.1,200
+
+[ipv6]
+method=disabled
+"""
+
+
+def test_removal_gives_a_keyfile_back_to_the_byte(product_node: NodeFactory) -> None:
+    """With its comments, from br-ex of the first boot; what was static is static again, also in the next boot."""
+    path = f"{KEYFILES}/uplink.nmconnection"
+    node = product_node(files={SETTINGS: PLAIN, path: COMMENTED}, flavour=Flavour.OPENSHIFT)
+    node.path(path).chmod(0o600)
+    node.boot()
+    settle(node)
+    plain, before = profiles(node), identity(node, "eth0")
+    assert bridged(node)["bridge"] == "br-ex"
+    node.reboot()
+    assert settle(node)["link"] == "br-ex"
+    removed(node, before, plain)
+    assert node.path(path).read_text() == COMMENTED
+    assert node.json("ip -j route show 192.0.2.0/24")[0]["metric"] == 200
+    node.write(SETTINGS, PLAIN)
+    node.reboot()
+    assert settle(node)["link"] == "eth0"
+    assert (profiles(node), identity(node, "eth0")) == (plain, before)
+    assert node.path(path).read_text() == COMMENTED
+    gone(node)
+    nothing_left(node)
