@@ -37,6 +37,7 @@ lab: $(STAMP) ## open a shell on a freshly booted node with the product installe
 
 bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/benchmarks.md (root)
 	@$(RUN) tests/bench/run.py
+	@$(RUN) tests/bench/bridge.py
 	@$(RUN) tests/bench/selection.py
 	@$(RUN) tests/bench/lookups.py
 

@@ -13,8 +13,9 @@ OURS = ("nodenet", "dbus_next", "pyroute2", "structlog", "ruamel", "libnmstate")
 STANDARD = "standard library"
 LARGE_HOSTS = "## Node IP selection on large hosts\n"
 LOOK_UPS = "## Changes of DNS\n"
-BY_THEMSELVES = (LARGE_HOSTS, LOOK_UPS)
-"""Headings of the sections that are measured by themselves, without a node."""
+BR_EX = "## The making of br-ex\n"
+BY_THEMSELVES = (BR_EX, LARGE_HOSTS, LOOK_UPS)
+"""Headings of the sections that are measured by themselves."""
 _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")
 
 
@@ -25,6 +26,8 @@ class Unit(enum.Enum):
     MB = ("MB", 1)
     PER_MINUTE = ("/min", 1)
     RATIO = ("", 2)
+    SECONDS = ("s", 2)
+    TIMES = ("", 0)
 
     def tell(self, value: float) -> str:
         """Return *value* with the unit."""
