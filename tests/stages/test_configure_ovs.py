@@ -398,6 +398,10 @@ async def test_a_node_that_lost_its_address_gets_its_network_back_before_the_nod
     rig = Rig()
     interrupted(rig)
     rig.kernel.unbindable.add(NODE_IP)
+    waiting = await rig.after_mending.attempt(Facts())
+    assert isinstance(waiting, Waiting)
+    assert rig.ovsdb.removed == []
+    rig.clock.now += 10
     await rig.after_mending.attempt(Facts())
     assert "br-ex" in rig.ovsdb.removed
     assert str(BRIDGE_INTENT) not in rig.files.content or rig.phase is Phase.GOOD

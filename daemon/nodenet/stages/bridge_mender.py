@@ -16,13 +16,16 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.facts import Facts
 from nodenet.core.intent import Phase
 from nodenet.core.messages import Message
-from nodenet.core.outcome import Outcome, Waiting
+from nodenet.core.outcome import Outcome, Topic, Waiting
 from nodenet.ports import Kernel, Ovsdb, Profiles, Stage
 from nodenet.stages.bridge_maker import BridgeMaker
 from nodenet.stages.pipeline import MANAGER, Pipeline
 from nodenet.stages.profile_keeper import ProfileKeeper
 
 log = structlog.get_logger()
+
+PATIENCE_SECONDS = 5.0
+"""How long the address may take to come back by itself: a rollback has just been asked for, or a server is slow."""
 
 
 class BridgeMender:
@@ -90,6 +93,7 @@ class AfterMending:
         self._maker = maker
         self._pipeline = pipeline
         self._kernel = kernel
+        self._missed_since: float | None = None
 
     async def attempt(self, facts: Facts) -> Outcome:
         """Return the stage's own outcome, or Waiting before that."""
@@ -105,8 +109,14 @@ class AfterMending:
     async def _recover(self, record: BridgeRecord) -> Waiting | None:
         if waiting := await self._pipeline.obstacle("the network as it was before br-ex", uses_ovs=False):
             return waiting
-        if any(self._kernel.can_bind(address, 0) for address in record.addresses):
+        if not record.addresses or any(self._kernel.can_bind(address, 0) for address in record.addresses):
             return None  # on the uplink or on the bridge: configure-ovs sees to the rest
+        now = self._pipeline.now()
+        if self._missed_since is None:
+            self._missed_since = now
+        if now - self._missed_since < PATIENCE_SECONDS:
+            reason = f"{record.node_ips[0]} to come back after the making of br-ex was interrupted"
+            return Waiting(reason, frozenset({Topic.KERNEL}), 1.0)
         log.warning(
             "The making of br-ex was interrupted and the node has lost its address: the network becomes what it was",
             message=Message.BRIDGE_MENDED,
