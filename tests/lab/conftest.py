@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from factories import NodeFactory, installed, keep_evidence, started
+from factories import NO_BRIDGE, NodeFactory, installed, keep_evidence, started
 from harness import Lab, Lan, Node
 
 HERE = Path(__file__).parent
 NODENETD = "nodenetd.service"
-NO_BRIDGE = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": '[stages]\nconfigure-ovs = "skip"\n'}
-"""Most boots are about something else than br-ex; those that are not write this file themselves."""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,6 +14,8 @@ from harness import Lab, Node, host, install_product
 ARTIFACTS = Path(__file__).resolve().parents[2] / "build" / "lab-artifacts"
 LABS = pytest.StashKey[list[Lab]]()
 
+NO_BRIDGE = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": '[stages]\nconfigure-ovs = "skip"\n'}
+"""Most boots are about something else than br-ex; those that are not write this file themselves."""
 NodeFactory = Callable[..., Node]
 """Takes what `Lab.node()` takes; `nics` defaults to one NIC on the `lan`."""
 

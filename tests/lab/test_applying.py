@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from factories import NodeFactory
+from factories import NO_BRIDGE, NodeFactory
 from harness import Flavour, Node
 from story import (
     BRIDGE,
@@ -56,10 +56,12 @@ def test_the_static_document(product_node: NodeFactory, flavour: Flavour) -> Non
 
 def test_the_br_ex_document(product_node: NodeFactory) -> None:
     """The node IP is on br-ex, and configure-ovs stands aside."""
-    node = product_node(files={node_file("worker-0.yml"): BRIDGE}, flavour=Flavour.OPENSHIFT)
+    files = {node_file("worker-0.yml"): BRIDGE, **dict.fromkeys(NO_BRIDGE, "")}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
     node.boot()
     document = settle(node)
     assert (document["health"], document["node_ips"], document["link"]) == ("ok", ["10.88.0.50"], "br-ex")
+    assert node.run("test -e /run/nodeip-configuration/br-ex-up").returncode == 0
     skipped = stage(document, "configure-ovs")
     assert (skipped["status"], skipped["detail"]) == ("skipped", "worker-0.yml brings its own br-ex")
     assert "br-ex" in node.record("kubelet").ovs

@@ -46,7 +46,7 @@ def told(node: Node, message: Message) -> int:
 
 def provided_by(name: str, provider: str) -> dict[str, str]:
     """Return settings in which *provider* does stage *name*."""
-    return {"/etc/nodenet/nodenet.toml": f'[stages]\n{name} = "{provider}"\n'}
+    return {"/etc/nodenet/nodenet.toml.d/50-test.toml": f'[stages]\n{name} = "{provider}"\n'}
 
 
 @pytest.mark.parametrize("name", STUBS)
