@@ -336,9 +336,15 @@ class FakeDnsManager:
 
     known: ManagerDns | None = None
     repeated: int = 0
+    read: int = 0
+    """How often it was told to read its configuration."""
 
     async def dns(self) -> ManagerDns | None:
         return self.known
+
+    async def read_configuration(self) -> str | None:
+        self.read += 1
+        return None
 
     async def repeat_lookups(self) -> str | None:
         self.repeated += 1

@@ -209,6 +209,9 @@ class DnsManager(Protocol):
     async def dns(self) -> ManagerDns | None:
         """Return it, None while NetworkManager does not answer."""
 
+    async def read_configuration(self) -> str | None:
+        """Let NetworkManager read its configuration files anew; return why it does not, if so."""
+
     async def repeat_lookups(self) -> str | None:
         """Let NetworkManager look up the host's name anew; return why it does not, if so."""
 

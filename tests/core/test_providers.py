@@ -10,6 +10,7 @@ from nodenet.core.boot import StageName
 from nodenet.core.facts import Facts
 from nodenet.core.providers import BRIDGE_UP, PRIMARY_IP, PROOFS, RESOLV_DONE, Evidence, unit_of
 from nodenet.core.publication import RUN
+from nodenet.core.selection import Selection
 from nodenet.core.snapshot import Address, Link, Snapshot
 
 HERE = Snapshot(
@@ -65,6 +66,13 @@ def test_the_boot_learns_what_the_unit_published() -> None:
     assert (facts.selection.link, facts.selection.remote_worker) == ("br-ex", True)
     assert (facts.bridge, facts.brings_bridge) == ("br-ex", True)
     assert facts.applied_digest
+
+
+def test_the_node_ip_is_on_the_bridge_that_a_unit_made() -> None:
+    """Status, forwarding and look-ups follow it there."""
+    before = Facts(selection=Selection((ip_address("192.0.2.5"),), "eth0"))
+    facts = PROOFS[StageName.CONFIGURE_OVS].learnt(Evidence(snapshot=HERE), before)
+    assert (facts.bridge, facts.selection) == ("br-ex", Selection((ip_address("192.0.2.5"),), "br-ex"))
 
 
 def test_a_provider_names_its_unit() -> None:

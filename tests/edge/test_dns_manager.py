@@ -95,11 +95,12 @@ async def test_one_that_is_not_there_is_asked_again(private_bus: PrivateBus) -> 
         assert await made.dns() is not None
 
 
-async def test_look_ups_are_repeated_on_request(private_bus: PrivateBus) -> None:
-    """Only resolv.conf is read again, no connection is touched; a refusal is told."""
+async def test_files_are_read_again_on_request(private_bus: PrivateBus) -> None:
+    """Resolv.conf, to look up names anew, or the configuration; no connection is touched; a refusal is told."""
     service = StandIn()
     async with manager(private_bus, service) as (made, _):
         assert await made.repeat_lookups() is None
-        assert service.reloads == [2]
+        assert await made.read_configuration() is None
+        assert service.reloads == [2, 1]
     async with manager(private_bus, None) as (made, _):
         assert "not on the bus" in str(await made.repeat_lookups())

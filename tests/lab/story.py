@@ -59,6 +59,12 @@ def causes(node: Shell) -> list[str]:
     return [str(entry["MESSAGE"]) for entry in story(node) if int(entry["PRIORITY"]) <= 3]
 
 
+def told_of_cycles(node: Shell) -> list[str]:
+    """Return what pid 1 told of ordering cycles in this boot."""
+    messages = [str(entry.get("MESSAGE")) for entry in node.journal() if entry.get("_PID") == "1"]
+    return [message for message in messages if "ordering cycle" in message or "break ordering" in message]
+
+
 def mtu(node: Shell, link: str = "eth0") -> int:
     """Return the MTU in force."""
     return int(node.json(["ip", "-j", "link", "show", "dev", link])[0]["mtu"])

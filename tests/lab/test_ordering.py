@@ -9,7 +9,7 @@ import pytest
 
 from factories import NodeFactory
 from harness import Flavour, LabError, Node
-from story import STATIC, node_file, settle, stage
+from story import STATIC, node_file, settle, stage, told_of_cycles
 
 OLD_NAMES = {
     "node-valid-hostname.service": "hostname",
@@ -45,12 +45,6 @@ def saw(node: Node, path: str) -> dict[str, Any]:
     """Return the status document a follower saw."""
     document: dict[str, Any] = json.loads(node.run(["cat", path]).stdout)
     return document
-
-
-def told_of_cycles(node: Node) -> list[str]:
-    """Return what pid 1 told of ordering cycles in this boot."""
-    messages = [str(entry.get("MESSAGE")) for entry in node.journal() if entry.get("_PID") == "1"]
-    return [message for message in messages if "ordering cycle" in message or "break ordering" in message]
 
 
 def test_units_behind_the_old_names_start_behind_their_stage(product_node: NodeFactory) -> None:

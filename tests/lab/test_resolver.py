@@ -6,22 +6,13 @@ import pytest
 
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
-from story import causes, nothing_left, settle, stage, status, story
+from lookups import ANSWERS, RESOLVER, resolv_conf, servers, start_resolver, until_first
+from story import causes, nothing_left, settle, stage, story
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
 VIPS = 'platform = "baremetal"\napi_vips = ["10.88.0.5"]\ncluster_domain = "example.com"\n'
 FLAG = "/run/resolv-prepender-kni-conf-done"
 RC_MANAGER = "/etc/NetworkManager/conf.d/20-rc-manager.conf"
-RESOLVER = "/usr/local/bin/lab-resolver"
-ANSWERS = """#!/usr/bin/python3
-import socket, sys
-server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-server.bind((sys.argv[1], 53))
-while True:
-    query, sender = server.recvfrom(512)
-    server.sendto(query[:2] + b"\\x81\\x82" + query[4:], sender)
-"""
-"""A DNS server for one address that answers everything with SERVFAIL: it is there, and that is all."""
 
 
 def rc_manager(mode: str) -> dict[str, str]:
@@ -32,25 +23,6 @@ def vip_node(product_node: NodeFactory, settings: str = VIPS, **files: str) -> N
     node = product_node(files={SETTINGS: settings, **files}, flavour=Flavour.OPENSHIFT)
     node.write(RESOLVER, ANSWERS, 0o755)
     return node
-
-
-def resolv_conf(node: Node) -> str:
-    return node.run("cat /etc/resolv.conf").stdout
-
-
-def servers(text: str) -> list[str]:
-    return [line.split()[1] for line in text.splitlines() if line.startswith("nameserver ")]
-
-
-def start_resolver(node: Node) -> str:
-    """Let a DNS server answer on the node IP; return the address."""
-    (node_ip, *_) = status(node)["node_ips"]
-    node.run(f"systemd-run --unit=lab-resolver {RESOLVER} {node_ip}")
-    return str(node_ip)
-
-
-def until_first(node: Node, address: str, timeout: float = 20) -> None:
-    node.wait_until(f"grep -m1 ^nameserver /etc/resolv.conf | grep -qx 'nameserver {address}'", timeout=timeout)
 
 
 @pytest.mark.parametrize("mode", ["unmanaged", "file", "symlink"])

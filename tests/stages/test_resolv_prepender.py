@@ -17,7 +17,7 @@ from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Again, Done, Outcome, Skipped, Topic, Waiting
 from nodenet.core.resolv_conf import nameservers
-from nodenet.core.resolver import DONE, DROP_IN, NM_FILES, ManagerDns
+from nodenet.core.resolver import DONE, DROP_IN, LEFT_ALONE, NM_FILES, ManagerDns
 from nodenet.core.selection import Selection
 from nodenet.core.settings import ResolverMode, Settings
 from nodenet.core.snapshot import IPAddress
@@ -223,6 +223,28 @@ async def test_the_file_never_lacks_a_nameserver_while_links_move() -> None:
     await rig.done()
     assert rig.asked == [NODE_IP, SITE]
     assert rig.manager.repeated == 0, "one that owns the file would write it again"
+
+
+async def test_network_manager_is_told_once_to_leave_the_file_alone() -> None:
+    """For this boot and while there are VIPs; one that does so anyway, or is told otherwise, is not told again."""
+    rig = Rig(manager=FakeDnsManager(ManagerDns("symlink")))
+    await rig.done(BEFORE)
+    await rig.done()
+    assert b"rc-manager=unmanaged" in rig.files.content[str(LEFT_ALONE)]
+    assert rig.manager.read == 1
+    rig.settings = Settings()
+    rig.restart()
+    assert isinstance(await rig.attempt(), Skipped)
+    assert str(LEFT_ALONE) not in rig.files.content
+    assert rig.manager.read == 2
+
+
+@pytest.mark.parametrize("mode", ["unmanaged", "resolvconf", ""])
+async def test_whoever_else_writes_the_file_is_not_switched_off(mode: str) -> None:
+    """NetworkManager leaves it alone already, or gives it to a program that gathers from others too."""
+    rig = Rig(manager=FakeDnsManager(ManagerDns(mode)))
+    await rig.done()
+    assert (rig.manager.read, str(LEFT_ALONE) in rig.files.content) == (0, False)
 
 
 async def test_other_servers_of_a_renewed_lease_are_taken() -> None:

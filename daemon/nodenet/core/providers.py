@@ -124,7 +124,12 @@ def _has_bridge(found: Evidence) -> bool:
 
 
 def _bridge(found: Evidence, facts: Facts) -> Facts:
-    return replace(facts, bridge=desired.BRIDGE) if _has_bridge(found) else facts
+    if not _has_bridge(found):
+        return facts
+    selection = facts.selection
+    if selection and selection.node_ips and (link := _link_of(found, selection.node_ips[0])):
+        selection = replace(selection, link=link)  # the node IP may have moved to it
+    return replace(facts, bridge=desired.BRIDGE, selection=selection)
 
 
 PROOFS: Mapping[StageName, Proof] = {

@@ -26,6 +26,14 @@ DONE = PurePosixPath("/run/resolv-prepender-kni-conf-done")
 _NM_PLACE = PurePosixPath("/run/NetworkManager")
 _RESOLVED_PLACES = (PurePosixPath("/run/systemd/resolve"), PurePosixPath("/usr/lib/systemd"))
 UNMANAGED = "unmanaged"
+WRITERS = frozenset({"symlink", "file"})
+"""Values of rc-manager with which NetworkManager itself writes resolv.conf, empty while it has no link."""
+LEFT_ALONE = PurePosixPath("/run/NetworkManager/conf.d/60-nodenet.conf")
+"""Per-boot configuration, read before /etc/NetworkManager's (NetworkManager.conf(5)): what stands there outranks it."""
+LEAVE_ALONE = b"""# While nodenetd writes /etc/resolv.conf; one of your own in /etc/NetworkManager outranks this.
+[main]
+rc-manager=unmanaged
+"""
 
 FREE_MENDS = 3
 MEND_WINDOW_SECONDS = 60.0

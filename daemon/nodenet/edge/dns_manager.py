@@ -17,6 +17,8 @@ MANAGER = "org.freedesktop.NetworkManager"
 PATH = "/org/freedesktop/NetworkManager"
 NAME = f"{MANAGER}.DnsManager"
 DNS_PATH = f"{PATH}/DnsManager"
+RELOAD_CONF = 0x1
+"""NM_MANAGER_RELOAD_FLAG_CONF: read the configuration files again; profiles are not among them."""
 RELOAD_DNS_RC = 0x2
 """NM_MANAGER_RELOAD_FLAG_DNS_RC: write resolv.conf again, without a new connection to anything."""
 
@@ -49,10 +51,17 @@ class DnsManager:
             self._known = ManagerDns(str(plain.get("RcManager", "")), tuple(_domains(plain.get("Configuration", ()))))
         return self._known
 
+    async def read_configuration(self) -> str | None:
+        """Let it read its configuration files anew; return why it does not, if so."""
+        return await self._reload(RELOAD_CONF)
+
     async def repeat_lookups(self) -> str | None:
         """Let it look up the host's name anew, with the resolv.conf of now; return why it does not, if so."""
+        return await self._reload(RELOAD_DNS_RC)
+
+    async def _reload(self, flags: int) -> str | None:
         try:
-            await self._bus.call(MANAGER, PATH, MANAGER, "Reload", "u", [RELOAD_DNS_RC])
+            await self._bus.call(MANAGER, PATH, MANAGER, "Reload", "u", [flags])
         except (Unavailable, Refused) as error:
             return str(error)
         return None

@@ -18,7 +18,17 @@ from nodenet.core.errors import PublishFailed
 from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.resolver import DONE, DROP_IN, NM_FILES, RESOLV_CONF, UNMANAGED, View
+from nodenet.core.resolver import (
+    DONE,
+    DROP_IN,
+    LEAVE_ALONE,
+    LEFT_ALONE,
+    NM_FILES,
+    RESOLV_CONF,
+    UNMANAGED,
+    WRITERS,
+    View,
+)
 from nodenet.core.settings import ResolverMode, Settings
 from nodenet.core.snapshot import IPAddress
 from nodenet.ports import Clock, DnsManager, Files, Resolved, ResolverProbe
@@ -64,6 +74,7 @@ class ResolvPrependerStage:
     async def attempt(self, facts: Facts) -> Outcome:
         """Return Done once look-ups are answered or nothing more can be done for them now, Waiting before."""
         if not self._vips:
+            await self._give_back()
             return Skipped("no VIPs are configured: the node has no resolver of its own", facts)
         view = await self._look()
         own = facts.selection.node_ips if facts.selection else ()
@@ -75,6 +86,7 @@ class ResolvPrependerStage:
             return Waiting(f"a nameserver: NetworkManager knows none, {RESOLV_CONF} has none", TOPICS, left)
         problem, pause = _nobody() if nobody else None, BEAT_SECONDS
         try:
+            await self._take_over(view)
             pause = await self._write(view, node_ip, first) or pause
             await self._tell_resolved(view, node_ip, first)
         except PublishFailed as error:
@@ -96,6 +108,17 @@ class ResolvPrependerStage:
             resolved=resolved,
             kept=self._wrote,
         )
+
+    async def _take_over(self, view: View) -> None:
+        """Let NetworkManager leave resolv.conf alone in this boot: it would empty the file while links move."""
+        writes = view.manager is not None and view.manager.rc_manager in WRITERS
+        if writes and view.place is not None and self._files.write(LEFT_ALONE, LEAVE_ALONE):
+            await self._outside.manager.read_configuration()
+
+    async def _give_back(self) -> None:
+        if self._files.read(LEFT_ALONE) is not None:
+            self._files.remove(LEFT_ALONE)
+            await self._outside.manager.read_configuration()
 
     def _patience(self) -> float:
         return self._began + PATIENCE_SECONDS - self._clock.boottime()
