@@ -10,7 +10,7 @@ import pytest
 from factories import NodeFactory
 from harness import Flavour, Lab, Lan, Node
 from pinger import Pinger
-from story import causes, nothing_left, settle, stage, status
+from story import causes, nothing_left, settle, stage, status, story
 from test_bridge import BRIDGED, DHCP_ONLY, KEYFILES, PLAIN, SETTINGS, audits, bridged, identity, writes_nothing
 
 DEFAULT = "/etc/ovnk/default_bridge"
@@ -212,4 +212,74 @@ def test_removal_gives_a_keyfile_back_to_the_byte(product_node: NodeFactory) -> 
     assert (profiles(node), identity(node, "eth0")) == (plain, before)
     assert node.path(path).read_text() == COMMENTED
     gone(node)
+    nothing_left(node)
+
+
+STALE = "ovs-vsctl --no-wait -- add-port br-ex {0} -- set Interface {0} type=system -- set Port {0} {1}"
+
+
+def test_what_a_power_cut_left_of_a_bridge(product_node: NodeFactory, lan: Lan) -> None:
+    """Database without profiles, profiles without database, dead ports: named, and mended where they are ours."""
+    lan.start_dhcp(DHCP_ONLY)
+    node = product_node(files={SETTINGS: BRIDGED}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node)
+    before = identity(node, "br-ex")
+    node.run(STALE.format("dead0", "external_ids:NM.connection.uuid=6f1c1f0e-6a7b-4b4e-9d36-27a38ac0f0ab"))
+    node.run(STALE.format("dead1", "external_ids:who=somebody"))
+    told = node.run("nodenetctl explain br-ex").stdout
+    assert "port dead0 of br-ex" in told
+    assert "port dead1 of br-ex" in told
+    node.run("systemctl restart nodenetd")
+    document = settle(node)
+    assert (document["health"], document["link"]) == ("ok", "br-ex")
+    ports = node.run("ovs-vsctl list-ports br-ex").stdout.split()
+    assert "dead0" not in ports
+    assert "dead1" in ports
+    node.run("ovs-vsctl del-port dead1")
+    mended(node, "the port dead0 of br-ex stands for dead0")
+    node.power_cut()
+    for name in ("br-ex-br", "br-ex-if", "br-ex-port", "eth0-port"):
+        node.path(f"{KEYFILES}/{name}.nmconnection").unlink()
+    node.boot()
+    document = settle(node)
+    assert (document["health"], identity(node, "br-ex")) == ("ok", before)
+    assert [line for line in story(node) if "a bridge whose profiles are gone" in str(line["MESSAGE"])]
+    node.power_cut()
+    node.path("/etc/openvswitch/conf.db").unlink()
+    node.boot()
+    document = settle(node)
+    assert (document["health"], identity(node, "br-ex")) == ("ok", before)
+    assert causes(node) == []
+    nothing_left(node)
+
+
+def mended(node: Node, beginning: str) -> None:
+    """Assert that one thing was mended in this boot, and that it was told."""
+    (told,) = (str(line["MESSAGE"]) for line in story(node) if str(line["MESSAGE"]).startswith("Mended: "))
+    assert told.startswith(f"Mended: {beginning}")
+
+
+def test_a_bridge_of_somebody_else(product_node: NodeFactory, lan: Lan) -> None:
+    """Named, left alone, and not made ours either; kubelet starts on the plain link."""
+    lan.start_dhcp(DHCP_ONLY)
+    node = product_node(files={SETTINGS: PLAIN}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    node.run("ovs-vsctl add-br br-ex -- set bridge br-ex datapath_type=netdev external_ids:who=me")
+    before = identity(node, "eth0"), profiles(node), node.run("ovs-vsctl show").stdout
+    node.write(SETTINGS, BRIDGED)
+    node.reboot()
+    document = settle(node)
+    assert (document["health"], document["ready"], document["link"]) == ("degraded", True, "eth0")
+    (cause,) = causes(node)
+    assert "br-ex" in cause
+    assert document["last_error"]["remedy"]
+    assert node.record("kubelet").addresses
+    assert (identity(node, "eth0"), profiles(node), node.run("ovs-vsctl show").stdout) == before
+    assert node.run("nodenetctl bridge remove", check=False).returncode != 0
+    assert (identity(node, "eth0"), profiles(node), node.run("ovs-vsctl show").stdout) == before
+    node.run("ovs-vsctl del-br br-ex")
+    assert "done" in node.run("nodenetctl bridge make", timeout=120).stdout
+    assert status(node)["health"] == "ok"
     nothing_left(node)

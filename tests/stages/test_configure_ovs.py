@@ -30,6 +30,7 @@ from nodenet.core.bridge_record import BridgeRecord
 from nodenet.core.errors import Unavailable
 from nodenet.core.facts import Facts
 from nodenet.core.intent import Intent, Phase
+from nodenet.core.kept_profile import KeptProfile
 from nodenet.core.messages import Message
 from nodenet.core.nm_values import Inventory
 from nodenet.core.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting
@@ -111,6 +112,10 @@ class Rig:
     @property
     def record(self) -> BridgeRecord:
         return bridge_record.parse(self.files.content[str(BRIDGE)])
+
+    @property
+    def uplink_profile(self) -> Profile:
+        return next(profile for profile in self.known if profile.link == "eth0" and profile.kind == "802-3-ethernet")
 
     @property
     def phase(self) -> Phase:
@@ -430,3 +435,31 @@ def test_the_paths_are_where_other_software_looks() -> None:
     """They are a contract."""
     assert PurePosixPath(FLAG).parent == PurePosixPath("/run/nodeip-configuration")
     assert replace(BridgeRecord({}), finish={}).finished().finish is None
+
+
+async def test_putting_a_bridge_right_keeps_what_there_was_before_it() -> None:
+    """The uplink's profile is libnmstate's by then: the one to give back is that of the first making."""
+    rig = Rig("stale-port-without-link")
+    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
+    record = BridgeRecord({"br-ex": "eth0"}, originals={"eth0": kept}, present=("u1",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.message is Message.BRIDGE_MADE
+    assert (rig.record.originals["eth0"].name, rig.record.present) == ("as it was", ("u1",))
+
+
+@pytest.mark.parametrize("has_bridge", [False, True])
+async def test_an_uplink_whose_bridge_has_lost_its_profiles_gets_its_own_back(*, has_bridge: bool) -> None:
+    """NetworkManager would never bring it up, and there would be no node IP for ever."""
+    rig = Rig("stale-port-without-link")
+    rig.kernel.unbindable.add(NODE_IP)
+    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
+    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), originals={"eth0": kept}, present=("u1",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    if not has_bridge:
+        left = tuple(profile for profile in rig.known if not profile.kind.startswith("ovs"))
+        rig.profiles.found = replace(rig.profiles.found, profiles=left)
+    await rig.after_mending.attempt(Facts())
+    given = [order for order in rig.profiles.done if order[0] == "give_back"]
+    assert bool(given) is not has_bridge

@@ -7,7 +7,7 @@ before us or by NetworkManager for a profile that is gone may be mended; what an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -98,6 +98,17 @@ def profiles_of(facts: BridgeFacts, bridge: str) -> tuple[Profile, ...]:
     ports = [profile for profile in facts.profiles if profile.kind == "ovs-port" and _controller(profile) in _ids(own)]
     inside = [profile for profile in facts.profiles if profile not in ports and _controller(profile) in _ids(ports)]
     return tuple(profile for kind in (own, ports, inside) for profile in sorted(kind, key=lambda each: each.uuid))
+
+
+def orphans(profiles: tuple[Profile, ...], uuids: Collection[str]) -> tuple[Profile, ...]:
+    """Return those of *uuids* that are ports of an Open vSwitch bridge whose profiles are gone.
+
+    NetworkManager never activates them (nm-settings(5), ``connection.controller``): their links stay down.
+    """
+    bridges = _ids([each for each in profiles if each.kind == "ovs-bridge"])
+    ports = _ids([each for each in profiles if each.kind == "ovs-port" and _controller(each) in bridges])
+    below = [each for each in profiles if each.uuid in uuids and _is_ovs_port(each)]
+    return tuple(each for each in below if _controller(each) not in ports)
 
 
 def _findings(
@@ -191,3 +202,8 @@ def _controller(profile: Profile) -> str:
     """Return the controller; before NetworkManager 1.46 the property was called ``master``."""
     found = profile.setting("connection", "controller") or profile.setting("connection", "master")
     return str(found or "")
+
+
+def _is_ovs_port(profile: Profile) -> bool:
+    found = profile.setting("connection", "port-type") or profile.setting("connection", "slave-type")
+    return str(found) == "ovs-port"

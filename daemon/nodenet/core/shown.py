@@ -19,8 +19,9 @@ State = Mapping[str, Any]
 
 
 def link(state: State, name: str) -> State | None:
-    """Return the interface *name*, never the bridge of Open vSwitch."""
-    return next((item for item in _interfaces(state) if item.get("name") == name and _kind(item) != OVS_BRIDGE), None)
+    """Return the interface *name* that the kernel has, never the bridge of Open vSwitch."""
+    found = (item for item in _interfaces(state) if item.get("name") == name and _kind(item) != OVS_BRIDGE)
+    return next((item for item in found if not _is_dead_port(item)), None)
 
 
 def ovs_bridge(state: State, name: str) -> State | None:
@@ -86,3 +87,8 @@ def _interfaces(state: State) -> list[State]:
 
 def _kind(item: State) -> str:
     return str(item.get("type", ""))
+
+
+def _is_dead_port(item: State) -> bool:
+    """Whether only the database of Open vSwitch knows it: libnmstate shows a port whose link is gone as up."""
+    return _kind(item) == "unknown" and "controller" in item and not item.get("mac-address")

@@ -18,6 +18,7 @@ from nodenet.core.bridge import Document, Plan
 from nodenet.core.bridge_facts import BridgeFacts
 from nodenet.core.bridge_record import BridgeRecord, ProfileSettings
 from nodenet.core.intent import Phase
+from nodenet.core.kept_profile import KeptProfile
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Problem
 from nodenet.ports import Clock, Files, Manager, Profiles, Sysctls, Transaction
@@ -137,16 +138,26 @@ class BridgeMaker:
         devices = [device for link in links if (device := facts.device(link))]
         profiles = {device.link: device.profile.uuid for device in devices if device.profile}
         leases = [device.lease4 for device in devices if device.lease4]
+        # Of a bridge that is only put right, the uplink's profile is libnmstate's by now: the one kept before counts.
+        earlier = self._kept_below(plan, facts)
         return BridgeRecord(
             uplinks={uplink.bridge: uplink.link for uplink in plan.uplinks},
             macs={device.link: mac for device in devices if (mac := device.permanent_mac or device.mac)},
             node_ips=tuple(str(address) for item in plan.expect for address in item.addresses),
-            originals={link: await self._tools.keeper.keep(uuid) for link, uuid in profiles.items()},
-            present=tuple(profile.uuid for profile in facts.profiles),
+            originals={
+                link: earlier.get(uuid) or await self._tools.keeper.keep(uuid) for link, uuid in profiles.items()
+            },
+            present=self.record.present if earlier and self.record else tuple(each.uuid for each in facts.profiles),
             finish=plan.finish_settings or None,
             lease=next((str(lease.address.ip) for lease in leases), None),
             lease_ends=next((lease.expires for lease in leases), None),
         )
+
+    def _kept_below(self, plan: Plan, facts: BridgeFacts) -> dict[str, KeptProfile]:
+        """Return by UUID what was kept of the uplinks that are below their bridges already."""
+        kept = self.record.originals if self.record else {}
+        below = {uplink.link for uplink in plan.uplinks if facts.uplink_of(uplink.bridge) == uplink.link}
+        return {original.uuid: original for link, original in kept.items() if link in below}
 
     async def _complete(self, plan: Plan) -> None:
         """Set what NMState has no words for: on the bridges' own profiles, and in the kernel."""

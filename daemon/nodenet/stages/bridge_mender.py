@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import structlog
 
 from nodenet.core.bridge_record import BridgeRecord
-from nodenet.core.bridge_standing import Rule, Standing
+from nodenet.core.bridge_standing import Rule, Standing, orphans
 from nodenet.core.errors import Unavailable
 from nodenet.core.facts import Facts
 from nodenet.core.intent import Phase
@@ -65,6 +65,11 @@ class BridgeMender:
             await self._profiles.delete(uuid)
         await self._ovsdb.remove_bridge(bridge)
 
+    async def orphan(self, record: BridgeRecord) -> str | None:
+        """Return the name of an uplink's profile that waits for a bridge that is gone. Raises Unavailable."""
+        profiles = (await self._profiles.inventory()).profiles
+        return next((each.name for each in orphans(profiles, {kept.uuid for kept in record.originals.values()})), None)
+
     async def give_back(self, record: BridgeRecord) -> None:
         """Make the network of *record* what it was before its bridges. Raises Unavailable."""
         inventory = await self._profiles.inventory()
@@ -94,22 +99,25 @@ class AfterMending:
         self._pipeline = pipeline
         self._kernel = kernel
         self._missed_since: float | None = None
+        self._looked = False
 
     async def attempt(self, facts: Facts) -> Outcome:
         """Return the stage's own outcome, or Waiting before that."""
         intent, record = self._pipeline.record, self._maker.record
-        if intent and record and intent.phase is Phase.APPLYING:
-            try:
+        try:
+            if intent and record and intent.phase is Phase.APPLYING:
                 if waiting := await self._recover(record):
                     return waiting
-            except Unavailable as error:
-                return Waiting(f"making the network again what it was before br-ex: {error.cause}", MANAGER)
+            elif record and record.originals and not self._looked:
+                await self._free_orphan(record)
+        except Unavailable as error:
+            return Waiting(f"making the network again what it was before br-ex: {error.cause}", MANAGER)
         return await self._stage.attempt(facts)
 
     async def _recover(self, record: BridgeRecord) -> Waiting | None:
         if waiting := await self._pipeline.obstacle("the network as it was before br-ex", uses_ovs=False):
             return waiting
-        if not record.addresses or any(self._kernel.can_bind(address, 0) for address in record.addresses):
+        if not record.addresses or self._has_address(record):
             return None  # on the uplink or on the bridge: configure-ovs sees to the rest
         now = self._pipeline.now()
         if self._missed_since is None:
@@ -117,11 +125,24 @@ class AfterMending:
         if now - self._missed_since < PATIENCE_SECONDS:
             reason = f"{record.node_ips[0]} to come back after the making of br-ex was interrupted"
             return Waiting(reason, frozenset({Topic.KERNEL}), 1.0)
-        log.warning(
-            "The making of br-ex was interrupted and the node has lost its address: the network becomes what it was",
-            message=Message.BRIDGE_MENDED,
-            stage="configure-ovs",
-        )
+        await self._give_back(record, "The making of br-ex was interrupted and the node has lost its address")
+        return None
+
+    async def _free_orphan(self, record: BridgeRecord) -> None:
+        """Give an uplink its own profile back where the bridge's profiles are gone: nobody else would."""
+        if self._has_address(record):
+            return
+        if await self._pipeline.obstacle("the network as it was before br-ex", uses_ovs=False):
+            return  # the stage waits for NetworkManager too
+        if orphan := await self._mender.orphan(record):
+            why = f"The profile {orphan!r} is for a port of a bridge whose profiles are gone, and cannot come up"
+            await self._give_back(record, why)
+        self._looked = True
+
+    def _has_address(self, record: BridgeRecord) -> bool:
+        return any(self._kernel.can_bind(address, 0) for address in record.addresses)
+
+    async def _give_back(self, record: BridgeRecord, why: str) -> None:
+        log.warning(f"{why}: the network becomes what it was", message=Message.BRIDGE_MENDED, stage="configure-ovs")
         await self._mender.give_back(record)
         self._maker.forget()
-        return None

@@ -195,7 +195,7 @@ class ConfigureOvsStage:
     async def _keep(self, plan: Plan, known: BridgeFacts, facts: Facts, record: BridgeRecord | None) -> Done:
         """The bridges are there: see whether something is owed to them."""
         problem = None
-        if record is None:
+        if record is None or record.removed_in:
             record = await self._maker.adopt(plan, known)
         elif record.finish:
             record, problem = await self._maker.settle(record)
