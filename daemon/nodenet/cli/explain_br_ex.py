@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
+from nodenet.cli import saved
 from nodenet.cli.table import printable
 from nodenet.core import bridge_facts_json
 from nodenet.core.apply import NmstateFailure
@@ -21,7 +19,7 @@ from nodenet.core.bridge import Plan, plan
 from nodenet.core.bridge_explanation import MADE_BY, explanation, standings
 from nodenet.core.bridge_facts import BridgeFacts
 from nodenet.core.bridge_standing import Standing
-from nodenet.core.errors import SnapshotInvalid, Unavailable
+from nodenet.core.errors import Unavailable
 from nodenet.core.settings import Datapath
 
 DESCRIPTION = """Say which link goes below br-ex (and br-ex1) and why, how a bridge that is there stands, what nodenetd
@@ -60,24 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _facts(arguments: argparse.Namespace) -> tuple[BridgeFacts, Datapath]:
     if arguments.snapshot is not None:
-        return _read(arguments.snapshot), Datapath(arguments.datapath or Datapath.SYSTEM)
+        facts = saved.read(arguments.snapshot, bridge_facts_json.MOST_BYTES, bridge_facts_json.parse)
+        return facts, Datapath(arguments.datapath or Datapath.SYSTEM)
     from nodenet.cli import facts_here  # noqa: PLC0415 - a saved node needs neither bus nor kernel
 
     facts, datapath = facts_here.read()
     return facts, Datapath(arguments.datapath or datapath)
-
-
-def _read(name: str) -> BridgeFacts:
-    try:
-        with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
-            # One byte more than is accepted is enough to see that it is too much.
-            content = file.read(bridge_facts_json.MOST_BYTES + 1)
-    except OSError as error:
-        raise SnapshotInvalid(f"{name} cannot be read: {error.strerror}") from error
-    try:
-        return bridge_facts_json.parse(content)
-    except SnapshotInvalid as error:
-        raise SnapshotInvalid(f"{name}: {error.cause}", remedy=error.remedy) from error
 
 
 def _difference(made: Plan, facts: BridgeFacts) -> dict[str, Any]:

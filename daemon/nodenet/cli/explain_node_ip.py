@@ -11,16 +11,16 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 
+from nodenet.cli import saved
 from nodenet.cli.difference import show
 from nodenet.cli.table import Table, printable
 from nodenet.core import iproute_json
 from nodenet.core.comparison import compare
-from nodenet.core.errors import SnapshotInvalid, UsageInvalid
+from nodenet.core.errors import UsageInvalid
 from nodenet.core.explanation import explanation, summary
 from nodenet.core.hint import HintReading, parse_value
 from nodenet.core.policy import Policy
@@ -116,16 +116,7 @@ def _this_host() -> tuple[Snapshot, Wishes]:
 
 def _read(name: str) -> Snapshot:
     """Return the snapshot in the file *name*, `-` for standard input."""
-    try:
-        with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
-            # One byte more than is accepted is enough to see that it is too much.
-            content = file.read(iproute_json.MOST_BYTES + 1)
-    except OSError as error:
-        raise SnapshotInvalid(f"{name} cannot be read: {error.strerror}") from error
-    try:
-        return iproute_json.parse(content)
-    except SnapshotInvalid as error:
-        raise SnapshotInvalid(f"{name}: {error.cause}", remedy=error.remedy) from error
+    return saved.read(name, iproute_json.MOST_BYTES, iproute_json.parse)
 
 
 def _what_if(policy: Policy, arguments: argparse.Namespace) -> Policy:
