@@ -173,7 +173,7 @@ def bare_run(node: Node, lan: Lan, address: str) -> Run:
         told = json.loads(node.run(words, timeout=120).stdout)
         seen = end_watch(node)
     node.run(f"systemctl start {measures.UNIT}", timeout=120)
-    return seen_run(seen, pinger.replies, Window(told["begun"], told["ended"], told["ended"] + BARE_SECONDS))
+    return seen_run(seen, pinger.replies, Window(told["begun"], told["ended"], told["ended"] + BARE_SECONDS - AFTER))
 
 
 def seen_run(seen: Mapping[str, Any], heard: Sequence[float], when: Window, again: float = 0.0) -> Run:

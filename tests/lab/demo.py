@@ -13,6 +13,9 @@ from harness import Flavour, Lab, LabError, Node, install_product
 from story import CRIO, KUBELET, NODE_FILES, RUN, STATIC, node_file, settle
 
 WIDTH = 78
+SETTINGS = "/etc/nodenet/nodenet.toml.d/10-demo.toml"
+BRIDGED = '[bridge]\ndatapath = "netdev"\n'
+"""The lab has no Open vSwitch in its kernel."""
 
 
 def main() -> int:
@@ -33,6 +36,7 @@ def _node(lab: Lab) -> Node:
     files = {
         node_file("cluster.yml"): STATIC.replace("10.88.0.50", "10.88.0.99"),
         node_file("worker-0.yml"): STATIC,
+        SETTINGS: BRIDGED,
     }
     return lab.node(
         "worker-0",
@@ -53,11 +57,15 @@ def _demo(node: Node) -> None:
     print(f"Kubelet was started {time.monotonic() - began:.1f} s after the power button.")
 
     title(f"Two node files lie in {NODE_FILES}; the one of this host's name is taken")
-    show(node, f"ls -l {NODE_FILES}")
+    show(node, f"ls {NODE_FILES}; cat {SETTINGS}")
     show(node, "nodenetctl status")
 
     title("What the journal tells of it")
     show(node, "journalctl -b -u nodenetd -o cat --no-pager")
+
+    title("Why this address, and why this link below br-ex")
+    show(node, "nodenetctl explain node-ip")
+    show(node, "nodenetctl explain br-ex | head -4; ovs-vsctl list-ports br-ex; ip -br -4 address; ip route")
 
     title("What is published, and what kubelet and CRI-O got")
     show(node, f"grep -H . {RUN}/* {KUBELET} {CRIO}")
@@ -65,16 +73,22 @@ def _demo(node: Node) -> None:
     print("kubelet's environment:", json.dumps(wanted))
     crio = node.record("crio").environment
     print("CRI-O's environment:  ", json.dumps({"CONTAINER_STREAM_ADDRESS": crio.get("CONTAINER_STREAM_ADDRESS")}))
-    show(node, "nodenetctl explain node-ip")
 
-    title("An edit: a second address; `systemctl reload nodenetd` puts it in force")
-    second = '    - ip: "10.88.0.50"\n      prefix-length: 24\n    - ip: "10.88.0.77"\n      prefix-length: 24\n'
-    node.write(node_file("worker-0.yml"), STATIC.replace('    - ip: "10.88.0.50"\n      prefix-length: 24\n', second))
-    show(node, "ip -br -4 address show dev eth0; systemctl reload nodenetd; ip -br -4 address show dev eth0")
+    title("Where the time of this boot went")
+    node.wait_settled()
+    show(node, "nodenetctl boot-report")
+    _edits(node)
+
+
+def _edits(node: Node) -> None:
+    """Reload with another setting, then with a bad file."""
+    title("An edit: virtual addresses; `systemctl reload nodenetd` puts them in force, br-ex is not touched")
+    node.write(SETTINGS, f'platform = "baremetal"\napi_vips = ["10.88.0.5"]\n{BRIDGED}')
+    show(node, "systemctl reload nodenetd; nodenetctl status")
 
     title("A bad file is refused, and everything stays as it is")
     node.write(node_file("worker-0.yml"), STATIC.replace("prefix-length: 24", "prefix-lenght: 24"))
-    show(node, "systemctl reload nodenetd; echo exit code $?; ip -br -4 address show dev eth0; nodenetctl status")
+    show(node, "systemctl reload nodenetd; echo exit code $?; ip -br -4 address; nodenetctl status")
 
 
 def title(text: str) -> None:

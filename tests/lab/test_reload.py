@@ -171,3 +171,18 @@ def test_only_root_changes_anything_over_the_bus(product_node: NodeFactory, poli
         assert refused.returncode != 0
         assert "denied" in refused.stderr.lower() or "for root only" in refused.stderr
         assert call("root", *words).returncode == 0
+
+
+def test_a_node_file_stays_in_force_when_its_link_goes_below_br_ex(product_node: NodeFactory) -> None:
+    """The bridge carries the file's address; reload, restart and reboot apply nothing and refuse nothing."""
+    settings = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": '[bridge]\ndatapath = "netdev"\n'}
+    node = product_node(files=settings | {node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    for order in ("true", "systemctl reload nodenetd", "systemctl restart nodenetd", "reboot"):
+        node.reboot() if order == "reboot" else node.run(order)
+        document = settle(node)
+        assert (document["health"], document["bridge"]) == ("ok", "br-ex")
+        assert document["digest"] == document["applied_digest"] is not None
+        assert node.addresses("br-ex") == ["10.88.0.50"]
+        assert causes(node) == []
+    nothing_left(node)

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 import structlog
 
-from nodenet.core import desired, intent, node_file
+from nodenet.core import bridge_record, desired, intent, node_file
 from nodenet.core.apply import TRIES, FailureKind, NmstateFailure, delay, may_try_again
 from nodenet.core.desired import Desired
 from nodenet.core.errors import (
@@ -29,6 +29,7 @@ from nodenet.core.node_file import NodeFile
 from nodenet.core.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.ports import Files, Nmstate, Transaction
 from nodenet.stages.pipeline import MANAGER, Pipeline
+from nodenet.stages.records import BRIDGE, Records
 
 log = structlog.get_logger()
 
@@ -61,6 +62,7 @@ class NmstateStage:
         self._pipeline = pipeline
         self._boot_id = boot_id
         self._directory = directory
+        self._records = Records(files)
         self._tries: dict[str, Tries] = {}
         self._told = ""
 
@@ -99,11 +101,32 @@ class NmstateStage:
             return waiting
         try:
             async with self._nmstate.transaction() as transaction:
+                if bridges := await self._above(job, transaction):
+                    return self._kept_below(job, bridges)
                 matches = not await transaction.difference(job.file.text)
                 return await self._carry_out(job, transaction, matches=matches)
         except NmstateFailure as failure:
             text = desired.without_secrets(failure.cause, job.wish.secrets)
             return self._again_or_refused(job, NmstateFailure(failure.kind, text))
+
+    async def _above(self, job: Job, transaction: Transaction) -> str:
+        """Return the names of the bridges that were made over links of this very file and still stand.
+
+        They carry what the file says of those links: it was put in force before them, and its difference to the state
+        would only be what they have taken over.
+        """
+        record = self._pipeline.record
+        in_force = record and record.phase is Phase.GOOD and record.digest == job.file.digest
+        made = self._records.load(BRIDGE, bridge_record.parse)
+        if not in_force or not made or job.wish.brings_bridge or not made.stands_in(await transaction.show()):
+            return ""
+        return " and ".join(f"{bridge} over {link}" for bridge, link in made.uplinks.items())
+
+    def _kept_below(self, job: Job, bridges: str) -> Skipped:
+        self._mark(job.file)
+        return Skipped(
+            f"{job.file.name} is applied already, and carried by {bridges}", _good(job), Message.NETWORK_UNCHANGED
+        )
 
     async def _carry_out(self, job: Job, transaction: Transaction, *, matches: bool) -> Outcome:
         record = self._pipeline.record
@@ -157,7 +180,16 @@ class NmstateStage:
         touched = record is not None and record.phase is Phase.APPLYING and record.digest == job.file.digest
         if record and touched:  # the network was touched: not again in this boot
             self._pipeline.save(replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy))
-        return _failed(facts, failure, cause)
+        failed = _failed(facts, failure, cause)
+        made = self._records.load(BRIDGE, bridge_record.parse)
+        if failure.kind is not FailureKind.INVALID or not made or made.removed_in == self._boot_id:
+            return failed
+        links = " and ".join(f"{link}, below {bridge}," for bridge, link in made.uplinks.items())
+        remedy = (
+            f"{failure.remedy}. What it says of {links} can change only after `nodenetctl bridge remove`; then "
+            "`systemctl reload nodenetd` and `nodenetctl bridge make`"
+        )
+        return replace(failed, problem=replace(failed.problem, remedy=remedy))
 
     def _as_before(self, facts: Facts) -> Facts:
         """Return the facts of the file that is in force still."""
