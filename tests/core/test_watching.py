@@ -36,7 +36,7 @@ def test_the_present_state_is_told_whole_and_once() -> None:
 def test_a_step_heard_on_the_bus_is_not_told_again_by_the_file() -> None:
     """The file is read beside it, in case a signal was lost."""
     known, boot = Known(), new_boot({}, degrade=True)
-    list(known.news(told(boot)))
+    list(known.news(told(boot, 0.5)))
     signal = of_signal("StageChanged", ["nmstate", "waiting", "NetworkManager", 2_000_000, 1], 2.1)
     assert list(known.news(signal)) == [Event(2.0, "stage", "nmstate", "waiting", "NetworkManager")]
     assert list(known.news(told(after(boot, Waiting("NetworkManager"), 1.0, 2.0)))) == []
@@ -45,7 +45,7 @@ def test_a_step_heard_on_the_bus_is_not_told_again_by_the_file() -> None:
 def test_a_step_that_was_overtaken_is_not_told() -> None:
     """The file said done before the signal of the start was read."""
     known, boot = Known(), new_boot({}, degrade=True)
-    done = told(after(boot, Done("applied", FACTS, Message.NETWORK_APPLIED), 1.0, 5.0))
+    done = told(after(boot, Done("applied", FACTS, Message.NETWORK_APPLIED), 1.0, 5.0), 5.0)
     assert "done" in [event.status for event in known.news(done)]
     assert list(known.news(of_signal("StageChanged", ["nmstate", "running", "", 1_000_000, 1], 5.1))) == []
     again = of_signal("StageChanged", ["nmstate", "pending", "", 7_000_000, 2], 7.0)
@@ -83,3 +83,12 @@ def test_every_signal_of_the_contract_is_told() -> None:
         assert len(list(of_signal(member, body, 1.0))) == 1, member
         assert list(of_signal(member, [], 1.0)) == []
     assert list(of_signal("Surprise", ["x"], 1.0)) == []
+
+
+def test_a_document_is_never_late() -> None:
+    """It says when a stage began, and may be read long after: while the bus is away it is all there is."""
+    known, boot = Known(), new_boot({}, degrade=True)
+    step = of_signal("StageChanged", ["nmstate", "waiting", "the bus", 900_000_000, 1], 900.0)
+    assert [event.detail for event in known.news(step)] == ["the bus"]
+    read = of_document(document(Standing(after(boot, Waiting("NetworkManager"), 1.0, 2.0))), 950.0)
+    assert "NetworkManager" in [event.detail for event in known.news(read)]

@@ -144,7 +144,7 @@ def _now() -> float:
 
 
 def _as_json(event: Event) -> str:
-    return json.dumps(dataclasses.asdict(event))
+    return json.dumps({name: value for name, value in dataclasses.asdict(event).items() if name != "as_of"})
 
 
 def _as_text(event: Event) -> str:

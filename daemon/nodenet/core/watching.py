@@ -15,7 +15,8 @@ from typing import Any
 class Event:
     """Something happened to *subject*; *time* in seconds of CLOCK_BOOTTIME.
 
-    *kind*: stage, health, ready, node-ip, problem, drift, applied, rolled-back, bus.
+    *kind*: stage, health, ready, node-ip, problem, drift, applied, rolled-back, bus. *as_of*: when the document was
+    read that tells it, which may be long after it happened; None where a signal does.
     """
 
     time: float
@@ -23,6 +24,7 @@ class Event:
     subject: str
     status: str
     detail: str = ""
+    as_of: float | None = None
 
 
 def of_signal(member: str, body: Sequence[Any], now: float) -> Iterator[Event]:
@@ -56,7 +58,7 @@ def of_document(document: Mapping[str, Any], now: float) -> Iterator[Event]:
     for stage in document["stages"]:
         times = (stage["ended"], stage["started"])
         time = next((float(time) for time in times if time is not None), now)
-        yield Event(time, "stage", stage["name"], stage["status"], stage["detail"])
+        yield Event(time, "stage", stage["name"], stage["status"], stage["detail"], now)
     if document["node_ips"]:
         yield _node_ips(now, document["node_ips"], document["link"] or "")
     error = document["last_error"] or {}
@@ -97,8 +99,9 @@ class Known:
                 continue
             if before is not None:
                 same = (before.subject, before.status, before.detail) == (event.subject, event.status, event.detail)
-                # A step that was overtaken: the document was read in between.
-                late = event.kind == "stage" and before.status != "pending" and event.time < before.time
+                # A step that was overtaken: the document was read in between. What is read itself is never late.
+                known = before.time if before.as_of is None else before.as_of
+                late = event.kind == "stage" and event.as_of is None and event.time < known
                 if same or late:
                     continue
             self._told[key] = event
