@@ -15,6 +15,10 @@ from test_bridge import BRIDGED, DHCP_ONLY, KEYFILES, PLAIN, SETTINGS, audits, b
 
 DEFAULT = "/etc/ovnk/default_bridge"
 EXTRA = "/etc/ovnk/extra_bridge"
+ONE_FAMILY = 'families = ["ipv4"]\n'
+"""Nobody waits for an IPv6 router then."""
+BRIDGED4 = ONE_FAMILY + BRIDGED
+PLAIN4 = ONE_FAMILY + PLAIN
 
 
 def reload(node: Node) -> dict[str, Any]:
@@ -38,7 +42,7 @@ def two_lans(product_node: NodeFactory, lab: Lab, lan: Lan) -> NodeFactory:
         each.start_dhcp(DHCP_ONLY)
 
     def make(**files: str) -> Node:
-        node = product_node(files={SETTINGS: BRIDGED} | files, flavour=Flavour.OPENSHIFT, nics=[lan, other])
+        node = product_node(files={SETTINGS: BRIDGED4} | files, flavour=Flavour.OPENSHIFT, nics=[lan, other])
         node.boot()
         return node
 
@@ -94,7 +98,7 @@ CONTENT = "nmcli -t -f NAME,UUID,TIMESTAMP connection; cat /run/NetworkManager/s
 def test_the_old_script_s_bridge(product_node: NodeFactory, lan: Lan) -> None:
     """Adopted without a packet lost; taken away when asked; after a reboot what is left of it becomes our own."""
     lan.start_dhcp(DHCP_ONLY)
-    node = product_node(files={SETTINGS: PLAIN}, flavour=Flavour.OPENSHIFT)
+    node = product_node(files={SETTINGS: PLAIN4}, flavour=Flavour.OPENSHIFT)
     node.boot()
     settle(node)
     plain, before = profiles(node), identity(node, "eth0")
@@ -104,7 +108,7 @@ def test_the_old_script_s_bridge(product_node: NodeFactory, lan: Lan) -> None:
     untouched = audits(node), node.run(CONTENT).stdout
     with Pinger(lan, before["addresses"][0]) as pinger:
         pinger.wait_for_reply()
-        document = bridged(node)
+        document = bridged(node, **{SETTINGS: BRIDGED4})
     assert (document["health"], document["uplink"], document["link"]) == ("ok", "eth0", "br-ex")
     assert pinger.outage < 0.3
     assert "the old script" in node.run("nodenetctl explain br-ex").stdout
@@ -146,11 +150,11 @@ def removed(node: Node, before: dict[str, Any], plain: str) -> None:
 def test_removal_where_dhcp_is_not_configured_at_all(product_node: NodeFactory, lan: Lan) -> None:
     """NetworkManager's own "Wired connection 1": br-ex goes and comes as asked, and stays away where that is set."""
     lan.start_dhcp(DHCP_ONLY)
-    node = product_node(files={SETTINGS: PLAIN}, flavour=Flavour.OPENSHIFT)
+    node = product_node(files={SETTINGS: PLAIN4}, flavour=Flavour.OPENSHIFT)
     node.boot()
     settle(node)
     plain, before = profiles(node), identity(node, "eth0")
-    assert bridged(node)["bridge"] == "br-ex"
+    assert bridged(node, **{SETTINGS: BRIDGED4})["bridge"] == "br-ex"
     with Pinger(lan, before["addresses"][0]) as pinger:
         pinger.wait_for_reply()
         removed(node, before, plain)
@@ -164,7 +168,7 @@ def test_removal_where_dhcp_is_not_configured_at_all(product_node: NodeFactory, 
     assert settle(node)["bridge"] == "br-ex"
     assert identity(node, "br-ex") == before
     removed(node, before, plain)
-    node.write(SETTINGS, PLAIN)
+    node.write(SETTINGS, PLAIN4)
     node.reboot()
     assert settle(node)["bridge"] is None
     assert identity(node, "eth0") == before
@@ -195,18 +199,18 @@ method=disabled
 def test_removal_gives_a_keyfile_back_to_the_byte(product_node: NodeFactory) -> None:
     """With its comments, from br-ex of the first boot; what was static is static again, also in the next boot."""
     path = f"{KEYFILES}/uplink.nmconnection"
-    node = product_node(files={SETTINGS: PLAIN, path: COMMENTED}, flavour=Flavour.OPENSHIFT)
+    node = product_node(files={SETTINGS: PLAIN4, path: COMMENTED}, flavour=Flavour.OPENSHIFT)
     node.path(path).chmod(0o600)
     node.boot()
     settle(node)
     plain, before = profiles(node), identity(node, "eth0")
-    assert bridged(node)["bridge"] == "br-ex"
+    assert bridged(node, **{SETTINGS: BRIDGED4})["bridge"] == "br-ex"
     node.reboot()
     assert settle(node)["link"] == "br-ex"
     removed(node, before, plain)
     assert node.path(path).read_text() == COMMENTED
     assert node.json("ip -j route show 192.0.2.0/24")[0]["metric"] == 200
-    node.write(SETTINGS, PLAIN)
+    node.write(SETTINGS, PLAIN4)
     node.reboot()
     assert settle(node)["link"] == "eth0"
     assert (profiles(node), identity(node, "eth0")) == (plain, before)
@@ -221,7 +225,7 @@ STALE = "ovs-vsctl --no-wait -- add-port br-ex {0} -- set Interface {0} type=sys
 def test_what_a_power_cut_left_of_a_bridge(product_node: NodeFactory, lan: Lan) -> None:
     """Database without profiles, profiles without database, dead ports: named, and mended where they are ours."""
     lan.start_dhcp(DHCP_ONLY)
-    node = product_node(files={SETTINGS: BRIDGED}, flavour=Flavour.OPENSHIFT)
+    node = product_node(files={SETTINGS: BRIDGED4}, flavour=Flavour.OPENSHIFT)
     node.boot()
     document = settle(node)
     before = identity(node, "br-ex")
@@ -263,12 +267,12 @@ def mended(node: Node, beginning: str) -> None:
 def test_a_bridge_of_somebody_else(product_node: NodeFactory, lan: Lan) -> None:
     """Named, left alone, and not made ours either; kubelet starts on the plain link."""
     lan.start_dhcp(DHCP_ONLY)
-    node = product_node(files={SETTINGS: PLAIN}, flavour=Flavour.OPENSHIFT)
+    node = product_node(files={SETTINGS: PLAIN4}, flavour=Flavour.OPENSHIFT)
     node.boot()
     settle(node)
     node.run("ovs-vsctl add-br br-ex -- set bridge br-ex datapath_type=netdev external_ids:who=me")
     before = identity(node, "eth0"), profiles(node), node.run("ovs-vsctl show").stdout
-    node.write(SETTINGS, BRIDGED)
+    node.write(SETTINGS, BRIDGED4)
     node.reboot()
     document = settle(node)
     assert (document["health"], document["ready"], document["link"]) == ("degraded", True, "eth0")

@@ -463,3 +463,15 @@ async def test_an_uplink_whose_bridge_has_lost_its_profiles_gets_its_own_back(*,
     await rig.after_mending.attempt(Facts())
     given = [order for order in rig.profiles.done if order[0] == "give_back"]
     assert bool(given) is not has_bridge
+
+
+async def test_without_network_managers_plugin_nothing_is_touched() -> None:
+    """An apply would find out in its middle, and its rollback costs the address for a moment."""
+    rig = Rig()
+    rig.profiles.found = replace(rig.profiles.found, ovs=False)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert "plugin" in outcome.problem.cause
+    assert rig.nmstate.applied == []
+    assert outcome.again
+    assert Topic.NETWORK_MANAGER in outcome.again.topics

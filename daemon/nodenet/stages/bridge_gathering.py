@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from nodenet.core.apply import FailureKind, NmstateFailure
 from nodenet.core.bridge_facts import BridgeFacts
 from nodenet.core.selection import Selection
 from nodenet.core.snapshot import AddressFlag
@@ -62,6 +63,15 @@ class Gatherer:
             remembered_mac=remembered_mac,
             ovs=await self.ovsdb.bridges() if self.ovsdb.answers() else (),
         )
+
+    async def prove_plugin(self) -> None:
+        """Return when NetworkManager can do Open vSwitch. Raises NmstateFailure, Unavailable.
+
+        libnmstate sees that it cannot only when it has changed the uplink's profile: the rollback costs the address.
+        """
+        if not (await self.profiles.inventory()).ovs:
+            why = "NetworkManager has not loaded its plugin for Open vSwitch"
+            raise NmstateFailure(FailureKind.DEPENDENCY, why)
 
     def _text(self, path: PurePosixPath) -> str | None:
         content = self.files.read(path)

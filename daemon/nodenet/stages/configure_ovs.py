@@ -182,6 +182,7 @@ class ConfigureOvsStage:
         return Skipped(reason, plain, Message.BRIDGE_REMOVED)
 
     async def _make(self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts) -> Done:
+        await self._ground.gatherer.prove_plugin()
         began = self._pipeline.now()
         record, problem = await self._maker.make(transaction, plan, known), None
         if record.finish:
@@ -237,4 +238,6 @@ class ConfigureOvsStage:
         self._failures += 1
         problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made: {failure.cause}", failure.remedy)
         pause = min(30.0 * 2 ** (self._failures - 1), 900.0)
-        return Failed(problem, facts, Again(frozenset({Topic.OVS}), pause))
+        # A rollback is an event of NetworkManager's itself; where nothing was touched, the cause may be one.
+        topics = CAUSES if failure.kind is FailureKind.DEPENDENCY else frozenset({Topic.OVS})
+        return Failed(problem, facts, Again(topics, pause))
