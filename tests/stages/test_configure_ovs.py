@@ -475,3 +475,13 @@ async def test_without_network_managers_plugin_nothing_is_touched() -> None:
     assert rig.nmstate.applied == []
     assert outcome.again
     assert Topic.NETWORK_MANAGER in outcome.again.topics
+
+
+async def test_nothing_is_made_while_the_node_ip_is_away() -> None:
+    """After a rollback it is on its way back: a plan without it would not keep it."""
+    rig = Rig()
+    rig.kernel.unbindable.add(NODE_IP)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert str(NODE_IP) in outcome.reason
+    assert rig.nmstate.applied == []

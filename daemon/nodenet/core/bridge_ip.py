@@ -79,7 +79,8 @@ def interface_identifier(source: Source) -> str | None:
     """
     found = source.autoconfigured()
     best = next((item for item in found if item in source.facts.node_ips), next(iter(found), None))
-    return None if best is None else str(IPv6Address(int(best) & (1 << 64) - 1))
+    told = source.setting("ipv6", "token")  # before a router has answered
+    return (str(told) if told else None) if best is None else str(IPv6Address(int(best) & (1 << 64) - 1))
 
 
 def other_identifiers(source: Source) -> list[IPv6Address]:

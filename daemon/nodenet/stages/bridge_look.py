@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Iterable
+import functools
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from nodenet.core.apply import FailureKind, NmstateFailure
 from nodenet.core.bridge import Expectation
 from nodenet.core.bridge_record import BridgeRecord
+from nodenet.core.errors import Unavailable
 from nodenet.core.snapshot import IPAddress
-from nodenet.ports import Kernel, Neighbours, Profiles
+from nodenet.ports import Kernel, Neighbours, Profiles, Sysctls
 
 BASELINE_SECONDS = 1.0
 ANSWER_SECONDS = 5.0
 """How long a gateway may take that answered before."""
+TAKE_SECONDS = 10.0
 LOOK_SECONDS = 0.02
 ASK_SECONDS = 0.1
 """Between two questions to NetworkManager."""
@@ -64,6 +67,16 @@ class Look:
         if silent := set(gateways) - await self.answering(bridge, gateways, ANSWER_SECONDS):
             raise _no_success(f"the gateway {min(map(str, silent))} answered before and does not on {bridge}")
 
+    async def until_set(self, sysctls: Sysctls, wanted: Mapping[str, Mapping[str, str]]) -> None:
+        """Return when the bridges have their settings in the kernel. Raises NmstateFailure.
+
+        A bridge whose profile is activated anew is gone for a moment.
+        """
+        for bridge, values in wanted.items():
+            taken = functools.partial(_taken, sysctls, bridge, values)
+            if not await _until(taken, TAKE_SECONDS, ASK_SECONDS):
+                raise _no_success(f"the kernel does not take the settings of {bridge}")
+
     async def lease(self, record: BridgeRecord) -> IPAddress | None:
         """Return the address that DHCPv4 gives a bridge now, None while no server answers. Raises Unavailable."""
         inventory = await self.profiles.inventory()
@@ -83,6 +96,14 @@ async def _until(reached: Callable[[], Awaitable[bool]], seconds: float, pause: 
                 await asyncio.sleep(pause)
             return True
     return False
+
+
+async def _taken(sysctls: Sysctls, link: str, values: Mapping[str, str]) -> bool:
+    try:
+        sysctls.write(link, values)
+    except Unavailable:
+        return False
+    return True
 
 
 async def _now(value: bool) -> bool:  # noqa: FBT001  (what `_until` asks for)

@@ -84,6 +84,7 @@ class BridgeMaker:
                 await self._look.addressed(plan.expect)
             for bridge, gateways in answering.items():
                 await self._look.reachable(bridge, gateways)
+            await self._look.until_set(self._tools.sysctls, plan.sysctls)
 
         with self._without_dad(record):
             await self.apply(transaction, plan.carried or plan.document, accept)
@@ -160,13 +161,11 @@ class BridgeMaker:
         return {original.uuid: original for link, original in kept.items() if link in below}
 
     async def _complete(self, plan: Plan) -> None:
-        """Set what NMState has no words for: on the bridges' own profiles, and in the kernel."""
+        """Set what NMState has no words for, on the bridges' own profiles."""
         if plan.clear_global_dns:
             await self._tools.manager.restore_dns({})
         if plan.beyond:
             await self._set(plan.beyond)
-        for bridge, values in plan.sysctls.items():
-            self._tools.sysctls.write(bridge, values)
 
     async def _set(self, settings: ProfileSettings) -> None:
         """Set properties of the bridges' own profiles, and let the bridges take them up."""

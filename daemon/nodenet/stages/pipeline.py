@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 import structlog
 
 from nodenet.core import intent
-from nodenet.core.apply import ManagerState, NmstateFailure, is_ours
+from nodenet.core.apply import ManagerState, is_ours
+from nodenet.core.errors import NodenetError
 from nodenet.core.intent import Intent, Phase
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Topic, Waiting
@@ -91,8 +92,8 @@ class Pipeline:
         """Apply, verify and commit *text*; return the seconds it took.
 
         *record* is the intent, written first. *accept* looks at the uncommitted result, for ROLLBACK_SECONDS at most,
-        and raises NmstateFailure if it is no success. Raises NmstateFailure with the network as it was, or
-        RollbackFailed, PublishFailed, Unavailable.
+        and raises NmstateFailure or Unavailable if it is no success. Raises either with the network as it was, or
+        RollbackFailed, PublishFailed.
         """
         dns = await self._out.manager.fragile_dns()
         self.save(record)
@@ -101,7 +102,7 @@ class Pipeline:
             if accept:
                 await accept()
             await transaction.commit(checkpoint)
-        except (NmstateFailure, asyncio.CancelledError):
+        except (NodenetError, asyncio.CancelledError):
             await self._back(record)
             if dns is not None:
                 await self._out.manager.restore_dns(dns)
