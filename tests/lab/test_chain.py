@@ -227,6 +227,9 @@ def test_a_name_that_comes_late_is_pinned_before_the_lease_moves(product_node: N
     told = told_in_order(node)
     assert told == sorted(told)
     assert node.run("cat /proc/sys/kernel/hostname").stdout == "worker-7\n"
+    site.start_dhcp(DHCP)
+    node.reboot()
+    assert whole(node) == first
 
 
 def test_boots_in_a_row_with_random_delays_end_alike(product_node: NodeFactory, site: Lan) -> None:
@@ -235,7 +238,7 @@ def test_boots_in_a_row_with_random_delays_end_alike(product_node: NodeFactory, 
     NODENET_BOOTS says how many boots, NODENET_SEED which delays.
     """
     dice = random.Random(SEED)  # noqa: S311 -- to be repeated, not to be secret
-    node = chain_node(product_node)
+    node = chain_node(product_node, files={node_file("worker-0.yml"): with_mtu(1450)})
     states = []
     for number in range(BOOTS):
         delays = {unit: dice.randint(0, 2) for unit in ("ovsdb-server", "NetworkManager", "systemd-hostnamed")}

@@ -54,12 +54,22 @@ def test_which_link_forwards(settings: Settings, facts: Facts, link: str | None)
 
 
 def test_it_follows_the_node_ip_to_the_bridge() -> None:
-    """What is set already is not written; a standing that changes nothing asks nobody."""
+    """What is set already is not written."""
     links = FakeSysctls({"eth0": {V4: "0", V6: "1"}, "br-ex": dict(OFF)})
     watch = forwarding(links)
     for facts in (Facts(), ON_ETH0, ON_ETH0, ON_BRIDGE, ON_BRIDGE):
         watch.show(standing(facts))
     assert links.writes == [("eth0", {V4: "1"}), ("br-ex", {V4: "1", V6: "1"})]
+
+
+def test_it_is_set_again_when_somebody_sets_it_back() -> None:
+    """NetworkManager does when it reapplies the bridge's profile, which configure-ovs asks it for."""
+    links = FakeSysctls({"br-ex": dict(OFF)})
+    watch = forwarding(links)
+    watch.show(standing(ON_BRIDGE))
+    links.values["br-ex"][V4] = "0"
+    watch.show(standing(ON_BRIDGE))
+    assert links.values["br-ex"] == {V4: "1", V6: "1"}
 
 
 def test_a_family_that_the_kernel_lacks_is_left_alone() -> None:
