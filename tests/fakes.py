@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
@@ -111,12 +111,17 @@ class FakeManager:
 
 @dataclass
 class FakeNmstate:
-    """libnmstate: *left* is the difference it reports, *fails* what apply raises, one after another."""
+    """libnmstate: *left* is the difference it reports, *fails* what apply raises, one after another.
+
+    *below* is the difference that is left below *bridges*, where it is another one.
+    """
 
     left: dict[str, Any] = field(default_factory=dict)
     shown: dict[str, Any] = field(default_factory=dict)
     fails: list[NodenetError] = field(default_factory=list)
     difference_fails: NodenetError | None = None
+    below: dict[str, Any] | None = None
+    bridges: tuple[str, ...] = ()
     applied: list[str] = field(default_factory=list)
     committed: list[str | None] = field(default_factory=list)
     during_apply: Callable[[], None] = lambda: None
@@ -132,6 +137,12 @@ class FakeNmstate:
         if self.difference_fails:
             raise self.difference_fails
         return self.left
+
+    async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
+        self.bridges = tuple(bridges)
+        if self.below is None:
+            return await self.difference(text)
+        return self.below
 
     async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:  # noqa: ARG002
         self.during_apply()

@@ -6,7 +6,7 @@ tests' fakes too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
@@ -101,6 +101,9 @@ class Transaction(Protocol):
 
     async def difference(self, text: str) -> dict[str, Any]:
         """Return what *text* asks for beyond the present state. Raises NmstateFailure."""
+
+    async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
+        """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
 
     async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:
         """Apply, verified but uncommitted; return the checkpoint. Raises NmstateFailure."""

@@ -136,8 +136,9 @@ class Reconciler:
     def _take_requests(self) -> None:
         """Begin again where a reload or a rerun asks for it."""
         boot, facts = self._standing.boot, self._standing.facts
+        deadline = self._clock.boottime() + RELOAD_SECONDS
         if self._requests.reloads:
-            self._requests.take(self._requests.reloads, self._clock.boottime() + RELOAD_SECONDS)
+            self._requests.take(self._requests.reloads, StageName.HOSTNAME, deadline)
             try:
                 self._plant = self._build()
             except NodenetError as error:
@@ -145,10 +146,10 @@ class Reconciler:
             else:
                 boot, facts = self._plant.boot, replace(facts, retry_refused=True, runs=facts.runs + 1)
         if self._requests.reselects:
-            self._requests.take(self._requests.reselects, self._clock.boottime() + RELOAD_SECONDS)
+            self._requests.take(self._requests.reselects, StageName.NODEIP, deadline)
             boot, facts = boot.again_from(StageName.NODEIP), replace(facts, reselect=True)
         if self._requests.removals:
-            self._requests.take(self._requests.removals, self._clock.boottime() + RELOAD_SECONDS)
+            self._requests.take(self._requests.removals, StageName.CONFIGURE_OVS, deadline)
             boot, facts = boot.again_from(StageName.CONFIGURE_OVS), replace(facts, remove_bridge=True)
         for name in self._requests.reruns:
             boot = boot.again_from(name)
@@ -278,7 +279,7 @@ class Reconciler:
         self._pulse.beat(starting=not self._standing.ready or bool(self._requests.answering))
 
     def _problem(self) -> NodenetError | None:
-        if (failed := self._standing.boot.failed) is None:
+        if (failed := self._standing.boot.failed_since(self._requests.first)) is None:
             return None
         name, problem = failed
         return error_of(problem.message)(f"{name}: {problem.cause}", remedy=problem.remedy)

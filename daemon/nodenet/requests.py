@@ -27,6 +27,8 @@ class Requests:
     wakened: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by every request and every event."""
     answering: Callers = field(default_factory=list)
+    first: StageName = StageName.HOSTNAME
+    """The stage that what they asked for began with: what failed before it is no answer to them."""
     answer_by: float = 0.0
     """When they are told what the loop waits for; seconds of CLOCK_BOOTTIME."""
 
@@ -42,8 +44,9 @@ class Requests:
         self.wakened.set()
         await answer
 
-    def take(self, callers: Callers, answer_by: float) -> None:
-        """Begin what *callers* asked for."""
+    def take(self, callers: Callers, first: StageName, answer_by: float) -> None:
+        """Begin what *callers* asked for, with the stage *first*."""
+        self.first = min(first, self.first, key=list(StageName).index) if self.answering else first
         self.answering += callers
         self.answer_by = answer_by
         callers.clear()

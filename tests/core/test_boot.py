@@ -75,7 +75,7 @@ def test_a_failed_stage_degrades_or_blocks_as_the_settings_say() -> None:
 def test_something_lost_on_the_way_degrades_and_does_not_fail() -> None:
     """The stage is done, the problem is shown."""
     boot = ended(nodeip=LOST)
-    assert (boot.ready, boot.health, boot.failed) == (True, Health.DEGRADED, None)
+    assert (boot.ready, boot.health, boot.failed_since(StageName.HOSTNAME)) == (True, Health.DEGRADED, None)
     assert boot.problem == (StageName.NODEIP, FAILED.problem)
 
 

@@ -8,9 +8,8 @@ from pathlib import PurePosixPath
 import pytest
 
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb
-from nodenet.core import bridge_record, intent
+from nodenet.core import intent
 from nodenet.core.apply import Checkpoint, FailureKind, ManagerState, NmstateFailure
-from nodenet.core.bridge_record import BridgeRecord
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.facts import Facts
 from nodenet.core.intent import Intent, Phase
@@ -18,7 +17,6 @@ from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Failed, Outcome, Skipped, Waiting
 from nodenet.stages.nmstate import NmstateStage
 from nodenet.stages.pipeline import Outside, Pipeline
-from nodenet.stages.records import BRIDGE as BRIDGE_RECORD
 from nodenet.stages.records import INTENT
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
@@ -211,6 +209,39 @@ async def test_a_file_that_libnmstate_refuses_touches_nothing() -> None:
     assert rig.files.writes == []
 
 
+REFUSED = NmstateFailure(FailureKind.INVALID, "eth0 cannot have IP enabled as it is attached to controller br-ex")
+
+
+async def test_a_file_whose_link_went_below_br_ex_is_in_force_all_the_same() -> None:
+    """By the record, or by the marker that the old chain left."""
+    rig = Rig()
+    await rig.attempt()
+    rig.nmstate.difference_fails, rig.nmstate.below = REFUSED, {}
+    rig.files.writes.clear()
+    assert isinstance(await rig.attempt(), Skipped)
+    assert (rig.nmstate.bridges, rig.files.writes) == (("br-ex", "br-ex1"), [])
+    before = Rig(FakeFiles({FILE: TEXT, APPLIED: TEXT}), nmstate=FakeNmstate(difference_fails=REFUSED, below={}))
+    assert isinstance(await before.attempt(), Done)
+    assert before.nmstate.applied == []
+
+
+async def test_another_file_for_a_link_below_br_ex_is_refused_with_the_way_out() -> None:
+    """And one that is wrong in itself is told to be wrong."""
+    rig = Rig()
+    await rig.attempt()
+    before = rig.record.digest
+    rig.files.content[FILE] = TEXT + b"  mtu: 9000\n"
+    rig.nmstate.difference_fails, rig.nmstate.below = REFUSED, {}
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert "nodenetctl bridge remove" in outcome.problem.remedy
+    assert outcome.facts.applied_digest == before
+    rig.nmstate.below = None
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert "nodenetctl check" in outcome.problem.remedy
+
+
 async def test_a_missing_libnmstate_is_permanent() -> None:
     """Exit 78, no restart loop."""
     rig = Rig(nmstate=FakeNmstate(difference_fails=NmstateFailure(FailureKind.MISSING, "No module named libnmstate")))
@@ -277,49 +308,3 @@ async def test_dns_that_a_rollback_forgets_is_put_back(dns: object) -> None:
     rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "mtu is 1500")]
     await rig.attempt()
     assert rig.manager.restored == ([] if dns is None else [dns])
-
-
-OVER_ETH0 = {"name": "br-ex", "type": "ovs-bridge", "bridge": {"port": [{"name": "br-ex"}, {"name": "eth0"}]}}
-NOT_ON_A_PORT = NmstateFailure(FailureKind.INVALID, "Interface eth0 cannot have IP enabled as it is attached")
-
-
-async def below_a_bridge(rig: Rig) -> None:
-    """Put the file in force, then let br-ex take its link."""
-    await rig.attempt()
-    rig.files.content[str(BRIDGE_RECORD)] = bridge_record.render(BridgeRecord({"br-ex": "eth0"}))
-    rig.nmstate.shown = {"interfaces": [OVER_ETH0]}
-    rig.nmstate.difference_fails = NOT_ON_A_PORT
-    rig.files.writes.clear()
-
-
-async def test_a_file_whose_link_is_below_br_ex_is_in_force() -> None:
-    """The addresses of the file are on the bridge: in each later boot, restart and reload nothing is applied."""
-    rig = Rig()
-    await below_a_bridge(rig)
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Skipped)
-    assert "carried by br-ex over eth0" in outcome.reason
-    assert outcome.facts.applied_digest == outcome.facts.digest
-    assert (rig.files.writes, len(rig.nmstate.applied)) == ([], 1)
-
-
-async def test_a_file_is_compared_again_once_the_bridge_is_gone() -> None:
-    """The record alone is no bridge."""
-    rig = Rig()
-    await below_a_bridge(rig)
-    rig.nmstate.shown, rig.nmstate.difference_fails = {"interfaces": []}, None
-    rig.nmstate.left = {"interfaces": [{"name": "eth0"}]}
-    assert isinstance(await rig.attempt(), Done)
-    assert len(rig.nmstate.applied) == 2
-
-
-async def test_an_edited_file_below_br_ex_is_refused_with_the_way_out() -> None:
-    """What is in force stays so."""
-    rig = Rig()
-    await below_a_bridge(rig)
-    before = rig.record.digest
-    rig.files.content[FILE] = TEXT + b"  state: up\n"
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Failed)
-    assert "nodenetctl bridge remove" in outcome.problem.remedy
-    assert outcome.facts.applied_digest == before

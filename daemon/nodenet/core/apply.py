@@ -104,9 +104,9 @@ class NmstateFailure(NodenetError):
     bus_name = "org.nodenet1.Error.ApplyFailed"
     exit_code = 1
 
-    def __init__(self, kind: FailureKind, text: str) -> None:
+    def __init__(self, kind: FailureKind, text: str, remedy: str = "") -> None:
         """Take libnmstate's own words as the cause."""
-        super().__init__(text, remedy=_REMEDIES[kind])
+        super().__init__(text, remedy=remedy or _REMEDIES[kind])
         self.kind = kind
 
 

@@ -212,10 +212,11 @@ class Boot:
         """The first problem in stage order, with its stage."""
         return next(((stage.name, stage.problem) for stage in self.stages if stage.problem), None)
 
-    @property
-    def failed(self) -> tuple[StageName, Problem] | None:
-        """The first stage that failed as a whole, with its problem."""
-        over = (stage for stage in self.stages if stage.status is Status.FAILED)
+    def failed_since(self, first: StageName) -> tuple[StageName, Problem] | None:
+        """Return the first stage from *first* on that failed as a whole, with its problem."""
+        order = list(StageName)
+        since = (stage for stage in self.stages if order.index(stage.name) >= order.index(first))
+        over = (stage for stage in since if stage.status is Status.FAILED)
         return next(((stage.name, stage.problem) for stage in over if stage.problem), None)
 
     @property

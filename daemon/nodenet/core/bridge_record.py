@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any
 
-from nodenet.core import shown
 from nodenet.core.kept_profile import KeptProfile
 from nodenet.core.snapshot import IPAddress
 
@@ -47,11 +46,6 @@ class BridgeRecord:
     def addresses(self) -> tuple[IPAddress, ...]:
         """The node IPs that moved."""
         return tuple(map(ip_address, self.node_ips))
-
-    def stands_in(self, state: shown.State) -> bool:
-        """Tell whether all the bridges are there, each over its link; *state* is what libnmstate shows."""
-        found = {name: shown.ovs_bridge(state, name) for name in self.uplinks}
-        return bool(found) and all(item and self.uplinks[name] in shown.ports(item) for name, item in found.items())
 
     def finished(self) -> BridgeRecord:
         """Return the record of bridges that are owed nothing."""

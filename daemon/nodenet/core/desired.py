@@ -28,9 +28,15 @@ class Desired:
 
     empty: bool
     uses_ovs: bool = False
-    brings_bridge: bool = False
+    bridges: frozenset[str] = frozenset()
+    """What it brings itself of Open vSwitch."""
     secrets: frozenset[str] = frozenset()
     """Values that must not get into journal, status or bus."""
+
+    @property
+    def brings_bridge(self) -> bool:
+        """Whether configure-ovs has nothing to do."""
+        return BRIDGE in self.bridges
 
 
 def parse(file: NodeFile) -> Desired:
@@ -49,7 +55,7 @@ def parse(file: NodeFile) -> Desired:
     return Desired(
         empty=False,
         uses_ovs="ovs-db" in document or any(_is_ovs(link) for link in present),
-        brings_bridge=any(_is_ovs(link) and link.get("name") == BRIDGE for link in present),
+        bridges=frozenset(str(link.get("name")) for link in present if _is_ovs(link)),
         secrets=frozenset(secret for link in links for secret in _secrets(link)),
     )
 

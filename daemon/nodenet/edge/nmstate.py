@@ -10,10 +10,11 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from nodenet.core import moved
 from nodenet.core.apply import FailureKind, NmstateFailure
 from nodenet.core.desired import remaining
 
@@ -44,6 +45,13 @@ class Transaction:
         """Return what *text* asks for beyond the present state; empty: nothing. Raises NmstateFailure."""
         result = await self._order(SHOW_SECONDS, order="difference", text=text)
         return remaining(result["difference"], {"routes": result["routes"]})
+
+    async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
+        """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
+        # With secrets, as in `difference` of the child: hidden ones would differ from the file's.
+        state = await self._order(SHOW_SECONDS, order="show", secrets=True)
+        found = await self.compare(text, moved.without_bridges(state, bridges))
+        return moved.still_asked(found, moved.uplinks(state, bridges))
 
     async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what *text* asks for beyond *state*, which may be any host's. Raises NmstateFailure."""

@@ -53,11 +53,11 @@ def validate(text: str) -> None:
         libnmstate.generate_differences(_state_from(text), {"interfaces": []})
 
 
-def show() -> dict[str, Any]:
-    """Return the present state, with its secrets hidden."""
+def show(*, secrets: bool = False) -> dict[str, Any]:
+    """Return the present state, its secrets hidden unless they are asked for."""
     import libnmstate  # noqa: PLC0415
 
-    state: dict[str, Any] = libnmstate.show()
+    state: dict[str, Any] = libnmstate.show(include_secrets=secrets)
     return state
 
 

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 import structlog
 
-from nodenet.core import bridge_record, desired, intent, node_file
+from nodenet.core import desired, intent, node_file
 from nodenet.core.apply import TRIES, FailureKind, NmstateFailure, delay, may_try_again
 from nodenet.core.desired import Desired
 from nodenet.core.errors import (
@@ -27,11 +27,16 @@ from nodenet.core.intent import Phase, Plan
 from nodenet.core.messages import Message
 from nodenet.core.node_file import NodeFile
 from nodenet.core.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.ports import Files, Nmstate, Transaction
 from nodenet.stages.pipeline import MANAGER, Pipeline
-from nodenet.stages.records import BRIDGE, Records
 
 log = structlog.get_logger()
+
+BRIDGE_IN_THE_WAY = (
+    "What it says of a link below br-ex can change only after `nodenetctl bridge remove`; then "
+    "`systemctl reload nodenetd` and `nodenetctl bridge make`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,6 @@ class NmstateStage:
         self._pipeline = pipeline
         self._boot_id = boot_id
         self._directory = directory
-        self._records = Records(files)
         self._tries: dict[str, Tries] = {}
         self._told = ""
 
@@ -101,32 +105,42 @@ class NmstateStage:
             return waiting
         try:
             async with self._nmstate.transaction() as transaction:
-                if bridges := await self._above(job, transaction):
-                    return self._kept_below(job, bridges)
-                matches = not await transaction.difference(job.file.text)
+                matches = await self._matches(job, transaction)
                 return await self._carry_out(job, transaction, matches=matches)
         except NmstateFailure as failure:
             text = desired.without_secrets(failure.cause, job.wish.secrets)
-            return self._again_or_refused(job, NmstateFailure(failure.kind, text))
+            return self._again_or_refused(job, NmstateFailure(failure.kind, text, failure.remedy))
 
-    async def _above(self, job: Job, transaction: Transaction) -> str:
-        """Return the names of the bridges that were made over links of this very file and still stand.
+    async def _matches(self, job: Job, transaction: Transaction) -> bool:
+        """Tell whether the state is what the file asks for. Raises NmstateFailure.
 
-        They carry what the file says of those links: it was put in force before them, and its difference to the state
-        would only be what they have taken over.
+        What a file in force gave to a link, configure-ovs may have moved to a bridge. Of another file it cannot be
+        told what of it is about the bridge by now: it is refused.
         """
-        record = self._pipeline.record
-        in_force = record and record.phase is Phase.GOOD and record.digest == job.file.digest
-        made = self._records.load(BRIDGE, bridge_record.parse)
-        if not in_force or not made or job.wish.brings_bridge or not made.stands_in(await transaction.show()):
-            return ""
-        return " and ".join(f"{bridge} over {link}" for bridge, link in made.uplinks.items())
+        text, refused = job.file.text, None
+        try:
+            if not await transaction.difference(text):
+                return True
+        except NmstateFailure as failure:
+            if failure.kind is not FailureKind.INVALID:
+                raise
+            refused = failure
+        known = self._is_in_force(job.file)
+        if not (known or refused):
+            return False
+        above = tuple(name for name in (BRIDGE, EXTRA_BRIDGE) if name not in job.wish.bridges)
+        left = await transaction.difference_below(text, above)  # raises too, unless only bridges were in the way
+        if refused and not known:
+            raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
+        return not left
 
-    def _kept_below(self, job: Job, bridges: str) -> Skipped:
-        self._mark(job.file)
-        return Skipped(
-            f"{job.file.name} is applied already, and carried by {bridges}", _good(job), Message.NETWORK_UNCHANGED
-        )
+    def _is_in_force(self, file: NodeFile) -> bool:
+        """Tell whether the network was last made by *file*; of what was before nodenet the marker tells."""
+        record = self._pipeline.record
+        return record.in_force == file.digest if record else self._is_marked(file)
+
+    def _is_marked(self, file: NodeFile) -> bool:
+        return self._files.read(self._directory / node_file.APPLIED) == file.text.encode()
 
     async def _carry_out(self, job: Job, transaction: Transaction, *, matches: bool) -> Outcome:
         record = self._pipeline.record
@@ -180,16 +194,7 @@ class NmstateStage:
         touched = record is not None and record.phase is Phase.APPLYING and record.digest == job.file.digest
         if record and touched:  # the network was touched: not again in this boot
             self._pipeline.save(replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy))
-        failed = _failed(facts, failure, cause)
-        made = self._records.load(BRIDGE, bridge_record.parse)
-        if failure.kind is not FailureKind.INVALID or not made or made.removed_in == self._boot_id:
-            return failed
-        links = " and ".join(f"{link}, below {bridge}," for bridge, link in made.uplinks.items())
-        remedy = (
-            f"{failure.remedy}. What it says of {links} can change only after `nodenetctl bridge remove`; then "
-            "`systemctl reload nodenetd` and `nodenetctl bridge make`"
-        )
-        return replace(failed, problem=replace(failed.problem, remedy=remedy))
+        return _failed(facts, failure, cause)
 
     def _as_before(self, facts: Facts) -> Facts:
         """Return the facts of the file that is in force still."""
