@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import structlog
 
-from fakes import BOOT_ID, FakePulse, FakeWatch
+from fakes import BOOT_ID, FakeClock, FakePulse, FakeWatch
 from nodenet.core.boot import BUILT, StageName, new_boot
 from nodenet.core.errors import ApplyFailed, Busy, LibnmstateMissing, NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.facts import Facts
@@ -290,6 +290,20 @@ async def test_many_reloads_at_once_are_one() -> None:
         await rig.until(lambda: rig.ready)
         await asyncio.gather(*(reconciler.reload() for _ in range(50)))
         assert rig[StageName.NMSTATE].attempts == 2
+
+
+async def test_a_reload_with_a_slow_apply_is_answered_with_what_became_of_it() -> None:
+    """Work that takes longer than a wait may is no wait."""
+    rig, clock = Rig(), FakeClock()
+    rig.reconciler = Reconciler(rig.build, (rig.watch,), rig.pulse, clock, BOOT_ID)
+
+    def take_long() -> None:
+        clock.now += 1000
+
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        rig[StageName.NMSTATE].before = take_long
+        await reconciler.reload()
 
 
 async def test_a_reload_that_is_asked_for_during_an_attempt_waits_for_its_end() -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from nodenet import story
-from nodenet.core.boot import Boot, StageName, reason_to_skip
+from nodenet.core.boot import Boot, StageName, Status, reason_to_skip
 from nodenet.core.errors import NodenetError, Unavailable, error_of
 from nodenet.core.facts import Facts
 from nodenet.core.holds import Hold, Holds, held, with_another, without
@@ -164,7 +164,7 @@ class Reconciler:
         boot = self._standing.boot
         if (name := boot.next()) is None:
             self._requests.answer(self._problem())
-        elif self._requests.answering and self._clock.boottime() > self._requests.answer_by:
+        elif boot[name].status is Status.WAITING and self._clock.boottime() > self._requests.answer_by:
             self._requests.answer(Unavailable(f"{name} waits: {boot[name].detail}"))
 
     async def _idle(self) -> None:
