@@ -199,6 +199,7 @@ def test_a_dhcp_server_that_is_silent(dhcp_node: Node, lan: Lan) -> None:
     assert "DHCP" in stage(document, "configure-ovs")["detail"]
     assert pinger.outage < 60
     assert node.addresses("br-ex") == before["addresses"]
+    assert "nameserver 10.88.0.1" in node.run("cat /etc/resolv.conf").stdout
     lan.start_dhcp(DHCP_ONLY)
 
     def pure() -> bool:

@@ -47,6 +47,12 @@ from nodenet.stages.pipeline import Outside, Pipeline
 from nodenet.stages.profile_keeper import ProfileKeeper
 from nodenet.stages.records import BRIDGE, BRIDGE_INTENT
 
+
+def _with_server(device: Device) -> Device:
+    """Return a device whose lease tells a name server."""
+    return replace(device, lease4=replace(device.lease4, servers=("10.88.0.1",))) if device.lease4 else device
+
+
 NODE_IP = ip_address("10.88.0.113")
 GATEWAY = ip_address("10.88.0.1")
 FLAG = "/run/nodeip-configuration/br-ex-up"
@@ -74,7 +80,7 @@ class Rig:
         facts = facts_of(CASES / self.case)
         self.nmstate.shown = dict(facts.state)
         self.ovsdb.held = facts.ovs
-        self.devices, self.known = facts.devices, facts.profiles
+        self.devices, self.known = tuple(map(_with_server, facts.devices)), facts.profiles
         self.node_ips = facts.node_ips or (NODE_IP,)
         self.place(facts.node_ip_link or "eth0")
         self.nmstate.during_apply = lambda: self.place("br-ex")
@@ -220,13 +226,14 @@ async def test_a_silent_server_leaves_the_lease_carried_and_the_finish_owed() ->
     assert outcome.again
     assert outcome.again.seconds
     assert rig.record.finish
+    assert rig.given_back == [{"ipv4": {"dns-data": ["10.88.0.1"]}}]
     assert len(rig.nmstate.applied) == 1
     rig.nmstate.left = {}
     rig.server = NODE_IP
     rig.place("br-ex")
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
-    assert len(rig.given_back) == 1
+    assert rig.given_back[1:] == [{"ipv4": {"address-data": [], "route-data": [], "dns-data": None}}]
     assert rig.record.finish is None
 
 

@@ -29,7 +29,7 @@ class Lease4:
     """A DHCPv4 lease in use, from the options that NetworkManager tells of it (nm-settings-nmcli(5), DHCP4Config).
 
     *client_id* as the option ``dhcp_client_identifier`` has it: octets in hexadecimal, with colons, the first one
-    the type. *expires* is Unix time, *seconds* the length the server gave.
+    the type. *expires* is Unix time, *seconds* the length the server gave, *servers* are those of DNS.
     """
 
     address: IPv4Interface
@@ -37,6 +37,7 @@ class Lease4:
     client_id: str | None = None
     expires: float | None = None
     seconds: float | None = None
+    servers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,7 @@ def _lease4(node: Node) -> Lease4:
         client_id=node.maybe("client_id", str),
         expires=node.maybe("expires", float),
         seconds=node.maybe("seconds", float),
+        servers=node.strings("servers"),
     )
 
 

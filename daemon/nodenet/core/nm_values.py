@@ -199,6 +199,7 @@ def lease4(options: Mapping[str, str]) -> Lease4 | None:
         options.get("dhcp_client_identifier"),
         _seconds(options.get("expiry")),
         _seconds(options.get("dhcp_lease_time")),
+        tuple(options.get("domain_name_servers", "").split()),
     )
 
 

@@ -82,6 +82,8 @@ class BridgeMaker:
                 await self._set(record.finish)
                 record = record.finished()
                 await self._look.addressed(plan.expect)
+            elif record.finish:
+                record = await self._with_servers(record, plan, facts)
             for bridge, gateways in answering.items():
                 await self._look.reachable(bridge, gateways)
             await self._look.until_set(self._tools.sysctls, plan.sysctls)
@@ -90,6 +92,21 @@ class BridgeMaker:
             await self.apply(transaction, plan.carried or plan.document, accept)
         self.save(record)
         return record
+
+    async def _with_servers(self, record: BridgeRecord, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Let the bridges have the leases' name servers too: a silent DHCP server does not tell them again."""
+        finish = dict(record.finish or {})
+        for uplink in plan.uplinks:
+            device = facts.device(uplink.link)
+            if uplink.bridge not in finish or not device or not device.lease4 or not device.lease4.servers:
+                continue
+            if device.profile and device.profile.setting("ipv4", "ignore-auto-dns"):
+                continue
+            own = plan.beyond.get(uplink.bridge, {}).get("ipv4", {}).get("dns-data") or []
+            await self._set({uplink.bridge: {"ipv4": {"dns-data": [*own, *device.lease4.servers]}}})
+            without = {**finish[uplink.bridge].get("ipv4", {}), "dns-data": own or None}
+            finish[uplink.bridge] = {**finish[uplink.bridge], "ipv4": without}
+        return replace(record, finish=finish)
 
     async def finish(self, record: BridgeRecord) -> BridgeRecord:
         """Give what was carried back to DHCP; return the record of bridges that are owed nothing."""
