@@ -270,15 +270,32 @@ def judged(measured: Measured) -> Iterator[Figure]:
     back, total = median(run.back for run in ours), median(run.total for run in ours)
     ratio = total / median(run.total for run in measured.bare)
     yield Figure(f"{kind}: without route or node IP, worst run", outage, Unit.SECONDS, FAST[kind], why_missed=WHY)
-    yield Figure(f"{kind}: runs in the slow mode", sum(run.address > SLOW for run in ours), Unit.TIMES, 0)
-    yield Figure(f"{kind}: until the node is back, median", back, Unit.SECONDS, TOTAL[kind])
+    yield Figure(
+        f"{kind}: runs in the slow mode", sum(run.address > SLOW for run in ours), Unit.TIMES, 0, why_missed=WHY
+    )
+    yield Figure(f"{kind}: until the node is back, median", back, Unit.SECONDS, TOTAL[kind], why_missed=WHY)
     yield Figure(f"{kind}: the whole stage, median", total, Unit.SECONDS, TOTAL[kind], why_missed=WHY_LATE)
-    yield Figure(f"{kind}: the whole stage over the bare apply", ratio, Unit.RATIO, OVER_APPLY[kind])
-    again = max(run.again for run in ours)
-    yield Figure(f"{kind}: stage in a reload without change, worst", again, Unit.SECONDS, AGAIN)
-    yield Figure(f"{kind}: processes that run libnmstate, most", max(run.workers for run in ours), Unit.TIMES, 1)
+    yield Figure(
+        f"{kind}: the whole stage over the bare apply", ratio, Unit.RATIO, OVER_APPLY[kind], why_missed=WHY_MORE
+    )
+    again = median(run.again for run in ours)
+    why = "it is libnmstate's show and difference, beside whatever else this machine does; see the load"
+    yield Figure(f"{kind}: stage in a reload without change, median", again, Unit.SECONDS, AGAIN, why_missed=why)
+    yield Figure(
+        f"{kind}: processes that run libnmstate, most",
+        max(run.workers for run in ours),
+        Unit.TIMES,
+        1,
+        why_missed="see who asks",
+    )
     later = max(measured.later)
-    yield Figure(f"{kind}: later boot, without route or node IP", later, Unit.SECONDS, 0)
+    yield Figure(
+        f"{kind}: later boot, without route or node IP",
+        later,
+        Unit.SECONDS,
+        0,
+        why_missed="see NetworkManager's journal",
+    )
 
 
 HOW = """\
@@ -293,6 +310,7 @@ WHY = (
     "NetworkManager probes for address conflicts (RFC 5227, some 0.2 s) before it sets the address on the bridge; with "
     "`ipv4.dad-timeout=0` nothing is left that can be seen every 20 ms"
 )
+WHY_MORE = "the proof of Open vSwitch, libnmstate's show and difference, and NetworkManager's profiles come before it"
 WHY_LATE = (
     "the node is back, but its DHCP client asked before the uplink was attached to the bridge, and asks again after "
     "some two seconds"
