@@ -113,7 +113,13 @@ def _below(source: Source) -> Document:
     kind = str(source.uplink_item.get("type"))
     kind = "ethernet" if kind == "veth" else kind  # as `veth` it would have to name its peer
     ip = {"ipv4": dict(bridge_ip.DISABLED), "ipv6": dict(bridge_ip.DISABLED)}
-    return {"name": source.uplink, "type": kind, "state": "up", **ip}
+    return {"name": source.uplink, "type": kind, "state": "up", **_pinned(source), **ip}
+
+
+def _pinned(source: Source) -> Document:
+    """Return the MAC of a bond: it is activated anew below the bridge and would take that of its first port."""
+    is_bond = source.uplink_item.get("type") == "bond"
+    return {"mac-address": source.mac} if is_bond and source.keeps_mac and source.mac else {}
 
 
 def _bridge(source: Source, uplink: Uplink, datapath: Datapath) -> Document:
@@ -123,7 +129,7 @@ def _bridge(source: Source, uplink: Uplink, datapath: Datapath) -> Document:
         "name": uplink.bridge,
         "type": shown.OVS_BRIDGE,
         "state": "up",
-        **_mac(source),
+        **({} if source.has_mac else _mac(source)),
         # OVN's patch port to br-int is not ours, and no difference.
         "bridge": {**options, "allow-extra-patch-ports": True, "port": ports},
         "ovs-db": {"external_ids": {MARK: source.uplink}},
@@ -144,7 +150,9 @@ def _interface(source: Source, bridge: str) -> Document:
 
 
 def _mac(source: Source) -> Document:
-    return {"copy-mac-from": source.uplink} if source.keeps_mac else {}
+    if not source.keeps_mac:
+        return {}
+    return {"mac-address": source.mac} if source.has_mac and source.mac else {"copy-mac-from": source.uplink}
 
 
 def _final(source: Source, bridge: str) -> tuple[Document, list[Document]]:

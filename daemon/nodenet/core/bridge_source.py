@@ -45,10 +45,20 @@ class Source:
 
     @property
     def mac(self) -> str | None:
-        """The uplink's MAC, in lower case."""
+        """The uplink's MAC, in lower case; that of a bridge which has its MAC for good, where one stands."""
+        kept = self.item if self.has_mac else self.uplink_item
         device = self.facts.device(self.uplink)
-        found = self.uplink_item.get("mac-address") or (device.mac if device else None)
+        found = kept.get("mac-address") or (device.mac if device else None)
         return str(found).lower() if found else None
+
+    @property
+    def has_mac(self) -> bool:
+        """Whether the bridge stands and goes on with the MAC it has.
+
+        A bond has the MAC of whichever port was attached first (bonding.rst of the kernel), and a VLAN on it too: it
+        may be another one after each activation. The node is known by the one that the bridge was made with.
+        """
+        return self.link != self.uplink and self.uplink_item.get("type") in {"bond", "vlan"}
 
     @property
     def keeps_mac(self) -> bool:
