@@ -152,6 +152,7 @@ async def _run(machine: Machine, reconciler: Reconciler, notifier: Notifier) -> 
         await reconciler.run()
     finally:
         notifier.stopping()
+        machine.stopping = True
         await background.end()
         await machine.nmstate.close()
     log.info("nodenetd stops; the network stays as it is", message=Message.STOPPED)

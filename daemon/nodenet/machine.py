@@ -80,6 +80,8 @@ class Machine:
         """*wake* is told what changed."""
         self._wake = wake
         self._bus_was_lost = False
+        self.stopping = False
+        """Whether the daemon ends, and the bus with it."""
         self.bus = Bus(changed=self._bus_changed)
         self.manager = NetworkManager(self.bus, lambda: wake(Topic.NETWORK_MANAGER))
         self.host = Hostnamed(self.bus, lambda: wake(Topic.HOSTNAME))
@@ -97,6 +99,8 @@ class Machine:
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
 
     def _bus_changed(self, up: bool) -> None:  # noqa: FBT001  (a callback's only argument)
+        if self.stopping:
+            return
         if not up:
             log.warning("The system bus went away; the boot goes on without it", message=Message.BUS_LOST)
         elif self._bus_was_lost:

@@ -111,6 +111,12 @@ def dhcp_node(product_node: NodeFactory, lan: Lan) -> Node:
     return node
 
 
+def leased(node: Node) -> bool:
+    """Tell whether br-ex has its address by DHCP, and nothing that was carried."""
+    infos = node.json("ip -j -4 address show dev br-ex")[0]["addr_info"]
+    return [info.get("dynamic", False) for info in infos] == [True]
+
+
 def test_over_a_link_with_dhcp(dhcp_node: Node, lan: Lan) -> None:
     """Made by a reload, without losing the address; the profile is pure DHCP at the end; a reboot keeps all."""
     node = dhcp_node
@@ -123,7 +129,7 @@ def test_over_a_link_with_dhcp(dhcp_node: Node, lan: Lan) -> None:
         *("eth0", "br-ex"),
     )
     intact(node, before)
-    assert [info["dynamic"] for info in node.json("ip -j -4 address show dev br-ex")[0]["addr_info"]] == [True]
+    eventually(lambda: leased(node), "a lease of its own for br-ex", timeout=30, pause=0.3)
     assert len(node.json("ip -j -4 route show default")) == 1
     writes_nothing(node)
     node.reboot()
@@ -201,13 +207,8 @@ def test_a_dhcp_server_that_is_silent(dhcp_node: Node, lan: Lan) -> None:
     assert node.addresses("br-ex") == before["addresses"]
     assert "nameserver 10.88.0.1" in node.run("cat /etc/resolv.conf").stdout
     lan.start_dhcp(DHCP_ONLY)
-
-    def pure() -> bool:
-        infos = node.json("ip -j -4 address show dev br-ex")[0]["addr_info"]
-        return [info.get("dynamic", False) for info in infos] == [True]
-
     # NetworkManager asks again by itself, at growing intervals.
-    eventually(pure, "a lease of its own for br-ex", timeout=120, pause=0.5)
+    eventually(lambda: leased(node), "a lease of its own for br-ex", timeout=120, pause=0.5)
     assert identity(node, "br-ex")["client-id"] == before["client-id"]
     nothing_left(node)
 
@@ -219,7 +220,7 @@ def test_a_dhcp_server_that_gives_another_lease(dhcp_node: Node, lan: Lan) -> No
     lan.forget_leases()
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, addresses={node.mac(): IPv4Address("10.88.0.222")}))
     document = bridged(node)
-    assert document["health"] == "degraded"
+    eventually(lambda: settle(node)["health"] == "degraded", "the other lease to be told", timeout=30, pause=0.3)
     assert document["node_ips"] == before["addresses"]
     assert before["addresses"][0] in node.addresses("br-ex")
     (cause,) = causes(node)

@@ -49,8 +49,8 @@ PATIENCE_SECONDS = 60.0
 PROVE_SECONDS = 3.0
 LOOK_SECONDS = 2.0
 """Between two looks at what is awaited, where nothing tells of it."""
-WATCH_SECONDS = 60.0
-"""Between two looks at whether ovs-vswitchd still works."""
+WATCH_SECONDS = 300.0
+"""Between two looks at whether ovs-vswitchd still works; each one writes a number into the database."""
 PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 """Stands once ovn-controller was kept from an earlier boot's database: once a boot, before OVN-Kubernetes comes."""
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
