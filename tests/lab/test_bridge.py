@@ -239,7 +239,7 @@ def test_without_open_vswitch_nothing_is_touched(dhcp_node: Node, lan: Lan) -> N
     with Pinger(lan, before["addresses"][0]) as pinger:
         pinger.wait_for_reply()
         time.sleep(5)
-    assert pinger.outage < 1
+    assert pinger.outage < 5
     assert node.addresses("eth0") == before["addresses"]
     node.run("systemctl start ovs-vswitchd")
     node.wait_until('nodenetctl status --json | grep -q \'"bridge": "br-ex"\'', timeout=30)
