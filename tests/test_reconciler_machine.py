@@ -226,6 +226,11 @@ class AnyBoot(RuleBasedStateMachine):
         self.refuse = False
         self.loop.run_until_complete(asyncio.sleep(LONG))
         boot = self.reconciler.standing.boot
+        for _ in range(50):  # the very moment between two stages is no end
+            if self.attempts.running or (name := boot.next()) is None or boot[name].status is Status.WAITING:
+                break
+            self.loop.run_until_complete(asyncio.sleep(0.003))
+            boot = self.reconciler.standing.boot
         if self.attempts.running == 0 and (name := boot.next()) is not None:
             assert boot[name].status is Status.WAITING
             assert boot[name].detail

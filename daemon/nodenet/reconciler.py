@@ -23,6 +23,8 @@ from nodenet.requests import Requests
 
 RELOAD_SECONDS = 75.0
 """How long a reload may wait for the world before it is answered with what it waits for."""
+MOMENT_SECONDS = 0.001
+ROUNDING_SECONDS = 1e-6
 BURST_SECONDS = 0.01
 """Events that follow one another so closely are one."""
 
@@ -170,7 +172,8 @@ class Reconciler:
     async def _idle(self) -> None:
         """Nothing is due: sleep until something is."""
         boot = self._standing.boot
-        seconds = boot.seconds_left(self._clock.boottime())
+        # A moment at least: the difference of two times may round to none before either has come.
+        seconds = max(boot.seconds_left(self._clock.boottime()), MOMENT_SECONDS)
         if boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.
             if self._standing.ready:
@@ -266,7 +269,7 @@ class Reconciler:
             if self._requests.pending:
                 return
             left = until - self._clock.boottime()
-            if left <= 0:
+            if left < ROUNDING_SECONDS:
                 return
             self._beat()
             self._requests.wakened.clear()

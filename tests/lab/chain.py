@@ -125,7 +125,12 @@ def whole(node: Node, *, first: bool = False, timeout: float = 90) -> dict[str, 
 
     *first*: the node's own resolver is known to answer, and is asked first.
     """
-    document = settle(node, timeout=timeout)
+    settle(node, timeout=timeout)
+    # kubelet need not wait for it, but it is part of the end.
+    eventually(
+        lambda: "carries" not in stage(settle(node), "configure-ovs")["detail"], "the lease of br-ex", timeout=60
+    )
+    document = settle(node)
     assert (document["health"], document["ready"], document["last_error"]) == ("ok", True, None), document
     assert (document["bridge"], document["uplink"], document["link"]) == ("br-ex", "eth0", "br-ex")
     (node_ip,) = document["node_ips"]
