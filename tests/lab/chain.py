@@ -142,7 +142,7 @@ def whole(node: Node, *, first: bool = False, timeout: float = 90) -> dict[str, 
     assert over == sorted(over), "the stages are over in their order"
     started_after_ready(node, node_ip)
     node.run(["ls", *FLAGS])
-    assert forwards(node, "br-ex") == ["1", "1"]
+    eventually(lambda: forwards(node, "br-ex") == ["1", "1"], "forwarding on br-ex", timeout=20, pause=0.3)
     text = node.run("cat /etc/resolv.conf").stdout
     assert servers(text) == [*([node_ip] if first else []), "10.88.0.1"]
     assert text.splitlines()[1].startswith("search example.com")

@@ -37,11 +37,8 @@ class Look:
     neighbours: Neighbours
     address_seconds: float = 20.0
     """How long the node IPs may take to come to the bridge, well within the checkpoint's time-out."""
-    lease_seconds: float = 0.5
-    """How long a DHCP server may take before the finish is put off: kubelet need not wait for it.
-
-    The first DISCOVER is often lost, since it may leave before the port forwards; the next one goes two seconds later.
-    """
+    lease_seconds: float = 3.0
+    """How long a DHCP server may take before the finish is put off; a lost first request costs two seconds."""
 
     async def addressed(self, expect: Iterable[Expectation]) -> None:
         """Return when the node IPs are usable on their bridge. Raises NmstateFailure."""

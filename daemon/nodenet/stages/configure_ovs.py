@@ -198,13 +198,15 @@ class ConfigureOvsStage:
 
     async def _keep(self, plan: Plan, known: BridgeFacts, facts: Facts, record: BridgeRecord | None) -> Done:
         """The bridges are there: see whether something is owed to them."""
-        problem = None
+        problem, owed = None, record is not None and record.finish is not None
         if record is None or record.removed_in:
             record = await self._maker.adopt(plan, known)
         elif record.finish:
             record, problem = await self._maker.settle(record)
         self._maker.found_good()
-        return replace(self._standing(plan, record, facts, "as it was", Message.NETWORK_UNCHANGED), problem=problem)
+        done = replace(self._standing(plan, record, facts, "as it was", Message.NETWORK_UNCHANGED), problem=problem)
+        # NetworkManager sets the link's sysctls anew a moment after what was owed is given back.
+        return replace(done, again=Again(frozenset({Topic.OVS}), LOOK_SECONDS)) if owed and not record.finish else done
 
     def _standing(self, plan: Plan, record: BridgeRecord, facts: Facts, how: str, message: Message) -> Done:
         """Publish that the bridge stands, and say how."""
