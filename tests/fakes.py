@@ -197,10 +197,11 @@ class FakeOvsdb:
 
 @dataclass
 class FakeProfiles:
-    """NetworkManager's devices and profiles; *done* are the orders, in order."""
+    """NetworkManager's devices and profiles; *done* are the orders, in order, *on_connect* what follows one."""
 
     found: Inventory = field(default_factory=Inventory)
     done: list[tuple[Any, ...]] = field(default_factory=list)
+    on_connect: Callable[[], None] = lambda: None
     broken: NodenetError | None = None
 
     def _do(self, *order: Any) -> None:
@@ -237,6 +238,10 @@ class FakeProfiles:
 
     async def activate(self, uuid: str, link: str) -> None:
         self._do("activate", uuid, link)
+
+    async def connect(self, link: str) -> None:
+        self._do("connect", link)
+        self.on_connect()
 
 
 @dataclass

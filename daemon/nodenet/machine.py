@@ -153,6 +153,7 @@ class Machine:
             files,
             self.systemd,
             self.clock,
+            self.manager,
             lambda: wishes(settings, files.read(PurePath(HINT_FILE))),
             self.boot_id,
         )

@@ -168,6 +168,9 @@ class Profiles(Protocol):
     async def activate(self, uuid: str, link: str) -> None:
         """Begin to activate a profile on a link. Raises Unavailable."""
 
+    async def connect(self, link: str) -> None:
+        """Begin to activate the profile that NetworkManager finds best for a link. Raises Unavailable."""
+
 
 class Sysctls(Protocol):
     """The kernel's settings of links, by name below /proc/sys with the link left out."""

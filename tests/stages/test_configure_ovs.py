@@ -372,6 +372,22 @@ async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
     assert isinstance(await again.attempt(retry_refused=True), Done)
 
 
+async def test_the_old_script_s_bridge_goes_from_the_links_upwards_and_its_uplink_comes_up_again() -> None:
+    """A link that NetworkManager leaves without a profile is given one: nobody else would."""
+    rig = Rig("standing-old-script")
+    rig.place("br-ex")
+    await rig.attempt()
+    rig.profiles.found = replace(rig.profiles.found, states={"eth0": "disconnected"})
+    rig.profiles.on_connect = lambda: rig.place("eth0")
+    outcome = await rig.attempt(remove_bridge=True)
+    assert isinstance(outcome, Skipped)
+    kinds = {profile.uuid: profile.kind for profile in rig.known}
+    orders = [order for order in rig.profiles.done if order[0] in ("delete", "connect")]
+    deleted = [kinds[order[1]] for order in orders[:-1]]
+    assert deleted == ["ovs-interface", "802-3-ethernet", "ovs-port", "ovs-port", "ovs-bridge"]
+    assert orders[-1] == ("connect", "eth0")
+
+
 async def test_there_may_be_nothing_to_remove() -> None:
     """And that is said."""
     outcome = await Rig().attempt(remove_bridge=True)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 from pathlib import PurePath, PurePosixPath
 
 import pytest
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeSystemd
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeManager, FakeSystemd
+from nodenet.core.apply import ManagerState
 from nodenet.core.errors import PublishFailed
 from nodenet.core.facts import Facts
 from nodenet.core.hint import parse_value
 from nodenet.core.messages import Message
-from nodenet.core.outcome import Done, Outcome, Waiting
+from nodenet.core.outcome import Done, Outcome, Topic, Waiting
 from nodenet.core.policy import Policy
 from nodenet.core.publication import KUBELET_DROP_IN
 from nodenet.core.snapshot import Address, AddressFlag, Family, Link, NextHop, Route, Snapshot
@@ -45,6 +46,7 @@ class Rig:
     files: FakeFiles = field(default_factory=FakeFiles)
     systemd: FakeSystemd = field(default_factory=FakeSystemd)
     clock: FakeClock = field(default_factory=FakeClock)
+    manager: FakeManager = field(default_factory=FakeManager)
     wishes: Wishes = field(default_factory=lambda: Wishes(Policy(families=(Family.IPV4,))))
 
     def __post_init__(self) -> None:
@@ -52,7 +54,9 @@ class Rig:
 
     def restart(self) -> None:
         """Begin as a daemon that knows nothing but its files."""
-        self.stage = NodeipStage(self.kernel, self.files, self.systemd, self.clock, lambda: self.wishes, BOOT_ID)
+        self.stage = NodeipStage(
+            self.kernel, self.files, self.systemd, self.clock, self.manager, lambda: self.wishes, BOOT_ID
+        )
 
     def reboot(self) -> None:
         self.files.content = {path: content for path, content in self.files.content.items() if path[:5] != "/run/"}
@@ -110,6 +114,34 @@ async def test_a_family_that_the_settings_name_is_waited_for_but_not_for_ever() 
     assert outcome.problem
     assert outcome.problem.message is Message.NODE_IP_INCOMPLETE
     assert "IPv6" in outcome.problem.cause
+
+
+async def test_the_link_that_is_configured_first_is_not_chosen_for_that() -> None:
+    """While NetworkManager starts, other links may get the better default route: waited for, and not for ever."""
+    eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
+    route = replace(DEFAULT, next_hops=(NextHop("eth1", ip_address("198.51.100.1")),))
+    alone = Snapshot((ETH0, eth1), (Address(ip_address("198.51.100.5"), 24, "eth1"),), (route,))
+    both = replace(alone, addresses=(V4, *alone.addresses), routes=(DEFAULT, *alone.routes))
+    rig = Rig(FakeKernel(alone), manager=FakeManager(ManagerState.STARTING))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "eth0 may still get" in outcome.reason
+    assert Topic.NETWORK_MANAGER in outcome.topics
+    rig.kernel.now = both
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.facts.selection
+    assert outcome.facts.selection.link == "eth0"
+    for change in ("time", "NetworkManager", "hint"):
+        rig = Rig(FakeKernel(alone), manager=FakeManager(ManagerState.STARTING))
+        assert isinstance(await rig.attempt(), Waiting)
+        if change == "time":
+            rig.clock.now += SETTLE_SECONDS + 1
+        elif change == "NetworkManager":
+            rig.manager.standing = ManagerState.READY
+        else:
+            rig.wishes = Wishes(Policy(families=(Family.IPV4,), hints=parse_value("eth1", "here").hints))
+        assert isinstance(await rig.attempt(), Done), change
 
 
 async def test_a_tentative_address_is_given_a_moment() -> None:

@@ -55,11 +55,13 @@ _KINDS = {
     33: "hsr",
     34: "ipvlan",
 }
+DISCONNECTED = "disconnected"
+"""A device that could be used, and is not."""
 _STATES = {
     # NMDeviceState
     10: "unmanaged",
     20: "unavailable",
-    30: "disconnected",
+    30: DISCONNECTED,
     40: "preparing",
     50: "configuring",
     60: "needs secrets",

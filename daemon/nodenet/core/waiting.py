@@ -119,6 +119,15 @@ def router_may_answer(snapshot: Snapshot, policy: Policy, link: str | None, chos
     return bool(on_link) and all(item.address.is_link_local for item in on_link)
 
 
+def undecided_links(snapshot: Snapshot, policy: Policy) -> tuple[str, ...]:
+    """Return the links without a default route, by index: while NetworkManager starts, each may still get a better one.
+
+    Which of several links is configured first is a matter of chance, and no ground for a choice that stays.
+    """
+    routed = {hop.link for route in snapshot.routes if route.destination.prefixlen == 0 for hop in route.next_hops}
+    return tuple(link.name for link in _own_links(snapshot, policy) if link.name not in routed)
+
+
 def _not_back(scene: Scene) -> Iterator[Pending]:
     """Yield node IPs of the last boot that their link has not got yet, nor another one in their place."""
     sticky = scene.sticky
@@ -194,7 +203,11 @@ def _why_nothing(scene: Scene, families: Sequence[Family]) -> str:
         *_without_path(scene, judged),
         *_bare_reasons(scene, families),
         *_told(judged, lambda rule: rule in (Rule.LINK_DOWN, Rule.DEPRECATED, Rule.TEMPORARY)),
-        *((link.name, partial(link_state, link)) for link in _own_links(scene) if not (link.up and link.carrier)),
+        *(
+            (link.name, partial(link_state, link))
+            for link in _own_links(scene.snapshot, scene.policy)
+            if not (link.up and link.carrier)
+        ),
         *_told(judged, lambda rule: rule not in hopeless),
     )
     distinct: dict[object, _Reason] = {}
@@ -264,18 +277,18 @@ def bare_links(scene: Scene, family: Family) -> Iterator[Link]:
         for part in scene.stretches
         if part.rule is not Rule.LINK_LOCAL and part.first.address.family is family
     }
-    for link in _own_links(scene):
+    for link in _own_links(scene.snapshot, scene.policy):
         if link.up and link.carrier and link.name not in addressed:
             yield link
 
 
-def _own_links(scene: Scene) -> list[Link]:
+def _own_links(snapshot: Snapshot, policy: Policy) -> list[Link]:
     """Return the links that may carry the node IP: the ports of a bridge or bond leave that to it."""
-    vrfs = {link.name for link in scene.snapshot.links if link.kind == "vrf"}
-    links = sorted(scene.snapshot.links, key=lambda link: link.index)
+    vrfs = {link.name for link in snapshot.links if link.kind == "vrf"}
+    links = sorted(snapshot.links, key=lambda link: link.index)
     return [
         link
         for link in links
-        if not link.loopback and not is_denied(link, scene.policy) and (link.master is None or link.master in vrfs)
+        if not link.loopback and not is_denied(link, policy) and (link.master is None or link.master in vrfs)
         if link.name not in vrfs and link.name != "lo"
     ]

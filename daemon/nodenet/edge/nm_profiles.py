@@ -131,6 +131,10 @@ class Profiles:
         path, device = await self._path(uuid), await self._device(link)
         await self._ask(PATH, NAME, "ActivateConnection", "ooo", path, device, "/")
 
+    async def connect(self, link: str) -> None:
+        """Begin to activate the profile that NetworkManager finds best for a link. Raises Unavailable."""
+        await self._ask(PATH, NAME, "ActivateConnection", "ooo", "/", await self._device(link), "/")
+
     async def _path(self, uuid: str) -> str:
         path = await self._find(uuid)
         if path is None:

@@ -6,7 +6,7 @@ br-ex is made, where database and profiles disagree. Only what is ours is touche
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import structlog
 
@@ -16,6 +16,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.facts import Facts
 from nodenet.core.intent import Phase
 from nodenet.core.messages import Message
+from nodenet.core.nm_values import DISCONNECTED
 from nodenet.core.outcome import Outcome, Topic, Waiting
 from nodenet.ports import Kernel, Ovsdb, Profiles, Stage
 from nodenet.stages.bridge_maker import BridgeMaker
@@ -56,14 +57,21 @@ class BridgeMender:
                 log.warning(f"Mended: {finding.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs")
         return mended
 
-    async def take_away(self, bridge: str, profiles: Iterable[str]) -> None:
+    async def take_away(self, bridge: str, profiles: Sequence[str]) -> None:
         """Delete the *profiles* of a bridge (UUIDs), and the bridge where the database still has it.
 
+        *profiles* begin with the bridge's own. They go from the links upwards: a link that was freed by the end of
+        its bridge would at once be given to its profile for the bridge again, and be left with none.
         NetworkManager keeps a bridge that somebody else's port is on. Raises Unavailable.
         """
-        for uuid in profiles:
+        for uuid in reversed(profiles):
             await self._profiles.delete(uuid)
         await self._ovsdb.remove_bridge(bridge)
+
+    async def connect(self, link: str) -> None:
+        """See that *link* comes up, with whatever profile NetworkManager has for it. Raises Unavailable."""
+        if (await self._profiles.inventory()).states.get(link) == DISCONNECTED:
+            await self._profiles.connect(link)
 
     async def orphan(self, record: BridgeRecord) -> str | None:
         """Return the name of an uplink's profile that waits for a bridge that is gone. Raises Unavailable."""

@@ -83,7 +83,10 @@ class BridgeRemover:
         await self._maker.apply(transaction, removal(facts, known, names), accept)
 
     async def _remove_script_s(self, there: list[Standing], expect: tuple[Expectation, ...]) -> None:
-        """Take the old script's bridges away: the uplinks' own profiles were left alone, and come up by themselves."""
+        """Take the old script's bridges away: the uplinks' own profiles were left alone, and come up again."""
         for found in there:
             await self._mender.take_away(found.bridge, found.profiles)
+        for found in there:
+            if found.uplink:
+                await self._mender.connect(found.uplink)
         await self._look.addressed(expect)

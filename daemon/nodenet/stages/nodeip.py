@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 import structlog
 
 from nodenet.core import publication, sticky
+from nodenet.core.apply import ManagerState
 from nodenet.core.errors import PublishFailed
 from nodenet.core.explanation import summary
 from nodenet.core.facts import Facts
@@ -23,14 +24,15 @@ from nodenet.core.rules import Rule
 from nodenet.core.selection import Selection, select
 from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.sticky import Sticky
-from nodenet.core.waiting import router_may_answer
+from nodenet.core.waiting import router_may_answer, undecided_links
 from nodenet.core.wishes import Wishes
-from nodenet.ports import Clock, Files, Kernel, Systemd
+from nodenet.ports import Clock, Files, Kernel, Manager, Systemd
 from nodenet.stages.records import SELECTION, Records
 
 log = structlog.get_logger()
 
 KERNEL = frozenset({Topic.KERNEL})
+STARTING = KERNEL | {Topic.NETWORK_MANAGER}
 LOOK_AGAIN_SECONDS = 30.0
 """Without any event: a lost one costs no more than this."""
 SETTLE_SECONDS = 5.0
@@ -47,12 +49,13 @@ RELOAD_OWED = PurePosixPath("/run/nodenet/reload-owed")
 class NodeipStage:
     """Selects the node IPs and publishes them."""
 
-    def __init__(  # noqa: PLR0913  (five edges and the boot)
+    def __init__(  # noqa: PLR0913  (six edges and the boot)
         self,
         kernel: Kernel,
         files: Files,
         systemd: Systemd,
         clock: Clock,
+        manager: Manager,
         wishes: Callable[[], Wishes],
         boot_id: str,
     ) -> None:
@@ -62,6 +65,7 @@ class NodeipStage:
         self._records = Records(files)
         self._systemd = systemd
         self._clock = clock
+        self._manager = manager
         self._wishes = wishes
         self._boot_id = boot_id
         self._eligible_since: float | None = None
@@ -72,13 +76,17 @@ class NodeipStage:
         wishes = self._wishes()
         for problem in wishes.problems:
             self._tell(str(problem), Message.HINT_IGNORED)
-        snapshot = self._kernel.snapshot()
         published = self._published()
         record = None if facts.reselect else published
+        # Asked before the kernel is: what NetworkManager has finished is then in the snapshot.
+        starting = record is None and await self._manager.state() is not ManagerState.READY
+        snapshot = self._kernel.snapshot()
         selection = self._bindable(snapshot, wishes.policy, record)
         if not selection.node_ips:
             self._eligible_since = None
             return Waiting(selection.waiting or "no address is eligible", KERNEL, LOOK_AGAIN_SECONDS)
+        if starting and (waiting := self._other_links(snapshot, wishes.policy, selection)):
+            return waiting
         asked = router_may_answer(snapshot, wishes.policy, selection.link, selection.node_ips)
         if (patience := self._patience(selection, wishes.policy, record, asked=asked)) > 0:
             pending = "; ".join(item.reason for item in selection.pending)
@@ -120,10 +128,7 @@ class NodeipStage:
 
         *asked*: a router was asked for. Where none answered before, nobody waits for it in every boot anew.
         """
-        now = self._clock.boottime()
-        if self._eligible_since is None:
-            self._eligible_since = now
-        waited = now - self._eligible_since
+        waited = self._waited()
         if selection.missing:
             return FAMILY_SECONDS - waited
         as_before = record is not None and record.addresses == selection.node_ips
@@ -131,6 +136,22 @@ class NodeipStage:
             return SETTLE_SECONDS - waited if asked and not as_before else 0.0
         elsewhere = bool(policy.vips or policy.hints) and selection.selected[0].rule not in WISHED
         return (PATH_SECONDS if elsewhere and not as_before else SETTLE_SECONDS) - waited
+
+    def _other_links(self, snapshot: Snapshot, policy: Policy, selection: Selection) -> Waiting | None:
+        """Return the wait for links that NetworkManager has not finished, where only a default route has decided."""
+        undecided = undecided_links(snapshot, policy)
+        patience = SETTLE_SECONDS - self._waited()
+        if not undecided or patience <= 0 or selection.selected[0].rule in WISHED:
+            return None
+        reason = f"NetworkManager is starting, and {undecided[0]} may still get a better default route"
+        return Waiting(reason, STARTING, patience)
+
+    def _waited(self) -> float:
+        """Return for how many seconds there has been something to publish."""
+        now = self._clock.boottime()
+        if self._eligible_since is None:
+            self._eligible_since = now
+        return now - self._eligible_since
 
     async def _publish(
         self, selection: Selection, snapshot: Snapshot, facts: Facts, published: Sticky | None
