@@ -83,6 +83,19 @@ def test_a_vip_link_that_is_addressed_late_is_waited_for(product_node: NodeFacto
     assert settle(node)["link"] == "eth1"
 
 
+def test_the_link_that_comes_up_first_is_not_chosen_for_that(product_node: NodeFactory, lan: Lan) -> None:
+    """A late DHCP server's better default route wins over a static one, in the first boot as in all later ones."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, reply_delay=1))
+    slow = KEYFILE.format(link="eth0", ipv4="method=auto\nroute-metric=50")
+    quick = static("eth1", "10.88.0.71/24", "gateway=10.88.0.1", "route-metric=100")
+    node = product_node(nics=[lan, lan], files={keyfile("eth0"): slow, keyfile("eth1"): quick})
+    for _ in range(2):
+        node.boot()
+        document = settle(node)
+        assert (document["health"], document["link"]) == ("ok", "eth0")
+        node.power_cut()
+
+
 def test_a_duplicate_address_is_never_published(product_node: NodeFactory, lan: Lan) -> None:
     """Duplicate address detection fails for the IPv6 address: the other family is the node IP."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
