@@ -88,7 +88,9 @@ def test_the_link_that_comes_up_first_is_not_chosen_for_that(product_node: NodeF
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, reply_delay=1))
     slow = KEYFILE.format(link="eth0", ipv4="method=auto\nroute-metric=50")
     quick = static("eth1", "10.88.0.71/24", "gateway=10.88.0.1", "route-metric=100")
-    node = product_node(nics=[lan, lan], files={keyfile("eth0"): slow, keyfile("eth1"): quick})
+    node = product_node(nics=[lan, lan])
+    for link, profile in (("eth0", slow), ("eth1", quick)):
+        node.write(keyfile(link), profile, 0o600)
     for _ in range(2):
         node.boot()
         document = settle(node)
