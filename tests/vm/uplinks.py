@@ -94,7 +94,16 @@ FAIL_OVER_MAC = Uplink(
 VLAN_ON_BOND = Uplink(
     "vlan-on-bond", "bond0.100", LEGS, document(vlan("bond0", bond("802.3ad", "miimon: 100", NO_IP))), tagged=True
 )
-UPLINKS = (NIC, VLAN, LACP, ACTIVE_BACKUP, FAIL_OVER_MAC, VLAN_ON_BOND)
+VRF = document("""\
+- name: blue
+  type: vrf
+  state: up
+  vrf: {port: [eth1], route-table-id: 100}
+- name: eth1
+  type: ethernet
+  state: up
+  ipv4: {enabled: true, address: [{ip: 192.0.2.1, prefix-length: 24}]}
+""")
 
 
 def lay(uplink: Uplink, lab: Lab, vm: Vm) -> Lan:
@@ -135,3 +144,8 @@ def br_ex(uplink: Uplink, mac: str) -> str:
 def _bare(uplink: Uplink) -> str:
     kind = "vlan" if uplink.tagged else "bond" if len(uplink.cables) > 1 else "ethernet"
     return f"- name: {uplink.link}\n  type: {kind}\n  state: up\n{NO_IP}"
+
+
+def vrf(vm: Vm) -> str:
+    """Return how that VRF is: its port and its routes."""
+    return vm.run("ip -br link show master blue; ip route show table 100; ip -br address show eth1").stdout

@@ -41,8 +41,11 @@ CMDLINE = " ".join(
         *(f"systemd.mask={unit}" for unit in MASKED),
     )
 )
-MACS = ("52:54:00:99:00:00", "52:54:00:99:00:01", "52:54:00:99:00:02")
-"""eth0, eth1, eth2: every VM has these three, with the cables out until they are plugged in."""
+MACS = ("00:16:3e:99:00:00", "00:16:3e:99:00:01", "00:16:3e:99:00:02")
+"""eth0, eth1, eth2: every VM has these three, with the cables out until they are plugged in.
+
+Of a maker's range, as a NIC's are: for a bridge without a MAC of its own Open vSwitch passes over local ones.
+"""
 POLITE_SECONDS = 0.2
 
 
