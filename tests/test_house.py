@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "nodenet.requests": ("nodenet.core", "nodenet.story"),
     "nodenet.reconciler": ("nodenet.core", "nodenet.ports", "nodenet.requests", "nodenet.story"),
     "nodenet.edge.nmstate_worker": (),
+    "nodenet.edge.netlink_watcher": (),
     **dict.fromkeys(
         (
             "nodenet.edge.bus_service",

@@ -267,8 +267,9 @@ def after_waiting(site: Site) -> Figure:
     settle(node, timeout=120)
     resident = measures.memory(node)
     remove(site, node)
-    why = "the wait is for events of the kernel, which pyroute2 hears, and importing it takes some 12 MB"
-    return Figure("memory where addresses were waited for", resident, Unit.MB, aim=40, why_missed=why)
+    return Figure(
+        "memory where addresses were waited for", resident, Unit.MB, aim=40, why_missed="see what the daemon imports"
+    )
 
 
 def commands(node: Node) -> list[Figure]:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from ipaddress import ip_address, ip_network
+from pathlib import Path
 
 import pytest
 
 from edge.namespace import PATIENCE_SECONDS, Namespace
 from nodenet.core import iproute_json, rtnetlink
+from nodenet.core.errors import Unavailable
 from nodenet.core.explanation import explanation
 from nodenet.core.policy import Policy
 from nodenet.core.selection import select
 from nodenet.core.snapshot import AddressFlag, Link, Route, Snapshot
 from nodenet.edge import netlink
+from nodenet.edge.netlink_watcher import SETTLE_SECONDS
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),
@@ -279,16 +283,83 @@ def test_the_watch_survives_an_overflow(namespace: Namespace) -> None:
             await asyncio.sleep(0.01)
         namespace.ip(*(f"route add 100.{64 + i // 250}.{i % 250}.0/24 dev eth0" for i in range(5_000)))
         for line in ("addr add 192.0.2.5/24 dev eth0", "addr del 192.0.2.5/24 dev eth0"):
-            await asyncio.sleep(3 * netlink.SETTLE_SECONDS)
+            await asyncio.sleep(3 * SETTLE_SECONDS)
             before = calls
             await asyncio.to_thread(namespace.ip, line)
             while calls == before:
                 await asyncio.sleep(0.01)
         assert not watch.done()
         watch.cancel()
+        await asyncio.wait({watch})
         return calls
 
     assert namespace.call(lambda: asyncio.run(asyncio.wait_for(run(), PATIENCE_SECONDS))) >= 2
+
+
+def children() -> set[int]:
+    """Return the watchers that this process has started and that still run."""
+    pids = {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    return {pid for pid in pids if b"netlink_watcher" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+
+
+async def begun() -> asyncio.Task[None]:
+    """Return a watch that has said its first word."""
+    spoken = asyncio.Event()
+    watch = asyncio.create_task(netlink.watch(spoken.set))
+    await asyncio.wait_for(spoken.wait(), PATIENCE_SECONDS)
+    return watch
+
+
+def test_nothing_is_left_of_a_watch(namespace: Namespace) -> None:
+    """Neither its process nor, in the daemon, the library that it listens with."""
+
+    async def run() -> tuple[set[int], set[int]]:
+        watch = await begun()
+        during = children()
+        watch.cancel()
+        await asyncio.wait({watch})
+        return during, children()
+
+    during, after = namespace.call(lambda: asyncio.run(run()))
+    assert (len(during), after) == (1, set())
+    assert "pyroute2" not in sys.modules
+
+
+def test_a_watch_that_ends_by_itself_is_told(namespace: Namespace) -> None:
+    """A stop of the unit does not end it before the daemon; a kill does, and is no silence."""
+
+    async def run() -> None:
+        watch = await begun()
+        (pid,) = children()
+        os.kill(pid, signal.SIGTERM)
+        done, _ = await asyncio.wait({watch}, timeout=3 * SETTLE_SECONDS)
+        assert not done
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(Unavailable, match="exit -9"):
+            await asyncio.wait_for(watch, PATIENCE_SECONDS)
+
+    namespace.call(lambda: asyncio.run(run()))
+
+
+def test_a_watcher_ends_with_its_input() -> None:
+    """A daemon that is killed leaves nobody behind."""
+    command = [sys.executable, "-I", str(netlink.WATCHER), os.pathsep.join(sys.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as watcher:
+        assert watcher.stdin
+        assert watcher.stdout
+        assert watcher.stdout.read(1) == b"\n"
+        watcher.stdin.close()
+        assert watcher.wait(PATIENCE_SECONDS) == 0
+
+
+def test_a_watch_without_pyroute2_says_so() -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", netlink.WATCHER, Path(os.__file__).parent],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "No module named 'pyroute2'\n")
 
 
 def test_reading_imports_neither_pyroute2_nor_asyncio() -> None:

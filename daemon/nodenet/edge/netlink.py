@@ -2,7 +2,7 @@
 
 Reading is done with the standard library (rtnetlink(7)): importing pyroute2 costs 120-160 ms, which neither a boot
 nor a command line has to spare, and decoding whole routing tables costs more still. Watching, which begins later
-and is rare, is pyroute2's.
+and is rare, is pyroute2's, in a child process (``netlink_watcher``).
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
+from pathlib import Path
 
 from nodenet.core import rtnetlink as rt
 from nodenet.core import rtnetlink_addresses as ra
@@ -25,10 +27,7 @@ from nodenet.core.snapshot import IPAddress, Route, Snapshot
 ATTEMPTS = 5
 """How often a dump that the kernel calls inconsistent is read again; a busy host may never hold still."""
 RECEIVE_BYTES = 65_536
-SETTLE_SECONDS = 0.05
-"""How long one change may be followed by more before it is told: a link coming up is a dozen messages."""
-MOST_AT_ONCE = 256
-"""How many events are discarded before the loop may do something else."""
+WATCHER = Path(__file__).with_name("netlink_watcher.py")
 _TIMEOUT_SECONDS = 10.0
 _SOL_NETLINK = 270
 _NETLINK_GET_STRICT_CHK = 12
@@ -123,48 +122,21 @@ def can_bind(address: IPAddress, link_index: int) -> bool:
 async def watch(changed: Callable[[], None]) -> None:
     """Call *changed* after links, addresses or routes changed, until cancelled.
 
-    What changed is thrown away undecoded: who is told reads the present state, so an event that came in a crowd, or
-    that the kernel could not queue (ENOBUFS), costs nothing. *changed* is also called once when the watch has begun,
-    for what happened before. Raises Unavailable when the kernel cannot be watched.
+    *changed* is also called once when the watch has begun, for what happened before. Raises Unavailable when the
+    kernel cannot be watched.
     """
     import asyncio  # noqa: PLC0415 - the command line reads without it
 
-    # IPRSocket and not AsyncIPRoute: that one decodes every message and queues without limit while a routing daemon
-    # loads its table; this one is the same in pyroute2 0.8, which some distributions have.
-    from pyroute2 import IPRSocket  # noqa: PLC0415 - see the module's docstring
-    from pyroute2.netlink import rtnl  # noqa: PLC0415
-
-    groups = rtnl.RTMGRP_LINK | rtnl.RTMGRP_IPV4_IFADDR | rtnl.RTMGRP_IPV6_IFADDR
-    groups |= rtnl.RTMGRP_IPV4_ROUTE | rtnl.RTMGRP_IPV6_ROUTE
-    happened = asyncio.Event()
-    happened.set()
-    loop = asyncio.get_running_loop()
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", str(WATCHER), os.pathsep.join(sys.path), stdin=pipe, stdout=pipe
+    )
     try:
-        with closing(IPRSocket()) as kernel:
-            kernel.bind(groups=groups)
-            descriptor = kernel.fileno()
-            os.set_blocking(descriptor, False)
-            loop.add_reader(descriptor, _discard, descriptor, happened.set)
-            try:
-                while True:
-                    await happened.wait()
-                    await asyncio.sleep(SETTLE_SECONDS)
-                    happened.clear()
-                    changed()
-            finally:
-                loop.remove_reader(descriptor)
-    except OSError as error:
-        raise Unavailable(f"The kernel's links, addresses and routes cannot be watched: {error}") from error
-
-
-def _discard(descriptor: int, happened: Callable[[], None]) -> None:
-    """Empty the socket, within reason, and tell that something happened."""
-    happened()
-    try:
-        for _ in range(MOST_AT_ONCE):
-            os.read(descriptor, RECEIVE_BYTES)
-    except BlockingIOError:
-        pass
-    except OSError as error:
-        if error.errno != errno.ENOBUFS:
-            raise
+        while process.stdout and await process.stdout.read(RECEIVE_BYTES):
+            changed()
+        code = await process.wait()
+        raise Unavailable(f"The process that watches the kernel's links, addresses and routes ended (exit {code})")
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
