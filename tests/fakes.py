@@ -236,6 +236,9 @@ class FakeProfiles:
     async def reapply(self, link: str) -> None:
         self._do("reapply", link)
 
+    async def ask_again(self, link: str) -> None:
+        self._do("ask_again", link)
+
     async def activate(self, uuid: str, link: str) -> None:
         self._do("activate", uuid, link)
 

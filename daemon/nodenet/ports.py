@@ -165,6 +165,9 @@ class Profiles(Protocol):
     async def reapply(self, link: str) -> None:
         """Let the link take up what its profile says now, without going down. Raises Unavailable."""
 
+    async def ask_again(self, link: str) -> None:
+        """Let the link's DHCPv4 client ask from the beginning. Raises Unavailable."""
+
     async def activate(self, uuid: str, link: str) -> None:
         """Begin to activate a profile on a link. Raises Unavailable."""
 

@@ -237,6 +237,14 @@ async def test_a_silent_server_leaves_the_lease_carried_and_the_finish_owed() ->
     assert rig.record.finish is None
 
 
+@pytest.mark.parametrize(("server", "asked"), [(NODE_IP, 0), (None, 1), (ip_address("10.88.0.222"), 0)])
+async def test_dhcp_that_has_no_answer_on_the_new_bridge_asks_again(server: IPAddress | None, asked: int) -> None:
+    """Once: its first request may have been lost, and it would wait for seconds before the next."""
+    rig = Rig(server=server)
+    await rig.attempt()
+    assert [order for order in rig.profiles.done if order[0] == "ask_again"] == [("ask_again", "br-ex")] * asked
+
+
 async def test_another_lease_changes_no_address_and_is_a_problem() -> None:
     """A rollback would get the other address too: the carried one is kept."""
     rig = Rig(server=ip_address("10.88.0.222"))

@@ -25,6 +25,8 @@ _SETTINGS = f"{PATH}/Settings"
 _CONNECTION = f"{NAME}.Settings.Connection"
 _TO_DISK, _IN_MEMORY, _IN_MEMORY_ONLY, _BLOCK_AUTOCONNECT = 0x1, 0x2, 0x8, 0x20
 _PRESERVE_EXTERNAL_IP = 0x1
+_FOR_EVER = 2**31 - 1
+"""A ``dhcp-timeout`` without end (nm-settings-dbus(5))."""
 _SECRET_SECTIONS = ("802-1x", "macsec")
 """Settings of wired links that ``GetSettings`` tells without what is secret in them."""
 _UNSIGNED = frozenset({"dhcp-hostname-flags", "mptcp-flags", "mtu", "route-table"})
@@ -126,6 +128,17 @@ class Profiles:
                 raise _refused(f"does not reapply the profile of {link}", error) from error
             await self._ask(device, f"{NAME}.Device", "Reapply", *body, 0)
 
+    async def ask_again(self, link: str) -> None:
+        """Let the device's DHCPv4 client ask from the beginning; the profile stays as it is. Raises Unavailable.
+
+        Only a changed setting makes NetworkManager do so; a second less of what is for ever changes nothing else.
+        """
+        device = await self._device(link)
+        settings, version = await self._ask(device, f"{NAME}.Device", "GetAppliedConnection", "u", 0)
+        _without_legacy(settings)
+        _put(settings.setdefault("ipv4", {}), "dhcp-timeout", _FOR_EVER - 1)
+        await self._ask(device, f"{NAME}.Device", "Reapply", "a{sa{sv}}tu", settings, version, _PRESERVE_EXTERNAL_IP)
+
     async def activate(self, uuid: str, link: str) -> None:
         """Begin to activate a profile on a link; the kernel and NetworkManager tell the rest. Raises Unavailable."""
         path, device = await self._path(uuid), await self._device(link)
@@ -170,10 +183,7 @@ class Profiles:
         (a route's table for one).
         """
         (settings,) = await self._ask(path, _CONNECTION, "GetSettings")
-        for values in settings.values():
-            for newer, older in _LEGACY.items():
-                if newer in values:
-                    values.pop(older, None)
+        _without_legacy(settings)
         for section in settings.keys() & set(_SECRET_SECTIONS):
             (secrets,) = await self._ask(path, _CONNECTION, "GetSecrets", "s", section)
             settings[section] |= secrets.get(section, {})
@@ -206,6 +216,13 @@ class Profiles:
 
 def _refused(what: str, error: Refused) -> Unavailable:
     return Unavailable(f"NetworkManager {what}: {error.text}", remedy="Look at `journalctl -u NetworkManager`")
+
+
+def _without_legacy(settings: Settings) -> None:
+    for values in settings.values():
+        for newer, older in _LEGACY.items():
+            if newer in values:
+                values.pop(older, None)
 
 
 def _put(values: dict[str, Variant], key: str, value: Value) -> None:

@@ -38,7 +38,7 @@ class Look:
     address_seconds: float = 20.0
     """How long the node IPs may take to come to the bridge, well within the checkpoint's time-out."""
     lease_seconds: float = 3.0
-    """How long a DHCP server may take before the finish is put off; a lost first request costs two seconds."""
+    """How long a DHCP server may take, once it was asked again, before the finish is put off."""
 
     async def addressed(self, expect: Iterable[Expectation]) -> None:
         """Return when the node IPs are usable on their bridge. Raises NmstateFailure."""

@@ -78,6 +78,7 @@ class BridgeMaker:
             nonlocal record
             await self._complete(plan)
             await self._look.addressed(plan.expect)
+            await self._ask_again(record)
             if record.finish and await self._look.confirmed(record):
                 await self._set(record.finish)
                 record = record.finished()
@@ -92,6 +93,16 @@ class BridgeMaker:
             await self.apply(transaction, plan.carried or plan.document, accept)
         self.save(record)
         return record
+
+    async def _ask_again(self, record: BridgeRecord) -> None:
+        """Let DHCP begin anew where it has no answer yet.
+
+        What a new bridge sends is lost until ovs-vswitchd has joined its ports, and a lost first request is repeated
+        only after two seconds and a half.
+        """
+        if record.finish and record.lease and await self._look.lease(record) is None:
+            for bridge in record.finish:
+                await self._tools.profiles.ask_again(bridge)
 
     async def _with_servers(self, record: BridgeRecord, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
         """Let the bridges have the leases' name servers too: a silent DHCP server does not tell them again."""
