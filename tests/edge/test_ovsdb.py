@@ -25,7 +25,7 @@ READ_ONLY = {
     "error": "not allowed",
     "details": "mutate operation not allowed: the server is in read only mode",
 }
-DISK_FULL = {"error": "I/O error", "details": "cannot extend file", "io-error": "No space left on device"}
+DISK_FULL = {"error": "I/O error", "details": "conf.db: write failed", "io-error": "No space left on device"}
 
 
 @dataclass
@@ -191,7 +191,7 @@ async def test_it_follows_later(tmp_path: Path) -> None:
         (StandIn(dead=True), "ovs-vswitchd has not carried out"),
         (StandIn(silent=True), r"database did not answer within 0\.3 s"),
         (StandIn(failing=READ_ONLY), "database is read-only"),
-        (StandIn(commit_failing=DISK_FULL), "refused a change .I/O error: cannot extend file"),
+        (StandIn(commit_failing=DISK_FULL), "refused a change .I/O error: conf.db: write failed: No space left"),
         (StandIn(set_up=False), "nobody has set it up"),
         (StandIn(garbage=b"HTTP/1.1 400 }"), "makes no sense"),
         (StandIn(garbage=b'{"id": 1, "result": [{"rows": 5}]}'), "makes no sense"),

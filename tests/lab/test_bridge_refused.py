@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from factories import NodeFactory
 from harness import Flavour, Lab, Lan, Node
-from story import causes, nothing_left, settle, status
+from pinger import Pinger
+from story import causes, nothing_left, settle, stage, status, story
 from test_bridge import DHCP_ONLY, SETTINGS, audits, identity, intact
 from test_bridge_more import BRIDGED4, DEFAULT, PLAIN4, profiles, reload
 
@@ -95,3 +98,89 @@ def test_network_manager_without_its_plugin(product_node: NodeFactory, lan: Lan)
     node.run(f"mv /root/plugin.so {PLUGIN}; systemctl restart NetworkManager")
     node.wait_until('nodenetctl status --json | grep -q \'"bridge": "br-ex"\'', timeout=60)
     intact(node, before[0])
+
+
+APPCTL = "ovs-appctl -t /run/openvswitch/ovsdb-server.$(cat /run/openvswitch/ovsdb-server.pid).ctl ovsdb-server/{}"
+ON_A_SMALL_DISK = """set -e
+systemctl stop openvswitch-switch ovsdb-server.socket ovsdb-server
+cp -a /var/lib/openvswitch /root/kept
+mount -t tmpfs -o size=1m tmpfs /var/lib/openvswitch
+cp -a /root/kept/. /var/lib/openvswitch
+systemctl start ovsdb-server.socket openvswitch-switch
+"""
+FILLED = """dd if=/dev/zero bs=4096 count=1000 of=/var/lib/openvswitch/filler
+for each in $(seq 100); do ovs-vsctl --no-wait set Open_vSwitch . external-ids:lab=$each || exit 0; done
+exit 1
+"""
+"""The file's last page has room for some changes yet."""
+TAKES_NO_CHANGES = {
+    # what is done before, what makes it refuse, what ends that, how it is told
+    "disk-full": (ON_A_SMALL_DISK, FILLED, "rm /var/lib/openvswitch/filler", "No space left on device"),
+    "backup-server": (
+        "true",
+        APPCTL.format("set-active-ovsdb-server tcp:127.0.0.1:9")
+        + " && "
+        + APPCTL.format("connect-active-ovsdb-server"),
+        APPCTL.format("disconnect-active-ovsdb-server"),
+        "database is read-only",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", TAKES_NO_CHANGES)
+def test_a_database_that_takes_no_changes(product_node: NodeFactory, lan: Lan, fault: str) -> None:
+    """Waited for by its cause, nothing is touched; it takes changes again: br-ex is made, without a reload."""
+    first, broken, mended, words = TAKES_NO_CHANGES[fault]
+    lan.start_dhcp(DHCP_ONLY)
+    node = product_node(files={SETTINGS: PLAIN4}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    node.run(first)
+    node.run(broken)
+    before, kept, untouched = identity(node, "eth0"), profiles(node), audits(node)
+    node.write(SETTINGS, BRIDGED4)
+    with Pinger(lan, before["addresses"][0]) as pinger:
+        pinger.wait_for_reply()
+        node.run("systemctl restart --no-block nodenetd")
+        node.wait_until(f"nodenetctl status | grep -q '{words}'", timeout=30)
+        assert stage(status(node), "configure-ovs")["status"] == "waiting"
+        assert (identity(node, "eth0"), profiles(node), audits(node)) == (before, kept, untouched)
+    assert pinger.outage < 5
+    node.run(mended)
+    node.wait_until('nodenetctl status --json | grep -q \'"bridge": "br-ex"\'', timeout=30)
+    assert settle(node)["health"] == "ok"
+    intact(node, before)
+    assert causes(node) == []
+
+
+READ_ONLY = "/etc/systemd/system/ovsdb-server.service.d/10-lab.conf"
+
+
+def test_a_database_whose_file_system_is_read_only(product_node: NodeFactory, lan: Lan) -> None:
+    """Neither ovsdb-server nor ovs-vswitchd ever starts: no job of systemd's hides it, READY comes after a minute."""
+    lan.start_dhcp(DHCP_ONLY)
+    files = {SETTINGS: BRIDGED4, READ_ONLY: "[Service]\nReadOnlyPaths=/var/lib/openvswitch\n"}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    node.wait_until("nodenetctl status | grep -q 'database is not there yet'", timeout=40)
+    assert not node.started("kubelet")
+    document = settle(node, timeout=120)
+    assert (document["health"], document["ready"], document["link"]) == ("degraded", True, "eth0")
+    # Debian has network.target, and so kubelet, wait for ovs-vswitchd too: five minutes, again and again.
+    assert node.run("systemctl is-active nodenet-ready").stdout == "active\n"
+    (cause,) = causes(node)
+    assert "Open vSwitch's database is not there yet" in cause
+    assert "ovsdb-server" in document["last_error"]["remedy"]
+    before = identity(node, "eth0")
+    node.path(READ_ONLY).unlink()
+    node.run(
+        "systemctl daemon-reload; systemctl reset-failed; systemctl restart ovsdb-server.socket openvswitch-switch"
+    )
+    node.wait_until('nodenetctl status --json | grep -q \'"bridge": "br-ex"\'', timeout=30)
+    assert settle(node)["health"] == "ok"
+    intact(node, before)
+    assert causes(node) == [cause]
+    assert node.record("kubelet").addresses
+    node.reboot()
+    assert settle(node)["link"] == "br-ex"
+    assert [line["MESSAGE"] for line in story(node, boot=-1) if int(line["PRIORITY"]) <= 3] == [cause]

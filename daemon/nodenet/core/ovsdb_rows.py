@@ -29,18 +29,19 @@ def results(answers: Iterable[Any]) -> list[dict[str, Any]]:
     for answer in found:
         # What follows the operation that failed is null; a commit that failed is one result more.
         if isinstance(answer, dict) and "error" in answer:
-            raise _refusal(answer["error"], answer.get("details"))
+            raise _refusal(": ".join(str(answer[key]) for key in ("error", "details", "io-error") if answer.get(key)))
     return found
 
 
-def _refusal(error: str, details: str | None) -> Unavailable:
-    text = f"{error}: {details}" if details else error
-    if error == "not allowed":  # of a backup server, and of a remote whose role is read-only (ovsdb-server(1))
+def _refusal(text: str) -> Unavailable:
+    if text.startswith("not allowed"):  # of a backup server, and of a remote whose role is read-only (ovsdb-server(1))
         return Unavailable(
             f"Open vSwitch's database is read-only ({text})",
             remedy="Look at `ovs-appctl -t ovsdb-server ovsdb-server/sync-status`",
         )
-    return Unavailable(f"Open vSwitch's database refused a change ({text})", remedy="Look at `df /etc/openvswitch`")
+    return Unavailable(
+        f"Open vSwitch's database refused a change ({text})", remedy="Look at `df /etc/openvswitch/conf.db`"
+    )
 
 
 def bridges(answers: Iterable[Mapping[str, Any]]) -> tuple[OvsBridge, ...]:
