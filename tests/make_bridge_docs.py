@@ -92,6 +92,7 @@ FINDINGS: Mapping[Rule, str] = {
     Rule.WITHOUT_UPLINK: "stale-bridge-without-uplink",
     Rule.OTHER_UPLINK: "stale-other-uplink",
     Rule.FOREIGN_BRIDGE: "stale-foreign-bridge",
+    Rule.FOREIGN_PORT: "standing-old-script-with-ports-of-others",
     Rule.NOT_MARKED: "standing-old-script",
     Rule.NOT_WANTED: "stale-extra-bridge-not-wanted",
 }

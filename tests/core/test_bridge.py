@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,8 +12,8 @@ import pytest
 
 import libnmstate
 from bridge_cases import CASES, directories, documents, expected_of, facts_of, shuffled, told
-from nodenet.core import bridge_facts_json
-from nodenet.core.bridge import plan
+from nodenet.core import bridge_facts_json, shown
+from nodenet.core.bridge import compared, plan
 from nodenet.core.bridge_removal import removal
 from nodenet.core.bridge_standing import Owner, standing
 from nodenet.core.desired import remaining
@@ -101,6 +102,21 @@ def test_the_plan_of_the_first_run_is_that_of_the_second() -> None:
     for item in after:
         item.get("ipv6", {}).pop("token", None)
     assert before == after
+
+
+def test_ports_of_others_are_no_difference() -> None:
+    """They are looked for as they are, VLAN and all, and never applied: libnmstate would make profiles for them."""
+    facts = facts_of(CASES / "standing-ours-with-ports-of-others")
+    made = plan(facts)
+    (looked_for,), (applied,) = (
+        [item["bridge"]["port"] for item in document["interfaces"] if item["type"] == "ovs-bridge"]
+        for document in (compared(made, facts), made.document)
+    )
+    there = shown.ovs_bridge(facts.state, "br-ex")
+    assert there is not None
+    by_name = itemgetter("name")
+    assert sorted(looked_for, key=by_name) == sorted(there["bridge"]["port"], key=by_name)
+    assert applied == [{"name": "eth0"}, {"name": "br-ex"}]
 
 
 def test_what_is_ours_is_known_by_its_mark_alone() -> None:

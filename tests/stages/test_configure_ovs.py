@@ -335,6 +335,20 @@ async def test_the_old_script_s_bridge_is_adopted_as_it_is() -> None:
     assert rig.record.adopted
 
 
+@pytest.mark.parametrize("case", ["standing-old-script-with-ports-of-others", "standing-ours-with-ports-of-others"])
+async def test_ports_of_others_are_left_alone(case: str) -> None:
+    """Neither taken for the uplink nor for a difference; said once a boot."""
+    rig = Rig(case)
+    rig.place("br-ex")
+    rig.nmstate.left = {}
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.facts.uplink == "eth0"
+    assert (rig.nmstate.applied, rig.ovsdb.removed) == ([], [])
+    said = rig.files.content["/run/nodenet/ports-of-others"].decode().splitlines()
+    assert [line.split()[5] for line in said] == ["aaa0", "tenant0"]
+
+
 async def test_a_foreign_bridge_is_named_and_left_alone() -> None:
     """Neither made nor mended."""
     rig = Rig("stale-foreign-bridge")

@@ -15,7 +15,7 @@ from nodenet.cli import saved
 from nodenet.cli.table import printable
 from nodenet.core import bridge_facts_json
 from nodenet.core.apply import NmstateFailure
-from nodenet.core.bridge import Plan, plan
+from nodenet.core.bridge import Plan, compared, plan
 from nodenet.core.bridge_explanation import MADE_BY, explanation, standings
 from nodenet.core.bridge_facts import BridgeFacts
 from nodenet.core.bridge_standing import Standing
@@ -74,7 +74,7 @@ def _difference(made: Plan, facts: BridgeFacts) -> dict[str, Any]:
 
     async def ask() -> dict[str, Any]:
         async with Nmstate((BUNDLED,)).transaction() as transaction:
-            return await transaction.compare(json.dumps(made.document), facts.state)
+            return await transaction.compare(json.dumps(compared(made, facts)), facts.state)
 
     try:
         return asyncio.run(ask())

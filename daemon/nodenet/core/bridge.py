@@ -13,9 +13,9 @@ from ipaddress import ip_address
 from typing import Any
 
 from nodenet.core import bridge_dns, bridge_ip, bridge_routes, shown
-from nodenet.core.bridge_facts import BridgeFacts
+from nodenet.core.bridge_facts import MARK, BridgeFacts
 from nodenet.core.bridge_source import Interface, Source, source_of
-from nodenet.core.bridge_standing import MARK
+from nodenet.core.bridge_standing import foreign_ports
 from nodenet.core.settings import Datapath
 from nodenet.core.snapshot import IPAddress
 from nodenet.core.uplink import BRIDGE, Uplink, uplinks
@@ -81,6 +81,23 @@ def plan(facts: BridgeFacts, datapath: Datapath = Datapath.SYSTEM) -> Plan:
         clear_global_dns=bridge_dns.hides_other_links(facts, document),
         notes=tuple(note for notes in _by_bridge(sources, _notes).values() for note in notes),
     )
+
+
+def compared(made: Plan, facts: BridgeFacts) -> Document:
+    """Return the final state as it is looked for: ports that somebody else put on a bridge are no difference.
+
+    They are not applied: libnmstate would make profiles for them.
+    """
+    return {**made.document, "interfaces": [_with_foreign_ports(item, facts) for item in made.document["interfaces"]]}
+
+
+def _with_foreign_ports(item: Document, facts: BridgeFacts) -> Document:
+    now = shown.ovs_bridge(facts.state, item["name"]) if item["type"] == shown.OVS_BRIDGE else None
+    if now is None:
+        return item
+    foreign = foreign_ports(facts, item["name"])
+    there = [port for port in now.get("bridge", {}).get("port") or () if port.get("name") in foreign]
+    return {**item, "bridge": {**item["bridge"], "port": [*item["bridge"]["port"], *there]}}
 
 
 def metric_of(bridge: str) -> int:

@@ -17,6 +17,11 @@ from nodenet.core.snapshot import IPAddress
 
 PHYSICAL = frozenset({"", "system", "dpdk", "afxdp"})
 """Types of interfaces of Open vSwitch that stand for a link of the host (ovs-vswitchd.conf.db(5), Interface)."""
+MARK = "nodenet-uplink"
+"""The key in a bridge's ``external_ids`` that makes it ours; the value is the uplink. NetworkManager keeps it in the
+bridge's profile and in the database, so that either tells of it when the other is gone."""
+MADE_BY_NM = "NM.connection.uuid"
+"""The key that NetworkManager gives all it puts into the database; the value is the profile's UUID."""
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -108,6 +113,11 @@ class OvsPort:
     interfaces: tuple[OvsInterface, ...] = ()
     external_ids: Mapping[str, str] = field(default_factory=_nothing)
 
+    @property
+    def by_network_manager(self) -> bool:
+        """Whether NetworkManager put it there."""
+        return MADE_BY_NM in self.external_ids
+
 
 @dataclass(frozen=True, slots=True)
 class OvsBridge:
@@ -153,16 +163,24 @@ class BridgeFacts:
         return next((bridge for bridge in self.ovs if bridge.name == name), None)
 
     def uplink_of(self, bridge: str) -> str | None:
-        """Return the link of the host that is a port of *bridge* now, one that exists first; None without any."""
+        """Return the link of the host that is a port of *bridge* now; None without any.
+
+        Anybody may add a port: one that exists comes first, then the one that the bridge was made over, then what
+        NetworkManager put there.
+        """
         known = self.bridge(bridge)
-        if known is not None:
-            inside = (item for port in known.ports for item in port.interfaces)
-            names = {item.name for item in inside if item.kind in PHYSICAL and item.name != bridge}
-        else:
+        if known is None:
             stated = shown.ovs_bridge(self.state, bridge)
             names = {name for name in (shown.ports(stated) if stated else ()) if self._is_outside(name)}
-        there = sorted(name for name in names if shown.link(self.state, name) is not None)
-        return next(iter(there), min(names, default=None) if known is not None else None)
+            return min((name for name in names if shown.link(self.state, name) is not None), default=None)
+        made_over = known.external_ids.get(MARK)
+        ranks = [
+            (shown.link(self.state, item.name) is None, item.name != made_over, not port.by_network_manager, item.name)
+            for port in known.ports
+            for item in port.interfaces
+            if item.kind in PHYSICAL and item.name != bridge
+        ]
+        return min(ranks)[-1] if ranks else None
 
     def _is_outside(self, name: str) -> bool:
         return (shown.link(self.state, name) or {}).get("type") != shown.OVS_INTERFACE

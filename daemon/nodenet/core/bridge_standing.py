@@ -12,15 +12,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core import shown
-from nodenet.core.bridge_facts import PHYSICAL, BridgeFacts, OvsBridge, OvsInterface, OvsPort, Profile
+from nodenet.core.bridge_facts import (
+    MADE_BY_NM,
+    MARK,
+    PHYSICAL,
+    BridgeFacts,
+    OvsBridge,
+    OvsInterface,
+    OvsPort,
+    Profile,
+)
 from nodenet.core.uplink import BRIDGE
 
-MARK = "nodenet-uplink"
-"""The key in a bridge's ``external_ids`` that makes it ours; the value is the uplink. NetworkManager keeps it in the
-bridge's profile and in the database, so that either tells of it when the other is gone."""
-MADE_BY_NM = "NM.connection.uuid"
-"""The key that NetworkManager gives all it puts into the database; the value is the profile's UUID."""
 EXTERNAL_IDS = "ovs-external-ids"
+PATCH = "patch"
 NMSTATE_SUFFIX = {"ovs-bridge": "-br", "ovs-interface": "-if"}
 """How libnmstate ends the names of the profiles it makes for a bridge."""
 
@@ -46,8 +51,13 @@ class Rule(StrEnum):
     WITHOUT_UPLINK = "without-uplink"
     OTHER_UPLINK = "other-uplink"
     FOREIGN_BRIDGE = "foreign-bridge"
+    FOREIGN_PORT = "foreign-port"
     NOT_MARKED = "not-marked"
     NOT_WANTED = "not-wanted"
+
+
+HARMLESS = frozenset({Rule.NOT_MARKED, Rule.FOREIGN_PORT})
+"""With these a bridge can stay as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +88,7 @@ class Standing:
     @property
     def sound(self) -> bool:
         """Whether it can stay as it is."""
-        whole = all(finding.rule is Rule.NOT_MARKED for finding in self.findings)
+        whole = all(finding.rule in HARMLESS for finding in self.findings)
         return self.owner is not Owner.NOBODY and self.uplink is not None and whole
 
 
@@ -111,6 +121,20 @@ def orphans(profiles: tuple[Profile, ...], uuids: Collection[str]) -> tuple[Prof
     return tuple(each for each in below if _controller(each) not in ports)
 
 
+def foreign_ports(facts: BridgeFacts, bridge: str) -> tuple[str, ...]:
+    """Return the ports that neither we nor OVN put on *bridge*: whose links are there, and which are no patch ports."""
+    row, uplink = facts.bridge(bridge), facts.uplink_of(bridge)
+    own = {bridge, uplink}
+    found = (
+        port.name
+        for port in (row.ports if row else ())
+        if not {port.name, *(item.name for item in port.interfaces)} & own
+        and not any(item.kind == PATCH for item in port.interfaces)
+        and not _gone(facts, port)
+    )
+    return tuple(sorted(found))
+
+
 def _findings(
     facts: BridgeFacts, bridge: str, owner: Owner, uplink: str | None, wanted: str | None
 ) -> Iterator[Finding]:
@@ -133,6 +157,9 @@ def _findings(
             Rule.FOREIGN_BRIDGE, bridge, f"{bridge} was made by somebody else (profiles: {names})", ours=False
         )
     yield from (_without_link(facts, bridge, port, ours=ours) for port in _dead_ports(facts, row))
+    for name in foreign_ports(facts, bridge) if ours else ():
+        sentence = f"somebody else put the port {name} on {bridge}: it is left alone"
+        yield Finding(Rule.FOREIGN_PORT, bridge, sentence, ours=False, port=name)
     yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
     if owner in {Owner.OLD_SCRIPT, Owner.NMSTATE}:
         who = "the old script" if owner is Owner.OLD_SCRIPT else "a node file"
@@ -168,7 +195,7 @@ def _without_link(facts: BridgeFacts, bridge: str, port: OvsPort, *, ours: bool)
     gone = _gone(facts, port)[0]
     told = f" ({gone.error})" if gone.error else ""
     sentence = f"the port {port.name} of {bridge} stands for {gone.name}, and this node has no such link{told}"
-    mendable = ours and MADE_BY_NM in port.external_ids
+    mendable = ours and port.by_network_manager
     return Finding(Rule.PORT_WITHOUT_LINK, bridge, sentence, mendable, port.name)
 
 

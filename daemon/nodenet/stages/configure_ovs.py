@@ -7,6 +7,7 @@ before Open vSwitch is seen to work; what fails is rolled back, told, and tried 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -18,7 +19,7 @@ from nodenet.core.bridge import Plan
 from nodenet.core.bridge_explanation import standings
 from nodenet.core.bridge_facts import BridgeFacts
 from nodenet.core.bridge_record import BridgeRecord
-from nodenet.core.bridge_standing import Owner, Rule
+from nodenet.core.bridge_standing import Owner, Rule, Standing
 from nodenet.core.errors import (
     BridgeForeign,
     LibnmstateMissing,
@@ -53,6 +54,8 @@ WATCH_SECONDS = 300.0
 """Between two looks at whether ovs-vswitchd still works; each one writes a number into the database."""
 PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 """Stands once ovn-controller was kept from an earlier boot's database: once a boot, before OVN-Kubernetes comes."""
+PORTS_OF_OTHERS = PurePosixPath("/run/nodenet/ports-of-others")
+"""What the journal was told of them in this boot."""
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
 """The uplink's name, where the shell script that made br-ex before kept it."""
 REMEDY = "Look at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
@@ -151,11 +154,22 @@ class ConfigureOvsStage:
                 await self._remover.remove(transaction, known, record, (item.bridge,))
                 log.warning(f"Taken away: {wrong.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs")
                 return Waiting(f"another look, for {wrong.sentence}", seconds=0.0)
+        self._tell_of_ports(found)
         plan = bridge.plan(known, self._ground.datapath)
         adopted = all(item.sound and item.owner is not Owner.OURS for item in found[: len(plan.uplinks)])
-        if adopted or not await transaction.difference(json.dumps(plan.document)):
+        if adopted or not await transaction.difference(json.dumps(bridge.compared(plan, known))):
             return await self._keep(plan, known, facts, record)
         return await self._make(transaction, plan, known, facts)
+
+    def _tell_of_ports(self, found: Iterable[Standing]) -> None:
+        """Name the ports that somebody else put on the bridges, each once a boot."""
+        said = (self._ground.files.read(PORTS_OF_OTHERS) or b"").decode().splitlines()
+        ports = [finding.sentence for item in found for finding in item.findings if finding.rule is Rule.FOREIGN_PORT]
+        for sentence in ports:
+            if sentence not in said:
+                log.warning(sentence, message=Message.BRIDGE_NOTE, stage="configure-ovs")
+        if ports or said:
+            self._ground.files.write(PORTS_OF_OTHERS, "\n".join(ports).encode())
 
     async def _gather(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> BridgeFacts:
         """Return the facts as of now; the node IP may be on another link than when it was chosen."""
