@@ -306,14 +306,11 @@ longest silence of a ping from the LAN, every 20 ms. Back: from the start of the
 is there and the LAN hears from it; what follows is verification and, over DHCP, the server's word that the address is
 the bridge's.
 """
-WHY = (
-    "NetworkManager probes for address conflicts (RFC 5227, some 0.2 s) before it sets the address on the bridge; with "
-    "`ipv4.dad-timeout=0` nothing is left that can be seen every 20 ms"
-)
+WHY = "most of it is NetworkManager's probe for address conflicts (RFC 5227, 0.2 s); docs/br-ex.md tells why it stays"
 WHY_MORE = "the proof of Open vSwitch, libnmstate's show and difference, and NetworkManager's profiles come before it"
 WHY_LATE = (
-    "the node is back, but its DHCP client asked before the uplink was attached to the bridge, and asks again after "
-    "some two seconds"
+    "the node is back, but its DHCP client asked before the uplink was attached to the bridge, and is made to ask "
+    "again when libnmstate has verified the rest"
 )
 
 if __name__ == "__main__":
