@@ -39,7 +39,7 @@ platform = "baremetal"
 api_vips = ["10.88.0.5"]
 ingress_vips = ["10.88.0.6"]
 {BRIDGED}"""
-"""A node that has work for every stage. Nothing answers DNS on it, which is looked for every ten seconds."""
+"""A node that has work for every stage. Nothing answers DNS on it, which is looked for with the watchdog's beat."""
 STARTS = 15
 FIRST_BOOTS = 5
 SMALLEST_PART_MS = 0.1

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 import pytest
 
 from nodenet.core.resolver import (
+    BEAT_SECONDS,
     MAX_MEND_PAUSE_SECONDS,
-    MAX_PROBE_SECONDS,
     RESOLV_CONF,
     View,
     drop_in,
@@ -99,5 +99,5 @@ def test_a_fight_is_left_ever_longer_and_never_given_up() -> None:
 
 
 def test_the_probe_slows_down_and_never_stops() -> None:
-    """A second at first, ten at last."""
-    assert [probe_pause(waited) for waited in (0, 5, 30, 1e6)] == [1, 1, 3, MAX_PROBE_SECONDS]
+    """A second at first, with the watchdog's beat after a minute."""
+    assert [probe_pause(waited) for waited in (0, 4, 30, 60, 1e6)] == [1, 1, 7.5, BEAT_SECONDS, BEAT_SECONDS]

@@ -17,11 +17,11 @@ from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Again, Done, Outcome, Skipped, Topic, Waiting
 from nodenet.core.resolv_conf import nameservers
-from nodenet.core.resolver import DONE, DROP_IN, LEFT_ALONE, NM_FILES, ManagerDns
+from nodenet.core.resolver import BEAT_SECONDS, DONE, DROP_IN, LEFT_ALONE, NM_FILES, ManagerDns
 from nodenet.core.selection import Selection
 from nodenet.core.settings import ResolverMode, Settings
 from nodenet.core.snapshot import IPAddress
-from nodenet.stages.resolv_prepender import BEAT_SECONDS, PATIENCE_SECONDS, LookUps, ResolvPrependerStage
+from nodenet.stages.resolv_prepender import PATIENCE_SECONDS, LookUps, ResolvPrependerStage
 
 NODE_IP = ip_address("192.0.2.9")
 OTHER_IP = ip_address("192.0.2.10")

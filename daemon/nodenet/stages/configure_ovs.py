@@ -50,6 +50,9 @@ PATIENCE_SECONDS = 60.0
 PROVE_SECONDS = 3.0
 LOOK_SECONDS = 2.0
 """Between two looks at what is awaited, where nothing tells of it."""
+MAX_LOOK_SECONDS = 15.0
+"""The same at last where that may take days."""
+CARRIES = "; it carries the lease until the DHCP server answers"
 WATCH_SECONDS = 300.0
 """Between two looks at whether ovs-vswitchd still works; each one writes a number into the database."""
 PARKED = PurePosixPath("/run/nodenet/ovn-parked")
@@ -121,8 +124,8 @@ class ConfigureOvsStage:
         if facts.remove_bridge:
             waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=False)
             return waiting or await self._remove(asked, record)
-        if self._done and record and not record.finish and not facts.retry_refused:
-            return await self._watched(self._done, asked)
+        if self._done and record and not facts.retry_refused:
+            return await (self._owed(self._done, asked, record) if record.finish else self._watched(self._done, asked))
         if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
             return waiting
         await self._ground.ovsdb.prove_alive(PROVE_SECONDS)
@@ -140,6 +143,20 @@ class ConfigureOvsStage:
             problem = Problem(Message.BRIDGE_FAILED, error.cause, error.remedy)
             return replace(done, facts=facts, problem=problem, again=Again(CAUSES, LOOK_SECONDS))
         return replace(done, facts=facts, problem=None, again=Again(frozenset({Topic.OVS}), WATCH_SECONDS))
+
+    async def _owed(self, done: Done, facts: Facts, record: BridgeRecord) -> Done:
+        """Return what was said of a bridge that carries a lease, or that may give it back now.
+
+        Nothing else is looked at: a DHCP server may be silent for days.
+        """
+        record, problem = await self._maker.settle(record)
+        if record.finish:
+            before = done.again.seconds if done.again else None
+            pause = min(2 * (before or LOOK_SECONDS), MAX_LOOK_SECONDS)
+            return replace(done, facts=facts, problem=problem, again=Again(CAUSES, pause))
+        # NetworkManager sets the link's sysctls anew a moment after what was owed is given back.
+        detail, again = done.detail.replace(CARRIES, ""), Again(frozenset({Topic.OVS}), LOOK_SECONDS)
+        return replace(done, facts=facts, detail=detail, problem=problem, again=again)
 
     async def _with(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> Done | Waiting:
         known = await self._gather(transaction, facts, record)
@@ -234,7 +251,7 @@ class ConfigureOvsStage:
         detail = ", ".join(f"{uplink.bridge} over {uplink.link} ({uplink.reason})" for uplink in plan.uplinks)
         again = Again(frozenset({Topic.OVS}), WATCH_SECONDS)
         if record.finish:
-            detail += "; it carries the lease until the DHCP server answers"
+            detail += CARRIES
             again = Again(CAUSES, LOOK_SECONDS)
         known = replace(facts, bridge=main.bridge, uplink=main.link, selection=selection)
         return Done(f"{detail}: {how}", known, message, again=again)

@@ -19,6 +19,7 @@ from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.resolver import (
+    BEAT_SECONDS,
     DONE,
     DROP_IN,
     LEAVE_ALONE,
@@ -38,8 +39,6 @@ log = structlog.get_logger()
 TOPICS = frozenset({Topic.DNS, Topic.NODE_IP, Topic.BUS})
 PATIENCE_SECONDS = 30.0
 """How long a nameserver is waited for; then the boot goes on without: kubelet is not held back for ever."""
-BEAT_SECONDS = 15.0
-"""Nobody tells that a program rewrote the file: it is looked at with the watchdog's beat. DNS has events."""
 RELOAD_OWED = PurePosixPath("/run/nodenet/resolved-reload-owed")
 """Stands while the drop-in was written and systemd-resolved has not read it."""
 
@@ -84,6 +83,7 @@ class ResolvPrependerStage:
         nobody = not known and first is None
         if nobody and (left := self._patience()) > 0:
             return Waiting(f"a nameserver: NetworkManager knows none, {RESOLV_CONF} has none", TOPICS, left)
+        # DNS has events, but nobody tells that a program rewrote the file.
         problem, pause = _nobody() if nobody else None, BEAT_SECONDS
         try:
             await self._take_over(view)
