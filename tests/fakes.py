@@ -28,9 +28,13 @@ class FakeClock:
     """A clock that stands still until it is moved."""
 
     now: float = 100.0
+    away: float = 0.0
 
     def boottime(self) -> float:
         return self.now
+
+    def elsewhere(self) -> float:
+        return self.away
 
     def unix(self) -> float:
         return 1_700_000_000 + self.now

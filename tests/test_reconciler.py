@@ -20,7 +20,7 @@ from nodenet.core.holds import Hold
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.selection import Selection
-from nodenet.edge.clock import Clock
+from nodenet.edge.clock import Clock, Idle
 from nodenet.reconciler import Plant, Reconciler
 
 PROBLEM = Problem(Message.APPLY_FAILED, "it did not hold", "look at it")
@@ -61,7 +61,7 @@ class Rig:
     def __post_init__(self) -> None:
         done = Done("done", Facts(), Message.STARTED)
         self.stages = {name: Scripted(name, self.ran, [done]) for name in BUILT}
-        self.reconciler = Reconciler(self.build, (self.watch,), self.pulse, Clock(), BOOT_ID)
+        self.reconciler = Reconciler(self.build, (self.watch,), self.pulse, Clock(Idle()), BOOT_ID)
 
     def build(self) -> Plant:
         if self.refuse:
@@ -105,6 +105,18 @@ async def test_the_stages_run_in_their_order_and_then_the_node_is_ready() -> Non
     assert stages["hosted-services"]["detail"] == "not built in this version"
     assert [standing.ready for standing in rig.watch.shown] == sorted(standing.ready for standing in rig.watch.shown)
     assert rig.watch.last["health"] == "ok"
+
+
+async def test_it_is_told_how_long_others_worked_in_an_attempt() -> None:
+    """The story has it as a field, for who asks what nodenetd itself adds to a boot."""
+    rig, clock = Rig(), FakeClock()
+    rig.reconciler = Reconciler(rig.build, (rig.watch,), rig.pulse, clock, BOOT_ID)
+    clock.away = 7.0
+    rig[StageName.NMSTATE].before = lambda: setattr(clock, "away", clock.away + 2.5)
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+    boot = rig.reconciler.standing.boot
+    assert (boot[StageName.NMSTATE].elsewhere, boot[StageName.NODEIP].elsewhere) == (2.5, 0.0)
 
 
 async def test_a_waiting_stage_holds_back_everything_behind_it() -> None:
@@ -346,7 +358,7 @@ async def test_a_stop_cancels_a_running_attempt() -> None:
             raise AssertionError
 
     rig.stages[StageName.NMSTATE] = Endless()  # type: ignore[assignment]
-    rig.reconciler = Reconciler(rig.build, (rig.watch,), rig.pulse, Clock(), BOOT_ID)
+    rig.reconciler = Reconciler(rig.build, (rig.watch,), rig.pulse, Clock(Idle()), BOOT_ID)
     task = asyncio.create_task(rig.reconciler.run())
     await rig.until(
         lambda: (

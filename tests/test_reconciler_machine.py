@@ -48,6 +48,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def boottime(self) -> float:
         return self.now
 
+    def elsewhere(self) -> float:
+        return 0.0
+
     def unix(self) -> float:
         return self.now
 

@@ -24,6 +24,7 @@ from nodenet.core.settings import Settings
 from nodenet.core.status import Standing, document, line
 from nodenet.edge import files, journal, netlink, settings_files
 from nodenet.edge.bus_service import Orders, Service
+from nodenet.edge.clock import Idle
 from nodenet.edge.inhibitors import Inhibitors
 from nodenet.edge.notify import Notifier
 from nodenet.machine import Machine
@@ -103,7 +104,9 @@ def main() -> int:
     journal.configure("nodenetd")
     try:
         own_the_node()
-        return asyncio.run(serve())
+        idle = Idle()
+        with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(idle)) as runner:
+            return runner.run(serve(idle))
     except NodenetError as error:
         log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
         return error.exit_code
@@ -112,9 +115,9 @@ def main() -> int:
         return EX_SOFTWARE
 
 
-async def serve() -> int:
-    """Build everything and run the loop."""
-    machine = Machine(lambda topic: reconciler.wake(topic))  # noqa: PLW0108  (it is made below)
+async def serve(idle: Idle) -> int:
+    """Build everything and run the loop, which sleeps in *idle*."""
+    machine = Machine(lambda topic: reconciler.wake(topic), idle)  # noqa: PLW0108  (it is made below)
     notifier = Notifier()
     log.info(f"nodenetd {__version__} begins, boot {machine.boot_id[:8]}", message=Message.STARTED)
     files.clear_stray()

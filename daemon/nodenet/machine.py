@@ -25,7 +25,7 @@ from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.wishes import HINT_FILE, wishes
 from nodenet.edge import files, netlink
 from nodenet.edge.bus import Bus
-from nodenet.edge.clock import Clock, boot_id
+from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.dns_manager import DnsManager
 from nodenet.edge.hostnamed import Hostnamed
 from nodenet.edge.lease_names import LeaseNames
@@ -76,8 +76,8 @@ class Kernel:
 class Machine:
     """Every edge of the daemon, built once."""
 
-    def __init__(self, wake: Callable[[Topic], None]) -> None:
-        """*wake* is told what changed."""
+    def __init__(self, wake: Callable[[Topic], None], idle: Idle) -> None:
+        """*wake* is told what changed; *idle* is what the loop sleeps in."""
         self._wake = wake
         self._bus_was_lost = False
         self.stopping = False
@@ -89,10 +89,10 @@ class Machine:
         self.dns = DnsManager(self.bus, lambda: wake(Topic.DNS))
         self.resolved = Resolved(self.bus, lambda: wake(Topic.DNS))
         self.units = Units(self.bus, lambda: wake(Topic.UNIT))
-        self.nmstate = Nmstate((str(BUNDLED),))
+        self.clock = Clock(idle)
+        self.nmstate = Nmstate((str(BUNDLED),), self.clock.worked_for_us)
         self.ovsdb = Ovsdb()
         self.profiles = Profiles(self.bus)
-        self.clock = Clock()
         self.boot_id = boot_id()
         self.forwarding = Forwarding(Sysctls())
         self.nodeip: NodeipStage | None = None

@@ -34,6 +34,9 @@ class Clock(Protocol):
     def unix(self) -> float:
         """Return the seconds of CLOCK_REALTIME, only to compare them with what others count so."""
 
+    def elsewhere(self) -> float:
+        """Return the seconds so far in which others worked and the daemon slept; only differences mean something."""
+
 
 class Host(Protocol):
     """The host's name."""

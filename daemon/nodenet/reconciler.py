@@ -129,10 +129,11 @@ class Reconciler:
             if name is None:
                 await self._idle()
                 continue
+            elsewhere = self._clock.elsewhere()
             outcome = await self._attempt(name)
             if outcome is None:
                 break
-            self._tell(name, outcome)
+            self._tell(name, outcome, self._clock.elsewhere() - elsewhere)
         self._requests.answer(Unavailable("nodenetd is stopping"))
 
     def _take_requests(self) -> None:
@@ -238,10 +239,10 @@ class Reconciler:
                 raise
             return Waiting(str(error))  # nobody else caught it: it may pass, and is visible meanwhile
 
-    def _tell(self, name: StageName, outcome: Outcome) -> None:
+    def _tell(self, name: StageName, outcome: Outcome, elsewhere: float) -> None:
         """Take the outcome into the standing, the journal, and to everybody who watches."""
         before, facts = self._standing.boot[name], self._standing.facts
-        boot = self._standing.boot.after(name, outcome, self._clock.boottime())
+        boot = self._standing.boot.after(name, outcome, self._clock.boottime(), elsewhere)
         if not isinstance(outcome, Waiting):
             if not outcome.facts.same_place(facts):
                 self._requests.topics.add(Topic.NODE_IP)

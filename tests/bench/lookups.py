@@ -31,7 +31,7 @@ from nodenet.core.resolver import NM_FILES, RESOLV_CONF  # noqa: E402
 from nodenet.core.settings import Settings  # noqa: E402
 from nodenet.edge import files  # noqa: E402
 from nodenet.edge.bus import Bus  # noqa: E402
-from nodenet.edge.clock import Clock  # noqa: E402
+from nodenet.edge.clock import Clock, Idle  # noqa: E402
 from nodenet.edge.dns_manager import MANAGER, DnsManager  # noqa: E402
 from nodenet.edge.resolver_probe import ResolverProbe  # noqa: E402
 from nodenet.ports import Stage  # noqa: E402
@@ -123,11 +123,11 @@ async def measure(directory: Path) -> Measured:
     bus = Bus(address=f"unix:path={directory / 'bus'}", changed=lambda _: None)
     manager = DnsManager(bus, lambda: reconciler.wake(Topic.DNS))
     settings = Settings(api_vips=(ip_address("192.0.2.2"),), cluster_domain="example.com")
-    stage = ResolvPrependerStage(LookUps(manager, FakeResolved(), ResolverProbe()), disk, Clock(), settings)
+    stage = ResolvPrependerStage(LookUps(manager, FakeResolved(), ResolverProbe()), disk, Clock(Idle()), settings)
     counted = Counted(stage)
     stages: dict[StageName, Stage] = {**{name: Nothing() for name in BUILT}, StageName.RESOLV_PREPENDER: counted}
     plant = Plant(new_boot({}, degrade=True), stages, "", 60.0, lambda _: None)
-    reconciler = Reconciler(lambda: plant, (), FakePulse(seconds=10.0), Clock(), BOOT_ID)
+    reconciler = Reconciler(lambda: plant, (), FakePulse(seconds=10.0), Clock(Idle()), BOOT_ID)
     carrying, running = asyncio.create_task(bus.run()), asyncio.create_task(reconciler.run())
     try:
         await bus.wait_up(5)

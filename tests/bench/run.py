@@ -210,7 +210,7 @@ def bridged(site: Site, settings: str) -> Node:
 
 
 def own_work(name: str, lines: Sequence[Mapping[str, Any]], where: str) -> list[Figure]:
-    """Return what nodenetd itself adds to a boot: its stages, without waits and without libnmstate's apply."""
+    """Return what nodenetd itself adds to a boot: its stages, without the time in which it waits for others."""
     share = median(line["share"] for line in lines)
     detail = f"of the time from the start of userspace to READY, {where}"
     stages = [(stage, median(line["work"].get(stage, 0.0) for line in lines) * 1000) for stage in lines[0]["work"]]

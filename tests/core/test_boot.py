@@ -151,6 +151,15 @@ def test_the_time_a_stage_waits_is_told_apart() -> None:
     assert (stage.started, stage.ended, stage.waited) == (1.0, 6.0, 3.5)
 
 
+def test_the_time_in_which_others_work_is_that_of_all_attempts() -> None:
+    """Until the stage is over: a second look changes none of its times."""
+    name = StageName.HOSTNAME
+    boot = new_boot({}, degrade=True).begun(name, 1.0).after(name, WAITING, 2.0, 0.25)
+    boot = boot.begun(name, 3.0).after(name, DONE, 4.0, 0.5)
+    assert boot[name].elsewhere == 0.75
+    assert boot.after(name, DONE, 9.0, 1.0)[name].elsewhere == 0.75
+
+
 S, EVENTS = Status, {"begins": None, "Done": Done, "Skipped": Skipped, "Waiting": Waiting, "Failed": Failed}
 TABLE = {
     # status:    begins     Done    Skipped    Waiting    Failed; None: a mistake of the program

@@ -50,6 +50,25 @@ def nmstate(tmp_path: Path) -> Nmstate:
     return made
 
 
+async def test_the_time_that_a_child_works_is_told_without_that_of_others(tmp_path: Path) -> None:
+    """Libnmstate asks others in show, not in a difference. Here the child's clock leaps in both."""
+    leaps = """
+now = time.monotonic
+def leap(seconds, before=now): time.monotonic = lambda: before() + seconds
+"""
+    slow = STAND_IN.replace("ACCEPTS_TEXT", leaps + "ACCEPTS_TEXT").replace(
+        "include_secrets=False): ", "include_secrets=False): leap(1000); "
+    )
+    slow = slow.replace("(new, old):", "(new, old):\n    leap(5000)")
+    (tmp_path / "libnmstate.py").write_text(slow)
+    told: list[float] = []
+    made = Nmstate(worked=told.append)
+    made._path = os.pathsep.join([str(tmp_path), *sys.path])
+    async with made.transaction() as transaction:
+        await transaction.difference("eth0")
+    assert [round(seconds, -3) for seconds in told] == [-1000]
+
+
 async def test_a_transaction_speaks_with_one_child(nmstate: Nmstate) -> None:
     """Difference, apply, commit; what a library prints does no harm."""
     async with nmstate.transaction() as transaction:

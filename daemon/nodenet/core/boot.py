@@ -101,7 +101,7 @@ class StageState:
     resumed: float | None = None
     """When its last attempt began."""
     elsewhere: float = 0.0
-    """Seconds in which others worked for it, by its last outcome."""
+    """Seconds of its attempts in which others worked for it: NetworkManager, Open vSwitch, systemd."""
 
     @property
     def over(self) -> bool:
@@ -116,8 +116,8 @@ class StageState:
         fresh = replace(self, status=status, started=started, ended=None, waited=waited, waiting_since=None)
         return replace(fresh, resumed=now)
 
-    def after(self, outcome: Outcome, now: float) -> StageState:
-        """Return the stage as *outcome* leaves it."""
+    def after(self, outcome: Outcome, now: float, elsewhere: float) -> StageState:
+        """Return the stage as *outcome* leaves it, of an attempt in which others worked for *elsewhere* seconds."""
         status = TRANSITIONS[self.status, type(outcome)]
         stage = self._awaiting(again_of(outcome), now)
         if self.over and isinstance(outcome, Waiting):
@@ -125,7 +125,7 @@ class StageState:
         ended = None if status is Status.WAITING else self.ended or now
         since = now if status is Status.WAITING else None
         problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
-        stage = replace(stage, waiting_since=since, elsewhere=outcome.elsewhere if isinstance(outcome, Done) else 0.0)
+        stage = replace(stage, waiting_since=since, elsewhere=self.elsewhere + (0.0 if self.over else elsewhere))
         return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
 
     def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
@@ -189,9 +189,9 @@ class Boot:
         """Return the boot with stage *name* running."""
         return self._with(self[name].begun(now))
 
-    def after(self, name: StageName, outcome: Outcome, now: float) -> Boot:
-        """Return the boot with *outcome* told by stage *name*."""
-        return self._with(self[name].after(outcome, now))
+    def after(self, name: StageName, outcome: Outcome, now: float, elsewhere: float = 0.0) -> Boot:
+        """Return the boot with *outcome* told by stage *name*; in that others worked for *elsewhere* seconds."""
+        return self._with(self[name].after(outcome, now, elsewhere))
 
     def again_from(self, name: StageName) -> Boot:
         """Return the boot with *name* and every stage behind it pending again."""

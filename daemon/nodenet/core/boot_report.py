@@ -89,7 +89,7 @@ class Report:
 
     @property
     def own(self) -> float:
-        """The seconds that all stages worked themselves: without waits, libnmstate's apply, and units."""
+        """The seconds that all stages worked themselves: without those in which others worked for them."""
         return sum(self.work.values())
 
     @property

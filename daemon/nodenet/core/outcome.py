@@ -61,8 +61,6 @@ class Done:
     message: Message
     problem: Problem | None = None
     again: Again | None = None
-    elsewhere: float = 0.0
-    """Seconds of it in which others worked, awaited: libnmstate with NetworkManager, a unit."""
 
 
 @dataclass(frozen=True, slots=True)

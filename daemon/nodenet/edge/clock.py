@@ -1,13 +1,47 @@
-"""What time is it, and which boot is this? (clock_gettime(2): CLOCK_BOOTTIME; random(4): boot_id.)"""
+"""What time is it, who has it been spent on, and which boot is this?
+
+clock_gettime(2): CLOCK_BOOTTIME; random(4): boot_id.
+"""
 
 from __future__ import annotations
 
+import selectors
 import time
 from pathlib import Path
 
 
+class Idle(selectors.EpollSelector):
+    """What an event loop sleeps in; it counts for how long."""
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        super().__init__()
+        self.seconds = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Sleep until something is to be done, at most *timeout* seconds."""
+        began = time.monotonic()
+        try:
+            return super().select(timeout)
+        finally:
+            self.seconds += time.monotonic() - began
+
+
 class Clock:
     """The kernel's time since boot, suspend included; no wall clock change moves it."""
+
+    def __init__(self, idle: Idle) -> None:
+        """*idle* is what the loop sleeps in."""
+        self._idle = idle
+        self._for_us = 0.0
+
+    def elsewhere(self) -> float:
+        """Return the seconds so far in which others worked and we did not."""
+        return self._idle.seconds - self._for_us
+
+    def worked_for_us(self, seconds: float) -> None:
+        """Take note that a child process worked while the loop slept: its time is ours."""
+        self._for_us += seconds
 
     def boottime(self) -> float:
         """Return the seconds since boot."""

@@ -10,7 +10,8 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Collection, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,10 @@ LINE_LIMIT = 64 * 1024 * 1024
 class Transaction:
     """One child process; made by ``Nmstate.transaction``."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        """Speak to *process*."""
+    def __init__(self, process: asyncio.subprocess.Process, worked: Callable[[float], None] = lambda _: None) -> None:
+        """Speak to *process*; *worked* is told the seconds that it worked itself, others not counted."""
         self._process = process
+        self._worked = worked
 
     async def validate(self, text: str) -> None:
         """Check *text* without looking at the network. Raises NmstateFailure."""
@@ -70,6 +72,7 @@ class Transaction:
         await self._order(COMMIT_SECONDS, order="commit", checkpoint=checkpoint)
 
     async def _order(self, seconds: float, **request: object) -> Any:  # noqa: ANN401  (JSON)
+        began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
                 line = await self._exchange(json.dumps(request))
@@ -86,7 +89,9 @@ class Transaction:
         if not line:
             code = await self._process.wait()
             raise NmstateFailure(FailureKind.DIED, f"the process that runs libnmstate died ({_ended(code)})")
+        answered = time.monotonic()
         answer = json.loads(line)
+        self._worked(answered - began - answer["elsewhere"])
         if "kind" in answer:
             raise NmstateFailure(FailureKind(answer["kind"]), answer["text"])
         return answer["result"]
@@ -109,8 +114,12 @@ class Transaction:
 class Nmstate:
     """libnmstate, at arm's length."""
 
-    def __init__(self, library_path: tuple[str, ...] = ()) -> None:
-        """Add *library_path* behind the daemon's own import path: a packaged libnmstate goes first."""
+    def __init__(self, library_path: tuple[str, ...] = (), worked: Callable[[float], None] = lambda _: None) -> None:
+        """Add *library_path* behind the daemon's own import path: a packaged libnmstate goes first.
+
+        *worked* is told the seconds that children worked themselves.
+        """
+        self._worked = worked
         self._path = os.pathsep.join((*sys.path, *library_path))
         self._warm: asyncio.Task[asyncio.subprocess.Process] | None = None
 
@@ -127,7 +136,7 @@ class Nmstate:
     async def transaction(self) -> AsyncIterator[Transaction]:
         """Start a child process, or take the one that is warm, and see to its end."""
         process = await (self._take_warm() or self._start())
-        transaction = Transaction(process)
+        transaction = Transaction(process, self._worked)
         try:
             yield transaction
         finally:

@@ -2,7 +2,8 @@
 
 A libnmstate call cannot be cancelled, may hang with NetworkManager and brings 14 MB of code along; a child
 process can be killed, and when it dies NetworkManager reverts an uncommitted change by itself. It reads one
-JSON request a line on stdin, writes one JSON answer a line on stdout, and ends with its input.
+JSON request a line on stdin, writes one JSON answer a line on stdout, and ends with its input. An answer tells the
+seconds in which others worked for it: NetworkManager, the kernel, Open vSwitch.
 
 Run as a script: it must not import the daemon.
 """
@@ -14,6 +15,8 @@ import importlib
 import json
 import os
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
 KINDS = {
@@ -34,6 +37,19 @@ KINDS = {
     "ModuleNotFoundError": "missing",
     "ImportError": "missing",
 }
+
+
+_seconds: list[float] = []
+"""How long others worked for the order at hand."""
+
+
+def others(call: Callable[..., Any], *words: object, **named: object) -> Any:  # noqa: ANN401  (what *call* returns)
+    """Return what *call* does, which asks others, and take note how long that took."""
+    began = time.monotonic()
+    try:
+        return call(*words, **named)
+    finally:
+        _seconds.append(time.monotonic() - began)
 
 
 def kind_of(error: Exception) -> str:
@@ -57,7 +73,7 @@ def show(*, secrets: bool = False) -> dict[str, Any]:
     """Return the present state, its secrets hidden unless they are asked for."""
     import libnmstate  # noqa: PLC0415
 
-    state: dict[str, Any] = libnmstate.show(include_secrets=secrets)
+    state: dict[str, Any] = others(libnmstate.show, include_secrets=secrets)
     return state
 
 
@@ -66,7 +82,7 @@ def difference(text: str) -> dict[str, Any]:
     import libnmstate  # noqa: PLC0415
 
     # With secrets: hidden ones would differ from the file's in every boot. They end in this pipe.
-    state = libnmstate.show(include_secrets=True)
+    state = others(libnmstate.show, include_secrets=True)
     return {
         "difference": libnmstate.generate_differences(_state_from(text), state),
         "routes": state.get("routes", {}),
@@ -86,7 +102,7 @@ def apply(text: str, rollback_timeout: int) -> str | None:
     import libnmstate  # noqa: PLC0415
 
     state = _state_from(text)
-    checkpoint: str | None = libnmstate.apply(state, commit=False, rollback_timeout=rollback_timeout)
+    checkpoint: str | None = others(libnmstate.apply, state, commit=False, rollback_timeout=rollback_timeout)
     return checkpoint
 
 
@@ -94,7 +110,7 @@ def commit(checkpoint: str | None) -> None:
     """Make the applied state last."""
     import libnmstate  # noqa: PLC0415
 
-    libnmstate.commit(checkpoint=checkpoint)
+    others(libnmstate.commit, checkpoint=checkpoint)
 
 
 def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding at hand takes)
@@ -114,10 +130,12 @@ ORDERS = {order.__name__: order for order in (validate, show, difference, compar
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Carry one request out: ``{"order": NAME, …arguments}``."""
     order = ORDERS[request.pop("order")]
+    _seconds.clear()
     try:
-        return {"result": order(**request)}
+        told = {"result": order(**request)}
     except Exception as error:  # noqa: BLE001  (whatever it was, the parent decides what it means)
-        return {"kind": kind_of(error), "text": str(error) or type(error).__name__}
+        told = {"kind": kind_of(error), "text": str(error) or type(error).__name__}
+    return {**told, "elsewhere": sum(_seconds)}
 
 
 def main() -> None:

@@ -225,7 +225,7 @@ class ConfigureOvsStage:
             log.warning(note, message=Message.BRIDGE_NOTE, stage="configure-ovs")
         seconds = self._pipeline.now() - began
         done = self._standing(plan, record, facts, f"made in {seconds:.1f} s", Message.BRIDGE_MADE)
-        return replace(done, problem=problem, elsewhere=seconds)
+        return replace(done, problem=problem)
 
     async def _keep(self, plan: Plan, known: BridgeFacts, facts: Facts, record: BridgeRecord | None) -> Done:
         """The bridges are there: see whether something is owed to them."""

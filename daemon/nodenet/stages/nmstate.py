@@ -171,7 +171,7 @@ class NmstateStage:
         seconds = await self._pipeline.apply(transaction, job.file.text, record)
         self._in_force(job)
         detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s"
-        return Done(detail, _good(job), Message.NETWORK_APPLIED, elsewhere=seconds)
+        return Done(detail, _good(job), Message.NETWORK_APPLIED)
 
     def _again_or_refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         """Try again what may pass, a bounded number of times."""
