@@ -213,10 +213,13 @@ class FakeProfiles:
             raise self.broken
         self.done.append(order)
 
-    async def inventory(self) -> Inventory:
+    async def inventory(self, *, profiles: bool = True) -> Inventory:
         if self.broken:
             raise self.broken
-        return self.found
+        if profiles:
+            return self.found
+        bare = tuple(replace(device, profile=None) for device in self.found.devices)
+        return replace(self.found, devices=bare, profiles=())
 
     async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
         self._do("set", uuid, changes)

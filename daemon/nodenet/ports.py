@@ -147,8 +147,8 @@ class Ovsdb(Protocol):
 class Profiles(Protocol):
     """NetworkManager's devices and profiles."""
 
-    async def inventory(self) -> Inventory:
-        """Return them as they are now. Raises Unavailable."""
+    async def inventory(self, *, profiles: bool = True) -> Inventory:
+        """Return them as they are now, the devices alone unless *profiles*. Raises Unavailable."""
 
     async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
         """Change properties of a profile, on disk; tell whether anything differed. Raises Unavailable."""

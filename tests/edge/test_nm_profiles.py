@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -41,6 +41,7 @@ class StandIn:
     gone: bool = False
     knows_flags: bool = True
     heard: list[tuple[str, list[Any]]] = field(default_factory=list)
+    settings_told: int = 0
     of: list[str] = field(default_factory=list)
     """The objects they were made of."""
 
@@ -59,6 +60,7 @@ class StandIn:
             "GetSecrets": ("a{sa{sv}}", [{"802-1x": {"password": Variant("s", "secret")}}]),
             "GetManagedObjects": ("a{oa{sa{sv}}}", [self._objects()]),
         }
+        self.settings_told += message.member == "GetSettings"
         if message.member in replies:
             return Message.new_method_return(message, *replies[message.member])
         return self._change(message)
@@ -109,6 +111,15 @@ async def test_everything_is_read(private_bus: PrivateBus) -> None:
         found = await made.inventory()
     assert found.ovs
     assert found.profiles[0].setting("ipv4", "address-data") == [{"address": "10.0.0.1", "prefix": 24}]
+
+
+async def test_devices_alone_are_one_question(private_bus: PrivateBus) -> None:
+    """A lease is waited for by asking ten times a second, on a node with dozens of profiles."""
+    service = StandIn()
+    async with profiles(private_bus, service) as made:
+        whole, found = await made.inventory(), await made.inventory(profiles=False)
+    assert found == replace(whole, profiles=())
+    assert service.settings_told == 1
 
 
 async def test_a_change_leaves_the_rest_alone(private_bus: PrivateBus) -> None:

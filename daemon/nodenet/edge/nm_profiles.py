@@ -47,9 +47,14 @@ class Profiles:
         """Call over *bus*."""
         self._bus = bus
 
-    async def inventory(self) -> Inventory:
-        """Return devices, profiles and states, all as they are now. Raises Unavailable."""
+    async def inventory(self, *, profiles: bool = True) -> Inventory:
+        """Return devices, profiles and states, all as they are now. Raises Unavailable.
+
+        Without *profiles* one question is enough: for what is asked again and again.
+        """
         objects = await self._objects()
+        if not profiles:
+            return inventory(objects, {})
         window = asyncio.Semaphore(AT_ONCE)
 
         async def settings_of(path: str) -> tuple[str, Any]:

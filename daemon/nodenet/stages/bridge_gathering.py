@@ -69,7 +69,7 @@ class Gatherer:
 
         libnmstate sees that it cannot only when it has changed the uplink's profile: the rollback costs the address.
         """
-        if not (await self.profiles.inventory()).ovs:
+        if not (await self.profiles.inventory(profiles=False)).ovs:
             why = "NetworkManager has not loaded its plugin for Open vSwitch"
             raise NmstateFailure(FailureKind.DEPENDENCY, why)
 

@@ -79,7 +79,7 @@ class Look:
 
     async def lease(self, record: BridgeRecord) -> IPAddress | None:
         """Return the address that DHCPv4 gives a bridge now, None while no server answers. Raises Unavailable."""
-        inventory = await self.profiles.inventory()
+        inventory = await self.profiles.inventory(profiles=False)
         leases = [device.lease4 for device in inventory.devices if device.link in record.uplinks and device.lease4]
         return next((lease.address.ip for lease in leases), None)
 

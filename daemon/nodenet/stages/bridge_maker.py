@@ -227,7 +227,7 @@ class BridgeMaker:
         (RFC 4862 section 5.4) would make them unusable for a second or two. A new link has the values of `default`.
         """
         sysctls = self._tools.sysctls
-        usual = sysctls.of_link("default").get(ACCEPT_DAD)
+        usual = sysctls.read("default", ACCEPT_DAD)
         if usual is None or all(address.version == 4 for address in record.addresses):
             yield
             return
@@ -235,5 +235,5 @@ class BridgeMaker:
         try:
             yield
         finally:
-            for link in ("default", *(bridge for bridge in record.uplinks if sysctls.of_link(bridge))):
+            for link in ("default", *(bridge for bridge in record.uplinks if sysctls.read(bridge, ACCEPT_DAD))):
                 sysctls.write(link, {ACCEPT_DAD: usual})

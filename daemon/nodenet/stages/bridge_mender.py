@@ -70,7 +70,7 @@ class BridgeMender:
 
     async def connect(self, link: str) -> None:
         """See that *link* comes up, with whatever profile NetworkManager has for it. Raises Unavailable."""
-        if (await self._profiles.inventory()).states.get(link) == DISCONNECTED:
+        if (await self._profiles.inventory(profiles=False)).states.get(link) == DISCONNECTED:
             await self._profiles.connect(link)
 
     async def orphan(self, record: BridgeRecord) -> str | None:
