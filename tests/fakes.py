@@ -170,6 +170,7 @@ class FakeOvsdb:
     proofs: int = 0
     removed: list[str] = field(default_factory=list)
     parked: int = 0
+    marked: list[tuple[str, str, str]] = field(default_factory=list)
 
     def answers(self) -> bool:
         return self.up
@@ -193,6 +194,9 @@ class FakeOvsdb:
     async def remove_port(self, bridge: str, name: str) -> bool:
         self.removed.append(f"{bridge}/{name}")
         return any(port.name == name for found in self.held if found.name == bridge for port in found.ports)
+
+    async def mark_bridge(self, name: str, key: str, value: str) -> None:
+        self.marked.append((name, key, value))
 
     async def park_ovn(self) -> bool:
         self.parked += 1

@@ -140,6 +140,9 @@ class Ovsdb(Protocol):
     async def remove_port(self, bridge: str, name: str) -> bool:
         """Remove a port from a bridge; tell whether it was there. Raises Unavailable."""
 
+    async def mark_bridge(self, name: str, key: str, value: str) -> None:
+        """Set *key* in the external_ids of a bridge. Raises Unavailable."""
+
     async def park_ovn(self) -> bool:
         """Keep ovn-controller from an earlier boot's database; tell whether it was not kept. Raises Unavailable."""
 

@@ -216,6 +216,19 @@ async def test_nobody_listens(tmp_path: Path) -> None:
         assert alive.answers()
 
 
+async def test_a_mark_leaves_other_keys_alone(tmp_path: Path) -> None:
+    """What OVN and NetworkManager keep there stays: one key is replaced, in one transaction."""
+    stand_in = StandIn()
+    async with database(tmp_path, stand_in) as ovsdb:
+        await ovsdb.mark_bridge("br-ex", "nodenet-adopted", "eth0")
+    (changed,) = (m["params"][1] for m in stand_in.heard)
+    assert (changed["table"], changed["where"]) == ("Bridge", [["name", "==", "br-ex"]])
+    assert changed["mutations"] == [
+        ["external_ids", "delete", ["set", ["nodenet-adopted"]]],
+        ["external_ids", "insert", ["map", [["nodenet-adopted", "eth0"]]]],
+    ]
+
+
 async def test_what_is_removed_is_named_by_its_row(tmp_path: Path) -> None:
     """And what is not there is not removed."""
     stand_in = StandIn(tables={"Bridge": [{"_uuid": ["uuid", "b1"]}]})

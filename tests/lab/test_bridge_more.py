@@ -94,6 +94,12 @@ for each in ovs-if-phys0 ovs-if-br-ex; do nmcli connection modify --temporary $e
 """What the shell script that made br-ex before does, with its names; it keeps its profiles in memory."""
 CONTENT = "nmcli -t -f NAME,UUID,TIMESTAMP connection; cat /run/NetworkManager/system-connections/*; ovs-vsctl show"
 
+BRIDGE_ROW = (
+    """ovsdb-client transact '["Open_vSwitch",{"op":"select","table":"Bridge","""
+    """"where":[["name","==","br-ex"]],"columns":["external_ids","_version"]}]'"""
+)
+"""Its version changes with every write, also of the same value."""
+
 
 def test_the_old_script_s_bridge(product_node: NodeFactory, lan: Lan) -> None:
     """Adopted without a packet lost; taken away when asked; after a reboot what is left of it becomes our own."""
@@ -111,10 +117,13 @@ def test_the_old_script_s_bridge(product_node: NodeFactory, lan: Lan) -> None:
         document = bridged(node, **{SETTINGS: BRIDGED4})
     assert (document["health"], document["uplink"], document["link"]) == ("ok", "eth0", "br-ex")
     assert pinger.outage < 5
-    assert "the old script" in node.run("nodenetctl explain br-ex").stdout
+    assert "made by the script configure-ovs.sh" in node.run("nodenetctl explain br-ex").stdout
     assert node.json("cat /var/lib/nodenet/bridge.json")["adopted"] is True
+    marked = node.run(BRIDGE_ROW).stdout
+    assert '["nodenet-adopted","eth0"]' in marked
     writes_nothing(node)
     assert (audits(node), node.run(CONTENT).stdout) == untouched
+    assert node.run(BRIDGE_ROW).stdout == marked
     assert identity(node, "br-ex") == before
     removed(node, before, plain)
     node.run(SCRIPT, timeout=90)

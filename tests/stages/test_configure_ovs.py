@@ -349,6 +349,19 @@ async def test_the_old_script_s_bridge_is_adopted_as_it_is() -> None:
     assert isinstance(outcome, Done)
     assert rig.nmstate.applied == []
     assert rig.record.adopted
+    assert rig.ovsdb.marked == [("br-ex", "nodenet-adopted", "eth0")]
+
+
+async def test_a_bridge_that_is_marked_as_adopted_is_not_marked_again() -> None:
+    """The second run writes nothing."""
+    rig = Rig("standing-old-script-adopted")
+    rig.place("br-ex")
+    await rig.attempt()
+    rig.files.writes.clear()
+    again = Rig("standing-old-script-adopted", files=rig.files)
+    again.place("br-ex")
+    assert isinstance(await again.attempt(), Done)
+    assert (rig.ovsdb.marked, again.ovsdb.marked, rig.files.writes) == ([], [], [])
 
 
 @pytest.mark.parametrize("case", ["standing-old-script-with-ports-of-others", "standing-ours-with-ports-of-others"])

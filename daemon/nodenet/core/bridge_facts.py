@@ -20,6 +20,8 @@ PHYSICAL = frozenset({"", "system", "dpdk", "afxdp"})
 MARK = "nodenet-uplink"
 """The key in a bridge's ``external_ids`` that makes it ours; the value is the uplink. NetworkManager keeps it in the
 bridge's profile and in the database, so that either tells of it when the other is gone."""
+ADOPTED = "nodenet-adopted"
+"""The key by which the database tells that we keep a bridge that the old script made; the value is the uplink."""
 MADE_BY_NM = "NM.connection.uuid"
 """The key that NetworkManager gives all it puts into the database; the value is the profile's UUID."""
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -173,7 +175,7 @@ class BridgeFacts:
             stated = shown.ovs_bridge(self.state, bridge)
             names = {name for name in (shown.ports(stated) if stated else ()) if self._is_outside(name)}
             return min((name for name in names if shown.link(self.state, name) is not None), default=None)
-        made_over = known.external_ids.get(MARK)
+        made_over = known.external_ids.get(MARK, known.external_ids.get(ADOPTED))
         ranks = [
             (shown.link(self.state, item.name) is None, item.name != made_over, not port.by_network_manager, item.name)
             for port in known.ports

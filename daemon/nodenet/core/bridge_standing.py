@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from nodenet.core import shown
 from nodenet.core.bridge_facts import (
+    ADOPTED,
     MADE_BY_NM,
     MARK,
     PHYSICAL,
@@ -161,9 +162,9 @@ def _findings(
         sentence = f"somebody else put the port {name} on {bridge}: it is left alone"
         yield Finding(Rule.FOREIGN_PORT, bridge, sentence, ours=False, port=name)
     yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
-    if owner in {Owner.OLD_SCRIPT, Owner.NMSTATE}:
+    if owner in {Owner.OLD_SCRIPT, Owner.NMSTATE} and not (row and row.external_ids.get(ADOPTED) == uplink):
         who = "the old script" if owner is Owner.OLD_SCRIPT else "a node file"
-        sentence = f"{bridge} was made by {who} and does not carry our mark `{MARK}` yet"
+        sentence = f"{bridge} was made by {who} and does not carry a mark of ours yet"
         yield Finding(Rule.NOT_MARKED, bridge, sentence, ours=owner is Owner.OLD_SCRIPT)
 
 

@@ -87,6 +87,17 @@ class Ovsdb:
         parent = {"table": "Bridge", "column": "ports", "where": [["name", "==", bridge]]}
         return await self._unlink("Port", name, parent)
 
+    async def mark_bridge(self, name: str, key: str, value: str) -> None:
+        """Set *key* in the external_ids of a bridge; its other keys stay. Raises Unavailable."""
+        changes = [
+            ["external_ids", "delete", ["set", [key]]],
+            ["external_ids", "insert", ["map", [[key, value]]]],
+        ]
+        async with self._asked() as session:
+            await session.transact(
+                {"op": "mutate", "table": "Bridge", "where": [["name", "==", name]], "mutations": changes}
+            )
+
     async def _unlink(self, table: str, name: str, parent: Mapping[str, Any]) -> bool:
         """Take the row *name* out of the column that refers to it: the database then removes it (RFC 7047, 3.2)."""
         async with self._asked() as session:

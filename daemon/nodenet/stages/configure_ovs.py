@@ -17,7 +17,7 @@ from nodenet.core import bridge
 from nodenet.core.apply import FailureKind, NmstateFailure
 from nodenet.core.bridge import Plan
 from nodenet.core.bridge_explanation import standings
-from nodenet.core.bridge_facts import BridgeFacts
+from nodenet.core.bridge_facts import ADOPTED, BridgeFacts
 from nodenet.core.bridge_record import BridgeRecord
 from nodenet.core.bridge_standing import Owner, Rule, Standing
 from nodenet.core.errors import (
@@ -175,8 +175,15 @@ class ConfigureOvsStage:
         plan = bridge.plan(known, self._ground.datapath)
         adopted = all(item.sound and item.owner is not Owner.OURS for item in found[: len(plan.uplinks)])
         if adopted or not await transaction.difference(json.dumps(bridge.compared(plan, known))):
+            await self._mark(found)
             return await self._keep(plan, known, facts, record)
         return await self._make(transaction, plan, known, facts)
+
+    async def _mark(self, found: Iterable[Standing]) -> None:
+        """Let the database tell who looks after a bridge that the old script made."""
+        for item in found:
+            if item.sound and item.uplink and any(each.rule is Rule.NOT_MARKED and each.ours for each in item.findings):
+                await self._ground.ovsdb.mark_bridge(item.bridge, ADOPTED, item.uplink)
 
     def _tell_of_ports(self, found: Iterable[Standing]) -> None:
         """Name the ports that somebody else put on the bridges, each once a boot."""
