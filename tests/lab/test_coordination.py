@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from factories import NodeFactory
-from harness import Flavour, Node
+from harness import Flavour, Lan, Node
 from nodenet.core.messages import Message
 from old_units import STUBS, old_unit
 from story import STATIC, causes, node_file, settle, stage, status, story
+from test_bridge import DHCP_ONLY
+from test_bridge_more import BRIDGED4
 
 MANAGER = "org.nodenet1 /org/nodenet1 org.nodenet1.Manager"
 
@@ -214,6 +216,13 @@ FAULTS = {
 }
 
 
+MOMENTS = {
+    "br-ex-is-made": "test -e /run/nodeip-configuration/br-ex-up",
+    "hosted-services": "test -e /run/lab-hosted-services.runs",
+    "ready": "systemctl is-active nodenetd",
+}
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", STUBS)
 def test_the_bus_misbehaves_during_each_stage(product_node: NodeFactory, name: str, fault: str) -> None:
@@ -230,6 +239,29 @@ def test_the_bus_misbehaves_during_each_stage(product_node: NodeFactory, name: s
     assert node.record("kubelet").starts == 1
     assert causes(node) == []
     node.wait_until(f"busctl call {MANAGER} GetStatus", timeout=30)
+
+
+@pytest.mark.parametrize("moment", ["br-ex-is-made", "hosted-services", "ready"])
+def test_the_bus_stops_for_a_minute_late_in_the_chain(product_node: NodeFactory, lan: Lan, moment: str) -> None:
+    """Right after br-ex, in the last stage, at READY: the boot ends as it would have, on br-ex, without a complaint."""
+    lan.start_dhcp(DHCP_ONLY)
+    files = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": BRIDGED4}
+    if moment == "hosted-services":
+        files |= old_unit(moment, "sleep 15") | provided_by(moment, f"unit:old-{moment}.service")
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    node.wait_until(MOMENTS[moment], timeout=60)
+    node.run(FAULTS["stopped-60-s"], timeout=100)
+    document = settle(node, timeout=120)
+    assert (document["health"], document["link"], document["last_error"]) == ("ok", "br-ex", None)
+    assert document["node_ips"] == node.addresses("br-ex")
+    assert node.record("kubelet").starts == 1
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    assert node.run("systemctl show -p NRestarts --value nodenetd").stdout == "0\n"
+    assert [line["MESSAGE"] for line in story(node) if int(line["PRIORITY"]) <= 4] == []
+    node.wait_until(f"busctl call {MANAGER} GetStatus", timeout=30)
+    of_bus = json.loads(node.run(f"busctl --json=short call {MANAGER} GetStatus").stdout)["data"][0]
+    assert json.loads(of_bus)["stages"] == document["stages"]
 
 
 @pytest.fixture
