@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from factories import NodeFactory
-from harness import Flavour
+from harness import Dhcp, Flavour, Ipv6, Lan
 from nodenet.core.messages import Message
 from story import causes, settle, stage, status, story
 
@@ -39,3 +41,22 @@ def test_a_name_that_comes_late_is_taken_by_signal_and_survives_the_loss_of_its_
     assert node.run("cat /etc/hostname").stdout.strip() == "worker-7"
     node.run("hostnamectl hostname --transient ''")
     node.wait_until("test $(cat /proc/sys/kernel/hostname) = worker-7", timeout=20)
+
+
+@pytest.mark.parametrize("own", [None, "worker-0"])
+def test_a_full_name_by_dhcpv6(product_node: NodeFactory, lan: Lan, own: str | None) -> None:
+    """A node without a name takes the FQDN of its lease (RFC 4704) and keeps it; one with a name only heard it."""
+    node = product_node(hostname=own, flavour=Flavour.OPENSHIFT)
+    known = f"--dhcp-host={node.mac()},[fd88::123],node-six"
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.DHCP, domain="lab.test", extra=("--dhcp-fqdn", known)))
+    node.boot()
+    name = own or "node-six.lab.test"
+    node.wait_until(f'nodenetctl status --json | grep -q \'"hostname": "{name}"\'', timeout=30)
+    settle(node)
+    node.wait_until("ip -6 address show dev eth0 scope global | grep -q fd88::123")
+    explained = json.loads(node.run("nodenetctl explain hostname --json").stdout)
+    (heard,) = (each for each in explained["sources"] if each["source"] == "dhcpv6-fqdn")
+    assert (heard["where"], heard["name"]) == ("Wired connection 1: DHCP6 fqdn_fqdn", "node-six.lab.test")
+    assert (heard["verdict"], "static" in heard["because"]) == ("usable", True)
+    assert (explained["hostname"], node.run("cat /etc/hostname").stdout.strip()) == (name, name)
+    assert causes(node) == []
