@@ -115,7 +115,7 @@ def _of_node_ip(facts: BridgeFacts, others: set[str | None]) -> Uplink | None:
     if link != BRIDGE:
         return Uplink(BRIDGE, link, UplinkRule.NODE_IP, f"{address} is on it")
     port = below(facts, BRIDGE)
-    return Uplink(BRIDGE, port, UplinkRule.NODE_IP, f"{address} is on {BRIDGE}, which is over it") if port else None
+    return Uplink(BRIDGE, port, UplinkRule.NODE_IP, f"it carries {address}") if port else None
 
 
 def _remembered(facts: BridgeFacts, others: set[str | None]) -> Uplink | None:
