@@ -24,7 +24,12 @@ from nodenet.edge.bus import Bus
 from nodenet.edge.bus_service import Orders, Service
 
 __all__ = ["private_bus"]
-PROGRAM = "import sys; from nodenet.cli.main import main; sys.exit(main(sys.argv[1:]))"
+PROGRAM = """
+import signal, sys
+from nodenet.cli.main import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job, such as this test run, ignores it
+sys.exit(main(sys.argv[1:]))
+"""
 START = Standing(new_boot({}, degrade=True), boot_id="b")
 PRESENT = len(StageName) + 2
 """Lines of the present state: stages, health, readiness."""
