@@ -12,14 +12,15 @@ from typing import Self
 from harness import Lan, eventually
 
 EVERY = 0.02
+"""Seconds between two pings."""
 REPLY = re.compile(r"^\[(\d+\.\d+)\].* bytes from ", re.MULTILINE)
 
 
 class Pinger:
     """Pings an address from the LAN's router while the block runs; `outage` is known afterwards."""
 
-    def __init__(self, lan: Lan, address: str) -> None:
-        ping = ["stdbuf", "-oL", "ping", "-n", "-D", "-i", str(EVERY), "-W", "1", address]
+    def __init__(self, lan: Lan, address: str, every: float = EVERY) -> None:
+        ping = ["stdbuf", "-oL", "ping", "-n", "-D", "-i", str(every), "-W", "1", address]
         self._argv = ["ip", "netns", "exec", lan.netns, *ping]
         self._said = tempfile.NamedTemporaryFile()  # noqa: SIM115 -- closed with the block
         self.replies: list[float] = []
@@ -29,8 +30,9 @@ class Pinger:
         return self
 
     def wait_for_reply(self, *, timeout: float = 30) -> None:
-        """Return once the node answers; from here on a silence counts."""
-        eventually(lambda: bool(self._times()), "an answer to the ping", timeout=timeout, pause=0.05)
+        """Return once the node answers, anew where it did before; from here on a silence counts."""
+        heard = len(self._times())
+        eventually(lambda: len(self._times()) > heard, "an answer to the ping", timeout=timeout, pause=0.05)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

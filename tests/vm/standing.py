@@ -1,44 +1,13 @@
-"""What must a node still be after its address has moved to br-ex, and how long was it away?"""
+"""What must a node still be after its address has moved to br-ex?"""
 
 from __future__ import annotations
 
-import itertools
 import re
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from harness import Lan, Shell
-from harness import namespaces as ns
+from harness import Shell
 
-EVERY_SECONDS = 0.1
-"""Between two pings: under emulation the node cannot answer much oftener."""
-REPLY = re.compile(r"^\[([\d.]+)\] \d+ bytes from ", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The node as the rest of the world knows it; the link's name and its metrics are the node's own affair."""
-
-    addresses: tuple[str, ...]
-    mac: str
-    gateway: str
-    nameservers: tuple[str, ...]
-
-
-def standing(node: Shell, link: str) -> Standing:
-    """Return how the node stands with its address on that link."""
-    (route,) = node.json(["ip", "-j", "-4", "route", "show", "default"])
-    assert route["dev"] == link
-    resolv_conf = node.run(["cat", "/etc/resolv.conf"]).stdout
-    return Standing(
-        tuple(sorted(node.addresses(link))),
-        node.json(["ip", "-j", "link", "show", "dev", link])[0]["address"],
-        route["gateway"],
-        tuple(re.findall(r"^nameserver (\S+)", resolv_conf, re.MULTILINE)),
-    )
+NEGOTIATED = frozenset({"active_slave", "ad_info"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +42,19 @@ def identity(node: Shell, link: str) -> Identity:
 
 
 def below(node: Shell, link: str) -> object:
-    """Return what the kernel makes of that link: its index, a bond's mode and options, a VLAN's id and parent.
+    """Return what the kernel makes of that link: a bond's mode, options and ports, a VLAN's id and parent.
 
-    Not the port in use: NetworkManager activates a bond anew when it becomes a port, and the kernel chooses again.
+    Not the port in use, nor what was negotiated: NetworkManager activates a bond anew when it becomes a port.
     """
     (shown,) = node.json(["ip", "-j", "-d", "link", "show", "dev", link])
     made = shown.get("linkinfo", {})
-    options = {key: value for key, value in made.get("info_data", {}).items() if key != "active_slave"}
-    return shown["ifindex"], shown.get("link"), made.get("info_kind"), options, ports(node, link)
+    options = {key: value for key, value in made.get("info_data", {}).items() if key not in NEGOTIATED}
+    return shown.get("link"), made.get("info_kind"), options, ports(node, link)
+
+
+def index(node: Shell, link: str) -> int:
+    """Return the link's number in this boot; one that is made anew gets another."""
+    return int(node.run(["cat", f"/sys/class/net/{link}/ifindex"]).stdout)
 
 
 def ports(node: Shell, link: str) -> list[str]:
@@ -97,36 +71,3 @@ def datapath_of_br_ex(node: Shell) -> str:
     """Return the kind of br-ex's own link: `openvswitch` in the kernel's datapath, `tun` in userspace."""
     (link,) = node.json(["ip", "-j", "-d", "link", "show", "dev", "br-ex"])
     return str(link["linkinfo"]["info_kind"])
-
-
-class Pinger:
-    """Somebody on the LAN who asks all the time whether the node is there; a context manager."""
-
-    def __init__(self, lan: Lan, address: str, log: Path) -> None:
-        self._argv = ["ping", "-D", "-n", "-W1", f"-i{EVERY_SECONDS}", address]
-        self._lan = lan
-        self._log = log
-
-    @property
-    def outage(self) -> float:
-        """Seconds between two answers, at most."""
-        heard = self._heard()
-        return max((late - early for early, late in itertools.pairwise(heard)), default=0.0)
-
-    def answers(self) -> int:
-        """How often the node has answered by now."""
-        return len(self._heard())
-
-    def __enter__(self) -> Self:
-        with self._log.open("wb") as log:
-            inside = ["ip", "netns", "exec", self._lan.netns, "stdbuf", "-oL", *self._argv]
-            self._process = subprocess.Popen(inside, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        ns.end(self._process)
-
-    def _heard(self) -> list[float]:
-        return [float(second) for second in REPLY.findall(self._log.read_text())]

@@ -122,30 +122,6 @@ def wait_for_address(vm: Vm, link: str, lan: Lan) -> None:
     vm.wait_until(f"grep {lan.gateway4} /etc/resolv.conf")
 
 
-def br_ex(uplink: Uplink, mac: str) -> str:
-    """Return br-ex over the uplink that has this MAC: Open vSwitch's kernel datapath, metric 48."""
-    pinned = f"  mac-address: {mac}\n" if uplink.own_mac else ""
-    made = document(f"""\
-{_bare(uplink)}- name: br-ex
-  type: ovs-bridge
-  state: up
-  bridge:
-    port:
-    - name: {uplink.link}
-    - name: br-ex
-- name: br-ex
-  type: ovs-interface
-  state: up
-{pinned}{STATIC if uplink.static else AUTO.replace("dhcp: true}", "dhcp: true, auto-route-metric: 48}")}
-""")
-    return made + (STATIC_ROUTE.format(link="br-ex", metric=48) if uplink.static else "")
-
-
-def _bare(uplink: Uplink) -> str:
-    kind = "vlan" if uplink.tagged else "bond" if len(uplink.cables) > 1 else "ethernet"
-    return f"- name: {uplink.link}\n  type: {kind}\n  state: up\n{NO_IP}"
-
-
 def vrf(vm: Vm) -> str:
     """Return how that VRF is: its port and its routes."""
     return vm.run("ip -br link show master blue; ip route show table 100; ip -br address show eth1").stdout
