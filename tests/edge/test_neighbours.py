@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 ROUTER4, ROUTER6, ROUTER_LOCAL = (ip_address(text) for text in ("192.0.2.1", "2001:db8::1", "fe80::1"))
 NOBODY4, NOBODY6 = ip_address("192.0.2.9"), ip_address("2001:db8::9")
+ROUTER_MAC = "02:00:00:00:00:01"
 SHORT = 0.5
 
 
@@ -32,7 +33,7 @@ def near() -> Iterator[Namespace]:
         for side in (here, there):
             side.sysctl("net/ipv6/conf/default/accept_dad", 0)
         here.ip(
-            f"link add eth0 type veth peer name far0 netns {there._holder.pid}",
+            f"link add eth0 type veth peer name far0 address {ROUTER_MAC} netns {there._holder.pid}",
             "link add eth1 type veth peer name lost1",
             "address add 192.0.2.5/24 dev eth0",
             "address add 2001:db8::5/64 dev eth0",
@@ -107,6 +108,23 @@ def test_a_router_that_comes_later_is_seen(near: Namespace) -> None:
         return await question
 
     assert near.call(lambda: asyncio.run(come_back()))
+
+
+@pytest.mark.parametrize("router", [ROUTER4, ROUTER_LOCAL], ids=str)
+def test_a_router_that_tells_of_itself_is_asked_nevertheless(near: Namespace, router: IPAddress) -> None:
+    """Its link-layer address is news, as after a router advertisement, but no answer: the kernel would wait on."""
+    for family in ("ipv4", "ipv6"):
+        near.sysctl(f"net/{family}/neigh/eth0/delay_first_probe_time", 60)
+    near.ip("link set eth0 down")
+
+    async def told_meanwhile() -> bool:
+        question = asyncio.create_task(Neighbours().answers(router, "eth0", PATIENCE_SECONDS))
+        await asyncio.sleep(0.1)
+        told = f"neigh replace {router} lladdr {ROUTER_MAC} nud stale dev eth0"
+        await asyncio.to_thread(near.ip, "link set eth0 up", told)
+        return await question
+
+    assert near.call(lambda: asyncio.run(told_meanwhile()))
 
 
 def test_no_such_link(near: Namespace) -> None:

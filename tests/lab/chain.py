@@ -128,7 +128,9 @@ def whole(node: Node, *, first: bool = False, timeout: float = 90) -> dict[str, 
     settle(node, timeout=timeout)
     # kubelet need not wait for it, but it is part of the end.
     eventually(
-        lambda: "carries" not in stage(settle(node), "configure-ovs")["detail"], "the lease of br-ex", timeout=60
+        lambda: "carries the lease" not in stage(settle(node), "configure-ovs")["detail"],
+        "the lease of br-ex",
+        timeout=60,
     )
     document = settle(node)
     assert (document["health"], document["ready"], document["last_error"]) == ("ok", True, None), document

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from factories import NodeFactory
-from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node
+from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node, eventually
 from story import causes, nothing_left, settle
 from test_bridge import KEYFILES, PLAIN, SETTINGS, bridged, identity, writes_nothing
 from test_bridge_more import EXTRA
@@ -47,7 +47,10 @@ def test_identities_and_settings_of_the_link(product_node: NodeFactory, lab: Lab
     assert "fd88::53" in before[0]["addresses"]
     assert "dhcp6_client_id" in before[1]["dhcp6"]
     assert bridged(node)["health"] == "ok"
-    node.wait_until("ip -6 address show dev br-ex1 scope global | grep -q fd88")
+    # The address is kept for the bridge until DHCPv6 has answered there; its name server comes with the answer.
+    node.wait_until("nmcli -g DHCP6.OPTION device show br-ex1 | grep -q ip6_address", timeout=10)
+    resolvers = before[0]["resolv.conf"]
+    eventually(lambda: node.run("cat /etc/resolv.conf").stdout == resolvers, "the name servers as before", timeout=10)
     assert [everything(node, link) for link in ("br-ex", "br-ex1")] == before
     assert node.run("ethtool -k eth0").stdout == features
     writes_nothing(node)

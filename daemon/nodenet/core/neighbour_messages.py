@@ -13,7 +13,7 @@ RTMGRP_NEIGH = 0x4
 _NEW, _GET, _ERROR = 28, 30, 2
 _DESTINATION, _LINK_LAYER_ADDRESS = 1, 2
 _REQUEST, _REPLACE, _CREATE = 0x1, 0x100, 0x400
-_REACHABLE, _PROBE, _NOARP, _PERMANENT = 0x02, 0x10, 0x40, 0x80
+_REACHABLE, _STALE, _DELAY, _PROBE, _FAILED, _NOARP, _PERMANENT = 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80
 _USE = 0x01
 _HEADER = struct.Struct("=IHHII")
 _BODY = struct.Struct("=BxxxiHBB")
@@ -38,6 +38,11 @@ class Neighbour:
     def answered(self) -> bool:
         """Whether it has answered a moment ago."""
         return self.fixed or bool(self.state & _REACHABLE)
+
+    @property
+    def asked(self) -> bool:
+        """Whether the kernel is asking it; it is not while it waits for a use of what it knows, or has given up."""
+        return not self.state & (_STALE | _DELAY | _FAILED)
 
 
 def get(link_index: int, address: IPAddress) -> bytes:

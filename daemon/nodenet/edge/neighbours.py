@@ -17,7 +17,11 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.snapshot import IPAddress
 
 ASK_AGAIN_SECONDS = 0.5
-"""The kernel gives up after three solicitations, a second apart; a bridge may begin to forward later than that."""
+"""The kernel gives up after three solicitations, a second apart; a bridge may begin to forward later than that.
+
+And it stops asking when the neighbour tells of itself, as a router does that advertises: what it knows then is an
+address, and whether packets get there and back it would find out five seconds after one was sent (RFC 4861, 7.3.3).
+"""
 _RECEIVE_BYTES = 65_536
 _UNKNOWN = (errno.ENOENT, errno.EOPNOTSUPP, errno.EINVAL)
 """Nothing is known, this kernel does not tell, or there is no link-layer address to probe: resolve it."""
@@ -80,7 +84,7 @@ class _Question:
                 continue
             if entry.fixed or (entry.answered and self._asked):
                 return True
-            if not self._asked:
+            if not (self._asked and entry.asked):
                 self._ask((nm.probe if entry.known else nm.resolve)(*self._where))
         return False
 
@@ -91,7 +95,7 @@ class _Question:
     async def _ask_again(self) -> None:
         while True:
             await asyncio.sleep(ASK_AGAIN_SECONDS)
-            self._ask(nm.resolve(*self._where))
+            self._kernel.send(nm.get(*self._where))
 
 
 def _socket() -> socket.socket:
