@@ -39,7 +39,8 @@ def test_identities_and_settings_of_the_link(product_node: NodeFactory, lab: Lab
     node.path(f"{KEYFILES}/uplink.nmconnection").chmod(0o600)
     node.boot()
     settle(node)
-    node.wait_until("ip -6 address show dev eth1 scope global | grep -q fd88")
+    for link, address in (("eth0", "fd88::53"), ("eth1", "fd88")):
+        node.wait_until(f"ip -6 address show dev {link} scope global -tentative | grep -q {address}")
     for path in SYSCTLS:
         node.run(f"echo 1 > /proc/sys/{path.format('eth0')}")
     before = [everything(node, link) for link in ("eth0", "eth1")]
@@ -47,7 +48,7 @@ def test_identities_and_settings_of_the_link(product_node: NodeFactory, lab: Lab
     assert "fd88::53" in before[0]["addresses"]
     assert "dhcp6_client_id" in before[1]["dhcp6"]
     assert bridged(node)["health"] == "ok"
-    # The address is kept for the bridge until DHCPv6 has answered there; its name server comes with the answer.
+    # Addresses are kept for the bridges while their clients ask once more; name servers come with the answers.
     node.wait_until("nmcli -g DHCP6.OPTION device show br-ex1 | grep -q ip6_address", timeout=10)
     resolvers = before[0]["resolv.conf"]
     eventually(lambda: node.run("cat /etc/resolv.conf").stdout == resolvers, "the name servers as before", timeout=10)
