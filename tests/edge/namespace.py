@@ -8,7 +8,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
@@ -38,7 +38,11 @@ class Namespace:
 
     def call(self, function: Callable[[], T]) -> T:
         """Call *function* inside."""
-        return self._thread.submit(function).result(PATIENCE_SECONDS * 3)
+        return self.start(function).result(PATIENCE_SECONDS * 3)
+
+    def start(self, function: Callable[[], T]) -> Future[T]:
+        """Begin to call *function* inside."""
+        return self._thread.submit(function)
 
     def ip(self, *lines: str) -> None:
         """Run iproute2 inside, a line each; a batch takes no options in front."""

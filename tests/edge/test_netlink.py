@@ -190,6 +190,28 @@ def test_a_reading_while_everything_changes_is_whole(namespace: Namespace) -> No
         assert sum(address.address in MANY for address in snapshot.addresses) == 2000
 
 
+def test_a_route_is_not_read_without_the_address_that_came_before_it(namespace: Namespace) -> None:
+    """Else a link that is just being configured looks finished and without an address, and another one is chosen."""
+    namespace.ip("addr add 192.0.2.5/24 dev eth0")
+    hosts = [f"10.2.{i // 250}.{i % 250 + 1}" for i in range(1000)]
+    command = [*namespace._prefix, "ip", "-batch", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True, bufsize=1) as busy:
+
+        def read() -> None:
+            while busy.poll() is None:
+                snapshot = netlink.read_snapshot()
+                last = max((route.metric or 0 for route in snapshot.routes), default=0)
+                assert last == 0 or ip_address(hosts[last]) in {item.address for item in snapshot.addresses}
+
+        reader = namespace.start(read)
+        assert busy.stdin is not None
+        for i, host in enumerate(hosts):
+            busy.stdin.write(f"addr add {host}/32 dev eth0\nroute add default via 192.0.2.1 metric {i}\n")
+            time.sleep(0.001)
+        busy.stdin.close()
+        reader.result(PATIENCE_SECONDS)
+
+
 @pytest.mark.parametrize(
     ("address", "answer"),
     [("192.0.2.5", True), ("192.0.2.6", False), ("2001:db8::5", True), ("2001:db8::6", False)],
