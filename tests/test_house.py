@@ -34,15 +34,15 @@ MAY_IMPORT = {
     **dict.fromkeys(
         (
             "nodenet.edge.bus_service",
+            "nodenet.edge.bus_watch",
+            "nodenet.edge.dns_manager",
             "nodenet.edge.hostnamed",
+            "nodenet.edge.lease_names",
             "nodenet.edge.network_manager",
-            "nodenet.edge.systemd",
             "nodenet.edge.nm_profiles",
+            "nodenet.edge.resolved",
+            "nodenet.edge.systemd",
         ),
-        ("nodenet.core", "nodenet.edge.bus"),
-    ),
-    **dict.fromkeys(
-        ("nodenet.edge.dns_manager", "nodenet.edge.lease_names", "nodenet.edge.resolved"),
         ("nodenet.core", "nodenet.edge.bus"),
     ),
     "nodenet.edge": ("nodenet.core",),

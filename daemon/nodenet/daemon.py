@@ -22,7 +22,7 @@ from nodenet.core.messages import Message
 from nodenet.core.outcome import Topic
 from nodenet.core.settings import Settings
 from nodenet.core.status import Standing, document, line
-from nodenet.edge import files, journal, netlink, settings_files
+from nodenet.edge import bus_watch, files, journal, netlink, settings_files
 from nodenet.edge.bus_service import Orders, Service
 from nodenet.edge.clock import Idle
 from nodenet.edge.inhibitors import Inhibitors
@@ -146,6 +146,7 @@ async def _run(machine: Machine, reconciler: Reconciler, notifier: Notifier) -> 
         loop.add_signal_handler(number, reconciler.stop)
     background = Background()
     background.start(machine.bus.run())
+    background.start(bus_watch.watch(machine.bus, machine.bus_answers))
     if machine.has_node_files():
         machine.nmstate.warm()
     for topic, watch in ((Topic.KERNEL, netlink.watch), (Topic.OVS, machine.ovsdb.watch)):

@@ -112,6 +112,14 @@ class Machine:
         self.resolved.forget()
         self._wake(Topic.BUS)
 
+    def bus_answers(self, again: bool) -> None:  # noqa: FBT001  (a callback's only argument)
+        """Tell that the bus, still connected, no longer answers, or does *again*."""
+        if again:
+            log.info("The system bus answers again", message=Message.BUS_BACK)
+            self._wake(Topic.BUS)
+        else:
+            log.warning("The system bus does not answer; nodenetd goes on without it", message=Message.BUS_LOST)
+
     def has_node_files(self) -> bool:
         """Tell whether libnmstate will be needed."""
         return any(name.endswith(EXTENSIONS) for name in files.listing(self._node_files))

@@ -13,7 +13,8 @@ from dbus_next.aio.message_bus import MessageBus
 
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import Unavailable
-from nodenet.edge.bus import DBUS, Bus, Message, Refused, just
+from nodenet.edge import bus_watch
+from nodenet.edge.bus import CALL_SECONDS, DBUS, Bus, Message, Refused, just
 
 
 @contextlib.asynccontextmanager
@@ -107,6 +108,43 @@ async def test_a_call_on_a_stalled_bus_ends_at_its_deadline(private_bus: Private
                 await bus.call(*DBUS, "GetId", seconds=0.3)
         finally:
             private_bus.resume()
+
+
+async def test_a_stalled_bus_is_told_once_and_when_it_answers_again(private_bus: PrivateBus) -> None:
+    """Its connection stands, and without a question its silence would look like peace; looking is all it takes."""
+    told: asyncio.Queue[bool] = asyncio.Queue()
+    async with running(quiet(private_bus.address)) as bus:
+        assert await bus.wait_up(5)
+        watching = asyncio.create_task(bus_watch.watch(bus, told.put_nowait, look=0.05, again=0.05))
+        try:
+            await asyncio.sleep(0.3)
+            assert told.empty()
+            private_bus.stall()
+            assert await asyncio.wait_for(told.get(), CALL_SECONDS * 2) is False
+            await asyncio.sleep(0.3)
+            private_bus.resume()
+            assert await asyncio.wait_for(told.get(), CALL_SECONDS * 2) is True
+            await asyncio.sleep(0.3)
+            assert told.empty()
+        finally:
+            private_bus.resume()
+            watching.cancel()
+
+
+async def test_a_bus_that_is_killed_is_not_told_as_one_that_is_silent(private_bus: PrivateBus) -> None:
+    """The end of the connection is told, and once is enough."""
+    told: asyncio.Queue[bool] = asyncio.Queue()
+    async with running(quiet(private_bus.address)) as bus:
+        assert await bus.wait_up(5)
+        watching = asyncio.create_task(bus_watch.watch(bus, told.put_nowait, look=0.05, again=0.05))
+        private_bus.kill()
+        while bus.connected:
+            await asyncio.sleep(0.01)
+        private_bus.start()
+        assert await bus.wait_up(10)
+        await asyncio.sleep(0.3)
+        watching.cancel()
+    assert told.empty()
 
 
 async def test_a_storm_of_signals_on_a_stalled_bus_keeps_the_connection(private_bus: PrivateBus) -> None:

@@ -258,7 +258,9 @@ def test_the_bus_stops_for_a_minute_late_in_the_chain(product_node: NodeFactory,
     assert node.record("kubelet").starts == 1
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
     assert node.run("systemctl show -p NRestarts --value nodenetd").stdout == "0\n"
-    assert [line["MESSAGE"] for line in story(node) if int(line["PRIORITY"]) <= 4] == []
+    # nodenetd asks once a minute: it may have asked and had its answer just before and just after.
+    warned = [line["MESSAGE"] for line in story(node) if int(line["PRIORITY"]) <= 4]
+    assert warned in ([], ["The system bus does not answer; nodenetd goes on without it"])
     node.wait_until(f"busctl call {MANAGER} GetStatus", timeout=30)
     of_bus = json.loads(node.run(f"busctl --json=short call {MANAGER} GetStatus").stdout)["data"][0]
     assert json.loads(of_bus)["stages"] == document["stages"]
