@@ -20,7 +20,7 @@ from nodenet.core.policy import Policy
 from nodenet.core.publication import KUBELET_DROP_IN
 from nodenet.core.snapshot import Address, AddressFlag, Family, Link, NextHop, Route, Snapshot
 from nodenet.core.wishes import Wishes
-from nodenet.stages.nodeip import FAMILY_SECONDS, PATH_SECONDS, RELOAD_OWED, SETTLE_SECONDS, NodeipStage
+from nodenet.stages.nodeip import BEGUN_SECONDS, FAMILY_SECONDS, PATH_SECONDS, RELOAD_OWED, SETTLE_SECONDS, NodeipStage
 from nodenet.stages.records import SELECTION
 
 ETH0 = Link(2, "eth0", mac="52:54:00:00:00:01")
@@ -145,7 +145,7 @@ async def test_the_link_that_is_configured_first_is_not_chosen_for_that() -> Non
 
 
 async def test_a_tentative_address_is_given_a_moment() -> None:
-    """A bounded one, and none where nothing is pending."""
+    """A bounded one, and none where nothing is pending. What began late, as after a late answer, gets its own."""
     tentative = Address(V6.address, 64, "eth0", flags=frozenset({AddressFlag.TENTATIVE}))
     rig = Rig(FakeKernel(host(V4, LINK_LOCAL, tentative)), wishes=Wishes(Policy()))
     assert isinstance(await rig.attempt(), Waiting)
@@ -154,9 +154,14 @@ async def test_a_tentative_address_is_given_a_moment() -> None:
     assert isinstance(outcome, Done)
     assert outcome.facts.selection
     assert outcome.facts.selection.node_ips == (V4.address, V6.address)
-    rig = Rig(FakeKernel(host(V4, LINK_LOCAL, tentative)), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=Wishes(Policy()))
     await rig.attempt()
-    rig.clock.now += SETTLE_SECONDS + 1
+    rig.clock.now += SETTLE_SECONDS - 0.1
+    rig.kernel.now = host(V4, LINK_LOCAL, tentative)
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += BEGUN_SECONDS
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += 0.2
     assert isinstance(await rig.attempt(), Done)
 
 

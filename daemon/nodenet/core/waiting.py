@@ -32,6 +32,8 @@ class Pending:
     family: Family
     link: str
     reason: str
+    begun: bool = False
+    """It is on its way, and is there or not within seconds (RFC 4862, section 5.4: duplicate address detection)."""
 
 
 class Judged(NamedTuple):
@@ -86,7 +88,7 @@ def _tentative(scene: Scene) -> Iterator[Pending]:
         rival = chosen.get(address.family)
         better = rival is None or place.key < rival.key
         if better and (place.path is not Path.NONE or link.name in links):
-            yield Pending(address.family, link.name, _rejected(Judged(case, Rule.TENTATIVE)))
+            yield Pending(address.family, link.name, _rejected(Judged(case, Rule.TENTATIVE)), begun=True)
 
 
 def _ipv6_starting(scene: Scene) -> Iterator[Pending]:
@@ -103,7 +105,8 @@ def _ipv6_starting(scene: Scene) -> Iterator[Pending]:
         return
     for route in scene.snapshot.routes:
         if route.protocol == ROUTER_ADVERTISEMENT and any(hop.link == link.name for hop in route.next_hops):
-            yield Pending(Family.IPV6, link.name, f"{link.name} has a router advertisement, no IPv6 address yet")
+            reason = f"{link.name} has a router advertisement, no IPv6 address yet"
+            yield Pending(Family.IPV6, link.name, reason, begun=True)
             return
 
 

@@ -37,6 +37,8 @@ LOOK_AGAIN_SECONDS = 30.0
 """Without any event: a lost one costs no more than this."""
 SETTLE_SECONDS = 5.0
 """How long is waited for what would still change the selection (duplicate address detection, a router's answer)."""
+BEGUN_SECONDS = 3.0
+"""How much longer what has begun by then may take: an address that came of a late answer is being checked."""
 PATH_SECONDS = 60.0
 """The same where VIPs or hints point to another link, which may still get its address; not in every boot anew."""
 WISHED = frozenset({Rule.HINT, Rule.VIP_SUBNET})
@@ -135,7 +137,8 @@ class NodeipStage:
         if not selection.pending:
             return SETTLE_SECONDS - waited if asked and not as_before else 0.0
         elsewhere = bool(policy.vips or policy.hints) and selection.selected[0].rule not in WISHED
-        return (PATH_SECONDS if elsewhere and not as_before else SETTLE_SECONDS) - waited
+        settle = SETTLE_SECONDS + (BEGUN_SECONDS if any(item.begun for item in selection.pending) else 0.0)
+        return (PATH_SECONDS if elsewhere and not as_before else settle) - waited
 
     def _other_links(self, snapshot: Snapshot, policy: Policy, selection: Selection) -> Waiting | None:
         """Return the wait for links that NetworkManager has not finished, where only a default route has decided."""
