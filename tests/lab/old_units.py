@@ -6,7 +6,7 @@ STUBS = {
     "nmstate": "cp /etc/nmstate/openshift/cluster.yml /etc/nmstate/openshift/applied",
     "resolv-prepender": "touch /run/resolv-prepender-kni-conf-done",
     "nodeip": (
-        "mkdir -p /run/nodeip-configuration; for i in $(seq 100); do"
+        "mkdir -p /run/nodeip-configuration; for i in $(seq 600); do"
         " ip=$(ip -4 -o address show dev eth0 scope global | sed 's,.*inet ,,; s,/.*,,;q'); test -n \"$ip\" && break;"
         " sleep 0.1; done; printf %s $ip > /run/nodeip-configuration/primary-ip;"
         " cp /run/nodeip-configuration/primary-ip /run/nodeip-configuration/ipv4"
