@@ -465,6 +465,21 @@ async def test_duplicate_address_detection_is_off_only_while_addresses_move() ->
     assert rig.sysctls.values["default"] == rig.sysctls.values["br-ex"] == usual
 
 
+async def test_duplicate_address_detection_comes_back_after_a_kill_in_the_middle() -> None:
+    """What else appears on the node, a pod's link for one, must check its addresses."""
+    usual = {"net/ipv6/conf/accept_dad": "1"}
+    rig = Rig("dual-stack-dhcp-and-ra", sysctls=FakeSysctls({"default": dict(usual)}))
+    left: dict[str, bytes] = {}
+    rig.nmstate.during_apply = lambda: left.update(rig.files.content)
+    await rig.attempt()
+    killed = Rig("standing-ours", files=rig.files, sysctls=FakeSysctls({"default": dict.fromkeys(usual, "0")}))
+    killed.files.content.update(left)
+    await killed.attempt()
+    assert killed.sysctls.values["default"] == usual
+    await killed.attempt()
+    assert killed.sysctls.writes.count(("default", usual)) == 1
+
+
 def interrupted(rig: Rig) -> None:
     """Leave what a kill in the middle of the making leaves."""
     record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), present=("u1",))

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from nodenet.core import bridge_record
 from nodenet.core.bridge import Document, Plan
@@ -28,6 +29,8 @@ from nodenet.stages.profile_keeper import ProfileKeeper
 from nodenet.stages.records import BRIDGE, BRIDGE_INTENT, Records
 
 ACCEPT_DAD = "net/ipv6/conf/accept_dad"
+DAD_OWED = PurePosixPath("/run/nodenet/accept-dad")
+"""Holds the usual value while duplicate address detection is off: a daemon that is killed then gives it back later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +229,22 @@ class BridgeMaker:
         They move from one link of this host to another and were checked there: another duplicate address detection
         (RFC 4862 section 5.4) would make them unusable for a second or two. A new link has the values of `default`.
         """
-        sysctls = self._tools.sysctls
-        usual = sysctls.read("default", ACCEPT_DAD)
+        usual = self._tools.sysctls.read("default", ACCEPT_DAD)
         if usual is None or all(address.version == 4 for address in record.addresses):
             yield
             return
-        sysctls.write("default", {ACCEPT_DAD: "0"})
+        self._tools.files.write(DAD_OWED, usual.encode())
+        self._tools.sysctls.write("default", {ACCEPT_DAD: "0"})
         try:
             yield
         finally:
-            for link in ("default", *(bridge for bridge in record.uplinks if sysctls.read(bridge, ACCEPT_DAD))):
-                sysctls.write(link, {ACCEPT_DAD: usual})
+            self.give_dad_back()
+
+    def give_dad_back(self) -> None:
+        """Let new links check their addresses as usual, where an apply, of a killed daemon perhaps, switched it off."""
+        if (usual := self._tools.files.read(DAD_OWED)) is None:
+            return
+        sysctls, bridges = self._tools.sysctls, self.record.uplinks if self.record else ()
+        for link in ("default", *(bridge for bridge in bridges if sysctls.read(bridge, ACCEPT_DAD))):
+            sysctls.write(link, {ACCEPT_DAD: usual.decode()})
+        self._tools.files.remove(DAD_OWED)

@@ -116,6 +116,7 @@ class ConfigureOvsStage:
 
     async def _pass(self, facts: Facts, asked: Facts, record: BridgeRecord | None) -> Done | Skipped | Waiting:
         """Go as far as it goes; *facts* says what somebody asks for, *asked* is what remains when that is done."""
+        self._maker.give_dad_back()
         removed = record is not None and record.removed_in == self._ground.boot_id
         if removed and not facts.retry_refused and not facts.remove_bridge:
             return Skipped(
