@@ -21,9 +21,9 @@ test: $(STAMP) ## set everything up and run all tests, real boots included (root
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
 	@failed=0; export NODENET_REQUIRE_LAB=1; \
-	$(RUN) -m pytest -q -m "not vm" || failed=$$?; \
+	$(RUN) -m pytest -q -m "not vm" --numprocesses 3 --dist worksteal || failed=$$?; \
 	$(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal || failed=$$?; \
-	exit $$failed # an emulated machine keeps one core busy, and a machine that builds has two
+	exit $$failed # a lab boot mostly waits; an emulated machine keeps one core of two busy
 
 check: $(STAMP) ## lint, types and pure tests: no root, no lab, under a minute
 	@$(RUN) -m ruff check .

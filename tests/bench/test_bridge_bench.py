@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -40,6 +41,15 @@ def test_a_node_that_stays_without_network_is_no_measurement() -> None:
 
 def test_a_missed_aim_is_told_with_its_reason() -> None:
     run = bridge.Run(route=0.1, address=0.3, silent=0.3, back=0.5, total=2.6, workers=1, again=0.2)
-    text = bridge.section([bridge.Measured("DHCP", [run], [run], [0.0])], 1)
+    bare = dataclasses.replace(run, address=2.7)
+    text = bridge.section([bridge.Measured("DHCP", [run], [bare], [0.0])], 1)
     assert "| 0.30 s   | ≤ 0.28 s | missed |" in text
     assert "- DHCP: the whole stage, median: the node is back" in text
+
+
+def test_a_bare_apply_of_the_same_run_that_was_slower_is_the_aim() -> None:
+    """One in its slow mode is not."""
+    run = bridge.Run(route=0.1, address=0.3, silent=0.3, back=0.5, total=2.6, workers=1, again=0.2)
+    bare = [dataclasses.replace(run, route=seconds) for seconds in (0.2, 0.34, 2.7)]
+    text = bridge.section([bridge.Measured("DHCP", [run], bare, [0.0])], 1)
+    assert "| 0.30 s   | ≤ 0.34 s | met" in text
