@@ -110,41 +110,45 @@ async def test_a_call_on_a_stalled_bus_ends_at_its_deadline(private_bus: Private
             private_bus.resume()
 
 
-async def test_a_stalled_bus_is_told_once_and_when_it_answers_again(private_bus: PrivateBus) -> None:
-    """Its connection stands, and without a question its silence would look like peace; looking is all it takes."""
+@contextlib.asynccontextmanager
+async def watched(address: str) -> AsyncIterator[tuple[Bus, asyncio.Queue[bool]]]:
+    """Give a bus that is up, and what is told of its answers."""
     told: asyncio.Queue[bool] = asyncio.Queue()
-    async with running(quiet(private_bus.address)) as bus:
+    async with running(quiet(address)) as bus:
         assert await bus.wait_up(5)
         watching = asyncio.create_task(bus_watch.watch(bus, told.put_nowait, look=0.05, again=0.05))
+        yield bus, told
+        watching.cancel()
+
+
+async def test_a_stalled_bus_is_told_once_and_when_it_answers_again(private_bus: PrivateBus) -> None:
+    """Its connection stands, and without a question its silence would look like peace; looking is all it takes."""
+    async with watched(private_bus.address) as (_, told):
+        await asyncio.sleep(0.3)
+        assert told.empty()
+        private_bus.stall()
         try:
+            assert await asyncio.wait_for(told.get(), CALL_SECONDS * 3) is False
             await asyncio.sleep(0.3)
-            assert told.empty()
-            private_bus.stall()
-            assert await asyncio.wait_for(told.get(), CALL_SECONDS * 2) is False
-            await asyncio.sleep(0.3)
-            private_bus.resume()
-            assert await asyncio.wait_for(told.get(), CALL_SECONDS * 2) is True
-            await asyncio.sleep(0.3)
-            assert told.empty()
         finally:
             private_bus.resume()
-            watching.cancel()
+        assert await asyncio.wait_for(told.get(), CALL_SECONDS * 3) is True
+        await asyncio.sleep(0.3)
+        assert told.empty()
 
 
 async def test_a_bus_that_is_killed_is_not_told_as_one_that_is_silent(private_bus: PrivateBus) -> None:
-    """The end of the connection is told, and once is enough."""
-    told: asyncio.Queue[bool] = asyncio.Queue()
-    async with running(quiet(private_bus.address)) as bus:
-        assert await bus.wait_up(5)
-        watching = asyncio.create_task(bus_watch.watch(bus, told.put_nowait, look=0.05, again=0.05))
+    """The end of the connection is told, and once is enough; what was asked just before is never answered."""
+    async with watched(private_bus.address) as (bus, told):
+        private_bus.stall()
+        await asyncio.sleep(0.2)  # a question is under way
         private_bus.kill()
         while bus.connected:
             await asyncio.sleep(0.01)
         private_bus.start()
         assert await bus.wait_up(10)
-        await asyncio.sleep(0.3)
-        watching.cancel()
-    assert told.empty()
+        await asyncio.sleep(CALL_SECONDS + 0.5)
+        assert told.empty()
 
 
 async def test_a_storm_of_signals_on_a_stalled_bus_keeps_the_connection(private_bus: PrivateBus) -> None:

@@ -65,6 +65,8 @@ class Bus:
         self._changed = changed
         self._bus: Any = None
         self._up = asyncio.Event()
+        self.connections = 0
+        """How many there have been."""
         self._subscriptions: list[Subscription] = []
         self._name: str | None = None
         self.owns_name = False
@@ -131,6 +133,7 @@ class Bus:
                 await self._ask_bus("AddMatch", "s", [rule])
             if self._name:
                 self.owns_name = await self._own(self._name)
+            self.connections += 1
             self._up.set()
             self._changed(True)  # noqa: FBT003  (a callback's only argument)
             yield bus.wait_for_disconnect()

@@ -16,6 +16,8 @@ LOOK_SECONDS = 60.0
 """Rare, since every look wakes a processor on each node of a cluster."""
 LOOK_AGAIN_SECONDS = 2.0
 """How soon it is asked again while it does not answer."""
+MOMENT_SECONDS = 0.1
+"""Until the end of a connection, which ends the question too, is seen by ``Bus`` for certain."""
 
 
 async def watch(
@@ -28,16 +30,19 @@ async def watch(
     silent = False
     while True:
         await asyncio.sleep(again if silent else look)
-        if not bus.connected:
+        asked = bus.connections
+        answers = await _answers(bus)
+        if not bus.connected or bus.connections != asked:
             silent = False
-            continue
-        try:
-            await bus.call(*DBUS, "GetId")
-        except Unavailable:
-            if bus.connected and not silent:
-                silent = True
-                changed(False)  # noqa: FBT003  (a callback's only argument)
-        else:
-            if silent:
-                silent = False
-                changed(True)  # noqa: FBT003
+        elif answers is silent:
+            silent = not answers
+            changed(answers)
+
+
+async def _answers(bus: Bus) -> bool:
+    try:
+        await bus.call(*DBUS, "GetId")
+    except Unavailable:
+        await asyncio.sleep(MOMENT_SECONDS)
+        return False
+    return True
