@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, ip_address
 
 import pytest
 
@@ -233,3 +233,16 @@ def test_a_router_that_answers_late_is_not_lost_in_a_race(product_node: NodeFact
         assert len(document["node_ips"]) == 2, document["stages"]
         assert len(node.record("kubelet").environment["KUBELET_NODE_IPS"].split(",")) == 2
         node.power_cut()
+
+
+def test_a_dhcp_server_that_answers_late_does_not_leave_the_node_with_ipv6_alone(
+    product_node: NodeFactory, lan: Lan
+) -> None:
+    """A router is faster where a DHCP request got lost. The first choice stays, so that it waits for the answer."""
+    lan.start_dhcp(Dhcp(reply_delay=4))
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node)
+    assert [ip_address(text).version for text in document["node_ips"]] == [4, 6]
+    (waited,) = [text for entry in story(node) if "whether a DHCP" in (text := entry["MESSAGE"])]
+    assert waited == "nodeip waits: whether a DHCP server answers on eth0"

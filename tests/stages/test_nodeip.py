@@ -20,7 +20,15 @@ from nodenet.core.policy import Policy
 from nodenet.core.publication import KUBELET_DROP_IN
 from nodenet.core.snapshot import Address, AddressFlag, Family, Link, NextHop, Route, Snapshot
 from nodenet.core.wishes import Wishes
-from nodenet.stages.nodeip import BEGUN_SECONDS, FAMILY_SECONDS, PATH_SECONDS, RELOAD_OWED, SETTLE_SECONDS, NodeipStage
+from nodenet.stages.nodeip import (
+    ANSWER_SECONDS,
+    BEGUN_SECONDS,
+    FAMILY_SECONDS,
+    PATH_SECONDS,
+    RELOAD_OWED,
+    SETTLE_SECONDS,
+    NodeipStage,
+)
 from nodenet.stages.records import SELECTION
 
 ETH0 = Link(2, "eth0", mac="52:54:00:00:00:01")
@@ -332,6 +340,27 @@ async def test_a_link_that_a_vip_points_to_is_given_its_time_once() -> None:
     rig.reboot()
     await rig.attempt()
     rig.clock.now += SETTLE_SECONDS + 1
+    assert isinstance(await rig.attempt(), Done)
+
+
+async def test_a_dhcp_server_is_given_the_time_to_answer_once() -> None:
+    """A router that is faster than DHCP does not make the node speak IPv6 alone in all later boots."""
+    rig = Rig(FakeKernel(host(LINK_LOCAL, V6)), wishes=Wishes(Policy()))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "whether a DHCP server answers on eth0"
+    rig.clock.now += SETTLE_SECONDS + 1
+    assert isinstance(await rig.attempt(), Waiting)
+    alone, rig.kernel.now = rig.kernel.now, host(V4, LINK_LOCAL, V6)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.facts.selection
+    assert outcome.facts.selection.node_ips == (V4.address, V6.address)
+    rig = Rig(FakeKernel(alone), wishes=Wishes(Policy()))
+    await rig.attempt()
+    rig.clock.now += ANSWER_SECONDS[Family.IPV4] + 1
+    assert isinstance(await rig.attempt(), Done)
+    rig.reboot()
     assert isinstance(await rig.attempt(), Done)
 
 

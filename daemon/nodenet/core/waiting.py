@@ -110,27 +110,6 @@ def _ipv6_starting(scene: Scene) -> Iterator[Pending]:
             return
 
 
-def router_may_answer(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Collection[IPAddress]) -> bool:
-    """Tell whether *link* has asked for a router and may still get an IPv6 address that *chosen* lacks.
-
-    With `auto` nobody says whether a router is there. A link-local address that has passed its check is the moment
-    at which one is asked for (RFC 4861, section 6.3.7); the answer takes up to some seconds, or never comes.
-    """
-    if policy.families != "auto" or any(address.version == 6 for address in chosen):
-        return False
-    on_link = [item for item in snapshot.addresses if item.link == link and item.family is Family.IPV6]
-    return bool(on_link) and all(item.address.is_link_local for item in on_link)
-
-
-def undecided_links(snapshot: Snapshot, policy: Policy) -> tuple[str, ...]:
-    """Return the links without a default route, by index: while NetworkManager starts, each may still get a better one.
-
-    Which of several links is configured first is a matter of chance, and no ground for a choice that stays.
-    """
-    routed = {hop.link for route in snapshot.routes if route.destination.prefixlen == 0 for hop in route.next_hops}
-    return tuple(link.name for link in _own_links(snapshot, policy) if link.name not in routed)
-
-
 def _not_back(scene: Scene) -> Iterator[Pending]:
     """Yield node IPs of the last boot that their link has not got yet, nor another one in their place."""
     sticky = scene.sticky
@@ -208,7 +187,7 @@ def _why_nothing(scene: Scene, families: Sequence[Family]) -> str:
         *_told(judged, lambda rule: rule in (Rule.LINK_DOWN, Rule.DEPRECATED, Rule.TEMPORARY)),
         *(
             (link.name, partial(link_state, link))
-            for link in _own_links(scene.snapshot, scene.policy)
+            for link in own_links(scene.snapshot, scene.policy)
             if not (link.up and link.carrier)
         ),
         *_told(judged, lambda rule: rule not in hopeless),
@@ -280,12 +259,12 @@ def bare_links(scene: Scene, family: Family) -> Iterator[Link]:
         for part in scene.stretches
         if part.rule is not Rule.LINK_LOCAL and part.first.address.family is family
     }
-    for link in _own_links(scene.snapshot, scene.policy):
+    for link in own_links(scene.snapshot, scene.policy):
         if link.up and link.carrier and link.name not in addressed:
             yield link
 
 
-def _own_links(snapshot: Snapshot, policy: Policy) -> list[Link]:
+def own_links(snapshot: Snapshot, policy: Policy) -> list[Link]:
     """Return the links that may carry the node IP: the ports of a bridge or bond leave that to it."""
     vrfs = {link.name for link in snapshot.links if link.kind == "vrf"}
     links = sorted(snapshot.links, key=lambda link: link.index)

@@ -16,15 +16,15 @@ from nodenet.core.apply import ManagerState
 from nodenet.core.errors import PublishFailed
 from nodenet.core.explanation import summary
 from nodenet.core.facts import Facts
+from nodenet.core.first_choice import unanswered, undecided_links
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.policy import Policy
 from nodenet.core.publication import Publication, PublishedFile
 from nodenet.core.rules import Rule
 from nodenet.core.selection import Selection, select
-from nodenet.core.snapshot import IPAddress, Snapshot
+from nodenet.core.snapshot import Family, IPAddress, Snapshot
 from nodenet.core.sticky import Sticky
-from nodenet.core.waiting import router_may_answer, undecided_links
 from nodenet.core.wishes import Wishes
 from nodenet.ports import Clock, Files, Kernel, Manager, Systemd
 from nodenet.stages.records import SELECTION, Records
@@ -37,6 +37,9 @@ LOOK_AGAIN_SECONDS = 30.0
 """Without any event: a lost one costs no more than this."""
 SETTLE_SECONDS = 5.0
 """How long is waited for what would still change the selection (duplicate address detection, a router's answer)."""
+ANSWERS = {Family.IPV6: "an IPv6 router", Family.IPV4: "a DHCP server"}
+ANSWER_SECONDS = {Family.IPV6: SETTLE_SECONDS, Family.IPV4: 10.0}
+"""How long those may take once the other family is there: a lost DHCP request is repeated after 4 s (RFC 2131, 4.1)."""
 BEGUN_SECONDS = 3.0
 """How much longer what has begun by then may take: an address that came of a late answer is being checked."""
 PATH_SECONDS = 60.0
@@ -89,10 +92,11 @@ class NodeipStage:
             return Waiting(selection.waiting or "no address is eligible", KERNEL, LOOK_AGAIN_SECONDS)
         if starting and (waiting := self._other_links(snapshot, wishes.policy, selection)):
             return waiting
-        asked = router_may_answer(snapshot, wishes.policy, selection.link, selection.node_ips)
-        if (patience := self._patience(selection, wishes.policy, record, asked=asked)) > 0:
+        asked = unanswered(snapshot, wishes.policy, selection.link, selection.node_ips)
+        if (patience := self._patience(selection, wishes.policy, record, asked)) > 0:
             pending = "; ".join(item.reason for item in selection.pending)
-            reason = selection.waiting or pending or f"whether an IPv6 router answers on {selection.link}"
+            question = f"whether {ANSWERS[asked]} answers on {selection.link}" if asked else ""
+            reason = selection.waiting or pending or question
             return Waiting(reason, KERNEL, min(patience, LOOK_AGAIN_SECONDS))
         for note in selection.notes:
             self._tell(note, Message.NODE_IP_NOTE)
@@ -125,17 +129,17 @@ class NodeipStage:
                 return selection
             unbindable |= failed
 
-    def _patience(self, selection: Selection, policy: Policy, record: Sticky | None, *, asked: bool) -> float:
+    def _patience(self, selection: Selection, policy: Policy, record: Sticky | None, asked: Family | None) -> float:
         """Return the seconds that are left to wait for something better; not positive: publish.
 
-        *asked*: a router was asked for. Where none answered before, nobody waits for it in every boot anew.
+        *asked*: what somebody was asked for. Where nobody answered before, it is not waited for in every boot anew.
         """
         waited = self._waited()
         if selection.missing:
             return FAMILY_SECONDS - waited
         as_before = record is not None and record.addresses == selection.node_ips
         if not selection.pending:
-            return SETTLE_SECONDS - waited if asked and not as_before else 0.0
+            return ANSWER_SECONDS[asked] - waited if asked and not as_before else 0.0
         elsewhere = bool(policy.vips or policy.hints) and selection.selected[0].rule not in WISHED
         settle = SETTLE_SECONDS + (BEGUN_SECONDS if any(item.begun for item in selection.pending) else 0.0)
         return (PATH_SECONDS if elsewhere and not as_before else settle) - waited

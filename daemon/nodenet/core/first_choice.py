@@ -1,0 +1,38 @@
+"""Before the node IPs are chosen for the first time: what may still come although nothing shows it yet?
+
+A first choice is kept in later boots, so that it must not depend on who was faster. What is visibly on its way is in
+``waiting``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from nodenet.core.policy import Policy
+from nodenet.core.snapshot import Family, IPAddress, Snapshot, family_of
+from nodenet.core.waiting import own_links
+
+
+def unanswered(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Collection[IPAddress]) -> Family | None:
+    """Return the family that *chosen* lacks and that somebody on *link* may still give an address of, if there is one.
+
+    With `auto` nobody says whether a router or a DHCP server is there. A link-local IPv6 address that has passed its
+    check is the moment at which a router is asked for (RFC 4861, section 6.3.7); DHCP is asked from the beginning.
+    The answer takes up to some seconds, or never comes.
+    """
+    families = {family_of(address) for address in chosen}
+    if policy.families != "auto" or len(families) != 1:
+        return None
+    (lacking,) = set(Family) - families
+    on_link = [item for item in snapshot.addresses if item.link == link and item.family is lacking]
+    asked = bool(on_link) or lacking is Family.IPV4
+    return lacking if asked and all(item.address.is_link_local for item in on_link) else None
+
+
+def undecided_links(snapshot: Snapshot, policy: Policy) -> tuple[str, ...]:
+    """Return the links without a default route, by index: while NetworkManager starts, each may still get a better one.
+
+    Which of several links is configured first is a matter of chance, and no ground for a choice that stays.
+    """
+    routed = {hop.link for route in snapshot.routes if route.destination.prefixlen == 0 for hop in route.next_hops}
+    return tuple(link.name for link in own_links(snapshot, policy) if link.name not in routed)
