@@ -356,6 +356,11 @@ async def test_a_dhcp_server_is_given_the_time_to_answer_once() -> None:
     assert isinstance(outcome, Done)
     assert outcome.facts.selection
     assert outcome.facts.selection.node_ips == (V4.address, V6.address)
+    tentative = Address(ip_address("2001:db8::4"), 64, "eth0", flags=frozenset({AddressFlag.TENTATIVE}))
+    rig = Rig(FakeKernel(host(LINK_LOCAL, V6, tentative)), wishes=Wishes(Policy()))
+    await rig.attempt()
+    rig.clock.now += SETTLE_SECONDS + BEGUN_SECONDS + 1
+    assert isinstance(await rig.attempt(), Waiting), "what else is waited for does not cut it short"
     rig = Rig(FakeKernel(alone), wishes=Wishes(Policy()))
     await rig.attempt()
     rig.clock.now += ANSWER_SECONDS[Family.IPV4] + 1

@@ -138,11 +138,12 @@ class NodeipStage:
         if selection.missing:
             return FAMILY_SECONDS - waited
         as_before = record is not None and record.addresses == selection.node_ips
-        if not selection.pending:
-            return ANSWER_SECONDS[asked] - waited if asked and not as_before else 0.0
-        elsewhere = bool(policy.vips or policy.hints) and selection.selected[0].rule not in WISHED
-        settle = SETTLE_SECONDS + (BEGUN_SECONDS if any(item.begun for item in selection.pending) else 0.0)
-        return (PATH_SECONDS if elsewhere and not as_before else settle) - waited
+        waits = [ANSWER_SECONDS[asked]] if asked and not as_before else []
+        if selection.pending:
+            elsewhere = bool(policy.vips or policy.hints) and selection.selected[0].rule not in WISHED
+            begun = BEGUN_SECONDS if any(item.begun for item in selection.pending) else 0.0
+            waits.append(PATH_SECONDS if elsewhere and not as_before else SETTLE_SECONDS + begun)
+        return max(waits) - waited if waits else 0.0
 
     def _other_links(self, snapshot: Snapshot, policy: Policy, selection: Selection) -> Waiting | None:
         """Return the wait for links that NetworkManager has not finished, where only a default route has decided."""
