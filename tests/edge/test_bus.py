@@ -117,8 +117,10 @@ async def watched(address: str) -> AsyncIterator[tuple[Bus, asyncio.Queue[bool]]
     async with running(quiet(address)) as bus:
         assert await bus.wait_up(5)
         watching = asyncio.create_task(bus_watch.watch(bus, told.put_nowait, look=0.05, again=0.05))
-        yield bus, told
-        watching.cancel()
+        try:
+            yield bus, told
+        finally:
+            watching.cancel()
 
 
 async def test_a_stalled_bus_is_told_once_and_when_it_answers_again(private_bus: PrivateBus) -> None:

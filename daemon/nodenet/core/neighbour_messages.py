@@ -40,9 +40,9 @@ class Neighbour:
         return self.fixed or bool(self.state & _REACHABLE)
 
     @property
-    def asked(self) -> bool:
-        """Whether the kernel is asking it; it is not while it waits for a use of what it knows, or has given up."""
-        return not self.state & (_STALE | _DELAY | _FAILED)
+    def left_alone(self) -> bool:
+        """Whether the kernel does not ask it at present: it waits for a use of what it knows, or has given up."""
+        return bool(self.state & (_STALE | _DELAY | _FAILED))
 
 
 def get(link_index: int, address: IPAddress) -> bytes:

@@ -84,7 +84,7 @@ class _Question:
                 continue
             if entry.fixed or (entry.answered and self._asked):
                 return True
-            if not (self._asked and entry.asked):
+            if not self._asked or entry.left_alone:
                 self._ask((nm.probe if entry.known else nm.resolve)(*self._where))
         return False
 
