@@ -1,8 +1,8 @@
 """How does nodenet get onto a node? `make install DESTDIR=DIR` runs this.
 
-One tree for every node: packages below /usr/lib/nodenet, two launchers, units, bus policy, journal catalog. Made on
-any machine, it runs offline under the node's own /usr/bin/python3, 3.11 to 3.14. Downloads are kept in
-`${XDG_CACHE_HOME:-~/.cache}/nodenet/`, so that only the first installation needs a package index.
+One tree for every node: packages below /usr/lib/nodenet, two launchers, units, bus policy, journal catalog,
+and completions. Made on any machine, it runs offline under the node's own /usr/bin/python3, 3.11 to 3.14. Downloads
+are kept in `${XDG_CACHE_HOME:-~/.cache}/nodenet/`, so that only the first installation needs a package index.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ UNITS = {
     "dbus/org.nodenet1.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
     "dbus/org.nodenet1.Stage.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Stage.xml",
     "nodenet.toml": "usr/share/nodenet/nodenet.toml",
+    "completions/nodenetctl.bash": "usr/share/bash-completion/completions/nodenetctl",
+    "completions/_nodenetctl": "usr/share/zsh/site-functions/_nodenetctl",
+    "completions/nodenetctl.fish": "usr/share/fish/vendor_completions.d/nodenetctl.fish",
     **{
         f"compat/{unit.name}": f"usr/lib/systemd/system/{unit.name}"
         for unit in sorted((ROOT / "units" / "compat").iterdir())
@@ -84,8 +87,6 @@ def install(destdir: Path) -> None:
         write(destdir / path, LAUNCHER.format(module=module), 0o755)
     for source, target in UNITS.items():
         write(destdir / target, (ROOT / "units" / source).read_text(encoding="utf-8"), 0o644)
-    for shell, target in COMPLETIONS.items():
-        write(destdir / target, completion(shell), 0o644)
     compile_bytecode(destdir)
     if destdir.resolve() == Path("/"):
         tell_the_system()
@@ -98,16 +99,10 @@ def tell_the_system() -> None:
             subprocess.run(command, check=False)
 
 
-COMPLETIONS = {
-    "bash": "usr/share/bash-completion/completions/nodenetctl",
-    "zsh": "usr/share/zsh/site-functions/_nodenetctl",
-}
-
-
 def uninstall(destdir: Path) -> None:
     """Remove what ``install`` made, and the links of ``systemctl enable``: they would lead nowhere."""
     shutil.rmtree(destdir / LIBRARY, ignore_errors=True)
-    for path in (*LAUNCHERS, *UNITS.values(), *COMPLETIONS.values()):
+    for path in (*LAUNCHERS, *UNITS.values()):
         (destdir / path).unlink(missing_ok=True)
     ours = {f"/{target}" for target in UNITS.values()}
     for link in (destdir / "etc/systemd/system").rglob("*"):
@@ -158,28 +153,6 @@ def wheel() -> Path:
     """Return libnmstate's wheel, built once for each state of its sources."""
     build = [sys.executable, str(HERE / "libnmstate" / "build_wheel.py")]
     return Path(subprocess.run(build, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
-
-
-def completion(shell: str) -> str:
-    """Return the completions of nodenetctl for *shell*, made by shtab."""
-    make = (
-        "import sys; sys.path[:0] = sys.argv[2:]; import shtab; from nodenet.cli.main import parser; "
-        "print(shtab.complete(parser(), sys.argv[1]))"
-    )
-    command = [sys.executable, "-c", make, shell, str(ROOT / "daemon"), str(shtab())]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
-def shtab() -> Path:
-    """Return a directory that holds shtab, needed at installation only."""
-    shelf = cache() / "packages" / "shtab"
-    if not shelf.is_dir():
-        shelf.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="new-", dir=shelf.parent) as scratch:
-            fresh = Path(scratch) / "shtab"
-            pip("install", "--target", str(fresh), "--no-deps", "--no-compile", "shtab==1.13.0")
-            fresh.rename(shelf)
-    return shelf
 
 
 def compile_bytecode(destdir: Path) -> None:

@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--boots", type=int, metavar="N", help="the last N boots, oldest first")
     parser.add_argument("--json", action="store_true", help="print a list of boots with their spans of time")
     parser.add_argument("--svg", metavar="FILE", help="write a picture instead; - is standard output")
-    parser.add_argument("--directory", type=Path, help="read the journal in this directory, as of a dead node's disk")
+    parser.add_argument(
+        "--directory", type=Path, metavar="DIR", help="read the journal in this directory, as of a dead node's disk"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

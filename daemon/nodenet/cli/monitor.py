@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "readiness, problems. Uses the bus; while that is away, the state file, which shows quick steps as one."
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line; time in seconds since boot")
-    parser.add_argument("--file", type=Path, default=STATE, help="the state file (default: %(default)s)")
+    parser.add_argument(
+        "--file", type=Path, default=STATE, metavar="FILE", help="the state file (default: %(default)s)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Add what every verb has that reads or waits for the state file."""
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="wait no longer than this")
-    parser.add_argument("--file", type=Path, default=STATE, help="read this state file (default: %(default)s)")
+    parser.add_argument(
+        "--file", type=Path, default=STATE, metavar="FILE", help="read this state file (default: %(default)s)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

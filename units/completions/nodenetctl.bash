@@ -1,0 +1,251 @@
+# Made from nodenetctl's parser by tests/make_completions.py, with https://github.com/tqdm/shtab
+
+_shtab_nodenetctl_explain_subparsers=(node-ip br-ex hostname)
+_shtab_nodenetctl_bridge_subparsers=(remove make)
+_shtab_nodenetctl_subparsers=(status monitor boot-report explain check reload reselect bridge wait snapshot settings version)
+
+_shtab_nodenetctl_status_option_strings=(-h --help --json --wait --timeout --file)
+_shtab_nodenetctl_monitor_option_strings=(-h --help --json --file)
+_shtab_nodenetctl_boot_report_option_strings=(-h --help -b --boot --boots --json --svg --directory)
+_shtab_nodenetctl_explain_node_ip_option_strings=(-h --help --snapshot --diff --vip --hint --hint-required --families --prefer-ipv6 --network-type --platform --user-managed-lb --deny-link --json)
+_shtab_nodenetctl_explain_br_ex_option_strings=(-h --help --snapshot --facts --datapath --json)
+_shtab_nodenetctl_explain_hostname_option_strings=(-h --help --json --no-dns)
+_shtab_nodenetctl_explain_option_strings=(-h --help)
+_shtab_nodenetctl_check_option_strings=(-h --help)
+_shtab_nodenetctl_reload_option_strings=(-h --help --wait)
+_shtab_nodenetctl_reselect_option_strings=(-h --help --dry-run)
+_shtab_nodenetctl_bridge_remove_option_strings=(-h --help)
+_shtab_nodenetctl_bridge_make_option_strings=(-h --help)
+_shtab_nodenetctl_bridge_option_strings=(-h --help)
+_shtab_nodenetctl_wait_option_strings=(-h --help --as --timeout --file)
+_shtab_nodenetctl_snapshot_option_strings=(-h --help --all)
+_shtab_nodenetctl_settings_option_strings=(-h --help --json --directory)
+_shtab_nodenetctl_version_option_strings=(-h --help)
+_shtab_nodenetctl_option_strings=(-h --help)
+
+_shtab_nodenetctl_status___file_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_monitor___file_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_boot_report___svg_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_boot_report___directory_COMPGEN=_shtab_compgen_dirs
+_shtab_nodenetctl_explain_node_ip___snapshot_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_explain_node_ip___diff_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_explain_br_ex___snapshot_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_check_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_wait___file_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_settings___directory_COMPGEN=_shtab_compgen_dirs
+
+_shtab_nodenetctl_explain_node_ip___families_choices=(auto ipv4 ipv6 ipv4,ipv6 ipv6,ipv4)
+_shtab_nodenetctl_explain_node_ip___network_type_choices=(OVNKubernetes)
+_shtab_nodenetctl_explain_node_ip___platform_choices=(none baremetal openstack vsphere nutanix ovirt kubevirt external aws azure gcp ibmcloud powervs alibabacloud equinixmetal libvirt)
+_shtab_nodenetctl_explain_br_ex___datapath_choices=(system netdev)
+_shtab_nodenetctl_explain_pos_0_choices=(node-ip br-ex hostname)
+_shtab_nodenetctl_bridge_pos_0_choices=(remove make)
+_shtab_nodenetctl_wait_pos_0_choices=(hostname nmstate resolv-prepender nodeip configure-ovs hosted-services)
+_shtab_nodenetctl_pos_0_choices=(status monitor boot-report explain check reload reselect bridge wait snapshot settings version)
+
+_shtab_nodenetctl_status__h_nargs=0
+_shtab_nodenetctl_status___help_nargs=0
+_shtab_nodenetctl_status___json_nargs=0
+_shtab_nodenetctl_status___wait_nargs=0
+_shtab_nodenetctl_monitor__h_nargs=0
+_shtab_nodenetctl_monitor___help_nargs=0
+_shtab_nodenetctl_monitor___json_nargs=0
+_shtab_nodenetctl_boot_report__h_nargs=0
+_shtab_nodenetctl_boot_report___help_nargs=0
+_shtab_nodenetctl_boot_report___json_nargs=0
+_shtab_nodenetctl_explain_node_ip__h_nargs=0
+_shtab_nodenetctl_explain_node_ip___help_nargs=0
+_shtab_nodenetctl_explain_node_ip___hint_required_nargs=0
+_shtab_nodenetctl_explain_node_ip___prefer_ipv6_nargs=0
+_shtab_nodenetctl_explain_node_ip___user_managed_lb_nargs=0
+_shtab_nodenetctl_explain_node_ip___json_nargs=0
+_shtab_nodenetctl_explain_br_ex__h_nargs=0
+_shtab_nodenetctl_explain_br_ex___help_nargs=0
+_shtab_nodenetctl_explain_br_ex___facts_nargs=0
+_shtab_nodenetctl_explain_br_ex___json_nargs=0
+_shtab_nodenetctl_explain_hostname__h_nargs=0
+_shtab_nodenetctl_explain_hostname___help_nargs=0
+_shtab_nodenetctl_explain_hostname___json_nargs=0
+_shtab_nodenetctl_explain_hostname___no_dns_nargs=0
+_shtab_nodenetctl_explain_pos_0_nargs=A...
+_shtab_nodenetctl_explain__h_nargs=0
+_shtab_nodenetctl_explain___help_nargs=0
+_shtab_nodenetctl_check__h_nargs=0
+_shtab_nodenetctl_check___help_nargs=0
+_shtab_nodenetctl_reload__h_nargs=0
+_shtab_nodenetctl_reload___help_nargs=0
+_shtab_nodenetctl_reload___wait_nargs=0
+_shtab_nodenetctl_reselect__h_nargs=0
+_shtab_nodenetctl_reselect___help_nargs=0
+_shtab_nodenetctl_reselect___dry_run_nargs=0
+_shtab_nodenetctl_bridge_remove__h_nargs=0
+_shtab_nodenetctl_bridge_remove___help_nargs=0
+_shtab_nodenetctl_bridge_make__h_nargs=0
+_shtab_nodenetctl_bridge_make___help_nargs=0
+_shtab_nodenetctl_bridge_pos_0_nargs=A...
+_shtab_nodenetctl_bridge__h_nargs=0
+_shtab_nodenetctl_bridge___help_nargs=0
+_shtab_nodenetctl_wait__h_nargs=0
+_shtab_nodenetctl_wait___help_nargs=0
+_shtab_nodenetctl_snapshot__h_nargs=0
+_shtab_nodenetctl_snapshot___help_nargs=0
+_shtab_nodenetctl_snapshot___all_nargs=0
+_shtab_nodenetctl_settings__h_nargs=0
+_shtab_nodenetctl_settings___help_nargs=0
+_shtab_nodenetctl_settings___json_nargs=0
+_shtab_nodenetctl_version__h_nargs=0
+_shtab_nodenetctl_version___help_nargs=0
+_shtab_nodenetctl_pos_0_nargs=A...
+_shtab_nodenetctl__h_nargs=0
+_shtab_nodenetctl___help_nargs=0
+
+# $1=COMP_WORDS[1]
+_shtab_compgen_files() {
+  compgen -f -- $1  # files
+}
+
+# $1=COMP_WORDS[1]
+_shtab_compgen_dirs() {
+  compgen -d -- $1  # recurse into subdirs
+}
+
+# $1=COMP_WORDS[1]
+_shtab_replace_nonword() {
+  echo "${1//[^[:word:]]/_}"
+}
+
+# set default values (called for the initial parser & any subparsers)
+_set_parser_defaults() {
+  local subparsers_var="${prefix}_subparsers[@]"
+  sub_parsers=${!subparsers_var-}
+
+  local current_option_strings_var="${prefix}_option_strings[@]"
+  current_option_strings=${!current_option_strings_var}
+
+  completed_positional_actions=0
+
+  _set_new_action "pos_$completed_positional_actions" true
+}
+
+# $1=action identifier
+# $2=positional action (bool)
+# set all identifiers for an action's parameters
+_set_new_action() {
+  current_action="${prefix}_$(_shtab_replace_nonword $1)"
+
+  local current_action_compgen_var=${current_action}_COMPGEN
+  current_action_compgen="${!current_action_compgen_var-}"
+
+  local current_action_choices_var="${current_action}_choices[@]"
+  current_action_choices="${!current_action_choices_var-}"
+
+  local current_action_nargs_var="${current_action}_nargs"
+  if [ -n "${!current_action_nargs_var-}" ]; then
+    current_action_nargs="${!current_action_nargs_var}"
+  else
+    current_action_nargs=1
+  fi
+
+  current_action_args_start_index=$(( $word_index + 1 - $pos_only ))
+
+  current_action_is_positional=$2
+}
+
+# Notes:
+# `COMPREPLY`: what will be rendered after completion is triggered
+# `completing_word`: currently typed word to generate completions for
+# `${!var}`: evaluates the content of `var` and expand its content as a variable
+#     hello="world"
+#     x="hello"
+#     ${!x} -> ${hello} -> "world"
+_shtab_nodenetctl() {
+  local completing_word="${COMP_WORDS[COMP_CWORD]}"
+  local previous_word="${COMP_WORDS[COMP_CWORD-1]}"
+  local completed_positional_actions
+  local current_action
+  local current_action_args_start_index
+  local current_action_choices
+  local current_action_compgen
+  local current_action_is_positional
+  local current_action_nargs
+  local current_option_strings
+  local sub_parsers line
+  COMPREPLY=()
+
+  local prefix=_shtab_nodenetctl
+  local word_index=0
+  local pos_only=0 # "--" delimiter not encountered yet
+  _set_parser_defaults
+  word_index=1
+
+  # determine what arguments are appropriate for the current state
+  # of the arg parser
+  while [ $word_index -ne $COMP_CWORD ]; do
+    local this_word="${COMP_WORDS[$word_index]}"
+
+    if [[ $pos_only = 1 || " $this_word " != " -- " ]]; then
+      if [[ -n $sub_parsers && " ${sub_parsers[@]} " == *" $this_word "* ]]; then
+        # valid subcommand: add it to the prefix & reset the current action
+        prefix="${prefix}_$(_shtab_replace_nonword $this_word)"
+        _set_parser_defaults
+      fi
+
+      if [[ " ${current_option_strings[@]} " == *" $this_word "* ]]; then
+        # a new action should be acquired (due to recognised option string or
+        # no more input expected from current action);
+        # the next positional action can fill in here
+        _set_new_action $this_word false
+      fi
+
+      if [[ "$current_action_nargs" != "*" ]] && \
+         [[ "$current_action_nargs" != "+" ]] && \
+         [[ "$current_action_nargs" != "?" ]] && \
+         [[ "$current_action_nargs" != *"..." ]] && \
+         (( $word_index + 1 - $current_action_args_start_index - $pos_only >= \
+            $current_action_nargs )); then
+        $current_action_is_positional && let "completed_positional_actions += 1"
+        _set_new_action "pos_$completed_positional_actions" true
+      fi
+    else
+      pos_only=1 # "--" delimiter encountered
+    fi
+
+    let "word_index+=1"
+  done
+
+  # Generate the completions
+
+  COMPREPLY=()
+  if [[ $pos_only = 0 && "$completing_word" == -* &&
+        ( -z "$current_action_compgen" || "$current_action_is_positional" = true ) ]]; then
+    # optional argument started: use option strings
+    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(
+      compgen -W "${current_option_strings[*]}" -- "$completing_word")
+  elif [[ "$previous_word" =~ ^[0-9\&]*[\<\>]\>?$ ]]; then
+    # handle redirection operators
+    compopt -o filenames 2>/dev/null || : # bash>=4
+    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$completing_word")
+  else
+    # use choices & compgen
+    local action_compgen_word="$completing_word"
+    # handle tab-completing in the middle of a line (#248 <- #116)
+    [[ -n "$current_action_compgen" && "$completing_word" == -* ]] && action_compgen_word=""
+    [ -n "$current_action_compgen" ] && {
+      [[ "$current_action_compgen" =~ _(file|dir|glob|FILE|DIR|GLOB)|File|Dir|Glob ]] &&
+        compopt -o filenames 2>/dev/null || : # bash>=4
+      while IFS= read -r line; do COMPREPLY+=("$line"); done < <(
+        "$current_action_compgen" "$action_compgen_word")
+    }
+    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(
+      compgen -W "${current_action_choices[*]}" -- "$completing_word")
+  fi
+
+  if [[ ${#COMPREPLY[@]} = 0 ]]; then
+    # native fallback matches are not necessarily filenames (e.g. variables)
+    compopt +o filenames 2>/dev/null || : # bash>=4
+  fi
+
+  return 0
+}
+
+complete -o bashdefault -F _shtab_nodenetctl nodenetctl
