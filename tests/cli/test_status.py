@@ -16,6 +16,7 @@ from nodenet.core.boot import StageName, new_boot
 from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Failed, Problem, Skipped, Waiting
+from nodenet.core.selection import Selection
 from nodenet.core.status import Standing, document
 from nodenet.core.status_text import lines
 
@@ -154,6 +155,14 @@ def test_the_first_five_lines_say_what_a_person_wants_to_know() -> None:
     ]
 
 
+def test_notes_on_the_choice_stand_below_it() -> None:
+    """A hint that matches nothing or cannot be read, in the document and for people."""
+    notes = ("hint eth9 (the setting `hint`) matches no usable address of this node", "another one")
+    made = document(Standing(new_boot({}, degrade=True), Facts(selection=Selection(notes=notes))))
+    assert made["notes"] == list(notes)
+    assert list(lines(made, 9.0))[2:4] == [f"  note        {note}" for note in notes]
+
+
 def test_a_wait_says_for_what_since_when_and_until_when() -> None:
     """And who holds it; afterwards, how long it took."""
     hold = {"who": "backup", "why": "a snapshot"}
@@ -174,7 +183,7 @@ def test_a_stage_that_a_unit_does_names_it() -> None:
 
 def test_a_document_of_an_older_daemon_is_shown_too() -> None:
     """After an update the daemon runs on until it is restarted."""
-    old = {key: value for key, value in GOOD.items() if key != "uplink"}
+    old = {key: value for key, value in GOOD.items() if key not in ("uplink", "notes")}
     old["stages"] = [
         {key: value for key, value in stage.items() if key not in ("waited", "next_try", "held")}
         for stage in GOOD["stages"]

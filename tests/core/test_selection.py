@@ -124,6 +124,15 @@ def test_the_record_is_read_as_it_was_written() -> None:
     assert sticky.parse(sticky.render(record), "boot-1") == replace(record, this_boot=True)
 
 
+def test_a_record_is_of_this_boot_where_it_is_published_still() -> None:
+    """/run is empty after a boot, whatever became of the clock or the boot's number."""
+    record = Sticky((ip_address("192.0.2.5"), ip_address("2001:db8::5")), boot_id="boot-1")
+    assert sticky.standing(record, b"192.0.2.5") == replace(record, this_boot=True)
+    for primary in (None, b"192.0.2.6"):
+        assert sticky.standing(replace(record, this_boot=True), primary) == record
+    assert sticky.standing(replace(record, addresses=()), None) is sticky.standing(None, None) is None
+
+
 @pytest.mark.parametrize(
     "content",
     [

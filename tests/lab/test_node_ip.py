@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from ipaddress import IPv4Address, ip_address
 
 import pytest
@@ -48,6 +49,24 @@ def test_a_hint_names_the_second_link(product_node: NodeFactory, lab: Lab, lan: 
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == node.addresses("eth1")[0]
 
 
+def test_a_hint_that_helps_nothing_is_told(product_node: NodeFactory, lan: Lan) -> None:
+    """One that cannot be read and one that matches nothing: in the journal, in the status, in the explanation."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={HINTS: '# ours\nNODEIP_HINT="10.88.0.300 203.0.113.0/24"\n'})
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["link"]) == ("ok", "eth0")
+    unread, unmatched = document["notes"]
+    assert unread.startswith(f"{HINTS}, line 2: '10.88.0.300' is no node IP hint")
+    assert unmatched == f"hint 203.0.113.0/24 ({HINTS}, line 2) matches no usable address of this node"
+    told = [entry["MESSAGE"] for entry in story(node)]
+    status, explained = (node.run(f"nodenetctl {verb}").stdout for verb in ("status", "explain node-ip"))
+    for note in (unread, unmatched):
+        assert told.count(note) == 1
+        assert f"  note        {note}\n" in status
+        assert f"Note: {note}" in explained
+
+
 def test_a_vip_on_an_isolated_link_without_a_gateway(product_node: NodeFactory, lab: Lab, lan: Lan) -> None:
     """The node IP follows the VIP's subnet, not the default route; the VIP itself is never taken."""
     settings = 'platform = "baremetal"\napi_vips = ["10.88.1.5"]\n'
@@ -56,11 +75,12 @@ def test_a_vip_on_an_isolated_link_without_a_gateway(product_node: NodeFactory, 
     document = settle(node)
     assert document["link"] == "eth1"
     assert node.run(f"test -e {RUN}/remote-worker", check=False).returncode == 1
-    node.run("ip address add 10.88.1.5/24 dev eth1; systemctl restart nodenetd")
+    by_keepalived = "ip address add 10.88.1.4/32 dev eth1 label eth1:vip"
+    node.run(f"ip address add 10.88.1.5/24 dev eth1; {by_keepalived}; systemctl restart nodenetd")
     assert settle(node)["node_ips"] == document["node_ips"]
-    explained = node.run("nodenetctl explain node-ip").stdout
-    assert "10.88.1.5" in explained
-    assert "vip" in explained
+    explained = json.loads(node.run("nodenetctl explain node-ip --json").stdout)
+    rules = {item["address"]: item["rule"] for item in explained["candidates"]}
+    assert (rules["10.88.1.5"], rules["10.88.1.4"]) == ("vip", "vip")
 
 
 def test_a_remote_worker_is_flagged(product_node: NodeFactory, lan: Lan) -> None:
@@ -75,12 +95,14 @@ def test_a_remote_worker_is_flagged(product_node: NodeFactory, lan: Lan) -> None
 
 
 def test_a_vip_link_that_is_addressed_late_is_waited_for(product_node: NodeFactory, lab: Lab, lan: Lan) -> None:
-    """No fall-through to the other link while its address may still come."""
+    """No fall-through to the other link while its address may still come; what is waited for can be seen."""
     settings = 'platform = "baremetal"\napi_vips = ["10.88.1.5"]\n'
     node = two_lans(product_node, lab, lan, **{SETTINGS: settings})
-    node.nics[1].lan.start_dhcp(Dhcp(router=False, ipv6=Ipv6.NONE, reply_delay=3))
+    node.nics[1].lan.start_dhcp(Dhcp(router=False, ipv6=Ipv6.NONE, reply_delay=10))
     node.boot()
     assert settle(node)["link"] == "eth1"
+    waits = [text for entry in story(node) if (text := entry["MESSAGE"]).startswith("nodeip waits: ")]
+    assert "nodeip waits: no VIP's subnet is here and eth1 has carrier, no IPv4 address yet (DHCP)" in waits
 
 
 def test_the_link_that_comes_up_first_is_not_chosen_for_that(product_node: NodeFactory, lan: Lan) -> None:
@@ -154,6 +176,11 @@ def test_a_second_address_does_not_move_the_node_ip_and_its_loss_is_told(product
     node.write(keyfile("eth0"), static("eth0", "10.88.0.40/24", *more), 0o600)
     node.reboot()
     assert settle(node)["node_ips"] == ["10.88.0.50"]
+    for words, node_ip, rule in (("", "10.88.0.50", "sticky"), ("--anew", "10.88.0.40", "default-route")):
+        for who in ("root", "nobody"):
+            explained = json.loads(node.run(f"runuser -u {who} -- nodenetctl explain node-ip --json {words}").stdout)
+            rules = {item["address"]: item["rule"] for item in explained["candidates"]}
+            assert (explained["node_ips"], rules[node_ip]) == ([node_ip], rule)
     assert node.run("nodenetctl reselect --dry-run").stdout.strip() == "10.88.0.50 would become 10.88.0.40"
     node.record("kubelet")
 
@@ -170,16 +197,17 @@ def test_a_second_address_does_not_move_the_node_ip_and_its_loss_is_told(product
 
 
 def test_two_links_on_one_subnet(product_node: NodeFactory, lan: Lan) -> None:
-    """The lower metric wins, in every boot."""
-    node = product_node(nics=[lan, lan], flavour=Flavour.OPENSHIFT)
-    for link, address, metric in (("eth0", "10.88.0.50", 200), ("eth1", "10.88.0.51", 100)):
-        lines = (f"{address}/24", "gateway=10.88.0.1", f"route-metric={metric}")
-        node.write(keyfile(link), static(link, *lines), 0o600)
-    for _ in range(2):
-        node.boot()
-        document = settle(node)
-        assert (document["node_ips"], document["link"]) == (["10.88.0.51"], "eth1")
-        assert stage(document, "nodeip")["status"] == "done"
+    """The lower metric wins in every boot, whichever link has passed conflict detection first in the first one."""
+    for number in range(4):
+        node = product_node(f"worker-{number}", nics=[lan, lan])
+        for link, address, metric in (("eth0", "10.88.0.50", 200), ("eth1", "10.88.0.51", 100)):
+            lines = (f"{address}/24", "gateway=10.88.0.1", f"route-metric={metric}")
+            node.write(keyfile(link), static(link, *lines), 0o600)
+        for boot in (node.boot, node.reboot) if number == 0 else (node.boot,):
+            boot()
+            document = settle(node)
+            assert (document["node_ips"], document["link"]) == (["10.88.0.51"], "eth1")
+            assert stage(document, "nodeip")["status"] == "done"
         node.off()
 
 

@@ -19,6 +19,7 @@ from nodenet.core.outcome import Done, Outcome, Topic, Waiting
 from nodenet.core.policy import Policy
 from nodenet.core.publication import KUBELET_DROP_IN
 from nodenet.core.snapshot import Address, AddressFlag, Family, Link, NextHop, Route, Snapshot
+from nodenet.core.sticky import SELECTION
 from nodenet.core.wishes import Wishes
 from nodenet.stages.nodeip import (
     ANSWER_SECONDS,
@@ -29,7 +30,6 @@ from nodenet.stages.nodeip import (
     SETTLE_SECONDS,
     NodeipStage,
 )
-from nodenet.stages.records import SELECTION
 
 ETH0 = Link(2, "eth0", mac="52:54:00:00:00:01")
 V4 = Address(ip_address("192.0.2.5"), 24, "eth0")
@@ -110,6 +110,25 @@ async def test_no_eligible_address_is_waited_for() -> None:
     assert rig.files.writes == []
 
 
+@pytest.mark.parametrize("state", [ManagerState.ABSENT, ManagerState.NO_BUS])
+async def test_where_nobody_can_bring_an_address_that_is_said_first(state: ManagerState) -> None:
+    """With or without a publication of an earlier boot; once NetworkManager is there it goes without saying."""
+    rig = Rig(FakeKernel(host(V4)))
+    await rig.attempt()
+    rig.reboot()
+    rig.kernel.now = host(LINK_LOCAL)
+    for reselect in (False, True):
+        rig.manager.standing = state
+        outcome = await rig.stage.attempt(Facts(reselect=reselect))
+        assert isinstance(outcome, Waiting)
+        assert outcome.reason.startswith(f"{state}; eth0 ")
+        assert Topic.NETWORK_MANAGER in outcome.topics
+        rig.manager.standing = ManagerState.READY
+        outcome = await rig.stage.attempt(Facts(reselect=reselect))
+        assert isinstance(outcome, Waiting)
+        assert outcome.reason.startswith("eth0 ")
+
+
 async def test_a_family_that_the_settings_name_is_waited_for_but_not_for_ever() -> None:
     """Then the node is degraded, and says which family is missing."""
     rig = Rig(FakeKernel(host(V4)), wishes=Wishes(Policy(families=(Family.IPV4, Family.IPV6))))
@@ -135,21 +154,50 @@ async def test_the_link_that_is_configured_first_is_not_chosen_for_that() -> Non
     assert isinstance(outcome, Waiting)
     assert "eth0 may still get" in outcome.reason
     assert Topic.NETWORK_MANAGER in outcome.topics
+    # A static default route comes before its address, one of DHCP after it: neither alone means that eth0 is done.
+    for half in (replace(both, addresses=alone.addresses), replace(both, routes=alone.routes)):
+        rig.kernel.now = half
+        assert isinstance(await rig.attempt(), Waiting)
     rig.kernel.now = both
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
     assert outcome.facts.selection
     assert outcome.facts.selection.link == "eth0"
-    for change in ("time", "NetworkManager", "hint"):
+    for change in ("time", "NetworkManager"):
         rig = Rig(FakeKernel(alone), manager=FakeManager(ManagerState.STARTING))
         assert isinstance(await rig.attempt(), Waiting)
         if change == "time":
             rig.clock.now += SETTLE_SECONDS + 1
-        elif change == "NetworkManager":
-            rig.manager.standing = ManagerState.READY
         else:
-            rig.wishes = Wishes(Policy(families=(Family.IPV4,), hints=parse_value("eth1", "here").hints))
+            rig.manager.standing = ManagerState.READY
         assert isinstance(await rig.attempt(), Done), change
+
+
+async def test_each_family_is_decided_for_itself() -> None:
+    """A link's IPv6 says nothing of its IPv4, which may still be the better one; and it must not wait for itself."""
+    eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
+    of_eth1 = Address(ip_address("2001:db8::7"), 64, "eth1")
+    by_router = replace(DEFAULT6, next_hops=(NextHop("eth1", ip_address("fe80::1")),))
+    split = Snapshot((ETH0, eth1), (V4, of_eth1), (DEFAULT, by_router))
+    rig = Rig(FakeKernel(split), manager=FakeManager(ManagerState.STARTING), wishes=Wishes(Policy()))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "may still get a better address" in outcome.reason
+    rig = Rig(FakeKernel(host(V4)), manager=FakeManager(ManagerState.STARTING))
+    assert isinstance(await rig.attempt(), Done)
+
+
+async def test_another_choice_than_the_last_is_no_matter_of_chance_either() -> None:
+    """The address of the boot before is gone: other links are waited for as in a first boot."""
+    rig = Rig(FakeKernel(host(OTHER)), manager=FakeManager(ManagerState.STARTING))
+    assert isinstance(await rig.attempt(), Done)
+    rig.reboot()
+    rig.kernel.now = replace(host(V4), links=(ETH0, Link(3, "eth1", mac="52:54:00:00:00:02")))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "eth1 may still get" in outcome.reason
+    rig.kernel.now = replace(rig.kernel.now, addresses=(OTHER,))
+    assert isinstance(await rig.attempt(), Done)
 
 
 async def test_a_tentative_address_is_given_a_moment() -> None:
@@ -251,7 +299,7 @@ async def test_whenever_it_is_killed_the_next_start_completes_the_publication(li
     with contextlib.suppress(Killed):
         await rig.attempt()
     for path, content in rig.files.content.items():
-        assert content in (old.get(path), whole.files.content.get(path), b"") or path == str(SELECTION)
+        assert content in (old.get(path), whole.files.content.get(path)) or path in (str(SELECTION), str(RELOAD_OWED))
     rig.files.lives = 1_000
     rig.restart()
     rig.clock.now += FAMILY_SECONDS
@@ -291,7 +339,11 @@ async def test_an_unreadable_hint_is_told_and_selection_goes_on() -> None:
     """Once, with file and line."""
     reading = parse_value("192.0.2.300", "/etc/default/nodeip-configuration, line 1")
     rig = Rig(FakeKernel(host(V4)), wishes=Wishes(Policy(families=(Family.IPV4,)), reading.problems))
-    assert isinstance(await rig.attempt(), Done)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.facts.selection
+    (note,) = outcome.facts.selection.notes
+    assert note.startswith("/etc/default/nodeip-configuration, line 1: '192.0.2.300' is no node IP hint")
 
 
 def test_the_record_is_where_the_unit_lets_it_be() -> None:

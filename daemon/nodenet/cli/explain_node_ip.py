@@ -1,8 +1,8 @@
 """Why is this the node IP, and why is that other address not?
 
 Reads the kernel, or a snapshot of any host, and asks the same pure function that the daemon asks. The options are
-what-ifs: each replaces what the settings of this host say. With a snapshot the settings are left out altogether,
-for they belong to another host.
+what-ifs: each replaces what the settings of this host say. With a snapshot the settings and what was published are
+left out altogether, for they belong to another host.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from ipaddress import ip_address
-from pathlib import Path
+from pathlib import PurePath
 
-from nodenet.cli import saved
+from nodenet.cli import saved, status
 from nodenet.cli.difference import show
 from nodenet.cli.table import Table, printable
-from nodenet.core import iproute_json
+from nodenet.core import iproute_json, publication, sticky
 from nodenet.core.comparison import compare
-from nodenet.core.errors import UsageInvalid
+from nodenet.core.errors import PublishFailed, UsageInvalid
 from nodenet.core.explanation import explanation, summary
 from nodenet.core.hint import HintReading, parse_value
 from nodenet.core.policy import Policy
-from nodenet.core.selection import Selection, Verdict, select
+from nodenet.core.selection import Selection, Verdict, select, select_bindable
 from nodenet.core.snapshot import Family, IPAddress, Snapshot
-from nodenet.core.wishes import HINT_FILE, Wishes, wishes
+from nodenet.core.sticky import Sticky
+from nodenet.core.wishes import HINT_FILE, Wishes, noted, wishes
 
 DESCRIPTION = """Say which addresses of this host are its node IPs, and for every other address why it is not.
 
-Options are what-ifs: each replaces the setting of its name for this one answer. Nothing is changed or published,
-and neither daemon nor bus are needed. What was published before is not considered: this is the answer that a
-first boot would get."""
+On this host that is the daemon's own answer, in which what was published before counts. Options are what-ifs: each
+replaces the setting of its name for this one answer, which is then, as with --anew, a snapshot or --diff, that of a
+first boot or a reselection. Nothing is changed or published, and neither daemon nor bus are needed."""
 EPILOG = """exit codes: 0 there are node IPs, 1 no address is eligible, 64 wrong option, 65 bad snapshot,
 78 bad settings. With --diff: 0 nothing changes, 1 something does."""
 COLOURS = {Verdict.SELECTED: "1;32", Verdict.ELIGIBLE: "33", Verdict.REJECTED: "2"}
@@ -47,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     most = f"at most {iproute_json.MOST_BYTES >> 20} MiB"
     add("--snapshot", metavar="FILE", help=f"explain this snapshot (`-`: standard input; {most}) instead of this host")
     add("--diff", metavar="OTHER", help="show only the verdicts that change from here to this snapshot (`-` as above)")
+    add("--anew", action="store_true", help="leave out what was published before, as a reselection does")
     add("--vip", metavar="IP", action="append", type=_address, help="a VIP; may be repeated")
     add("--hint", metavar="HINT", action="append", help="an address, prefix or link's name; may be repeated, in order")
     add("--hint-required", action="store_true", default=None, help="take nothing that the hint does not mean")
@@ -86,14 +88,16 @@ def run(arguments: argparse.Namespace) -> int:
         snapshot, wished = _this_host()
     else:
         snapshot, wished = _read(arguments.snapshot), Wishes(Policy())
-    for problem in wished.problems:
-        print(f"nodenetctl: {problem}", file=sys.stderr)
     policy = _what_if(wished.policy, arguments)
     if arguments.diff is not None:
         # No server is tried on this host's addresses: none can be on those of the other snapshot.
         comparison = compare(select(snapshot, policy), select(_read(arguments.diff), policy))
         return show(comparison, as_json=arguments.json)
-    selection = _select(snapshot, policy, live=arguments.snapshot is None)
+    if arguments.snapshot is None:
+        published = None if arguments.anew or policy != wished.policy else _published()
+        selection = noted(_live(snapshot, policy, published), wished)
+    else:
+        selection = select(snapshot, policy)
     if arguments.json:
         print(json.dumps(explanation(selection), indent=1))
     else:
@@ -107,11 +111,41 @@ def _this_host() -> tuple[Snapshot, Wishes]:
     from nodenet.edge import netlink, settings_files  # noqa: PLC0415
 
     found = settings.parse(settings_files.read()).settings
+    return netlink.read_snapshot(), wishes(found, _readable(PurePath(HINT_FILE)))
+
+
+def _live(snapshot: Snapshot, policy: Policy, published: Sticky | None) -> Selection:
+    """Select as the daemon does: on this host a server can be tried on an address."""
+    from nodenet.edge.netlink import can_bind  # noqa: PLC0415
+
+    return select_bindable(snapshot, policy, published, can_bind)
+
+
+def _published() -> Sticky | None:
+    """Return what was published last: in this boot, as everybody may know, else by the record, which root may read."""
+    from nodenet.edge import clock  # noqa: PLC0415
+
+    told = status.read() or {}
+    if addresses := tuple(ip_address(text) for text in told.get("node_ips") or ()):
+        return Sticky(addresses, this_boot=True)
+    content = _readable(sticky.SELECTION)
     try:
-        hints = Path(HINT_FILE).read_bytes()
-    except OSError:
-        hints = None
-    return netlink.read_snapshot(), wishes(found, hints)
+        record = sticky.parse(content, clock.boot_id()) if content else None
+    except ValueError as error:
+        print(f"nodenetctl: {sticky.SELECTION}: left out of this answer: {error}", file=sys.stderr)
+        record = None
+    return sticky.standing(record, _readable(publication.PRIMARY))
+
+
+def _readable(path: PurePath) -> bytes | None:
+    """Return what is in the file; the answer goes on without one that only root may read, and says so."""
+    from nodenet.edge import files  # noqa: PLC0415
+
+    try:
+        return files.read(path)
+    except PublishFailed as error:
+        print(f"nodenetctl: {error.cause}: left out of this answer", file=sys.stderr)
+        return None
 
 
 def _read(name: str) -> Snapshot:
@@ -141,23 +175,6 @@ def _hints(words: Iterable[str]) -> HintReading:
     if reading.problems:
         raise UsageInvalid(reading.problems[0].cause, remedy=reading.problems[0].remedy)
     return reading
-
-
-def _select(snapshot: Snapshot, policy: Policy, *, live: bool) -> Selection:
-    """Select as the daemon would; only on this host can a server be tried on an address."""
-    if not live:
-        return select(snapshot, policy)
-    from nodenet.edge.netlink import can_bind  # noqa: PLC0415
-
-    indices = {link.name: link.index for link in snapshot.links}
-    unbindable: set[IPAddress] = set()
-    while True:
-        selection = select(snapshot, policy, unbindable=frozenset(unbindable))
-        places = {item.address: indices.get(item.link, 0) for item in selection.selected}
-        failed = {address for address, index in places.items() if not can_bind(address, index)} - unbindable
-        if not failed:
-            return selection
-        unbindable |= failed
 
 
 def _print_table(selection: Selection) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from nodenet.core.policy import Policy
+from nodenet.core.selection import Candidate
 from nodenet.core.snapshot import Family, IPAddress, Snapshot, family_of
 from nodenet.core.waiting import own_links
 
@@ -29,10 +30,18 @@ def unanswered(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Col
     return lacking if asked and all(item.address.is_link_local for item in on_link) else None
 
 
-def undecided_links(snapshot: Snapshot, policy: Policy) -> tuple[str, ...]:
-    """Return the links without a default route, by index: while NetworkManager starts, each may still get a better one.
+def undecided_links(snapshot: Snapshot, policy: Policy, chosen: Collection[Candidate]) -> tuple[str, ...]:
+    """Return the links, by index, that may still get a better address than one that is chosen on another link.
 
-    Which of several links is configured first is a matter of chance, and no ground for a choice that stays.
+    Which of several links is configured first is a matter of chance, and no ground for a choice that stays. A link is
+    done in a family that is chosen when it has both a default route and an address: NetworkManager adds a static
+    default route at once, and its address after conflict detection (RFC 5227); DHCP's come the other way round.
     """
-    routed = {hop.link for route in snapshot.routes if route.destination.prefixlen == 0 for hop in route.next_hops}
-    return tuple(link.name for link in own_links(snapshot, policy) if link.name not in routed)
+    routed = {(hop.link, route.family) for route in snapshot.routes if route.is_default for hop in route.next_hops}
+    addressed = {(item.link, item.family) for item in snapshot.addresses if not item.address.is_link_local}
+    done = routed & addressed
+    return tuple(
+        link.name
+        for link in own_links(snapshot, policy)
+        if any(item.link != link.name and (link.name, family_of(item.address)) not in done for item in chosen)
+    )

@@ -11,6 +11,7 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePosixPath
 
 RUN = PurePosixPath("/run/nodeip-configuration")
+PRIMARY = RUN / "primary-ip"
 KUBELET_DROP_IN = PurePosixPath("/etc/systemd/system/kubelet.service.d/20-nodenet.conf")
 CRIO_DROP_IN = PurePosixPath("/etc/systemd/system/crio.service.d/20-nodenet.conf")
 BRIDGE_UP = RUN / "br-ex-up"
@@ -45,7 +46,7 @@ def files(publication: Publication) -> tuple[PublishedFile, ...]:
         PublishedFile(RUN / "remote-worker", flag),
         PublishedFile(RUN / "ipv4", _bytes(families[4])),
         PublishedFile(RUN / "ipv6", _bytes(families[6])),
-        PublishedFile(RUN / "primary-ip", _bytes(str(publication.node_ips[0]))),
+        PublishedFile(PRIMARY, _bytes(str(publication.node_ips[0]))),
     )
 
 

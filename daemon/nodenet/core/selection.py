@@ -96,6 +96,24 @@ def select(
     return _told(Scene(snapshot, policy, sticky, judged, around, chosen), places)
 
 
+def select_bindable(
+    snapshot: Snapshot, policy: Policy, sticky: Sticky | None, can_bind: Callable[[IPAddress, int], bool]
+) -> Selection:
+    """Select until a server can listen on every node IP; one on which none can makes way for the next.
+
+    *can_bind* tries an address on the link of that index.
+    """
+    indices = {link.name: link.index for link in snapshot.links}
+    unbindable: set[IPAddress] = set()
+    while True:
+        selection = select(snapshot, policy, sticky, frozenset(unbindable))
+        places = {item.address: indices.get(item.link, 0) for item in selection.selected}
+        failed = {address for address, index in places.items() if not can_bind(address, index)} - unbindable
+        if not failed:
+            return selection
+        unbindable |= failed
+
+
 def _judge(case: Case, sticky: Sticky | None) -> Rule | None:
     """Return the rule that rejects an address; what kubelet may already use is not dropped for a passing reason."""
     rule = rejection(case)

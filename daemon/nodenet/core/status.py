@@ -54,6 +54,7 @@ def document(standing: Standing) -> dict[str, Any]:
         "applied_digest": facts.applied_digest,
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
         "link": selection.link if selection else None,
+        "notes": list(selection.notes) if selection else [],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
         "last_error": _last_error(standing),

@@ -1,4 +1,4 @@
-"""How does the node stand, for a person? Five lines, then the stages."""
+"""How does the node stand, for a person? Five lines and a few notes, then the stages."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def lines(document: Document, now: float) -> Iterator[str]:
     addresses = ", ".join(document["node_ips"]) or "none yet"
     where = f" on {document['link']}" if document["link"] else ""
     yield f"  node IPs    {addresses}{where}"
+    yield from (f"  note        {note}" for note in document.get("notes", ()))
     yield f"  bridge      {_bridge(document)}"
     yield f"  node file   {_node_file(document)}"
     yield from _wrong(document, now)

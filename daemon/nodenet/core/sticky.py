@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
+from pathlib import PurePosixPath
 
 from nodenet.core.snapshot import IPAddress
 
 VERSION = 1
+SELECTION = PurePosixPath("/var/lib/nodenet/selection.json")
+"""Where the record is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,13 @@ def parse(content: bytes, boot_id: str) -> Sticky:
     if not isinstance(mac, str | None) or not isinstance(made_in, str):
         raise ValueError("its link or boot is not a string")  # noqa: TRY004 - the content is wrong, not the caller
     return Sticky(tuple(map(ip_address, addresses)), mac, made_in, this_boot=made_in == boot_id)
+
+
+def standing(record: Sticky | None, primary: bytes | None) -> Sticky | None:
+    """Return the record, *this_boot* only where *primary* is published: /run is empty after a boot."""
+    if record is None or not record.addresses:
+        return None
+    return replace(record, this_boot=primary == str(record.addresses[0]).encode())
 
 
 def render(sticky: Sticky) -> bytes:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nodenet.core.errors import SettingsInvalid
 from nodenet.core.hint import HintReading, parse_environment, parse_value
 from nodenet.core.policy import Policy
+from nodenet.core.selection import Selection
 from nodenet.core.settings import Settings
 from nodenet.core.snapshot import Family
 
@@ -29,6 +30,11 @@ def wishes(settings: Settings, hint_file: bytes | None) -> Wishes:
         reading = parse_environment(hint_file.decode("utf-8", errors="replace"), HINT_FILE)
     reading |= parse_value(settings.hint, "the setting `hint`")
     return Wishes(policy_from(settings, reading), reading.problems)
+
+
+def noted(selection: Selection, asked: Wishes) -> Selection:
+    """Return *selection* with a note for each hint that could not be understood: it may be why."""
+    return replace(selection, notes=(*map(str, asked.problems), *selection.notes))
 
 
 def policy_from(settings: Settings, reading: HintReading) -> Policy:

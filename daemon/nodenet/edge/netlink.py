@@ -74,7 +74,7 @@ class _Reading:
         numbered = {item.link.index: item for item in map(rt.link, self._list(rt.RTM_GETLINK, rt.LINK_REQUEST))}
         names = {index: item.link.name for index, item in numbered.items()}
         terse = () if self._complete else {i for i, item in numbered.items() if is_denied(item.link, Policy())}
-        # Whoever configures a link adds its routes last: with the routes listed first none lacks its address here.
+        # DHCP's routes come after the address: with the routes listed first none lacks its address here.
         listed = self._routes(names)
         addresses = list(ra.addresses(self._list(ra.RTM_GETADDR, ra.ADDRESS_REQUEST), names, terse))
         # An address on a link that came after the links were listed.

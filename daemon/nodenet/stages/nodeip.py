@@ -22,12 +22,12 @@ from nodenet.core.outcome import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.policy import Policy
 from nodenet.core.publication import Publication, PublishedFile
 from nodenet.core.rules import Rule
-from nodenet.core.selection import Selection, select
-from nodenet.core.snapshot import Family, IPAddress, Snapshot
+from nodenet.core.selection import Selection, select_bindable
+from nodenet.core.snapshot import Family, Snapshot
 from nodenet.core.sticky import Sticky
-from nodenet.core.wishes import Wishes
+from nodenet.core.wishes import Wishes, noted
 from nodenet.ports import Clock, Files, Kernel, Manager, Systemd
-from nodenet.stages.records import SELECTION, Records
+from nodenet.stages.records import Records
 
 log = structlog.get_logger()
 
@@ -83,14 +83,10 @@ class NodeipStage:
             self._tell(str(problem), Message.HINT_IGNORED)
         published = self._published()
         record = None if facts.reselect else published
-        # Asked before the kernel is: what NetworkManager has finished is then in the snapshot.
-        starting = record is None and await self._manager.state() is not ManagerState.READY
-        snapshot = self._kernel.snapshot()
-        selection = self._bindable(snapshot, wishes.policy, record)
+        state, snapshot, selection = await self._look(wishes, record)
         if not selection.node_ips:
-            self._eligible_since = None
-            return Waiting(selection.waiting or "no address is eligible", KERNEL, LOOK_AGAIN_SECONDS)
-        if starting and (waiting := self._other_links(snapshot, wishes.policy, selection)):
+            return self._none(selection, state)
+        if state is not ManagerState.READY and (waiting := self._other_links(snapshot, wishes.policy, selection)):
             return waiting
         asked = unanswered(snapshot, wishes.policy, selection.link, selection.node_ips)
         if (patience := self._patience(selection, wishes.policy, record, asked)) > 0:
@@ -105,7 +101,7 @@ class NodeipStage:
     def explain(self, *, anew: bool) -> Selection:
         """Return the selection as it would be made now, *anew*: by a reselection; nothing is published."""
         record = None if anew else self._published()
-        return self._bindable(self._kernel.snapshot(), self._wishes().policy, record)
+        return self._choice(self._wishes(), record)[1]
 
     def drift(self, facts: Facts) -> Problem | None:
         """Return the problem of published node IPs that are gone; they are never changed under a running kubelet."""
@@ -117,17 +113,26 @@ class NodeipStage:
         remedy = "Bring the address back, or run `nodenetctl reselect` and restart kubelet"
         return Problem(Message.NODE_IP_DRIFT, cause, remedy)
 
-    def _bindable(self, snapshot: Snapshot, policy: Policy, record: Sticky | None) -> Selection:
-        """Select until every node IP can be listened on; one that cannot makes way for the next."""
-        indices = {link.name: link.index for link in snapshot.links}
-        unbindable: set[IPAddress] = set()
-        while True:
-            selection = select(snapshot, policy, record, frozenset(unbindable))
-            places = {item.address: indices.get(item.link, 0) for item in selection.selected}
-            failed = {ip for ip, index in places.items() if not self._kernel.can_bind(ip, index)} - unbindable
-            if not failed:
-                return selection
-            unbindable |= failed
+    async def _look(self, wishes: Wishes, record: Sticky | None) -> tuple[ManagerState, Snapshot, Selection]:
+        """Return how far NetworkManager is (READY where the last choice stands), what there is, and the choice."""
+        if record:
+            snapshot, selection = self._choice(wishes, record)
+            if selection.node_ips == record.addresses:
+                return ManagerState.READY, snapshot, selection
+        # Asked before the kernel is: what NetworkManager has finished is then in the snapshot.
+        return await self._manager.state(), *self._choice(wishes, record)
+
+    def _choice(self, wishes: Wishes, record: Sticky | None) -> tuple[Snapshot, Selection]:
+        snapshot = self._kernel.snapshot()
+        return snapshot, noted(select_bindable(snapshot, wishes.policy, record, self._kernel.can_bind), wishes)
+
+    def _none(self, selection: Selection, state: ManagerState) -> Waiting:
+        """Return the wait for an address; without NetworkManager none will come, so that is said first."""
+        self._eligible_since = None
+        reason = selection.waiting or "no address is eligible"
+        if state in (ManagerState.ABSENT, ManagerState.NO_BUS):
+            reason = f"{state}; {reason}"
+        return Waiting(reason, STARTING, LOOK_AGAIN_SECONDS)
 
     def _patience(self, selection: Selection, policy: Policy, record: Sticky | None, asked: Family | None) -> float:
         """Return the seconds that are left to wait for something better; not positive: publish.
@@ -146,12 +151,12 @@ class NodeipStage:
         return max(waits) - waited if waits else 0.0
 
     def _other_links(self, snapshot: Snapshot, policy: Policy, selection: Selection) -> Waiting | None:
-        """Return the wait for links that NetworkManager has not finished, where only a default route has decided."""
-        undecided = undecided_links(snapshot, policy)
+        """Return the wait for links that NetworkManager has not finished, until another choice is made."""
+        undecided = undecided_links(snapshot, policy, selection.selected)
         patience = SETTLE_SECONDS - self._waited()
-        if not undecided or patience <= 0 or selection.selected[0].rule in WISHED:
+        if not undecided or patience <= 0:
             return None
-        reason = f"NetworkManager is starting, and {undecided[0]} may still get a better default route"
+        reason = f"NetworkManager is starting, and {undecided[0]} may still get a better address"
         return Waiting(reason, STARTING, patience)
 
     def _waited(self) -> float:
@@ -211,18 +216,15 @@ class NodeipStage:
             self._files.remove(RELOAD_OWED)
 
     def _published(self) -> Sticky | None:
-        """Return the last publication. /run is empty after a boot, so what stands there is of this one."""
-        record = self._records.load(SELECTION, lambda content: sticky.parse(content, self._boot_id))
-        if record is None or not record.addresses:
-            return None
-        primary = self._files.read(publication.RUN / "primary-ip")
-        return replace(record, this_boot=primary == str(record.addresses[0]).encode())
+        """Return the last publication, and whether it is of this boot."""
+        record = self._records.load(sticky.SELECTION, lambda content: sticky.parse(content, self._boot_id))
+        return sticky.standing(record, self._files.read(publication.PRIMARY))
 
     def _remember(self, selection: Selection, snapshot: Snapshot, before: Sticky | None) -> None:
         """Keep the choice for later boots; an unchanged one is not written again."""
         mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
         if before is None or (before.addresses, before.permanent_mac) != (selection.node_ips, mac):
-            self._records.save(SELECTION, sticky.render(Sticky(selection.node_ips, mac, self._boot_id)))
+            self._records.save(sticky.SELECTION, sticky.render(Sticky(selection.node_ips, mac, self._boot_id)))
 
     def _missing(self, selection: Selection) -> Problem | None:
         """Return the problem of a family that was asked for and did not come."""

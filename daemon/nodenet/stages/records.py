@@ -15,7 +15,6 @@ log = structlog.get_logger()
 
 STATE = PurePosixPath("/var/lib/nodenet")
 INTENT = STATE / "intent.json"
-SELECTION = STATE / "selection.json"
 BRIDGE_INTENT = STATE / "bridge-intent.json"
 BRIDGE = STATE / "bridge.json"
 PRIVATE = 0o600
