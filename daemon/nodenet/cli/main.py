@@ -15,7 +15,7 @@ VERBS = {
     "status": "how the node stands: health, node IPs, stages; --wait waits until it is ready",
     "monitor": "tell what happens as it happens, one line an event",
     "boot-report": "where the time of a boot went: as text, JSON or a picture",
-    "explain": "why each address was or was not taken as node IP; what goes below br-ex and how",
+    "explain": "why this node IP (a verdict for each address), why this host name, what goes below br-ex",
     "check": "check node files without touching the network",
     "reload": "read settings and node file again, as `systemctl reload nodenetd`",
     "reselect": "choose the node IPs anew; --dry-run only says what would change",

@@ -95,7 +95,7 @@ def _one_of(choices: tuple[str, ...], value: object) -> str:
     if _text(value) in choices:
         return str(value)
     near = difflib.get_close_matches(str(value).lower(), choices, n=1)
-    raise _Refused(f"expected one of {', '.join(choices)}" + (f"; did you mean '{near[0]}'?" if near else ""))
+    raise _Refused(f"expected one of {', '.join(choices)}" + (f" (did you mean '{near[0]}'?)" if near else ""))
 
 
 def _network_type(value: object) -> str:
@@ -104,7 +104,7 @@ def _network_type(value: object) -> str:
         raise _Refused("expected the name of a network plugin, such as 'OVNKubernetes'")
     # Any plugin may be named, but a slip in this one would silently leave the node without br-ex.
     if name != "OVNKubernetes" and difflib.SequenceMatcher(None, name.lower(), "ovnkubernetes").ratio() > 0.8:
-        raise _Refused("did you mean 'OVNKubernetes'?")
+        raise _Refused("expected the name of a network plugin (did you mean 'OVNKubernetes'?)")
     return name
 
 
@@ -194,7 +194,7 @@ def _provider(stage: str, value: object) -> str:
     if provider in ("builtin", "skip"):
         return provider
     near = difflib.get_close_matches(provider.lower(), ("builtin", "skip"), n=1)
-    raise _Refused("expected 'builtin', 'unit:NAME' or 'skip'" + (f"; did you mean '{near[0]}'?" if near else ""))
+    raise _Refused("expected 'builtin', 'unit:NAME' or 'skip'" + (f" (did you mean '{near[0]}'?)" if near else ""))
 
 
 def _service(name: str) -> str:

@@ -110,7 +110,7 @@ class NodeipStage:
         if not gone:
             return None
         cause = f"{' and '.join(gone)}, published as node IP, is no longer on this node"
-        remedy = "Bring the address back, or run `nodenetctl reselect` and restart kubelet"
+        remedy = "Bring the address back; or drain the node, run `nodenetctl reselect`, restart CRI-O and kubelet"
         return Problem(Message.NODE_IP_DRIFT, cause, remedy)
 
     async def _look(self, wishes: Wishes, record: Sticky | None) -> tuple[ManagerState, Snapshot, Selection]:
