@@ -1,7 +1,7 @@
 """How does nodenet get onto a node? `make install DESTDIR=DIR` runs this.
 
-One tree for every node: packages below /usr/lib/nodenet, two launchers, units, bus policy, journal catalog,
-and completions. Made on any machine, it runs offline under the node's own /usr/bin/python3, 3.11 to 3.14. Downloads
+One tree for every node: packages below /usr/lib/nodenet, two launchers, units, bus policy, journal catalog, manual
+pages, completions. Made on any machine, it runs offline under the node's own /usr/bin/python3, 3.11 to 3.14. Downloads
 are kept in `${XDG_CACHE_HOME:-~/.cache}/nodenet/`, so that only the first installation needs a package index.
 """
 
@@ -54,6 +54,12 @@ UNITS = {
         for unit in sorted((ROOT / "units" / "compat").iterdir())
     },
 }
+MANUAL = {
+    # below docs/man/ → below DESTDIR
+    "nodenetctl.1": "usr/share/man/man1/nodenetctl.1",
+    "nodenet.toml.5": "usr/share/man/man5/nodenet.toml.5",
+    "nodenetd.8": "usr/share/man/man8/nodenetd.8",
+}
 
 
 def main() -> int:
@@ -87,6 +93,8 @@ def install(destdir: Path) -> None:
         write(destdir / path, LAUNCHER.format(module=module), 0o755)
     for source, target in UNITS.items():
         write(destdir / target, (ROOT / "units" / source).read_text(encoding="utf-8"), 0o644)
+    for source, target in MANUAL.items():
+        write(destdir / target, (ROOT / "docs" / "man" / source).read_text(encoding="utf-8"), 0o644)
     compile_bytecode(destdir)
     if destdir.resolve() == Path("/"):
         tell_the_system()
@@ -102,7 +110,7 @@ def tell_the_system() -> None:
 def uninstall(destdir: Path) -> None:
     """Remove what ``install`` made, and the links of ``systemctl enable``: they would lead nowhere."""
     shutil.rmtree(destdir / LIBRARY, ignore_errors=True)
-    for path in (*LAUNCHERS, *UNITS.values()):
+    for path in (*LAUNCHERS, *UNITS.values(), *MANUAL.values()):
         (destdir / path).unlink(missing_ok=True)
     ours = {f"/{target}" for target in UNITS.values()}
     for link in (destdir / "etc/systemd/system").rglob("*"):

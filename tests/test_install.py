@@ -32,6 +32,9 @@ OURS = {
     "usr/share/dbus-1/interfaces/org.nodenet1.Stage.xml",
     "usr/share/dbus-1/system.d/org.nodenet1.conf",
     "usr/share/fish/vendor_completions.d/nodenetctl.fish",
+    "usr/share/man/man1/nodenetctl.1",
+    "usr/share/man/man5/nodenet.toml.5",
+    "usr/share/man/man8/nodenetd.8",
     "usr/share/nodenet/nodenet.toml",
     "usr/share/zsh/site-functions/_nodenetctl",
 }
