@@ -15,6 +15,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "daemon")]
 
 from bench.figures import table
+from differences import DIFFERENCES, row
 from fixture_cases import CASES, read_case, text
 from nodenet.core.ranking import KEY_NAMES
 from nodenet.core.rules import REJECTIONS, Rule
@@ -98,7 +99,12 @@ def _where(item: Candidate) -> str:
     return f"`{text(item.address)}/{item.prefix_length}` on `{item.link}`"
 
 
-BLOCKS: Mapping[str, Callable[[], str]] = {"rejections": rejections, "ranks": ranks}
+def differences() -> str:
+    """Return the table of the cases in which the tool that is replaced answers otherwise."""
+    return table(("case", "its answer", "ours", "why"), map(row, DIFFERENCES))
+
+
+BLOCKS: Mapping[str, Callable[[], str]] = {"rejections": rejections, "ranks": ranks, "differences": differences}
 
 
 def made(page: str, blocks: Mapping[str, Callable[[], str]] = BLOCKS) -> str:

@@ -14,6 +14,7 @@ def test_the_tables_are_those_of_the_fixtures() -> None:
     assert made(page, BLOCKS) == page
     for name in BLOCKS:
         assert page.count(f"<!-- {name}: made from the fixtures -->") == 1
+        assert made(page, {**BLOCKS, name: lambda: "another one"}) != page
 
 
 def test_every_rule_is_told() -> None:
