@@ -8,11 +8,11 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from random import Random
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from fixture_cases import shuffled
-from nodenet.core.hint import Hint
+from nodenet.core.hint import Hint, parse_value
 from nodenet.core.iproute_json import from_document
 from nodenet.core.iproute_output import to_document
 from nodenet.core.policy import Policy
@@ -177,6 +177,13 @@ def test_what_is_not_bindable_makes_way_until_nothing_is_left(snapshot: Snapshot
         unbindable |= set(chosen)
 
 
+ON_TWO_LINKS = Snapshot(
+    (Link(1, "lo", carrier=False, loopback=True), Link(2, "eth0")),
+    (Address(IPV4[0], 8, "lo"), Address(IPV6[0], 64, "eth0"), Address(IPV4[0], 8, "eth0")),
+)
+
+
+@example(ON_TWO_LINKS, Policy(hints=parse_value("192.0.2.5", "policy.toml").hints))
 @given(snapshots(), POLICIES)
 def test_a_reboot_changes_nothing(snapshot: Snapshot, policy: Policy) -> None:
     """What was selected, kept as the record, is selected again."""

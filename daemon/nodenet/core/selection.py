@@ -1,7 +1,8 @@
 """Which addresses are this node's, and why not the others?
 
 ``select`` is pure: one kernel snapshot and the policy in, the node IPs and a verdict for every address out. The rules
-that reject an address stand in ``rules``, the order of preference in ``ranking``, what may still come in ``waiting``.
+that reject an address stand in ``rules``, the order of preference in ``ranking``, what becomes of several families and
+of the last choice in ``choice``, what may still come in ``waiting``.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, partial
 
-from nodenet.core.crowds import Landmarks, stretches
+from nodenet.core.choice import choose, primary_first
+from nodenet.core.crowds import Landmarks, Stretch, stretches
 from nodenet.core.policy import BARE_METAL, Policy
 from nodenet.core.ranking import Path, Ranked, exact_hints, hint_means, ranked, surroundings
 from nodenet.core.rules import PASSING, Case, Rule, rejection
-from nodenet.core.snapshot import Address, Family, IPAddress, Snapshot, family_of
+from nodenet.core.snapshot import Address, Family, IPAddress, Snapshot
 from nodenet.core.sticky import Sticky
 from nodenet.core.waiting import Pending, Scene, missing, pending, reason
 from nodenet.core.wording import why_no_path, why_not_hinted, why_outranked, why_rejected, why_selected
@@ -88,11 +90,13 @@ def select(
     around = surroundings(snapshot, policy)
     asked_for = (*unbindable, *(sticky.addresses if sticky else ()))
     found = stretches(snapshot, policy, unbindable, Landmarks(policy, around, asked_for))
-    judged = [part._replace(rule=_judge(part.first, sticky)) for part in found]
+    judged = [part._replace(rule=rejection(part.first)) for part in found]
+    if sticky and sticky.this_boot:
+        judged = _pardoned(judged, sticky)
     present = (case.address.address for part in judged if part.rule in (None, Rule.TENTATIVE) for case in part.ends())
     around = replace(around, by_address=exact_hints(policy, present))
     places = sorted((ranked(case, around) for part in judged if part.rule is None for case in part.ends()), key=_best)
-    chosen = _choose(places, policy, sticky)
+    chosen = choose(places, policy, sticky)
     return _told(Scene(snapshot, policy, sticky, judged, around, chosen), places)
 
 
@@ -114,11 +118,16 @@ def select_bindable(
         unbindable |= failed
 
 
-def _judge(case: Case, sticky: Sticky | None) -> Rule | None:
-    """Return the rule that rejects an address; what kubelet may already use is not dropped for a passing reason."""
-    rule = rejection(case)
-    published = sticky is not None and sticky.this_boot and case.address.address in sticky.addresses
-    return None if published and rule in PASSING else rule
+def _pardoned(judged: Sequence[Stretch], published: Sticky) -> list[Stretch]:
+    """Return the verdicts without those that would take what kubelet may already use away for a passing reason.
+
+    An address that is on several links, and eligible on one of them, needs no pardon on the others.
+    """
+    lost = set(published.addresses) - {part.first.address.address for part in judged if part.rule is None}
+    return [
+        part._replace(rule=None) if part.rule in PASSING and part.first.address.address in lost else part
+        for part in judged
+    ]
 
 
 def _best(place: Ranked) -> tuple[tuple[int, ...], str]:
@@ -126,100 +135,26 @@ def _best(place: Ranked) -> tuple[tuple[int, ...], str]:
     return place.key, place.address.link
 
 
-def _choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> tuple[Ranked, ...]:
-    """Return the leader and one address of each further family that goes with it."""
-    leader = _leader(places, sticky)
-    if leader is None:
-        return ()
-    held = sticky is not None and sticky.this_boot and leader.address.address in sticky.addresses
-    if policy.hint_required and leader.path is not Path.HINT and not held:
-        return ()
-    others = (family for family in policy.family_order if family is not leader.address.family)
-    companions = [_companion(leader, family, places, sticky) for family in others]
-    if held and sticky and policy.families == "auto":
-        # Published in this boot without it: kubelet may run already, so a late family waits for a reselection.
-        known = {family_of(address) for address in sticky.addresses}
-        companions = [place for place in companions if place and place.address.family in known]
-    return (leader, *(companion for companion in companions if companion))
-
-
-def _leader(places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
-    """Return the best address; what was published stays unless a hint or VIP now asks for another path.
-
-    In the boot that published it, it stays whatever is asked: only its loss or a reselection takes it away.
-    """
-    best = places[0] if places and places[0].path is not Path.NONE else None
-    wanted = sticky.addresses if sticky else ()
-    kept = next((place for address in wanted for place in places if place.address.address == address), None)
-    if sticky is None or kept is None:
-        return best
-    if sticky.this_boot or (best and kept.key[:2] <= best.key[:2]):
-        return kept
-    return best
-
-
-def _companion(leader: Ranked, family: Family, places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
-    """Return the address of another family that goes best with the leader: of its link, else of any."""
-
-    def preference(place: Ranked) -> tuple[bool, bool, bool, bool, tuple[int, ...]]:
-        published = sticky is not None and place.address.address in sticky.addresses
-        held = published and sticky is not None and sticky.this_boot
-        return (
-            not held,
-            place.path is not Path.HINT,
-            place.link.name != leader.link.name,
-            not published,
-            place.key,
-        )
-
-    suitable = (
-        place
-        for place in places
-        if place.address.family is family
-        if place.path is not Path.NONE or place.link.name == leader.link.name or not preference(place)[0]
-    )
-    return min(suitable, key=preference, default=None)
-
-
 def _told(scene: Scene, places: Sequence[Ranked]) -> Selection:
     """Return the selection with everything that is said about it."""
     policy, chosen = scene.policy, scene.chosen
     leader = chosen[0] if chosen else None
-    primary_first = _primary_first(scene)
+    in_order = primary_first(scene)
     rules = {place.address.family: (place, _selected_by(place, scene, places)) for place in chosen}
     away = leader is not None and leader.path >= Path.DEFAULT_ROUTE
     managed = policy.platform.lower() == BARE_METAL and not policy.user_managed_lb
     return Selection(
-        node_ips=tuple(place.address.address for place in primary_first),
-        link=primary_first[0].link.name if primary_first else None,
+        node_ips=tuple(place.address.address for place in in_order),
+        link=in_order[0].link.name if in_order else None,
         matches_vip=any(place.vip for place in chosen),
         remote_worker=bool(policy.vips) and away and managed,
-        selected=tuple(_selected(place, rules[place.address.family][1], chosen[0]) for place in primary_first),
+        selected=tuple(_selected(place, rules[place.address.family][1], chosen[0]) for place in in_order),
         rest=cache(partial(_rest, scene, rules)),
         missing=missing(scene),
         pending=pending(scene),
-        notes=tuple(_notes(scene, places, primary_first)),
+        notes=tuple(_notes(scene, places, in_order)),
         waiting=reason(scene),
     )
-
-
-def _primary_first(scene: Scene) -> list[Ranked]:
-    """Return the chosen in the order of publication.
-
-    What is published keeps its order; else the settings' order, or on one link the preferred family; else the leader
-    leads.
-    """
-    policy, chosen = scene.policy, scene.chosen
-    published = scene.sticky.addresses if scene.sticky and scene.sticky.this_boot else ()
-    one_link = len({place.link.name for place in chosen}) == 1
-
-    def position(place: Ranked) -> tuple[int, int]:
-        address = place.address.address
-        before = published.index(address) if address in published else len(published)
-        by_family = policy.families != "auto" or one_link
-        return before, policy.family_order.index(place.address.family) if by_family else chosen.index(place)
-
-    return sorted(chosen, key=position)
 
 
 def _rest(scene: Scene, rules: _Winners) -> tuple[Candidate, ...]:
@@ -236,7 +171,7 @@ def _selected_by(place: Ranked, scene: Scene, places: Sequence[Ranked]) -> Rule:
     """Return the rule that made an address a node IP."""
     leader = scene.chosen[0]
     published = scene.sticky is not None and place.address.address in scene.sticky.addresses
-    if published and place not in _choose(places, scene.policy, None):
+    if published and place not in choose(places, scene.policy, None):
         return Rule.STICKY
     best = next(other for other in places if other.address.family is place.address.family)
     by_path = {Path.HINT: Rule.HINT, Path.VIP: Rule.VIP_SUBNET, Path.DEFAULT_ROUTE: Rule.DEFAULT_ROUTE}
@@ -279,16 +214,16 @@ def _loser_rule(place: Ranked, winner: Ranked) -> Rule:
 _OUTSIDE = {Path.HINT: Rule.OUTSIDE_HINT, Path.VIP: Rule.OUTSIDE_VIP_SUBNETS}
 
 
-def _notes(scene: Scene, places: Sequence[Ranked], primary_first: Sequence[Ranked]) -> Iterator[str]:
+def _notes(scene: Scene, places: Sequence[Ranked], in_order: Sequence[Ranked]) -> Iterator[str]:
     """Yield what an administrator should know beside the verdicts."""
     for hint in scene.policy.hints:
         exact = hint in scene.around.by_address
         if not any(hint_means(hint, place.address, place.link, exact=exact) for place in places):
             yield f"{hint} matches no usable address of this node"
     for address in scene.sticky.addresses if scene.sticky else ():
-        if not any(place.address.address == address for place in primary_first):
+        if not any(place.address.address == address for place in in_order):
             state = "is on this node but was not selected" if scene.has(address) else "is not on this node"
             yield f"{address}, the node IP before, {state}"
-    if len({place.link.name for place in primary_first}) > 1:
-        spread = ", ".join(f"{place.address.address} on {place.link.name}" for place in primary_first)
+    if len({place.link.name for place in in_order}) > 1:
+        spread = ", ".join(f"{place.address.address} on {place.link.name}" for place in in_order)
         yield f"the node IPs are on different links: {spread}"
