@@ -45,6 +45,7 @@ MAY_IMPORT = {
         ),
         ("nodenet.core", "nodenet.edge.bus"),
     ),
+    "nodenet.edge.bus": ("nodenet.core", "nodenet.edge.bus_call"),
     "nodenet.edge": ("nodenet.core",),
     "nodenet.machine": ("nodenet.core", "nodenet.ports", "nodenet.stages", "nodenet.reconciler", "nodenet.edge"),
     "nodenet.daemon": ("nodenet.core", "nodenet.machine", "nodenet.reconciler", "nodenet.edge"),

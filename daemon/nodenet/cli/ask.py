@@ -9,6 +9,8 @@ from typing import Any
 from nodenet.core.errors import Unavailable, error_named
 
 BUS_SECONDS = 5.0
+GLANCE_SECONDS = 0.2
+"""Long enough for a refusal that comes at once."""
 
 
 def ask(member: str, signature: str = "", body: Sequence[Any] = (), *, seconds: float, wait: bool = True) -> list[Any]:
@@ -29,11 +31,10 @@ async def _ask(member: str, signature: str, body: Sequence[Any], *, seconds: flo
     try:
         if not await bus.wait_up(BUS_SECONDS):
             raise Unavailable("the system bus does not answer", remedy="See `systemctl status dbus`")
-        call = asyncio.ensure_future(bus.call(NAME, PATH, MANAGER.name, member, signature, body, seconds=seconds))
-        if wait:
-            return await call
-        await asyncio.wait({call}, timeout=0.2)  # long enough for a refusal that comes at once
-        return call.result() if call.done() else []
+        async with asyncio.timeout(None if wait else GLANCE_SECONDS):
+            return await bus.call(NAME, PATH, MANAGER.name, member, signature, body, seconds=seconds)
+    except TimeoutError:
+        return []
     except Refused as refusal:
         raise error_named(refusal.name)(refusal.text) from refusal
     finally:

@@ -1,10 +1,9 @@
 """How does the daemon speak D-Bus, on a bus that may be late, stalled, killed or never there?
 
-The only room that knows dbus-next, beside the thin clients next to it. Three of that library's habits are
-answered here: it never reconnects (``Bus.run`` does, with back-off), a call on a dead connection never
-returns (every call has a deadline), and it drops the connection once about a hundred messages queue on a
-bus that does not read (what is emitted goes through a bounded, coalescing outbox that waits for an answer
-of the bus before it sends more).
+The only room that knows dbus-next, beside ``bus_call`` and the thin clients next to it. Two of that library's
+habits are answered here: it never reconnects (``Bus.run`` does, with back-off), and it drops the connection once
+about a hundred messages queue on a bus that does not read (what is emitted goes through a bounded, coalescing
+outbox that waits for an answer of the bus before it sends more).
 """
 
 from __future__ import annotations
@@ -18,11 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbus_next.aio.message_bus import MessageBus
-from dbus_next.constants import BusType, MessageFlag, MessageType, RequestNameReply
+from dbus_next.constants import BusType, MessageType, RequestNameReply
 from dbus_next.message import Message
 from dbus_next.signature import Variant
 
 from nodenet.core.errors import Unavailable
+from nodenet.edge.bus_call import Refused, answer_to
 
 DBUS = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 SYSTEM_BUS = "unix:path=/run/dbus/system_bus_socket"
@@ -34,16 +34,6 @@ WINDOW = 16
 """Messages emitted before the bus must have answered; far below the hundred that dbus-next survives."""
 
 __all__ = ["Bus", "Message", "MessageType", "Refused", "Variant", "just"]
-
-
-class Refused(Exception):
-    """The called service answered with a D-Bus error."""
-
-    def __init__(self, name: str, text: str) -> None:
-        """Keep the error's *name*, which programs look at, and its *text*, which people read."""
-        super().__init__(f"{name}: {text}")
-        self.name = name
-        self.text = text
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +55,6 @@ class Bus:
         self._changed = changed
         self._bus: Any = None
         self._up = asyncio.Event()
-        self.connections = 0
-        """How many there have been."""
         self._subscriptions: list[Subscription] = []
         self._name: str | None = None
         self.owns_name = False
@@ -79,8 +67,8 @@ class Bus:
 
     @property
     def connected(self) -> bool:
-        """Whether the bus can be called at this moment."""
-        return self._up.is_set()
+        """Whether the bus can be called at this moment; never for whoever learns from a call that it went away."""
+        return self._up.is_set() and bool(self._bus.connected)
 
     def serve(self, name: str, handler: Callable[[Message], bool]) -> None:
         """Own *name* and hand every method call to *handler*, which returns whether it was for it."""
@@ -123,7 +111,7 @@ class Bus:
     @contextlib.asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
         _must_accept(self._address)
-        bus = MessageBus(self._address, BusType.SYSTEM, negotiate_unix_fd=self._serve is not None)
+        bus = _Connection(self._address, BusType.SYSTEM, negotiate_unix_fd=self._serve is not None)
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 await bus.connect()
@@ -133,7 +121,6 @@ class Bus:
                 await self._ask_bus("AddMatch", "s", [rule])
             if self._name:
                 self.owns_name = await self._own(self._name)
-            self.connections += 1
             self._up.set()
             self._changed(True)  # noqa: FBT003  (a callback's only argument)
             yield bus.wait_for_disconnect()
@@ -142,8 +129,7 @@ class Bus:
             if self._up.is_set():
                 self._up.clear()
                 self._changed(False)  # noqa: FBT003
-            bus.disconnect()
-            bus._sock.close()  # noqa: SLF001  (dbus-next's disconnect leaves its socket open)
+            bus.close()
             while self._lent:
                 _close(self._lent.popitem()[1])
 
@@ -156,7 +142,8 @@ class Bus:
         return reply in (RequestNameReply.PRIMARY_OWNER.value, RequestNameReply.ALREADY_OWNER.value)
 
     async def _ask_bus(self, member: str, signature: str = "", body: Sequence[Any] = ()) -> list[Any]:
-        return await self._call(*DBUS, member, signature, body, CALL_SECONDS)
+        message = Message(*DBUS, member, signature=signature, body=list(body))
+        return await answer_to(message, self._bus, CALL_SECONDS)
 
     async def call(  # noqa: PLR0913  (a D-Bus call has that many parts)
         self,
@@ -171,47 +158,13 @@ class Bus:
     ) -> list[Any]:
         """Call a method and return the body of its reply.
 
-        Raises Unavailable when there is no bus, nobody owns *destination* or no reply comes within
-        *seconds*; Refused when the service answers with another error.
+        Raises Unavailable when there is no bus or it goes away, nobody owns *destination* or no reply comes
+        within *seconds*; Refused when the service answers with another error.
         """
         if not self.connected:
             raise Unavailable("the system bus does not answer")
-        return await self._call(destination, path, interface, member, signature, body, seconds)
-
-    async def _call(  # noqa: PLR0913
-        self,
-        destination: str,
-        path: str,
-        interface: str,
-        member: str,
-        signature: str,
-        body: Sequence[Any],
-        seconds: float,
-    ) -> list[Any]:
-        message = Message(
-            destination=destination,
-            path=path,
-            interface=interface,
-            member=member,
-            signature=signature,
-            body=list(body),
-            flags=MessageFlag.NONE,
-        )
-        bus = self._bus
-        if bus is None:
-            raise Unavailable("the system bus does not answer")
-        try:
-            # Not wait_for: before Python 3.12 it swallows a cancellation that comes with the reply.
-            async with asyncio.timeout(seconds):
-                reply = await bus.call(message)
-        except (TimeoutError, OSError, EOFError) as error:
-            raise Unavailable(f"no answer from {destination} within {seconds:g} s") from error
-        if reply.message_type is MessageType.ERROR:
-            text = str(reply.body[0]) if reply.body else ""
-            if reply.error_name.endswith((".ServiceUnknown", ".NameHasNoOwner", ".NoReply", ".Disconnected")):
-                raise Unavailable(f"{destination} is not on the bus")
-            raise Refused(reply.error_name, text)
-        return list(reply.body)
+        message = Message(destination, path, interface, member, signature=signature, body=list(body))
+        return await answer_to(message, self._bus, seconds)
 
     async def get(self, destination: str, path: str, interface: str, name: str) -> Any:  # noqa: ANN401
         """Return the plain value of a property. Raises as ``call``."""
@@ -278,6 +231,24 @@ class Bus:
                 if (subscription.path, subscription.member) == (message.path, message.member):
                     subscription.handler(message.body)
         return False
+
+
+class _Connection(MessageBus):  # type: ignore[misc]  # dbus-next has no types
+    """dbus-next's connection, which would ask for ever, without a pause, a bus that hangs up before it has greeted."""
+
+    async def _auth_readline(self) -> str:
+        line = b""
+        while not line.endswith(b"\r\n"):
+            if not (read := await self._loop.sock_recv(self._sock, 2)):
+                raise EOFError
+            line += read
+        return line[:-2].decode()
+
+    def close(self) -> None:
+        """Disconnect, which alone leaves the socket open; asyncio is not to complain of an end that nobody awaited."""
+        self.disconnect()
+        self._sock.close()
+        self._disconnect_future.cancel()
 
 
 def just(message: Message) -> Callable[[], Message]:

@@ -16,8 +16,6 @@ LOOK_SECONDS = 60.0
 """Rare, since every look wakes a processor on each node of a cluster."""
 LOOK_AGAIN_SECONDS = 2.0
 """How soon it is asked again while it does not answer."""
-MOMENT_SECONDS = 0.1
-"""Until the end of a connection, which ends the question too, is seen by ``Bus`` for certain."""
 
 
 async def watch(
@@ -30,9 +28,8 @@ async def watch(
     silent = False
     while True:
         await asyncio.sleep(again if silent else look)
-        asked = bus.connections
         answers = await _answers(bus)
-        if not bus.connected or bus.connections != asked:
+        if not bus.connected:
             silent = False
         elif answers is silent:
             silent = not answers
@@ -43,6 +40,5 @@ async def _answers(bus: Bus) -> bool:
     try:
         await bus.call(*DBUS, "GetId")
     except Unavailable:
-        await asyncio.sleep(MOMENT_SECONDS)
         return False
     return True

@@ -1,0 +1,64 @@
+"""What `nodenetctl` says when the daemon takes its time, on a bus of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator
+
+from edge.private_bus import PrivateBus, private_bus
+from edge.test_bus import client
+from nodenet.core.bus_contract import NAME
+from nodenet.core.errors import Unavailable
+from nodenet.edge.bus import Message, MessageType
+
+__all__ = ["private_bus"]
+
+
+@contextlib.asynccontextmanager
+async def busy_daemon(address: str) -> AsyncIterator[asyncio.Queue[str]]:
+    """Own nodenetd's name and answer nobody; the queue has the methods that were called."""
+    called: asyncio.Queue[str] = asyncio.Queue()
+
+    def take(message: Message) -> bool:
+        if message.message_type is MessageType.METHOD_CALL:
+            called.put_nowait(message.member)
+        return message.message_type is MessageType.METHOD_CALL
+
+    async with client(address) as other:
+        other.add_message_handler(take)
+        await other.request_name(NAME)
+        yield called
+
+
+async def nodenetctl(address: str, *words: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "nodenet.cli.main", *words),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "DBUS_SYSTEM_BUS_ADDRESS": address},
+    )
+
+
+async def test_a_reload_that_nobody_waits_for_is_asked_for_in_silence(private_bus: PrivateBus) -> None:
+    """The daemon goes on with it after the command has ended."""
+    async with busy_daemon(private_bus.address) as called:
+        process = await nodenetctl(private_bus.address, "reload")
+        said = await process.communicate()
+        assert (process.returncode, said) == (0, (b"", b""))
+        assert await called.get() == "Reload"
+
+
+async def test_a_command_whose_bus_goes_away_says_so(private_bus: PrivateBus) -> None:
+    """At once, and not after the fifteen minutes that a reload may take."""
+    async with busy_daemon(private_bus.address) as called:
+        process = await nodenetctl(private_bus.address, "reload", "--wait")
+        assert await called.get() == "Reload"
+        private_bus.kill()
+        _, said = await process.communicate()
+        assert (process.returncode, said.decode()) == (
+            Unavailable.exit_code,
+            f"nodenetctl: the system bus went away before {NAME} answered\n",
+        )
