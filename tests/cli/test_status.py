@@ -189,3 +189,20 @@ def test_a_document_of_an_older_daemon_is_shown_too() -> None:
         for stage in GOOD["stages"]
     ]
     assert next(iter(lines(old, 9.0))) == "ok (kubelet may run)"
+
+
+@pytest.mark.parametrize(
+    ("name", "digest", "applied", "said"),
+    [
+        (None, None, None, "none; host name worker-0"),
+        (None, None, "b" * 64, f"none; what {'b' * 12} set stays in force; host name worker-0"),
+        ("a.yaml and a.yml", None, None, "a.yaml and a.yml, NOT in force; nothing is in force; host name worker-0"),
+        ("a.yml", "a" * 64, "b" * 64, f"a.yml ({'a' * 12}), NOT in force; {'b' * 12} is in force; host name worker-0"),
+    ],
+)
+def test_the_line_of_the_node_file_says_what_is_in_force(
+    name: str | None, digest: str | None, applied: str | None, said: str
+) -> None:
+    """Also where there is none any more, or two."""
+    text = list(lines(GOOD | {"node_file": name, "digest": digest, "applied_digest": applied}, 9.0))
+    assert text[3] == f"  node file   {said}"

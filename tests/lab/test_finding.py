@@ -146,6 +146,7 @@ def test_an_empty_file_counts_as_none(product_node: NodeFactory) -> None:
     document = settle(node)
     assert document["health"] == "ok"
     assert "nothing but comments" in stage(document, "nmstate")["detail"]
+    assert (document["node_file"], document["digest"], document["applied_digest"]) == (None, None, None)
 
 
 @pytest.mark.parametrize("name", ["../shadow", "a/b", "..x"])

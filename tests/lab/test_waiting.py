@@ -67,6 +67,7 @@ def test_a_boot_without_a_bus_publishes_all_the_same(product_node: NodeFactory) 
     document = settle(node)
     assert document["node_ips"][0] == "10.88.0.60"
     assert node.run(f"cat {RUN}/primary-ip").stdout == "10.88.0.60"
+    assert "made to last" not in node.run("journalctl -b -u nodenetd").stdout  # /etc/hostname has it
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.60"
 
 

@@ -116,3 +116,12 @@ async def test_a_full_name_by_dhcpv6_outranks_what_is_in_force_and_not_a_static_
     outcome = await HostnameStage(FakeHost("worker-0"), FakeLeaseNames((FQDN,)), files, DIRECTORY).attempt(Facts())
     assert isinstance(outcome, Done)
     assert outcome.facts.hostname == name
+
+
+@pytest.mark.parametrize("static", [b"worker-0\n", b"# kept by hand\nWorker-0\n"])
+async def test_a_name_that_lasts_already_needs_nobody_to_make_it_last(static: bytes) -> None:
+    """Without a bus that would only be a warning about nothing."""
+    files = FakeFiles({"/etc/hostname": static})
+    host = FakeHost("worker-0")
+    assert isinstance(await HostnameStage(host, FakeLeaseNames(), files, DIRECTORY).attempt(Facts()), Done)
+    assert host.pinned == []

@@ -308,3 +308,34 @@ async def test_dns_that_a_rollback_forgets_is_put_back(dns: object) -> None:
     rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "mtu is 1500")]
     await rig.attempt()
     assert rig.manager.restored == ([] if dns is None else [dns])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(b"", "is empty"), (b"\n \n", "is empty"), (b"# later\n", "has nothing but comments")]
+)
+async def test_a_file_that_asks_for_nothing_is_none_in_every_place(text: bytes, why: str) -> None:
+    """Neither in force nor out of it; what the earlier one set is told, for nobody undoes it."""
+    rig = Rig()
+    before = await rig.attempt()
+    assert isinstance(before, Done)
+    rig.files.content[FILE] = text
+    outcome = await rig.attempt(before.facts)
+    assert isinstance(outcome, Skipped)
+    assert outcome.reason == f"worker-0.yml {why}: it counts as no node file"
+    assert (outcome.facts.node_file, outcome.facts.digest) == (None, None)
+    assert outcome.facts.applied_digest == before.facts.digest
+    fresh = await rig.attempt()
+    assert isinstance(fresh, Skipped)
+    assert fresh.facts == outcome.facts
+
+
+async def test_two_files_for_one_host_are_both_named() -> None:
+    """Neither is read, so neither has a digest."""
+    rig = Rig()
+    before = await rig.attempt()
+    assert isinstance(before, Done)
+    rig.files.content[FILE.replace(".yml", ".yaml")] = TEXT
+    outcome = await rig.attempt(before.facts)
+    assert isinstance(outcome, Failed)
+    assert (outcome.facts.node_file, outcome.facts.digest) == ("worker-0.yaml and worker-0.yml", None)
+    assert outcome.facts.applied_digest == before.facts.digest

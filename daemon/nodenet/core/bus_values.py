@@ -66,7 +66,7 @@ def signals(before: Standing, after: Standing) -> Mapping[str, list[Any]]:
     """Return the signals, name and body, that tell of the way from *before* to *after*, beside StageChanged."""
     told: dict[str, list[Any]] = {}
     facts = after.facts
-    if facts.applied_digest and facts.applied_digest != before.facts.applied_digest:
+    if facts.node_file and facts.applied_digest and facts.applied_digest != before.facts.applied_digest:
         told["NetworkApplied"] = [facts.node_file or "", facts.applied_digest]
     nmstate = after.boot[StageName.NMSTATE]
     failed = nmstate.status is Status.FAILED and before.boot[StageName.NMSTATE].status is not Status.FAILED

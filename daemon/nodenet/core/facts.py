@@ -13,7 +13,7 @@ class Facts:
 
     hostname: str | None = None
     node_file: str | None = None
-    """Name of the node file, without its directory."""
+    """Name of the node file, without its directory; `a.yaml and a.yml` where two claim to be it."""
     digest: str | None = None
     """SHA-256 of the node file as it lies on disk."""
     applied_digest: str | None = None

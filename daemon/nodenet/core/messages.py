@@ -75,6 +75,8 @@ class Message(Enum):
     """A unit that does a stage could not."""
     BRIDGE_MADE = "029fc9f74bff4441a69d43ced8c853d7"
     """br-ex was made."""
+    BRIDGE_UNCHANGED = "07fd19e320f1478ea1fbaa6ff3fba9eb"
+    """br-ex is there as it should be; nothing was touched."""
     BRIDGE_NOTE = "8f7fa112a68a4e7f9f155aa2885c02e9"
     """Something that could not be kept when br-ex was made."""
     BRIDGE_FAILED = "6af0fd11b2134f53984ebed62ec882b1"

@@ -7,7 +7,7 @@ replaces the others; files are never merged.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nodenet.core.errors import NodeFileInvalid
@@ -36,6 +36,16 @@ class Search:
     tried: tuple[str, ...]
 
 
+class Rivals(NodeFileInvalid):
+    """Several files claim to be the node file of one host: none of them is taken."""
+
+    def __init__(self, names: Sequence[str], stem: str) -> None:
+        """Keep the *names*: the status shows them in the node file's place."""
+        self.names = " and ".join(names)
+        cause = f"{self.names} both claim to be the node file for {stem!r}"
+        super().__init__(cause, remedy="Remove all but one of them")
+
+
 def has_host_specific(listing: Iterable[str]) -> bool:
     """Tell whether the directory holds any file that only a host name can select."""
     return any(stem != CLUSTER for stem, _ in _stems_of(listing))
@@ -45,7 +55,7 @@ def search(hostname: str | None, listing: Iterable[str]) -> Search:
     """Return this node's file among the names of *listing*.
 
     *hostname* is normalised and valid, or None when nobody knows it (then only ``cluster`` is looked for).
-    Names are compared in lower case. Raises NodeFileInvalid when two files claim the same stem.
+    Names are compared in lower case. Raises Rivals when two files claim the same stem.
     """
     by_stem: dict[str, list[str]] = {}
     for stem, name in _stems_of(listing):
@@ -59,10 +69,7 @@ def search(hostname: str | None, listing: Iterable[str]) -> Search:
             case [name]:
                 return Search(name, tuple(tried))
             case names:
-                raise NodeFileInvalid(
-                    f"{' and '.join(names)} both claim to be the node file for {stem!r}",
-                    remedy="Remove all but one of them",
-                )
+                raise Rivals(names, stem)
     return Search(None, tuple(tried))
 
 

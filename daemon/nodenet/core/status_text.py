@@ -35,13 +35,14 @@ def _bridge(document: Document) -> str:
 
 def _node_file(document: Document) -> str:
     host = f"; host name {document['hostname']}" if document["hostname"] else ""
-    if not document["node_file"]:
-        return f"none{host}"
     digest, applied = document["digest"], document["applied_digest"]
+    if not document["node_file"]:
+        return f"none{f'; what {applied[:12]} set stays in force' if applied else ''}{host}"
     if digest and digest == applied:
         return f"{document['node_file']} ({digest[:12]}), in force{host}"
     in_force = f"{applied[:12]} is in force" if applied else "nothing is in force"
-    return f"{document['node_file']} ({digest[:12] if digest else 'unreadable'}), NOT in force; {in_force}{host}"
+    which = f" ({digest[:12]})" if digest else ""
+    return f"{document['node_file']}{which}, NOT in force; {in_force}{host}"
 
 
 def _wrong(document: Document, now: float) -> Iterator[str]:

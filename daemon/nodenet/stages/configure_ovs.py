@@ -243,7 +243,7 @@ class ConfigureOvsStage:
         elif record.finish:
             record, problem = await self._maker.settle(record)
         self._maker.found_good()
-        done = replace(self._standing(plan, record, facts, "as it was", Message.NETWORK_UNCHANGED), problem=problem)
+        done = replace(self._standing(plan, record, facts, "as it was", Message.BRIDGE_UNCHANGED), problem=problem)
         # NetworkManager sets the link's sysctls anew a moment after what was owed is given back.
         return replace(done, again=Again(frozenset({Topic.OVS}), LOOK_SECONDS)) if owed and not record.finish else done
 

@@ -48,7 +48,8 @@ class HostnameStage:
         if (source := chosen(sources)) is None:
             return self._unknown(sources, facts)
         name = normalised(source.value)
-        if why := await self._host.pin(name):
+        static = sources[0].value.lower()  # what is in the file lasts already, and needs no bus
+        if static != name and (why := await self._host.pin(name)):
             log.warning(f"The host name {name} could not be made to last: {why}", stage="hostname")
         self._pinned_for = facts.runs
         return Done(f"This node is {name}", replace(facts, hostname=name), Message.HOSTNAME_KNOWN, again=Again(CHANGES))

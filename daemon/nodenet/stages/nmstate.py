@@ -81,16 +81,20 @@ class NmstateStage:
             facts = replace(facts, digest=file.digest)
             wish = desired.parse(file)
             if wish.empty:
-                return self._none(facts, f"{file.name} has nothing but comments: it counts as no node file")
+                why = "has nothing but comments" if file.text.strip() else "is empty"
+                return self._none(facts, f"{file.name} {why}: it counts as no node file")
             self._tell_found(file)
             return await self._settle(Job(file, wish, facts, self._pipeline.now()))
+        except node_file.Rivals as error:
+            return _failed(self._as_before(replace(facts, node_file=error.names, digest=None)), error, error.cause)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             return _failed(self._as_before(facts), error, error.cause)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER)
 
     def _none(self, facts: Facts, reason: str) -> Skipped:
-        return Skipped(reason, replace(facts, brings_bridge=False, retry_refused=False))
+        """Nothing asks for anything. What an earlier file set stays, and is told: nobody undoes it."""
+        return Skipped(reason, replace(self._as_before(facts), node_file=None, digest=None, brings_bridge=False))
 
     def _tell_found(self, file: NodeFile) -> None:
         if self._told != file.digest:
