@@ -35,6 +35,7 @@ async def client(address: str, *, negotiate_unix_fd: bool = False) -> AsyncItera
     finally:
         other.disconnect()
         other._sock.close()
+        other._disconnect_future.cancel()  # or asyncio complains of the error, in the middle of some other test
 
 
 async def ask_bus(connection: Any, member: str, argument: str) -> Any:
