@@ -90,7 +90,7 @@ class Machine:
         self.resolved = Resolved(self.bus, lambda: wake(Topic.DNS))
         self.units = Units(self.bus, lambda: wake(Topic.UNIT))
         self.clock = Clock(idle)
-        self.nmstate = Nmstate((str(BUNDLED),), self.clock.worked_for_us)
+        self.nmstate = Nmstate((str(BUNDLED),), self.clock.worked_for_us, lambda text: log.info(f"libnmstate: {text}"))
         self.ovsdb = Ovsdb()
         self.profiles = Profiles(self.bus)
         self.boot_id = boot_id()

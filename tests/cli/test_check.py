@@ -30,6 +30,7 @@ def test_good_files_are_named_with_their_digest(tmp_path: Path) -> None:
     [
         (GOOD.replace("type:", "tpye:").encode(), "tpye"),
         (b"interfaces: [\n", "bad.yml, line 2"),
+        (GOOD.replace("ethernet", "ethernetz").encode(), "bad.yml: interfaces[0].type: libnmstate knows no type"),
         (GOOD.encode() + b"  name: eth1\n", "found duplicate key"),
         (b"\xff", "bad.yml, line 1: not UTF-8"),
     ],

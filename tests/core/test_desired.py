@@ -59,6 +59,8 @@ def test_open_vswitch_is_waited_for_only_where_it_is_used(text: str, *, uses_ovs
         ("just text\n", "w.yml, line 1: not a mapping"),
         ("interfaces: [{name: eth0}, {name: eth0}]\n", "'eth0' is described twice"),
         ("interfaces: eth0\n", "`interfaces` is not a list"),
+        ("interfaces: [{name: a}, {name: b, type: x}]\n", "w.yml: interfaces[1].type: libnmstate knows no type 'x'"),
+        ("interfaces: [{name: b, type: wireguard, state: absent}]\n", "interfaces[0].type"),
         ("a: *nobody\n", "undefined alias"),
         ("a: 1\n---\nb: 2\n", "w.yml, line 2"),
         ("[" * 5000, "w.yml"),
@@ -70,6 +72,30 @@ def test_a_bad_file_is_refused_with_its_place(text: str, said: str) -> None:
         wish(text)
     assert said in caught.value.cause
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("kind", "meant"),
+    [
+        ("ethernetz", "Did you mean 'ethernet'?"),
+        ("Ethernet", "Did you mean 'ethernet'?"),
+        ("macvlan", "Did you mean 'mac-vlan' or "),
+        ("bridge", "'linux-bridge'"),
+        ("wireguard", "Leave `type` out for a link that is there already; the types are: bond, dummy, "),
+    ],
+)
+def test_a_type_that_libnmstate_does_not_know_is_refused_with_the_nearest(kind: str, meant: str) -> None:
+    """It would only log a line, and call the file applied."""
+    with pytest.raises(NodeFileInvalid) as caught:
+        wish(f"interfaces: [{{name: eth0, type: {kind}}}]")
+    assert f"{kind!r} (interface 'eth0')" in caught.value.cause
+    assert meant in caught.value.remedy
+
+
+@pytest.mark.parametrize("link", ["", "type: ", "type: unknown", "type: tun", "state: ignore, type: wireguard"])
+def test_a_link_that_is_found_by_its_name_may_have_the_type_that_is_shown_or_none(link: str) -> None:
+    """`nmstatectl show` prints such links, and says what it leaves alone."""
+    assert not wish(f"interfaces: [{{name: x0, {link}}}]").empty
 
 
 DEFAULT = {"destination": "0.0.0.0/0", "next-hop-interface": "eth0", "next-hop-address": "192.0.2.1"}

@@ -145,3 +145,29 @@ async def test_the_real_module_validates_text() -> None:
         with pytest.raises(NmstateFailure, match="mtuu") as caught:
             await transaction.validate("interfaces:\n- name: eth0\n  type: ethernet\n  mtuu: 9\n")
     assert caught.value.kind is FailureKind.INVALID
+
+
+NOISY = STAND_IN.replace(
+    "ACCEPTS_TEXT",
+    """import logging
+def noise():
+    for _ in range(6): logging.getLogger("libnmstate").warning("Ignoring properties of %s", "eth9")
+ACCEPTS_TEXT""",
+).replace("(new, old):", "(new, old):\n    noise()")
+
+
+async def test_what_libnmstate_logs_is_told_once_and_only_of_what_failed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It says a thing each time it reads a document, also of documents that are its own; all is well then."""
+    (tmp_path / "libnmstate.py").write_text(NOISY)
+    told: list[str] = []
+    made = Nmstate(said=told.append)
+    made._path = os.pathsep.join([str(tmp_path), *sys.path])
+    async with made.transaction() as transaction:
+        await transaction.difference("eth0")
+        assert told == []
+        with pytest.raises(NmstateFailure, match="unknown key"):
+            await transaction.difference("bad")
+    assert told == ["Ignoring properties of eth9"]
+    assert "Ignoring" not in capfd.readouterr().err

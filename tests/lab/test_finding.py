@@ -93,6 +93,7 @@ BAD = {
     "syntax": (b"interfaces: [\n", "worker-0.yml, line 2"),
     "duplicate-key": (b"interfaces:\n- name: eth0\n  name: eth1\n", 'line 3, column 3: found duplicate key "name"'),
     "unknown-key": (b"interfaces:\n- name: eth0\n  type: ethernet\n  mtuu: 1400\n", "mtuu"),
+    "unknown-type": (b"interfaces:\n- name: eth0\n  type: ethernetz\n", "interfaces[0].type"),
     "too-large": (b"# " + b"x" * (1 << 20), "larger than 1024 KiB"),
 }
 

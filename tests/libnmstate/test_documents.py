@@ -8,6 +8,8 @@ import pytest
 
 import libnmstate
 from libnmstate.error import NmstateValueError
+from libnmstate.schema import InterfaceType
+from nodenet.core.link_types import MADE, SHOWN
 
 NOTHING = "interfaces: []"
 DOCUMENTS = sorted((Path(__file__).parent / "documents").glob("*.yml"))
@@ -17,6 +19,18 @@ TYPES = [path.stem for path in DOCUMENTS if path.stem != "br-ex"]
 def document(kind: str, extra: str = "") -> str:
     """A valid document with one interface, `x0` of that type, and `extra` as one more line of it."""
     return (Path(__file__).parent / "documents" / f"{kind}.yml").read_text() + extra
+
+
+def test_the_types_that_nodenet_takes_are_those_of_the_module(caplog: pytest.LogCaptureFixture) -> None:
+    """A type that the crate does not know it only logs, so nodenet refuses it; the two must agree."""
+    named = {value for name, value in vars(InterfaceType).items() if name.isupper() and isinstance(value, str)}
+    assert named - MADE - SHOWN == {"type", "ovs-port", "other"}  # a key, a part of a bridge, and no type at all
+    assert set(TYPES) == MADE
+    for path in DOCUMENTS:
+        libnmstate.validate(path.read_text())
+    assert "Unsupported interface type" not in caplog.text
+    libnmstate.validate("interfaces: [{name: x0, type: other}]")
+    assert "Unsupported interface type other" in caplog.text
 
 
 def refused(text: str) -> NmstateValueError:

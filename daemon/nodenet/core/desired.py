@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.errors import NodeFileInvalid
+from nodenet.core.link_types import refuse_unknown
 from nodenet.core.node_file import NodeFile
 
 BRIDGE = "br-ex"
@@ -49,7 +50,9 @@ def parse(file: NodeFile) -> Desired:
             f"{file.name}, line 1: not a mapping of NMState keys",
             remedy="An NMState document begins with keys such as `interfaces:`",
         )
-    links = [link for link in _sequence(file, document, "interfaces") if isinstance(link, Mapping)]
+    entries = _sequence(file, document, "interfaces")
+    refuse_unknown(file.name, entries)
+    links = [link for link in entries if isinstance(link, Mapping)]
     _refuse_twins(file, links)
     present = [link for link in links if link.get("state") != "absent"]
     return Desired(

@@ -29,10 +29,19 @@ LINE_LIMIT = 64 * 1024 * 1024
 class Transaction:
     """One child process; made by ``Nmstate.transaction``."""
 
-    def __init__(self, process: asyncio.subprocess.Process, worked: Callable[[float], None] = lambda _: None) -> None:
-        """Speak to *process*; *worked* is told the seconds that it worked itself, others not counted."""
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        worked: Callable[[float], None] = lambda _: None,
+        said: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Speak to *process*; *worked* is told the seconds that it worked itself, others not counted.
+
+        *said* is told what libnmstate logged for an order that failed. Where all went well that would be noise.
+        """
         self._process = process
         self._worked = worked
+        self._said = said
 
     async def validate(self, text: str) -> None:
         """Check *text* without looking at the network. Raises NmstateFailure."""
@@ -93,6 +102,8 @@ class Transaction:
         answer = json.loads(line)
         self._worked(answered - began - answer["elsewhere"])
         if "kind" in answer:
+            for text in answer["said"]:
+                self._said(text)
             raise NmstateFailure(FailureKind(answer["kind"]), answer["text"])
         return answer["result"]
 
@@ -114,12 +125,18 @@ class Transaction:
 class Nmstate:
     """libnmstate, at arm's length."""
 
-    def __init__(self, library_path: tuple[str, ...] = (), worked: Callable[[float], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        library_path: tuple[str, ...] = (),
+        worked: Callable[[float], None] = lambda _: None,
+        said: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """Add *library_path* behind the daemon's own import path: a packaged libnmstate goes first.
 
-        *worked* is told the seconds that children worked themselves.
+        *worked* is told the seconds that children worked themselves, *said* what libnmstate logged of what failed.
         """
         self._worked = worked
+        self._said = said
         self._path = os.pathsep.join((*sys.path, *library_path))
         self._warm: asyncio.Task[asyncio.subprocess.Process] | None = None
 
@@ -136,7 +153,7 @@ class Nmstate:
     async def transaction(self) -> AsyncIterator[Transaction]:
         """Start a child process, or take the one that is warm, and see to its end."""
         process = await (self._take_warm() or self._start())
-        transaction = Transaction(process, self._worked)
+        transaction = Transaction(process, self._worked, self._said)
         try:
             yield transaction
         finally:

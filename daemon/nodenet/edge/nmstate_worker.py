@@ -3,7 +3,8 @@
 A libnmstate call cannot be cancelled, may hang with NetworkManager and brings 14 MB of code along; a child
 process can be killed, and when it dies NetworkManager reverts an uncommitted change by itself. It reads one
 JSON request a line on stdin, writes one JSON answer a line on stdout, and ends with its input. An answer tells the
-seconds in which others worked for it: NetworkManager, the kernel, Open vSwitch.
+seconds in which others worked for it: NetworkManager, the kernel, Open vSwitch. It also tells what the library logged,
+each line once: the library says a thing as often as it reads a document.
 
 Run as a script: it must not import the daemon.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import json
 import os
 import sys
@@ -131,11 +133,14 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Carry one request out: ``{"order": NAME, …arguments}``."""
     order = ORDERS[request.pop("order")]
     _seconds.clear()
+    said = io.StringIO()
     try:
-        told = {"result": order(**request)}
+        # Where logging ends that nobody has configured; importing it to do so would be a sixth of this start.
+        with contextlib.redirect_stderr(said):
+            told = {"result": order(**request)}
     except Exception as error:  # noqa: BLE001  (whatever it was, the parent decides what it means)
         told = {"kind": kind_of(error), "text": str(error) or type(error).__name__}
-    return {**told, "elsewhere": sum(_seconds)}
+    return {**told, "elsewhere": sum(_seconds), "said": list(dict.fromkeys(said.getvalue().splitlines()))}
 
 
 def main() -> None:
