@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
@@ -305,7 +305,7 @@ class FakeKernel:
         return self.now
 
     def can_bind(self, address: IPv4Address | IPv6Address, link_index: int) -> bool:  # noqa: ARG002
-        return address not in self.unbindable
+        return address not in self.unbindable and any(item.address == address for item in self.now.addresses)
 
 
 @dataclass
@@ -314,11 +314,15 @@ class FakeSystemd:
 
     reloads: int = 0
     broken: NodenetError | None = None
+    running: set[str] = field(default_factory=set)
 
     async def reload(self) -> None:
         if self.broken:
             raise self.broken
         self.reloads += 1
+
+    async def any_runs(self, units: Sequence[str]) -> bool:
+        return not self.running.isdisjoint(units)
 
 
 @dataclass

@@ -6,7 +6,7 @@ tests' fakes too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
@@ -216,6 +216,9 @@ class Systemd(Protocol):
 
     async def reload(self) -> None:
         """Read unit files and drop-ins again. Raises PublishFailed."""
+
+    async def any_runs(self, units: Sequence[str]) -> bool:
+        """Tell whether one of *units* runs, or may: nobody could be asked."""
 
 
 class DnsManager(Protocol):

@@ -192,12 +192,12 @@ class Reconciler:
             self._sources[topic].stop()
         self._listening = wanted
 
-    def _see_drift(self) -> None:
-        """Tell what was lost, once it is seen at two beats: a rollback or a renewal may take it away for a moment."""
+    def _see_drift(self, *, sure: bool = False) -> None:
+        """Tell what was lost; unless *sure*, once seen at two beats: a rollback may take it away for a moment."""
         drift, before, self._seen = self._plant.drift(self._standing.facts), self._seen, None
         if drift == self._standing.drift:
             return
-        if drift and (before is None or self._clock.boottime() - before < self._pulse.seconds):
+        if drift and not sure and (before is None or self._clock.boottime() - before < self._pulse.seconds):
             self._seen = self._clock.boottime() if before is None else before
             return
         if drift:
@@ -251,6 +251,8 @@ class Reconciler:
         if story.is_news(before, boot[name]):
             story.outcome(boot[name], outcome, before.problem)
         self._change(boot)
+        if name is StageName.NODEIP and self._standing.ready:
+            self._see_drift(sure=True)
         if boot.ready and not self._standing.ready:
             self._get_ready()
 

@@ -366,6 +366,53 @@ async def test_a_reselection_forgets_what_is_published() -> None:
     assert rig.files.content[PRIMARY] == b"192.0.2.5"
 
 
+@pytest.mark.parametrize("after", ["a reload", "a restart"])
+async def test_what_kubelet_runs_with_is_not_replaced_by_a_reload(after: str) -> None:
+    """Nor by a restart of the daemon: the loss is told, and only a reselection publishes another address."""
+    rig = Rig(FakeKernel(host(V4)))
+    done = await rig.attempt()
+    assert isinstance(done, Done)
+    facts = done.facts
+    if after == "a restart":
+        rig.restart()
+        facts = Facts()
+    rig.kernel.now = host(OTHER)
+    rig.systemd.running = {"crio.service"}
+    rig.files.writes.clear()
+    outcome = await rig.stage.attempt(facts)
+    assert isinstance(outcome, Done)
+    assert outcome.facts.selection
+    assert (outcome.facts.selection.node_ips, rig.files.writes) == ((V4.address,), [])
+    assert rig.stage.drift(outcome.facts)
+    assert not outcome.problem
+    outcome = await rig.stage.attempt(replace(outcome.facts, reselect=True))
+    assert isinstance(outcome, Done)
+    assert rig.files.content[PRIMARY] == b"192.0.2.6"
+
+
+async def test_before_kubelet_runs_the_choice_may_change() -> None:
+    """It has not seen the first one: the gate stands behind the last stage."""
+    rig = Rig(FakeKernel(host(V4)))
+    await rig.attempt()
+    rig.kernel.now = host(OTHER)
+    rig.systemd.running = {"sshd.service"}
+    await rig.attempt()
+    assert rig.files.content[PRIMARY] == b"192.0.2.6"
+
+
+async def test_a_published_address_that_may_not_be_one_any_more_is_told() -> None:
+    """It is on the node, so that it is not lost; it has turned out to be a VIP."""
+    rig = Rig(FakeKernel(host(V4, OTHER)))
+    await rig.attempt()
+    rig.systemd.running = {"kubelet.service"}
+    rig.wishes = Wishes(Policy(families=(Family.IPV4,), api_vips=(V4.address,)))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.cause == "192.0.2.5, published as node IP, would not be chosen any more"
+    assert rig.files.content[PRIMARY] == b"192.0.2.5"
+
+
 async def test_a_published_address_that_is_gone_is_drift() -> None:
     """Told with the remedy, never mended by another choice."""
     rig = Rig(FakeKernel(host(V4)))

@@ -12,8 +12,9 @@ from pathlib import PurePosixPath
 
 RUN = PurePosixPath("/run/nodeip-configuration")
 PRIMARY = RUN / "primary-ip"
-KUBELET_DROP_IN = PurePosixPath("/etc/systemd/system/kubelet.service.d/20-nodenet.conf")
-CRIO_DROP_IN = PurePosixPath("/etc/systemd/system/crio.service.d/20-nodenet.conf")
+KUBELET, CRIO = "kubelet.service", "crio.service"
+KUBELET_DROP_IN = PurePosixPath(f"/etc/systemd/system/{KUBELET}.d/20-nodenet.conf")
+CRIO_DROP_IN = PurePosixPath(f"/etc/systemd/system/{CRIO}.d/20-nodenet.conf")
 BRIDGE_UP = RUN / "br-ex-up"
 """Stands, empty, once br-ex does; units of on-premises platforms wait for it."""
 REMOTE_WORKER_LABEL = "node.openshift.io/remote-worker"

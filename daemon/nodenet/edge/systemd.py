@@ -19,6 +19,8 @@ RELOAD_SECONDS = 60.0
 
 MANAGER = f"{NAME}.Manager"
 NOTHING_QUEUED = 0
+ENDED = ("inactive", "failed")
+"""The ActiveState of a unit that does not run."""
 
 
 class Systemd:
@@ -34,6 +36,14 @@ class Systemd:
             await self._bus.call(NAME, PATH, MANAGER, "Reload", seconds=RELOAD_SECONDS)
         except (Unavailable, Refused):
             await self._reload_without_bus()
+
+    async def any_runs(self, units: Sequence[str]) -> bool:
+        """Tell whether one of *units* runs, or may: systemd could not be asked."""
+        try:
+            (found,) = await self._bus.call(NAME, PATH, MANAGER, "ListUnitsByNames", "as", [list(units)])
+        except (Unavailable, Refused):
+            return True
+        return any(active not in ENDED for _name, _description, _load, active, *_rest in found)
 
     async def _reload_without_bus(self) -> None:
         process = await asyncio.create_subprocess_exec(

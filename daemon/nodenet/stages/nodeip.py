@@ -5,7 +5,7 @@ Read the kernel → select → bind-test → publish. Nothing eligible: wait for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -23,7 +23,7 @@ from nodenet.core.policy import Policy
 from nodenet.core.publication import Publication, PublishedFile
 from nodenet.core.rules import Rule
 from nodenet.core.selection import Selection, select_bindable
-from nodenet.core.snapshot import Family, Snapshot
+from nodenet.core.snapshot import Family, IPAddress, Snapshot
 from nodenet.core.sticky import Sticky
 from nodenet.core.wishes import Wishes, noted
 from nodenet.ports import Clock, Files, Kernel, Manager, Systemd
@@ -47,6 +47,8 @@ PATH_SECONDS = 60.0
 WISHED = frozenset({Rule.HINT, Rule.VIP_SUBNET})
 FAMILY_SECONDS = 60.0
 """How long a family that the settings name is waited for once the other one is there."""
+USERS = (publication.KUBELET, publication.CRIO)
+RESELECT = "drain the node, run `nodenetctl reselect`, restart CRI-O and kubelet"
 RELOAD_OWED = PurePosixPath("/run/nodenet/reload-owed")
 """Stands while a drop-in was written and systemd has not read it: a daemon that was killed then reloads later."""
 
@@ -96,6 +98,8 @@ class NodeipStage:
             return Waiting(reason, KERNEL, min(patience, LOOK_AGAIN_SECONDS))
         for note in selection.notes:
             self._tell(note, Message.NODE_IP_NOTE)
+        if published and not facts.reselect and await self._in_use(published, selection):
+            return self._keep(published, selection, facts)
         return await self._publish(selection, snapshot, facts, published)
 
     def explain(self, *, anew: bool) -> Selection:
@@ -106,12 +110,11 @@ class NodeipStage:
     def drift(self, facts: Facts) -> Problem | None:
         """Return the problem of published node IPs that are gone; they are never changed under a running kubelet."""
         published = facts.selection.node_ips if facts.selection else ()
-        gone = [str(address) for address in published if not self._kernel.can_bind(address, 0)]
+        gone = [address for address in published if not self._kernel.can_bind(address, 0)]
         if not gone:
             return None
-        cause = f"{' and '.join(gone)}, published as node IP, is no longer on this node"
-        remedy = "Bring the address back; or drain the node, run `nodenetctl reselect`, restart CRI-O and kubelet"
-        return Problem(Message.NODE_IP_DRIFT, cause, remedy)
+        cause = f"{_listed(gone)}, published as node IP, is no longer on this node"
+        return Problem(Message.NODE_IP_DRIFT, cause, f"Bring the address back; or {RESELECT}")
 
     async def _look(self, wishes: Wishes, record: Sticky | None) -> tuple[ManagerState, Snapshot, Selection]:
         """Return how far NetworkManager is (READY where the last choice stands), what there is, and the choice."""
@@ -165,6 +168,24 @@ class NodeipStage:
         if self._eligible_since is None:
             self._eligible_since = now
         return now - self._eligible_since
+
+    async def _in_use(self, published: Sticky, selection: Selection) -> bool:
+        """Tell whether somebody runs with a node IP of this boot that *selection* would take away."""
+        going = published.this_boot and not set(published.addresses) <= set(selection.node_ips)
+        return going and await self._systemd.any_runs(USERS)
+
+    def _keep(self, published: Sticky, selection: Selection, facts: Facts) -> Outcome:
+        """Leave the publication as it is; what is lost of it is told by ``drift``, until it is back."""
+        kept = replace(facts.selection or selection, node_ips=published.addresses, notes=selection.notes)
+        facts = replace(facts, selection=kept)
+        detail = f"Kept {_listed(published.addresses)}, which kubelet or CRI-O runs with"
+        problem = None
+        if self.drift(facts) is None:
+            refused = [address for address in published.addresses if address not in selection.node_ips]
+            cause = f"{_listed(refused)}, published as node IP, would not be chosen any more"
+            remedy = f"Look at `nodenetctl explain node-ip --anew`; {RESELECT}"
+            problem = Problem(Message.NODE_IP_DRIFT, cause, remedy)
+        return Done(detail, facts, Message.NODE_IP_NOTE, problem)
 
     async def _publish(
         self, selection: Selection, snapshot: Snapshot, facts: Facts, published: Sticky | None
@@ -240,6 +261,10 @@ class NodeipStage:
         if text not in self._told:
             self._told.add(text)
             log.warning(text, message=message, stage="nodeip")
+
+
+def _listed(addresses: Iterable[IPAddress]) -> str:
+    return " and ".join(map(str, addresses))
 
 
 def _problem(error: PublishFailed) -> Problem:
