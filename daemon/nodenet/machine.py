@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import structlog
 
@@ -57,7 +57,6 @@ from nodenet.stages.unit import UnitStage, World
 
 log = structlog.get_logger()
 
-BUNDLED = Path("/usr/lib/nodenet/bundled")
 ATTEMPT_MARGIN_SECONDS = 300.0
 
 
@@ -90,7 +89,7 @@ class Machine:
         self.resolved = Resolved(self.bus, lambda: wake(Topic.DNS))
         self.units = Units(self.bus, lambda: wake(Topic.UNIT))
         self.clock = Clock(idle)
-        self.nmstate = Nmstate((str(BUNDLED),), self.clock.worked_for_us, lambda text: log.info(f"libnmstate: {text}"))
+        self.nmstate = Nmstate(worked=self.clock.worked_for_us, said=lambda text: log.info(f"libnmstate: {text}"))
         self.ovsdb = Ovsdb()
         self.profiles = Profiles(self.bus)
         self.boot_id = boot_id()

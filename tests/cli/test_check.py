@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from cli.test_main import nodenetctl
+from cli.test_main import environment, nodenetctl
 
 pytest.importorskip("libnmstate", reason="the binding's wheel is not installed in this environment")
 
@@ -69,3 +72,45 @@ def test_a_file_that_others_may_write_is_refused(tmp_path: Path) -> None:
 def test_nothing_to_check_is_a_wrong_command_line(tmp_path: Path, name: str) -> None:
     """Neither a missing path nor an empty directory passes for good."""
     assert nodenetctl("check", str(tmp_path / name)).returncode == 64
+
+
+def test_a_program_gets_an_entry_for_each_file(tmp_path: Path) -> None:
+    """Twins too, of which a person reads once; what an editor hides is no node file."""
+    for name, content in {"a.yml": GOOD, "b.yml": "# later\n", "c.yaml": "x: [", "d.yml": GOOD, "d.yaml": GOOD}.items():
+        (tmp_path / name).write_text(content)
+    (tmp_path / ".a.yml").write_text("[")
+    done = nodenetctl("check", "--json", str(tmp_path))
+    assert (done.returncode, done.stderr) == (65, "")
+    document = json.loads(done.stdout)
+    assert document["schema_version"] == 1
+    entries = {Path(entry["file"]).name: entry for entry in document["files"]}
+    assert {name: entry["ok"] for name, entry in entries.items()} == {
+        "a.yml": True,
+        "b.yml": True,
+        "c.yaml": False,
+        "d.yaml": False,
+        "d.yml": False,
+    }
+    good = entries["a.yml"]
+    assert (good["file"], len(good["digest"]), good["cause"], good["remedy"]) == (f"{tmp_path}/a.yml", 64, None, None)
+    assert entries["b.yml"]["digest"] is None
+    assert entries["c.yaml"]["cause"].startswith("c.yaml, line 1")
+    assert entries["d.yml"]["cause"] == entries["d.yaml"]["cause"]
+    assert all(entry["remedy"] for entry in entries.values() if not entry["ok"])
+
+
+def test_a_missing_libnmstate_says_nothing_of_the_file(tmp_path: Path) -> None:
+    """It is not there to be asked: 69, not 65."""
+    (tmp_path / "libnmstate.py").write_text("raise ModuleNotFoundError(\"No module named 'libnmstate'\")\n")
+    (tmp_path / "worker-1.yml").write_text(GOOD)
+    program = "import sys\nfrom nodenet.cli.main import main\nsys.exit(main(sys.argv[1:]))"
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", program, "check", str(tmp_path / "worker-1.yml")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment() | {"PYTHONPATH": paths},
+    )
+    assert (done.returncode, done.stdout) == (69, "")
+    assert done.stderr.startswith("nodenetctl: worker-1.yml cannot be checked: No module named 'libnmstate'. Install ")

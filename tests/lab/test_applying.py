@@ -72,6 +72,21 @@ def test_the_br_ex_document(product_node: NodeFactory) -> None:
     assert stage(document, "nmstate")["status"] == "skipped"
 
 
+def test_a_file_is_checked_on_the_node_that_has_applied_it(product_node: NodeFactory) -> None:
+    """By the libnmstate that the daemon uses, bundled where the system has none; nothing of the node changes."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.PLAIN)
+    node.boot()
+    settle(node)
+    before = network(node)
+    assert node.run(["nodenetctl", "check", node_file("worker-0.yml")]).stdout.startswith("worker-0.yml: good (")
+    node.write("/root/worker-1.yml", STATIC.replace("  state: up\n", "  state: up\n  mtuu: 1400\n"))
+    done = node.run(["nodenetctl", "check", "/root/worker-1.yml"], check=False)
+    assert (done.returncode, done.stdout) == (65, "")
+    assert "worker-1.yml" in done.stderr
+    assert "mtuu" in done.stderr
+    assert network(node) == before
+
+
 def test_a_reboot_with_nothing_changed(product_node: NodeFactory) -> None:
     """Nothing is applied, nothing is written."""
     node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)

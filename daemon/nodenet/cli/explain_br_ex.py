@@ -25,9 +25,7 @@ from nodenet.core.settings import Datapath
 DESCRIPTION = """Say which link goes below br-ex (and br-ex1) and why, how a bridge that is there stands, what nodenetd
 would apply as an NMState document, and the difference that would make. Nothing is touched."""
 EPILOG = """exit codes: 0 there is a plan, 64 wrong option, 65 the uplink is refused or the file is bad, 69 a service
-that must be asked does not answer, 78 bad settings."""
-BUNDLED = "/usr/lib/nodenet/bundled"
-"""Where an installed tree has the libnmstate of hosts that have none."""
+that must be asked does not answer, 77 one that answers root only, 78 bad settings."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +71,7 @@ def _difference(made: Plan, facts: BridgeFacts) -> dict[str, Any]:
     from nodenet.edge.nmstate import Nmstate  # noqa: PLC0415
 
     async def ask() -> dict[str, Any]:
-        async with Nmstate((BUNDLED,)).transaction() as transaction:
+        async with Nmstate().transaction() as transaction:
             return await transaction.compare(json.dumps(compared(made, facts)), facts.state)
 
     try:

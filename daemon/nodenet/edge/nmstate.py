@@ -20,6 +20,8 @@ from nodenet.core.apply import FailureKind, NmstateFailure
 from nodenet.core.desired import remaining
 
 WORKER = Path(__file__).with_name("nmstate_worker.py")
+BUNDLED = "/usr/lib/nodenet/bundled"
+"""Where an installed tree has the libnmstate of hosts that have none."""
 SHOW_SECONDS = 60.0
 COMMIT_SECONDS = 30.0
 LINE_LIMIT = 64 * 1024 * 1024
@@ -127,7 +129,7 @@ class Nmstate:
 
     def __init__(
         self,
-        library_path: tuple[str, ...] = (),
+        library_path: tuple[str, ...] = (BUNDLED,),
         worked: Callable[[float], None] = lambda _: None,
         said: Callable[[str], None] = lambda _: None,
     ) -> None:
