@@ -126,7 +126,7 @@ class Ovsdb(Protocol):
     """Open vSwitch's database."""
 
     def answers(self) -> bool:
-        """Tell whether the database takes connections."""
+        """Tell whether somebody listens for its database. Raises Unavailable when nobody can tell."""
 
     async def prove_alive(self, seconds: float = 5.0) -> None:
         """Return when ovs-vswitchd carries out what the database says. Raises Unavailable."""

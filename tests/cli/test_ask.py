@@ -1,4 +1,4 @@
-"""What `nodenetctl` says when the daemon takes its time, on a bus of the test's own."""
+"""What `nodenetctl` says when the daemon takes its time or the bus refuses, on a bus of the test's own."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from collections.abc import AsyncIterator
 
 from edge.private_bus import PrivateBus, private_bus
 from edge.test_bus import client
+from nodenet.cli.ask import told
 from nodenet.core.bus_contract import NAME
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import AccessDenied, NodeFileInvalid, Unavailable
 from nodenet.edge.bus import Message, MessageType
 
 __all__ = ["private_bus"]
+DENIED = AccessDenied.bus_name
+RAW = 'Rejected send message, 1 matched rules; type="method_call", sender=":1.7" (uid=65534 pid=9 comm="nodenetctl")'
 
 
 @contextlib.asynccontextmanager
@@ -62,3 +65,21 @@ async def test_a_command_whose_bus_goes_away_says_so(private_bus: PrivateBus) ->
             Unavailable.exit_code,
             f"nodenetctl: the system bus went away before {NAME} answered\n",
         )
+
+
+def test_who_is_not_root_is_told_so_in_our_words() -> None:
+    """Not in those of dbus-daemon, nor otherwise where the daemon itself looks."""
+    for text in (RAW, "Reload is for root only. Call it as root"):
+        error = told(DENIED, text, as_root=False)
+        assert (str(error), error.exit_code) == ("only root may do this. Run it with sudo", 77)
+
+
+def test_a_bus_that_refuses_root_lacks_its_policy() -> None:
+    error = told(DENIED, RAW, as_root=True)
+    assert error.exit_code == 77
+    assert error.remedy.endswith("org.nodenet1.conf")
+
+
+def test_every_other_refusal_is_the_daemons_own() -> None:
+    error = told(NodeFileInvalid.bus_name, "worker-0.yml, line 3: duplicate key. Keep one", as_root=False)
+    assert (type(error), str(error)) == (NodeFileInvalid, "worker-0.yml, line 3: duplicate key. Keep one")

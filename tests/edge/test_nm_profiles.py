@@ -11,7 +11,7 @@ import pytest
 
 from edge.private_bus import PrivateBus
 from edge.test_bus import client, quiet, running
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import NotAllowed, Unavailable
 from nodenet.core.kept_profile import KeptProfile
 from nodenet.core.nm_values import NAME, PATH
 from nodenet.edge.bus import PROPERTIES, Message, MessageType, Variant
@@ -39,6 +39,8 @@ class StandIn:
     """NetworkManager with one profile; *heard* are the calls that change something."""
 
     gone: bool = False
+    hides: bool = False
+    """Whether the profile is for another user."""
     knows_flags: bool = True
     heard: list[tuple[str, list[Any]]] = field(default_factory=list)
     settings_told: int = 0
@@ -61,7 +63,7 @@ class StandIn:
             "GetManagedObjects": ("a{oa{sa{sv}}}", [self._objects()]),
         }
         self.settings_told += message.member == "GetSettings"
-        if message.member in replies:
+        if message.member in replies and not (self.hides and message.member == "GetSettings"):
             return Message.new_method_return(message, *replies[message.member])
         return self._change(message)
 
@@ -71,6 +73,8 @@ class StandIn:
         return {"/settings/1": connection, PATH: {NAME: {"Capabilities": Variant("au", [2])}}, **devices}
 
     def _change(self, message: Message) -> Message | None:
+        if message.member == "GetSettings":
+            return Message.new_error(message, f"{NAME}.Settings.PermissionDenied", "uid 7 has no permission")
         self.heard.append((message.member, message.body))
         self.of.append(message.path)
         if message.member == "Update2":
@@ -103,6 +107,12 @@ async def profiles(private_bus: PrivateBus, service: StandIn) -> AsyncIterator[P
         await other.request_name(NAME)
         assert await bus.wait_up(5)
         yield Profiles(bus)
+
+
+async def test_a_profile_that_is_hidden_is_not_absent(private_bus: PrivateBus) -> None:
+    async with profiles(private_bus, StandIn(hides=True)) as made:
+        with pytest.raises(NotAllowed, match="uid 7 has no permission"):
+            await made.inventory()
 
 
 async def test_everything_is_read(private_bus: PrivateBus) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,9 @@ from typing import Any
 import pytest
 
 from nodenet.core.bridge_facts import OvsBridge, OvsInterface, OvsPort
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import NotAllowed, Unavailable
 from nodenet.edge.ovsdb import Ovsdb
+from unprivileged import unprivileged
 
 EMPTY = ["map", []]
 EMPTY_SET = ["set", []]
@@ -214,6 +217,28 @@ async def test_nobody_listens(tmp_path: Path) -> None:
         await ovsdb.bridges()
     async with database(tmp_path, StandIn()) as alive:
         assert alive.answers()
+
+
+async def test_a_database_that_is_closed_to_us_is_not_absent(tmp_path: Path) -> None:
+    """What it holds is unknown: nobody may take that for "no bridges"."""
+    async with database(tmp_path, StandIn()) as ovsdb:
+        with unprivileged():
+            with pytest.raises(NotAllowed, match="may not be asked by this user"):
+                ovsdb.answers()
+            with pytest.raises(NotAllowed, match="may not be asked by this user"):
+                await ovsdb.bridges()
+
+
+def test_a_database_that_has_a_long_queue_is_there(tmp_path: Path) -> None:
+    """Others who ask at the same time do not take it away."""
+    path = tmp_path / "db.sock"
+    with socket.socket(socket.AF_UNIX) as server, ExitStack() as others:
+        server.bind(str(path))
+        server.listen(0)
+        for _ in range(4):
+            other = others.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
+            other.connect_ex(str(path))
+        assert Ovsdb(path).answers()
 
 
 async def test_a_mark_leaves_other_keys_alone(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from typing import Any
 
-from nodenet.core.errors import Unavailable, error_named
+from nodenet.core.errors import AccessDenied, NodenetError, Unavailable, error_named
 
 BUS_SECONDS = 5.0
 GLANCE_SECONDS = 0.2
@@ -36,7 +37,19 @@ async def _ask(member: str, signature: str, body: Sequence[Any], *, seconds: flo
     except TimeoutError:
         return []
     except Refused as refusal:
-        raise error_named(refusal.name)(refusal.text) from refusal
+        raise told(refusal.name, refusal.text, as_root=os.geteuid() == 0) from refusal
     finally:
         connection.cancel()
         await asyncio.wait({connection})
+
+
+def told(name: str, text: str, *, as_root: bool) -> NodenetError:
+    """Return the D-Bus error *name* as one of ours; dbus-daemon's own *text* speaks of match rules."""
+    kind = error_named(name)
+    if kind is not AccessDenied:
+        return kind(text)
+    if not as_root:
+        return AccessDenied("only root may do this", remedy="Run it with sudo")
+    return AccessDenied(
+        text, remedy="Look whether the bus has its policy, /usr/share/dbus-1/system.d/org.nodenet1.conf"
+    )

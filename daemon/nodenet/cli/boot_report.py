@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show the time line of a boot until kubelet runs: NetworkManager and Open vSwitch, each stage of nodenetd, "
         "each wait with its reason, READY, CRI-O and kubelet. Source is the journal, so a boot before this one needs "
-        "a journal that is kept on disk."
+        "a journal that is kept on disk. Whoever is not root must be in the group systemd-journal."
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("-b", "--boot", type=int, default=0, metavar="N", help="0: this boot, -1: the one before, …")
@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print or draw; exit 0."""
+    """Print or draw; exit 0. Raises NotAllowed, Unavailable."""
+    journal_reader.must_read(arguments.directory)
     reports = list(_reports(arguments))
     if not reports:
         remedy = "See `journalctl --list-boots`; older boots are kept only with Storage=persistent in journald.conf"

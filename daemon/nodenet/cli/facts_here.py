@@ -13,9 +13,9 @@ from pathlib import PurePath
 
 from nodenet.cli import status
 from nodenet.core import settings as settings_of
-from nodenet.core.apply import NmstateFailure
+from nodenet.core.apply import FailureKind, NmstateFailure
 from nodenet.core.bridge_facts import BridgeFacts
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import NotAllowed, PublishFailed, Unavailable
 from nodenet.core.selection import select
 from nodenet.core.settings import Datapath, Settings
 from nodenet.core.snapshot import IPAddress, Snapshot
@@ -30,8 +30,6 @@ from nodenet.stages.bridge_gathering import Gatherer
 
 BUS_SECONDS = 5.0
 REMEMBERED = PurePath("/var/lib/ovnk/iface_default_hint")
-BUNDLED = "/usr/lib/nodenet/bundled"
-"""Where an installed tree has the libnmstate of hosts that have none."""
 
 
 class _Kernel:
@@ -40,13 +38,20 @@ class _Kernel:
 
 
 def read() -> tuple[BridgeFacts, Datapath]:
-    """Return the facts as they are now. Raises Unavailable naming who does not answer, SettingsInvalid."""
+    """Return the facts as they are now. Raises Unavailable naming who does not answer, NotAllowed, SettingsInvalid."""
     settings = settings_of.parse(settings_files.read()).settings
-    node_ips, link = _node_ips(settings)
     try:
+        node_ips, link = _node_ips(settings)
         facts = asyncio.run(_gathered())
     except NmstateFailure as error:
-        raise Unavailable(f"libnmstate cannot show the network: {error.cause}", remedy=error.remedy) from error
+        told = f"libnmstate cannot show the network: {error.cause}"
+        if error.kind is FailureKind.PERMISSION:
+            raise NotAllowed(told) from error
+        raise Unavailable(told, remedy=error.remedy) from error
+    except PublishFailed as error:
+        if isinstance(error.__cause__, PermissionError):
+            raise NotAllowed(error.cause) from error
+        raise
     return replace(facts, node_ips=node_ips, node_ip_link=link), settings.bridge_datapath
 
 
@@ -57,7 +62,7 @@ async def _gathered() -> BridgeFacts:
         if not await bus.wait_up(BUS_SECONDS):
             remedy = "Look at `systemctl status dbus`"
             raise Unavailable(f"the system bus did not answer within {BUS_SECONDS:g} s", remedy=remedy)
-        async with Nmstate((BUNDLED,)).transaction() as transaction:
+        async with Nmstate().transaction() as transaction:
             gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), _Kernel(), files)
             hint = (files.read(REMEMBERED) or b"").decode(errors="backslashreplace").strip()
             return await gatherer.gather(transaction, None, remembered=hint or None)

@@ -12,6 +12,7 @@ from typing import ClassVar
 from nodenet.core.messages import Message
 
 EX_CONFIG = 78
+AS_ROOT = "Run it as root, with sudo; where root is refused, look at `ausearch -m avc -ts recent`"
 
 
 class NodenetError(Exception):
@@ -128,6 +129,16 @@ class Unavailable(NodenetError):
 
     exit_code = 69
     bus_name = "org.nodenet1.Error.Unavailable"
+
+
+class NotAllowed(Unavailable):
+    """Something outside does not answer us, and would answer root: what it holds is unknown, not absent."""
+
+    exit_code = 77
+
+    def __init__(self, cause: str, *, remedy: str = AS_ROOT) -> None:
+        """Take the *cause*; what helps is nearly always the same."""
+        super().__init__(cause, remedy=remedy)
 
 
 class Busy(NodenetError):

@@ -7,14 +7,47 @@ another version. It gives one JSON object a line.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import NotAllowed, Unavailable
 
+PLACES = (Path("/var/log/journal"), Path("/run/log/journal"))
+MACHINE_ID, SYSTEM = "[0-9a-f]" * 32, "system*.journal"
 JOURNALCTL = ("journalctl", "--output=json", "--no-pager", "--quiet", "--all")
+
+
+def must_read(directory: Path | None = None) -> None:
+    """Raise NotAllowed unless this user may read all of the journal.
+
+    journalctl passes over files that it may not open, and says of what is in them that it is not there.
+    """
+    for place in (directory,) if directory else PLACES:
+        if _is_closed(place):
+            remedy = "Run it with sudo, or as a member of the group systemd-journal"
+            raise NotAllowed(f"this user may not read the journal in {place}", remedy=remedy)
+
+
+def _is_closed(place: Path) -> bool:
+    if _is_denied(place):
+        return True
+    inside = (place, *place.glob(MACHINE_ID))
+    # What users' own sessions logged (user-UID.journal) is not asked for.
+    return any(map(_is_denied, inside)) or any(_is_denied(file) for path in inside for file in path.glob(SYSTEM))
+
+
+def _is_denied(path: Path) -> bool:
+    """Tell whether a file or directory is there and not for this user; journald may remove it meanwhile."""
+    try:
+        path.stat()
+        return not os.access(path, os.R_OK, effective_ids=True) and path.exists()
+    except FileNotFoundError:
+        return False
+    except PermissionError:
+        return True
 
 
 def first(boot: int, directory: Path | None = None) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import NotAllowed, Unavailable
 from nodenet.core.kept_profile import KeptProfile
 from nodenet.core.nm_values import NAME, PATH, Inventory, inventory, path_of_link
 from nodenet.edge.bus import Bus, Refused, Variant
@@ -61,8 +61,12 @@ class Profiles:
             async with window:
                 try:
                     (settings,) = await self._bus.call(NAME, path, _CONNECTION, "GetSettings")
-                except Refused:  # deleted since the list was made, or not for us
-                    return path, None
+                except Refused as error:
+                    if error.name.endswith(".PermissionDenied"):
+                        raise NotAllowed(
+                            f"NetworkManager does not show this user every profile: {error.text}"
+                        ) from error
+                    return path, None  # deleted since the list was made
                 return path, _plain(settings)
 
         paths = [path for path, interfaces in objects.items() if _CONNECTION in interfaces]

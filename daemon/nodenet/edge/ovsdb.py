@@ -8,6 +8,7 @@ sees ``cur_cfg`` follow as soon as ovs-vswitchd has carried out what the databas
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import socket
 from collections import deque
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nodenet.core.bridge_facts import OvsBridge
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import NotAllowed, Unavailable
 from nodenet.core.ovsdb_rows import DATABASE, SELECT_BRIDGES, bridges, results, text_map
 
 SOCKET = Path("/run/openvswitch/db.sock")
@@ -44,9 +45,12 @@ class Ovsdb:
         self._path = path
 
     def answers(self) -> bool:
-        """Tell whether somebody accepts connections on the socket."""
+        """Tell whether somebody listens on the socket (connect(2)). Raises NotAllowed: then nobody can tell."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
-            return probe.connect_ex(str(self._path)) == 0
+            refusal = probe.connect_ex(str(self._path))
+        if refusal in (errno.EACCES, errno.EPERM):
+            raise self._closed_to_us()
+        return refusal in (0, errno.EAGAIN)  # EAGAIN: so many ask it that the queue is full
 
     async def prove_alive(self, seconds: float = ASK_SECONDS) -> None:
         """Return when the database takes changes and ovs-vswitchd carries them out.
@@ -147,6 +151,9 @@ class Ovsdb:
             await asyncio.sleep(BACK_OFF_SECONDS[min(attempt, len(BACK_OFF_SECONDS) - 1)])
             attempt += 1
 
+    def _closed_to_us(self) -> NotAllowed:
+        return NotAllowed(f"Open vSwitch's database at {self._path} may not be asked by this user")
+
     @asynccontextmanager
     async def _asked(self) -> AsyncIterator[_Session]:
         """Connect, for a question that is answered at once or not at all."""
@@ -165,6 +172,8 @@ class Ovsdb:
             yield _Session(reader, writer)
         except TimeoutError:
             raise
+        except PermissionError as error:
+            raise self._closed_to_us() from error
         except OSError as error:
             raise Unavailable(
                 f"Open vSwitch's database cannot be reached at {self._path}: {error.strerror or error}",
