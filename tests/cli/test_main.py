@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from nodenet import __version__
-from nodenet.cli.main import VERBS
+from nodenet.cli.main import VERBS, main
+from unprivileged import unprivileged
 
 DAEMON = Path(__file__).parents[2] / "daemon"
 HEAVY = ("asyncio", "dbus_next", "pyroute2", "structlog", "ruamel", "libnmstate")
@@ -87,13 +88,53 @@ def test_an_error_is_one_line_and_its_exit_code(tmp_path: Path) -> None:
     assert done.stderr == (f"nodenetctl: {tmp_path}/nodenet.toml: unknown key 'familes'. Did you mean 'families'?\n")
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
-    program = [sys.executable, "-m", "nodenet.cli.main", "settings"]
+@pytest.mark.parametrize("words", [["settings"], ["--help"], ["check", "--help"]], ids=" ".join)
+def test_a_reader_that_leaves_is_no_error(words: list[str]) -> None:
+    program = [sys.executable, "-m", "nodenet.cli.main", *words]
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, check=False, env=environment())
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("verb", ["settings", "status", "snapshot", "monitor"])
+def test_an_output_that_cannot_be_written_is_74(verb: str, unbuffered: str) -> None:
+    """One line, whether the error comes with a line or at the end."""
+    program = [sys.executable, "-m", "nodenet.cli.main", verb]
+    with Path("/dev/full").open("w") as full:
+        given = environment() | {"PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=given)
+    assert done.returncode == 74
+    assert done.stderr == "nodenetctl: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_a_closed_output_is_no_traceback(closed: int, tmp_path: Path) -> None:
+    """The exit code says it all."""
+    command = f"exec {closed}>&-; exec {sys.executable} -m nodenet.cli.main settings --directory {tmp_path}"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False, env=environment())
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_file_that_is_closed_to_this_user_is_77(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = tmp_path / "state.json"
+    state.write_text("{}")
+    state.chmod(0)
+    main(["status", "--file", "/nonexistent"])  # all that it imports
+    capsys.readouterr()
+    with unprivileged():
+        assert main(["status", "--file", str(state)]) == 77
+    assert capsys.readouterr() == ("", f"nodenetctl: {state}: Permission denied\n")
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "soon", "-inf"])
+@pytest.mark.parametrize("verb", [["wait", "nmstate"], ["status", "--wait"]], ids=" ".join)
+def test_a_time_that_is_none_is_64(verb: list[str], seconds: str) -> None:
+    done = nodenetctl(*verb, f"--timeout={seconds}")
+    assert done.returncode == 64
+    assert f"argument --timeout: '{seconds}' is no number of seconds" in done.stderr
 
 
 @pytest.fixture

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
+from io import UnsupportedOperation
+from pathlib import Path
 from typing import Any, NoReturn
 
 from nodenet.core.errors import NodenetError
@@ -26,7 +30,12 @@ VERBS = {
     "version": "print the version",
 }
 EPILOG = """exit codes: 0 ok, 1 not ready or failed, 2 degraded, 64 usage, 65 bad input, 69 nobody answers,
-75 time is up, 77 not allowed, 78 bad settings. See also: journalctl -u nodenetd -x"""
+74 file or output not written, 75 time is up, 77 not allowed, 78 bad settings. See also: journalctl -u nodenetd -x"""
+
+
+EX_IOERR, EX_NOPERM = 74, 77
+DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Of write(2): what has no file's name is standard output then."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -60,22 +69,51 @@ def _module(verb: str) -> Any:  # noqa: ANN401
 
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; return its exit code."""
-    words = sys.argv[1:] if argv is None else argv
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed (`>&-`)
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (as long as the program)
+    try:
+        try:
+            return _run(sys.argv[1:] if argv is None else argv)
+        finally:  # help leaves by SystemExit, and is written here too
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()  # the reader left (`| head`): nothing is wrong
+        return 0
+    except OSError as error:
+        return _unforeseen(error)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(words: list[str]) -> int:
     verb = next((word for word in words if not word.startswith("-")), "")
     arguments = parser(only=verb).parse_args(words)
     try:
         code: int = _module(arguments.verb).run(arguments)
-        sys.stdout.flush()
     except NodenetError as error:
-        print(f"nodenetctl: {error}", file=sys.stderr)
+        _complain(str(error))
         return error.exit_code
-    except BrokenPipeError:
-        # The reader left (`| head`): nothing is wrong, and the interpreter must not complain at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 130
     return code
+
+
+def _unforeseen(error: OSError) -> int:
+    """Say what the kernel refused, be it the output or a file; return the exit code."""
+    _drop_output()
+    what = error.filename or ("the output cannot be written" if error.errno in DISK_ERRORS else type(error).__name__)
+    _complain(f"{what}: {error.strerror or error}")
+    return EX_NOPERM if isinstance(error, PermissionError) else EX_IOERR
+
+
+def _complain(text: str) -> None:
+    with suppress(OSError):  # nobody hears it, and the exit code says as much
+        print(f"nodenetctl: {text}", file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """Let nothing more be written to standard output: the interpreter would try, and complain, at its end."""
+    with suppress(UnsupportedOperation):  # somebody else's stand-in, not a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

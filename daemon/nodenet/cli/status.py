@@ -32,10 +32,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Add what every verb has that reads or waits for the state file."""
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="wait no longer than this")
+    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="wait no longer than this")
     parser.add_argument(
         "--file", type=Path, default=STATE, metavar="FILE", help="read this state file (default: %(default)s)"
     )
+
+
+def seconds(text: str) -> float:
+    """Return a span of time from the command line."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not number >= 0:  # nor is NaN
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds, 0 or more")
+    return number
 
 
 def run(arguments: argparse.Namespace) -> int:
