@@ -183,6 +183,19 @@ def test_a_second_look_is_not_a_second_run() -> None:
     assert list(told(made.report(), "nodeip")) == [("work", 1.0, 2.0)]
 
 
+def test_the_gate_waits_until_ready_and_not_after() -> None:
+    """It is started by READY, or has been since a start of nodenetd failed."""
+    for start, waits in ((2.5, []), (1.0, [("wait", 1.0, 2.0)])):
+        made = Journal()
+        events = [(start, UNIT_STARTING), (2.0, ""), (3.0, UNIT_STARTED)]
+        for at, message in sorted(events):
+            if message:
+                made.unit(at, message, "nodenet-ready.service")
+            else:
+                made.daemon(at, Message.READY)
+        assert list(told(made.report(), "nodenet-ready")) == [*waits, ("work", max(start, 2.0), 3.0)]
+
+
 def test_after_ready_only_first_starts_count() -> None:
     """Kubelet that is restarted in the afternoon did not boot then."""
     made = Journal()

@@ -92,3 +92,13 @@ def test_a_document_is_never_late() -> None:
     assert [event.detail for event in known.news(step)] == ["the bus"]
     read = of_document(document(Standing(after(boot, Waiting("NetworkManager"), 1.0, 2.0))), 950.0)
     assert "NetworkManager" in [event.detail for event in known.news(read)]
+
+
+def test_what_is_so_at_the_start_did_not_happen_then() -> None:
+    """A stage knows when it ended; since when the node is ready nobody says, and what comes later is news."""
+    known, boot = Known(), after(new_boot({}, degrade=True), Done("applied", FACTS, Message.NETWORK_APPLIED), 1.0, 5.0)
+    first = list(known.news(of_document(document(Standing(boot, FACTS)), 99.0, first=True)))
+    assert {event.time for event in first} == {5.0, None}
+    assert [event.time for event in first if event.kind in ("health", "ready")] == [None, None]
+    (step,) = known.news(of_signal("StageChanged", ["nodeip", "running", "", 100_000_000, 1], 100.1))
+    assert step.time == 100.0

@@ -36,9 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
         "Print how the node stands and then each change, one line an event, until interrupted: stages, node IPs, "
-        "readiness, problems. Uses the bus; while that is away, the state file, which shows quick steps as one."
+        "readiness, problems. What is so at the start bears the time when it came about, or `now` where nobody knows "
+        "that. Uses the bus; while that is away, the state file, which shows quick steps as one."
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line; time in seconds since boot")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="one JSON object a line; time in seconds since boot, null for what was so at the start",
+    )
     parser.add_argument(
         "--file", type=Path, default=STATE, metavar="FILE", help="the state file (default: %(default)s)"
     )
@@ -59,7 +64,7 @@ async def _watch(path: Path, tell: Any) -> None:  # noqa: ANN401
     connection = asyncio.create_task(bus.run())
     known = Known()
     try:
-        for event in known.news(_present(path)):
+        for event in known.news(_present(path, first=True)):
             print(tell(event), flush=True)
         if not await bus.wait_up(BUS_SECONDS):
             heard.put_nowait([_bus("away", f"{path} is read instead")])
@@ -119,13 +124,13 @@ def _listening(heard: News, path: Path) -> Bus:
     return bus
 
 
-def _present(path: Path) -> Iterator[Event]:
-    """Yield what the state file says at the moment it is asked for."""
+def _present(path: Path, *, first: bool = False) -> Iterator[Event]:
+    """Yield what the state file says at the moment it is asked for; at *first* that is no news, only so."""
     document = read(path)
     if document is None:
-        yield Event(_now(), "health", "node", "unknown", "nodenetd has not reported in this boot")
+        yield Event(None if first else _now(), "health", "node", "unknown", "nodenetd has not reported in this boot")
     else:
-        yield from of_document(document, _now())
+        yield from of_document(document, _now(), first=first)
 
 
 def _notice_a_closed_pipe(heard: News) -> None:
@@ -150,5 +155,8 @@ def _as_json(event: Event) -> str:
 
 
 def _as_text(event: Event) -> str:
-    at = datetime.fromtimestamp(time.time() - _now() + event.time).astimezone()
-    return f"{at:%H:%M:%S}.{at.microsecond // 1000:03} {event.subject:<17} {event.status:<11} {event.detail}".rstrip()
+    when = "now"
+    if event.time is not None:
+        at = datetime.fromtimestamp(time.time() - _now() + event.time).astimezone()
+        when = f"{at:%H:%M:%S}.{at.microsecond // 1000:03}"
+    return f"{when:<12} {event.subject:<17} {event.status:<11} {event.detail}".rstrip()

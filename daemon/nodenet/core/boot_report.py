@@ -205,9 +205,11 @@ class _Reader:
         elif (start := self.jobs.pop(unit, None)) is not None:
             actor = unit.removesuffix(".service")
             start = start if unit != f"{DAEMON}.service" else self._last_end(DAEMON, start)
-            gate = unit == FOLLOWERS[0]
-            told = "nodenetd was not ready" if gate else "started" if message == UNIT_STARTED else "failed to start"
-            self._span(actor, Kind.WAIT if gate else Kind.WORK, start, at, told)
+            # systemd starts the gate before READY only where a start of nodenetd has failed.
+            if unit == FOLLOWERS[0] and (opened := min(at, self.ready or at)) > start:
+                self._span(actor, Kind.WAIT, start, opened, "nodenetd was not ready")
+                start = opened
+            self._span(actor, Kind.WORK, start, at, "started" if message == UNIT_STARTED else "failed to start")
 
     def _daemon(self, entry: Mapping[str, Any], at: float) -> None:
         message, text = entry.get("MESSAGE_ID"), str(entry["MESSAGE"])

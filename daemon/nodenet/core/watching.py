@@ -13,13 +13,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something happened to *subject*; *time* in seconds of CLOCK_BOOTTIME.
+    """Something happened to *subject*; *time* in seconds of CLOCK_BOOTTIME, None when nobody knows it.
 
     *kind*: stage, health, ready, node-ip, problem, drift, applied, rolled-back, bus. *as_of*: when the document was
     read that tells it, which may be long after it happened; None where a signal does.
     """
 
-    time: float
+    time: float | None
     kind: str
     subject: str
     status: str
@@ -53,33 +53,34 @@ def of_properties(changed: Mapping[str, Any], now: float) -> Iterator[Event]:
         yield _problem(now, stage, cause, remedy)
 
 
-def of_document(document: Mapping[str, Any], now: float) -> Iterator[Event]:
-    """Yield all that a status document tells."""
+def of_document(document: Mapping[str, Any], now: float, *, first: bool = False) -> Iterator[Event]:
+    """Yield all that a status document tells; of the *first* one nobody knows when it became so, except for stages."""
+    seen = None if first else now
     for stage in document["stages"]:
         times = (stage["ended"], stage["started"])
-        time = next((float(time) for time in times if time is not None), now)
+        time = next((float(time) for time in times if time is not None), seen)
         yield Event(time, "stage", stage["name"], stage["status"], stage["detail"], now)
     if document["node_ips"]:
-        yield _node_ips(now, document["node_ips"], document["link"] or "")
+        yield _node_ips(seen, document["node_ips"], document["link"] or "")
     error = document["last_error"] or {}
-    yield _problem(now, *(error.get(key) or "" for key in ("stage", "cause", "remedy")))
-    yield _health(now, document["health"])
-    yield _ready(now, ready=document["ready"])
+    yield _problem(seen, *(error.get(key) or "" for key in ("stage", "cause", "remedy")))
+    yield _health(seen, document["health"])
+    yield _ready(seen, ready=document["ready"])
 
 
-def _node_ips(now: float, addresses: Sequence[str], link: str) -> Event:
+def _node_ips(now: float | None, addresses: Sequence[str], link: str) -> Event:
     return Event(now, "node-ip", "nodeip", "published", f"{', '.join(addresses)} on {link}")
 
 
-def _health(now: float, health: str) -> Event:
+def _health(now: float | None, health: str) -> Event:
     return Event(now, "health", "node", health)
 
 
-def _ready(now: float, *, ready: bool) -> Event:
+def _ready(now: float | None, *, ready: bool) -> Event:
     return Event(now, "ready", "node", "ready" if ready else "not ready", "kubelet may run" if ready else "")
 
 
-def _problem(now: float, stage: str, cause: str, remedy: str) -> Event:
+def _problem(now: float | None, stage: str, cause: str, remedy: str) -> Event:
     words = f"{cause}. {remedy}" if remedy else cause
     return Event(now, "problem", stage or "node", "problem" if cause else "no problem", words)
 
@@ -101,7 +102,7 @@ class Known:
                 same = (before.subject, before.status, before.detail) == (event.subject, event.status, event.detail)
                 # A step that was overtaken: the document was read in between. What is read itself is never late.
                 known = before.time if before.as_of is None else before.as_of
-                late = event.kind == "stage" and event.as_of is None and event.time < known
+                late = event.kind == "stage" and event.as_of is None and (event.time or 0.0) < (known or 0.0)
                 if same or late:
                     continue
             self._told[key] = event
