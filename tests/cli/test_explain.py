@@ -101,7 +101,7 @@ def test_nothing_eligible_says_what_is_waited_for() -> None:
     done = explain("--snapshot", str(CASES / "wait-dhcp" / "snapshot.json"))
     assert done.returncode == 1
     last = done.stdout.decode().splitlines()[-1]
-    assert last == "No address is eligible: eth0 has carrier, no address yet (DHCP)."
+    assert last == "There is no node IP: eth0 has carrier, no address yet (DHCP)."
 
 
 @pytest.mark.parametrize(

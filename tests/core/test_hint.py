@@ -58,7 +58,7 @@ def test_what_is_none_of_them_is_a_problem(word: str) -> None:
         ("NODEIP_HINT=eth0\nNODEIP_HINT=eth1\n", ["eth1"]),
         ("export NODEIP_HINT=eth0\n", ["eth0"]),
         ("NODEIP_HINT=eth0 \\\n  eth1\n", ["eth0", "eth1"]),
-        ("OTHER=1\nnonsense\nNODEIP_HINTS=eth0\n", []),
+        ("OTHER=1\nKUBELET_NODE_IP=192.0.2.5\nENABLE_NODEIP_DEBUG=true\n", []),
     ],
 )
 def test_an_environment_file_is_read_as_systemd_reads_it(text: str, hints: list[str]) -> None:
@@ -76,7 +76,11 @@ def test_a_hint_knows_its_file_and_line() -> None:
     ("line", "words"),
     [
         ("NODEIP_HINT=192.0.2", "line 2: '192.0.2' is no node IP hint"),
-        ("NODEIP_HINT", "line 2: NODEIP_HINT has no value"),
+        ("NODEIP_HINT", "line 2: there is no = in 'NODEIP_HINT'"),
+        ("192.0.2.5", "line 2: there is no = in '192.0.2.5'"),
+        ("NODEIP_HNT=192.0.2.5", "line 2: nobody knows NODEIP_HNT"),
+        ("NODEIP_HINTS=eth0", "line 2: nobody knows NODEIP_HINTS"),
+        ("export NODE_IP_HINT=192.0.2.5", "line 2: nobody knows NODE_IP_HINT"),
         ('NODEIP_HINT="eth0', 'line 2: NODEIP_HINT: the quote " is not closed'),
     ],
 )

@@ -57,7 +57,7 @@ def test_the_summary_is_one_sentence_a_person_can_repeat() -> None:
     chosen = read_case(_case("vip-subnet")).selection()
     assert summary(chosen) == "198.51.100.5 on eth1, because VIP 198.51.100.100 is on its subnet"
     nothing = read_case(_case("wait-dhcp")).selection()
-    assert summary(nothing) == "No address is eligible: eth0 has carrier, no address yet (DHCP)"
+    assert summary(nothing) == "There is no node IP: eth0 has carrier, no address yet (DHCP)"
 
 
 def test_the_document_has_the_promised_keys() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nodenet.core.boot import StageName
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.settings import STAGES, Datapath, OnFailure, ProbeTarget, Settings, parse, values
+from nodenet.core.settings import STAGES, Datapath, OnFailure, ProbeTarget, Settings, Written, parse, values
 
 MAIN = "/etc/nodenet/nodenet.toml"
 DROP_IN = "/etc/nodenet/nodenet.toml.d/50-site.toml"
@@ -83,7 +83,7 @@ def test_every_key_is_understood() -> None:
         ),
         deny_links=("docker*",),
         route_tables=("main", "100"),
-        hint="192.0.2.0/24",
+        hint=Written("192.0.2.0/24", MAIN),
         hint_required=True,
         bridge_datapath=Datapath.NETDEV,
         stages={**dict.fromkeys(STAGES, "builtin"), "nmstate": "skip"},
@@ -95,8 +95,9 @@ def test_a_later_file_wins_key_by_key_and_is_named() -> None:
         (MAIN, b'platform = "baremetal"\nhint = "eth0"\n[stages]\nnmstate = "skip"'),
         (DROP_IN, b'hint = "eth1"\n[stages]\nhostname = "skip"'),
     ])  # fmt: skip
-    assert (result.settings.platform, result.settings.hint) == ("baremetal", "eth1")
+    assert (result.settings.platform, result.settings.hint) == ("baremetal", Written("eth1", DROP_IN))
     assert result.settings.stages["nmstate"] == result.settings.stages["hostname"] == "skip"
+    assert result.settings.hint.file == DROP_IN
     told = {key: result.origins[key] for key in ("platform", "hint", "stages.nmstate", "stages.hostname", "families")}
     assert told == {
         "platform": MAIN,

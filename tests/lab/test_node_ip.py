@@ -92,6 +92,10 @@ def test_a_remote_worker_is_flagged(product_node: NodeFactory, lan: Lan) -> None
     settle(node)
     assert node.run(f"cat {RUN}/remote-worker").stdout == "node ip doesn't match any vip, don't run keepalived"
     assert node.record("kubelet").environment["CUSTOM_KUBELET_LABELS"] == "node.openshift.io/remote-worker"
+    assert (
+        "note        192.0.2.5 is on no subnet of this node: it counts as a remote worker"
+        in node.run("nodenetctl status").stdout
+    )
 
 
 def test_a_vip_link_that_is_addressed_late_is_waited_for(product_node: NodeFactory, lab: Lab, lan: Lan) -> None:

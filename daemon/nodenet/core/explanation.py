@@ -41,6 +41,6 @@ def candidate_document(candidate: Candidate) -> dict[str, Any]:
 def summary(selection: Selection) -> str:
     """Return one sentence: the node IPs and why, or what is waited for."""
     if not selection.node_ips:
-        return f"No address is eligible: {selection.waiting}"
+        return f"There is no node IP: {selection.waiting}"
     sentence = "; ".join(f"{item.address} on {item.link}, because {item.sentence}" for item in selection.selected)
     return f"{sentence}. Still missing: {selection.waiting}" if selection.waiting else sentence

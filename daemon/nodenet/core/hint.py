@@ -7,6 +7,7 @@ means the subnet around it. Hints come from the environment file that admins kno
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -68,10 +69,14 @@ def parse_environment(text: str, file: str) -> HintReading:
         where = f"{file}, line {number}"
         name, equals, value = line.partition("=")
         name = name.removeprefix("export ").strip()
-        if name not in VARIABLES:
-            continue
         if not equals:
-            problems.append(SettingsInvalid(f"{where}: {name} has no value", remedy=f"Write {name}=192.0.2.5"))
+            remedy = f"Write {VARIABLES[0]}=192.0.2.5, and a # before what is a remark"
+            problems.append(SettingsInvalid(f"{where}: there is no = in {line!r}", remedy=remedy))
+            continue
+        if name not in VARIABLES:
+            # Other variables are other programs'; one that is nearly ours would be missed on the day it is needed.
+            if near := difflib.get_close_matches(name, VARIABLES, n=1, cutoff=0.85):
+                problems.append(SettingsInvalid(f"{where}: nobody knows {name}", remedy=f"Did you mean {near[0]}?"))
             continue
         try:
             values[name] = (_unquoted(value.strip()), where)

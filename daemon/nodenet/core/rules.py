@@ -49,7 +49,7 @@ class Rule(StrEnum):
 
 
 DENIED_LINKS = (
-    *("br-ex1", "br-int", "ovn-k8s-mp*", "ovs-system", "genev_sys_*", "vxlan_sys_*"),
+    *("br-ex1", "br-int", "ovn-k8s-mp*", "ovs-system", "ovs-netdev", "genev_sys_*", "vxlan_sys_*"),
     *("docker0", "br-" + "[0-9a-f]" * 12, "podman*", "cni*", "cbr*", "virbr*", "lxcbr*", "lxdbr*", "incusbr*"),
     *("flannel*", "cali*", "vxlan.calico", "tunl0", "cilium_*", "lxc*", "weave*", "antrea-*"),
     *("kube-bridge", "kube-ipvs*", "nodelocaldns"),

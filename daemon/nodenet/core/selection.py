@@ -143,16 +143,17 @@ def _told(scene: Scene, places: Sequence[Ranked]) -> Selection:
     rules = {place.address.family: (place, _selected_by(place, scene, places)) for place in chosen}
     away = leader is not None and leader.path >= Path.DEFAULT_ROUTE
     managed = policy.platform.lower() == BARE_METAL and not policy.user_managed_lb
+    remote = bool(policy.vips) and away and managed
     return Selection(
         node_ips=tuple(place.address.address for place in in_order),
         link=in_order[0].link.name if in_order else None,
         matches_vip=any(place.vip for place in chosen),
-        remote_worker=bool(policy.vips) and away and managed,
+        remote_worker=remote,
         selected=tuple(_selected(place, rules[place.address.family][1], chosen[0]) for place in in_order),
         rest=cache(partial(_rest, scene, rules)),
         missing=missing(scene),
         pending=pending(scene),
-        notes=tuple(_notes(scene, places, in_order)),
+        notes=(*_notes(scene, places, in_order), *(_remote(policy) if remote else ())),
         waiting=reason(scene),
     )
 
@@ -227,3 +228,9 @@ def _notes(scene: Scene, places: Sequence[Ranked], in_order: Sequence[Ranked]) -
     if len({place.link.name for place in in_order}) > 1:
         spread = ", ".join(f"{place.address.address} on {place.link.name}" for place in in_order)
         yield f"the node IPs are on different links: {spread}"
+
+
+def _remote(policy: Policy) -> Iterator[str]:
+    vips = " and ".join(map(str, policy.vips))
+    are = "are" if len(policy.vips) > 1 else "is"
+    yield f"{vips} {are} on no subnet of this node: it counts as a remote worker, on which keepalived does not run"

@@ -55,6 +55,18 @@ class ProbeTarget:
         return f"tcp://{host}:{self.port}"
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A text that is understood later, and the file that it is to be mended in then."""
+
+    text: str = ""
+    file: str = field(default=DEFAULT, compare=False)
+
+    def __str__(self) -> str:
+        """As it is written in the settings."""
+        return self.text
+
+
 Addresses = tuple[IPv4Address | IPv6Address, ...]
 Families = Literal["auto"] | tuple[Literal["ipv4", "ipv6"], ...]
 
@@ -81,7 +93,7 @@ class Settings:
     """Globs of link names, beside the built-in ones."""
     route_tables: tuple[str, ...] = ("main",)
     """Tables whose default routes make a link eligible for the node IP, by name or number."""
-    hint: str = ""
+    hint: Written = Written()
     hint_required: bool = False
     bridge_datapath: Datapath = Datapath.SYSTEM
     stages: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict.fromkeys(STAGES, "builtin")))
@@ -118,7 +130,7 @@ def parse(documents: Sequence[tuple[str, bytes]]) -> SettingsResult:
 
     for path, content in documents:
         for key, value in settings_values.read(path, content, tuple(origins)).items():
-            settings = _with(settings, key, value)
+            settings = _with(settings, key, Written(value, path) if key == "hint" else value)
             origins[key] = path
     return SettingsResult(settings, MappingProxyType(origins))
 

@@ -117,11 +117,11 @@ def _not_back(scene: Scene) -> Iterator[Pending]:
         return
     bare = {family: list(bare_links(scene, family)) for family in scene.policy.family_order}
     for address in sticky.addresses:
-        for link in bare.get(family_of(address), ()) if not scene.has(address) else ():
-            if link.hardware_mac == sticky.permanent_mac:
-                yield Pending(
-                    family_of(address), link.name, f"{address}, node IP before, is not back on {link.name} yet"
-                )
+        family = family_of(address)
+        its = [link for link in bare.get(family, ()) if link.hardware_mac == sticky.permanent_mac]
+        if its and not scene.has(address):
+            # A bridge has its port's MAC, was made after it, and is where the address belongs.
+            yield Pending(family, its[-1].name, f"{address}, node IP before, is not back on {its[-1].name} yet")
 
 
 def _better_path(scene: Scene) -> Iterator[Pending]:

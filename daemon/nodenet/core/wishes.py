@@ -28,7 +28,7 @@ def wishes(settings: Settings, hint_file: bytes | None) -> Wishes:
     reading = HintReading()
     if hint_file is not None:
         reading = parse_environment(hint_file.decode("utf-8", errors="replace"), HINT_FILE)
-    reading |= parse_value(settings.hint, "the setting `hint`")
+    reading |= parse_value(settings.hint.text, f"{settings.hint.file}, key hint")
     return Wishes(policy_from(settings, reading), reading.problems)
 
 
