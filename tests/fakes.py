@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,14 +12,17 @@ from typing import Any
 
 from nodenet.core.apply import Checkpoint, ManagerState
 from nodenet.core.bridge_facts import OvsBridge
-from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable
+from nodenet.core.facts import Facts
 from nodenet.core.hostname_sources import Source
 from nodenet.core.kept_profile import KeptProfile
 from nodenet.core.nm_values import Inventory
 from nodenet.core.resolver import ManagerDns
+from nodenet.core.settings import Settings
 from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.status import Standing, document
 from nodenet.core.units import Unit
+from nodenet.in_force import Judged, Plant
 
 BOOT_ID = "b" * 32
 
@@ -124,6 +128,8 @@ class FakeNmstate:
     shown: dict[str, Any] = field(default_factory=dict)
     fails: list[NodenetError] = field(default_factory=list)
     difference_fails: NodenetError | None = None
+    invalid: NodenetError | None = None
+    validated: list[str] = field(default_factory=list)
     below: dict[str, Any] | None = None
     bridges: tuple[str, ...] = ()
     applied: list[str] = field(default_factory=list)
@@ -136,6 +142,11 @@ class FakeNmstate:
 
     async def show(self) -> dict[str, Any]:
         return self.shown
+
+    async def validate(self, text: str) -> None:
+        self.validated.append(text)
+        if self.invalid:
+            raise self.invalid
 
     async def difference(self, text: str) -> dict[str, Any]:  # noqa: ARG002
         if self.difference_fails:
@@ -436,3 +447,33 @@ class FakeWatch:
     @property
     def last(self) -> dict[str, Any]:
         return document(self.shown[-1])
+
+
+@dataclass
+class FakeInputs:
+    """Settings and node file on a disk; *make* builds the plant of the settings."""
+
+    make: Callable[[], Plant]
+    now: Settings = field(default_factory=Settings)
+    refuse: SettingsInvalid | None = None
+    file: tuple[str | None, str | None] = (None, None)
+    """Name and digest."""
+    bad: NodenetError | None = None
+    """What speaks against the file."""
+    plants: int = 0
+
+    def settings(self) -> Settings:
+        if self.refuse:
+            raise self.refuse
+        return self.now
+
+    def node_file(self, settings: Settings, facts: Facts) -> Facts:  # noqa: ARG002
+        return replace(facts, node_file=self.file[0], digest=self.file[1])
+
+    async def judge(self, settings: Settings, facts: Facts) -> Judged:
+        await asyncio.sleep(0)
+        return Judged(self.node_file(settings, facts), self.bad)
+
+    def plant(self, settings: Settings) -> Plant:  # noqa: ARG002
+        self.plants += 1
+        return self.make()

@@ -27,8 +27,12 @@ MAY_IMPORT = {
     "nodenet.ports": ("nodenet.core",),
     "nodenet.stages": ("nodenet.core", "nodenet.ports", "nodenet.stages"),
     "nodenet.story": ("nodenet.core",),
-    "nodenet.requests": ("nodenet.core", "nodenet.story"),
-    "nodenet.reconciler": ("nodenet.core", "nodenet.ports", "nodenet.requests", "nodenet.story"),
+    "nodenet.requests": ("nodenet.core",),
+    "nodenet.in_force": ("nodenet.core", "nodenet.ports"),
+    "nodenet.heart": ("nodenet.core", "nodenet.ports", "nodenet.requests"),
+    "nodenet.reconciler": (
+        *("nodenet.core", "nodenet.ports", "nodenet.heart", "nodenet.in_force", "nodenet.requests", "nodenet.story"),
+    ),
     "nodenet.edge.nmstate_worker": (),
     "nodenet.edge.netlink_watcher": (),
     **dict.fromkeys(
@@ -47,7 +51,7 @@ MAY_IMPORT = {
     ),
     "nodenet.edge.bus": ("nodenet.core", "nodenet.edge.bus_call"),
     "nodenet.edge": ("nodenet.core",),
-    "nodenet.machine": ("nodenet.core", "nodenet.ports", "nodenet.stages", "nodenet.reconciler", "nodenet.edge"),
+    "nodenet.machine": ("nodenet.core", "nodenet.ports", "nodenet.stages", "nodenet.in_force", "nodenet.edge"),
     "nodenet.daemon": ("nodenet.core", "nodenet.machine", "nodenet.reconciler", "nodenet.edge"),
     # What the daemon gathers and what the command explains must be the same.
     "nodenet.cli.facts_here": ("nodenet.core", "nodenet.edge", "nodenet.cli", "nodenet.stages.bridge_gathering"),

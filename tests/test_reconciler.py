@@ -12,16 +12,27 @@ from typing import Any
 import pytest
 import structlog
 
-from fakes import BOOT_ID, FakeClock, FakePulse, FakeWatch
-from nodenet.core.boot import BUILT, StageName, new_boot
-from nodenet.core.errors import ApplyFailed, Busy, LibnmstateMissing, NodenetError, SettingsInvalid, Unavailable
+from fakes import BOOT_ID, FakeClock, FakeInputs, FakePulse, FakeWatch
+from nodenet.core.boot import BUILT, Boot, StageName, new_boot
+from nodenet.core.errors import (
+    ApplyFailed,
+    Busy,
+    LibnmstateMissing,
+    NodeFileInvalid,
+    NodenetError,
+    SettingsInvalid,
+    Unavailable,
+)
 from nodenet.core.facts import Facts
 from nodenet.core.holds import Hold
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.selection import Selection
+from nodenet.core.settings import Settings
+from nodenet.core.status import line
 from nodenet.edge.clock import Clock, Idle
-from nodenet.reconciler import Plant, Reconciler
+from nodenet.in_force import CALM_SECONDS, InForce, Plant
+from nodenet.reconciler import Reconciler
 
 PROBLEM = Problem(Message.APPLY_FAILED, "it did not hold", "look at it")
 
@@ -54,19 +65,15 @@ class Rig:
     ran: list[StageName] = field(default_factory=list)
     watch: FakeWatch = field(default_factory=FakeWatch)
     pulse: FakePulse = field(default_factory=FakePulse)
-    refuse: SettingsInvalid | None = None
     drift: Problem | None = None
-    builds: int = 0
 
     def __post_init__(self) -> None:
         done = Done("done", Facts(), Message.STARTED)
         self.stages = {name: Scripted(name, self.ran, [done]) for name in BUILT}
-        self.reconciler = Reconciler(self.build, (self.watch,), self.pulse, Clock(Idle()), BOOT_ID)
+        self.inputs = FakeInputs(self.build)
+        self.reconciler = Reconciler(self.inputs, (self.watch,), self.pulse, Clock(Idle()), BOOT_ID)
 
     def build(self) -> Plant:
-        if self.refuse:
-            raise self.refuse
-        self.builds += 1
         stages = dict(self.stages)
         return Plant(new_boot({}, degrade=self.degrade), stages, "OVNKubernetes", 60.0, lambda _: self.drift)
 
@@ -110,7 +117,7 @@ async def test_the_stages_run_in_their_order_and_then_the_node_is_ready() -> Non
 async def test_it_is_told_how_long_others_worked_in_an_attempt() -> None:
     """The story has it as a field, for who asks what nodenetd itself adds to a boot."""
     rig, clock = Rig(), FakeClock()
-    rig.reconciler = Reconciler(rig.build, (rig.watch,), rig.pulse, clock, BOOT_ID)
+    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.pulse, clock, BOOT_ID)
     clock.away = 7.0
     rig[StageName.NMSTATE].before = lambda: setattr(clock, "away", clock.away + 2.5)
     async with rig.running():
@@ -269,7 +276,7 @@ async def test_a_reload_runs_every_stage_again_and_stays_ready() -> None:
         await rig.until(lambda: rig.ready)
         await reconciler.reload()
         assert rig[StageName.NMSTATE].attempts == 2
-        assert rig.builds == 2
+        assert rig.inputs.plants == 2
         assert rig.ready
 
 
@@ -283,16 +290,139 @@ async def test_a_refused_reload_names_the_cause() -> None:
             await reconciler.reload()
 
 
-async def test_bad_settings_are_refused_and_the_old_ones_stay() -> None:
-    """No stage is run again."""
+async def test_bad_settings_are_refused_and_stay_a_problem_until_a_good_reload() -> None:
+    """No stage is run again, the old ones stay in force; the next boot would not get past them, so that is shown."""
     rig = Rig()
     async with rig.running() as reconciler:
         await rig.until(lambda: rig.ready)
-        rig.refuse = SettingsInvalid("nodenet.toml: unknown key `familes`")
-        with pytest.raises(SettingsInvalid, match="familes"):
+        rig.inputs.refuse = SettingsInvalid("nodenet.toml: unknown key `familes`", remedy="Edit nodenet.toml")
+        with structlog.testing.capture_logs() as lines, pytest.raises(SettingsInvalid, match="familes"):
             await reconciler.reload()
-        assert rig[StageName.NMSTATE].attempts == 1
-        assert rig.watch.last["health"] == "ok"
+        assert (rig[StageName.NMSTATE].attempts, rig.inputs.plants) == (1, 1)
+        assert rig.watch.last["health"] == "degraded"
+        error = rig.watch.last["last_error"]
+        assert error["stage"] is None
+        assert "those of the start of nodenetd stay in force, but the next boot would end here" in error["cause"]
+        assert error["remedy"] == "Edit nodenet.toml; then run `nodenetctl reload --wait`"
+        assert line(rig.watch.shown[-1]) == f"degraded: {error['cause']}"
+        assert [entry["event"] for entry in lines if "familes" in entry["event"]] == [error["cause"]]
+        rig.inputs.refuse = None
+        await reconciler.reload()
+        assert (rig.watch.last["health"], rig.watch.last["last_error"]) == ("ok", None)
+
+
+async def test_nothing_of_a_reload_is_in_force_when_its_node_file_is_refused() -> None:
+    """The settings wait for the file: it is judged before they are taken, and the status shows the file's digest."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        rig.inputs.now = Settings(platform="baremetal")
+        rig.inputs.file, rig.inputs.bad = ("worker-0.yml", "new"), NodeFileInvalid("worker-0.yml: prefix-lenght")
+        refused = "nmstate: worker-0.yml: prefix-lenght; the changed settings are not in force either"
+        with structlog.testing.capture_logs() as lines, pytest.raises(NodeFileInvalid, match=refused):
+            await reconciler.reload()
+        assert (rig[StageName.NMSTATE].attempts, rig.inputs.plants) == (1, 1)
+        assert (rig.watch.last["digest"], rig.watch.last["last_error"]["stage"]) == ("new", "nmstate")
+        assert len([entry for entry in lines if "prefix-lenght" in entry["event"]]) == 1
+        assert lines[-1]["event"] == "Reload refused: everything stays as it is"
+        rig.inputs.bad = None
+        await reconciler.reload()
+        assert (rig.watch.last["health"], rig.inputs.plants) == ("ok", 2)
+
+
+async def test_a_stage_that_has_seen_the_refused_file_ends_the_refusal() -> None:
+    """By RunStage, without a reload."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        rig.inputs.bad = NodeFileInvalid("worker-0.yml: prefix-lenght")
+        with pytest.raises(NodeFileInvalid):
+            await reconciler.reload()
+        reconciler.rerun(StageName.NMSTATE)
+        await rig.until(lambda: rig.watch.last["health"] == "ok")
+
+
+async def test_what_fails_only_when_it_is_applied_is_told_with_what_is_in_force() -> None:
+    """Never that everything is as before."""
+    rig = Rig()
+    rig[StageName.NMSTATE].play = [Skipped("nothing to do", Facts()), Failed(PROBLEM, Facts())]
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        rig.inputs.now = Settings(platform="baremetal")
+        told = "the changed settings are in force, but nmstate: it did not hold"
+        with structlog.testing.capture_logs() as lines, pytest.raises(ApplyFailed, match=told):
+            await reconciler.reload()
+    (ending,) = [entry for entry in lines if entry.get("message") is Message.RELOAD_INCOMPLETE]
+    assert ending["event"] == "Reloaded in part: the settings are in force, but nmstate failed, as told before"
+    assert not [entry for entry in lines if entry.get("message") is Message.RELOAD_REFUSED]
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["a stage waits", "a stage failed for good"])
+async def test_an_edit_while_the_boot_waits_is_taken_without_a_reload(waits: bool) -> None:  # noqa: FBT001
+    """Systemd keeps a reload back until the unit has started: nobody could ask for one through it."""
+    rig = Rig(degrade=False)
+    done = Done("done", Facts(), Message.STARTED)
+    rig[StageName.NMSTATE].play = [done] if waits else [Failed(PROBLEM, Facts()), done]
+    rig[StageName.NODEIP].play = [Waiting("a hint", seconds=60.0), done] if waits else [done]
+    async with rig.running():
+        await rig.until(lambda: bool(rig.watch.shown) and rig.watch.last["health"] in ("waiting", "failed"))
+        await asyncio.sleep(0.01)
+        assert not rig.ready
+        rig.inputs.now = Settings(platform="baremetal")
+        await rig.until(lambda: rig.ready)
+        assert rig.inputs.plants == 2
+
+
+async def test_an_edit_is_judged_once_and_only_when_it_is_complete() -> None:
+    """A bad one is told once and leaves the boot as it was; an editor's half is never read."""
+    rig, clock = Rig(degrade=False), FakeClock()
+    force, standing = InForce(rig.inputs), replace(rig.reconciler.standing, boot=over(rig.reconciler.standing.boot))
+    assert not force.edited(standing, clock.now)
+    rig.inputs.file = ("worker-0.yml", "half")
+    assert not force.edited(standing, clock.now)
+    rig.inputs.file = ("worker-0.yml", "whole")
+    assert not force.edited(standing, clock.now + CALM_SECONDS)
+    assert force.edited(standing, clock.now + 2 * CALM_SECONDS)
+    rig.inputs.bad = NodeFileInvalid("worker-0.yml: prefix-lenght")
+    assert (await force.judge(standing.facts)).refusal
+    assert not force.edited(standing, clock.now + 3 * CALM_SECONDS)
+    assert not force.edited(standing, clock.now + 9 * CALM_SECONDS)
+    rig.inputs.refuse = SettingsInvalid("nodenet.toml: half a line")
+    assert not force.edited(standing, clock.now + 10 * CALM_SECONDS)
+    assert force.edited(standing, clock.now + 11 * CALM_SECONDS)
+
+
+def over(boot: Boot) -> Boot:
+    """Return the boot with nmstate over."""
+    return boot.begun(StageName.NMSTATE, 1.0).after(StageName.NMSTATE, Skipped("no file", Facts()), 1.0)
+
+
+async def test_an_edit_after_ready_waits_for_its_reload() -> None:
+    """The network of a node with pods changes only when somebody says so."""
+    rig = Rig()
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+        rig.inputs.now = Settings(platform="baremetal")
+        await asyncio.sleep(1.5 * CALM_SECONDS)
+        assert rig.inputs.plants == 1
+
+
+async def test_the_journal_says_what_was_asked_for() -> None:
+    """Only a reload ends with `Reloaded`."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        with structlog.testing.capture_logs() as lines:
+            await reconciler.reselect()
+            await reconciler.remove_bridge()
+        assert [entry["event"] for entry in lines if entry.get("message") is Message.ASKED] == [
+            "Asked to choose the node IPs anew",
+            "Asked to take br-ex away",
+        ]
+        assert not [entry for entry in lines if entry.get("message") is Message.RELOADED]
+        with structlog.testing.capture_logs() as lines:
+            await reconciler.reload()
+        assert lines[-1]["message"] is Message.RELOADED
 
 
 async def test_many_reloads_at_once_are_one() -> None:
@@ -307,7 +437,7 @@ async def test_many_reloads_at_once_are_one() -> None:
 async def test_a_reload_with_a_slow_apply_is_answered_with_what_became_of_it() -> None:
     """Work that takes longer than a wait may is no wait."""
     rig, clock = Rig(), FakeClock()
-    rig.reconciler = Reconciler(rig.build, (rig.watch,), rig.pulse, clock, BOOT_ID)
+    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.pulse, clock, BOOT_ID)
 
     def take_long() -> None:
         clock.now += 1000
@@ -358,7 +488,7 @@ async def test_a_stop_cancels_a_running_attempt() -> None:
             raise AssertionError
 
     rig.stages[StageName.NMSTATE] = Endless()  # type: ignore[assignment]
-    rig.reconciler = Reconciler(rig.build, (rig.watch,), rig.pulse, Clock(Idle()), BOOT_ID)
+    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.pulse, Clock(Idle()), BOOT_ID)
     task = asyncio.create_task(rig.reconciler.run())
     await rig.until(
         lambda: (

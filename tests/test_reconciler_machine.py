@@ -17,19 +17,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from fakes import BOOT_ID, FakePulse
+from fakes import BOOT_ID, FakeInputs, FakePulse
 from nodenet.core.boot import OVER, StageName, Status, new_boot
-from nodenet.core.errors import Busy, NodenetError, SettingsInvalid, Unavailable
+from nodenet.core.errors import Busy, NodeFileInvalid, NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.facts import Facts
 from nodenet.core.holds import Hold
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.settings import Settings
 from nodenet.core.status import Standing
-from nodenet.reconciler import RELOAD_SECONDS, Plant, Reconciler
+from nodenet.in_force import Plant
+from nodenet.reconciler import ANSWER_SECONDS, Reconciler
 
 FACTS = Facts()
 PROBLEM = Problem(Message.APPLY_FAILED, "it did not hold", "look at it")
-LONG = 4 * RELOAD_SECONDS
+LONG = 4 * ANSWER_SECONDS
 """Virtual seconds in which everything that can end has ended."""
 MOST_ATTEMPTS_AT_ONCE = 60
 """More without time going by are a loop that spins."""
@@ -151,18 +153,16 @@ class AnyBoot(RuleBasedStateMachine):
         self.fakes = {
             name: Fake(self.attempts, self.loop.time, partial(self.is_held, name), [done]) for name in StageName
         }
-        self.degrade, self.refuse = degrade, False
+        self.degrade, self.inputs = degrade, FakeInputs(self.build)
         self.asked: list[asyncio.Future[Any]] = []
         self.holds: list[Hold] = []
-        self.reconciler = Reconciler(self.build, (self.judge,), FakePulse(1.0), self.loop, BOOT_ID)
+        self.reconciler = Reconciler(self.inputs, (self.judge,), FakePulse(1.0), self.loop, BOOT_ID)
         self.task = self.loop.create_task(self.reconciler.run())
 
     def is_held(self, name: StageName) -> bool:
         return any(hold.stage is name for hold in self.reconciler.standing.holds)
 
     def build(self) -> Plant:
-        if self.refuse:
-            raise SettingsInvalid("nodenet.toml: unknown key")
         providers = {name.value: "unit:other.service" for name in StageName}
         return Plant(
             new_boot(providers, degrade=self.degrade), dict(self.fakes), "OVNKubernetes", 600.0, lambda _: None
@@ -181,9 +181,15 @@ class AnyBoot(RuleBasedStateMachine):
         for _ in range(times):
             self.reconciler.wake(topic)
 
-    @rule(refuse=st.booleans())
-    def reload(self, refuse: bool) -> None:  # noqa: FBT001
-        self.refuse = refuse
+    @rule(refuse=st.booleans(), bad=st.booleans(), platform=st.sampled_from(["none", "baremetal"]))
+    def edit(self, refuse: bool, bad: bool, platform: str) -> None:  # noqa: FBT001
+        self.inputs.refuse = SettingsInvalid("nodenet.toml: unknown key") if refuse else None
+        self.inputs.bad = NodeFileInvalid("worker-0.yml: unknown key") if bad else None
+        self.inputs.now = Settings(platform=platform)
+        self.inputs.file = ("worker-0.yml", str(self.loop.now))
+
+    @rule()
+    def reload(self) -> None:
         self.asked.append(self.loop.create_task(self.reconciler.reload()))
 
     @rule()
@@ -226,7 +232,7 @@ class AnyBoot(RuleBasedStateMachine):
 
     def ends_well(self) -> None:
         """Time goes by: every stage is over or one waits by name; who asked is answered; a stop ends it."""
-        self.refuse = False
+        self.inputs.refuse = self.inputs.bad = None
         self.loop.run_until_complete(asyncio.sleep(LONG))
         boot = self.reconciler.standing.boot
         for _ in range(50):  # the very moment between two stages is no end

@@ -10,21 +10,22 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePath
+from typing import Any
 
 import structlog
 
 from nodenet import __version__
-from nodenet.core import settings as core_settings
+from nodenet.core.boot import Health
 from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed
 from nodenet.core.messages import Message
-from nodenet.core.outcome import Topic
-from nodenet.core.settings import Settings
-from nodenet.core.status import Standing, document, line
-from nodenet.edge import bus_watch, files, journal, netlink, settings_files
+from nodenet.core.outcome import Problem, Topic
+from nodenet.core.status import Standing, document, ended, line
+from nodenet.edge import bus_watch, files, journal, netlink
 from nodenet.edge.bus_service import Orders, Service
-from nodenet.edge.clock import Idle
+from nodenet.edge.clock import Idle, boot_id
 from nodenet.edge.inhibitors import Inhibitors
 from nodenet.edge.notify import Notifier
 from nodenet.machine import Machine
@@ -39,6 +40,10 @@ BUS_SECONDS = 2.0
 """How long the first attempt waits for a bus that is there but slow; a boot without a bus goes on."""
 
 
+def _rendered(status: dict[str, Any]) -> bytes:
+    return json.dumps(status, indent=1).encode() + b"\n"
+
+
 class StateFile:
     """The status document as a file, for everybody who cannot or will not use the bus."""
 
@@ -50,7 +55,7 @@ class StateFile:
     def show(self, standing: Standing) -> None:
         """Write the document if it differs; a full or broken /run is told once."""
         try:
-            files.write(self._path, json.dumps(document(standing), indent=1).encode() + b"\n")
+            files.write(self._path, _rendered(document(standing)))
             self._told = False
         except PublishFailed as error:
             if not self._told:
@@ -76,11 +81,6 @@ class ServiceManager:
         elif text != self._line:
             self._notifier.status(text)
         self._line = text
-
-
-def read_settings() -> Settings:
-    """Return the settings in force. Raises SettingsInvalid."""
-    return core_settings.parse(settings_files.read()).settings
 
 
 def own_the_node() -> int:
@@ -109,10 +109,24 @@ def main() -> int:
             return runner.run(serve(idle))
     except NodenetError as error:
         log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
+        if error.permanent:
+            leave_word(error)
         return error.exit_code
     except Exception as error:
         log.exception(f"nodenetd met an error it has no name for: {error!r}", message=Message.INTERNAL_ERROR)  # noqa: TRY401  (the line must name it; the traceback is a field)
         return EX_SOFTWARE
+
+
+def leave_word(error: NodenetError) -> None:
+    """Tell status file and systemd why nobody is there any more: it is where the gate sends who waits."""
+    problem = Problem(error.message, error.cause, f"{error.remedy}; then run `systemctl restart nodenetd`")
+    content = files.read(STATE_FILE)
+    before = None
+    with suppress(ValueError):
+        before = json.loads(content or b"null")
+    with suppress(PublishFailed):
+        files.write(STATE_FILE, _rendered(ended(before, boot_id(), problem)))
+    Notifier().status(f"{Health.FAILED}: {error.cause}")
 
 
 async def serve(idle: Idle) -> int:
@@ -136,7 +150,7 @@ async def serve(idle: Idle) -> int:
         lambda: reconciler.standing,
     )
     watches = (machine.forwarding, StateFile(STATE_FILE), ServiceManager(notifier), service)
-    reconciler = Reconciler(lambda: machine.plant(read_settings()), watches, notifier, machine.clock, machine.boot_id)
+    reconciler = Reconciler(machine, watches, notifier, machine.clock, machine.boot_id)
     return await _run(machine, reconciler, notifier)
 
 

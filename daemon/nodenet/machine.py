@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import PurePath
 
 import structlog
 
 from nodenet import ports
+from nodenet.core import settings as core_settings
 from nodenet.core.boot import StageName, new_boot
 from nodenet.core.bus_contract import NAME
-from nodenet.core.errors import UsageInvalid
+from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, UsageInvalid
 from nodenet.core.explanation import explanation
+from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.core.node_file import EXTENSIONS
 from nodenet.core.outcome import Topic
@@ -23,7 +26,7 @@ from nodenet.core.providers import unit_of
 from nodenet.core.settings import OnFailure, Settings
 from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.wishes import HINT_FILE, wishes
-from nodenet.edge import files, netlink
+from nodenet.edge import files, netlink, settings_files
 from nodenet.edge.bus import Bus
 from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.dns_manager import DnsManager
@@ -38,7 +41,7 @@ from nodenet.edge.resolved import Resolved
 from nodenet.edge.resolver_probe import ResolverProbe
 from nodenet.edge.sysctls import Sysctls
 from nodenet.edge.systemd import Systemd, Units
-from nodenet.reconciler import Plant
+from nodenet.in_force import Judged, Plant
 from nodenet.stages.bridge_gathering import Gatherer
 from nodenet.stages.bridge_look import Look
 from nodenet.stages.bridge_maker import BridgeMaker, Tools
@@ -48,6 +51,7 @@ from nodenet.stages.configure_ovs import ConfigureOvsStage, Ground
 from nodenet.stages.forwarding import Forwarding
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate import NmstateStage
+from nodenet.stages.node_file_judge import NodeFileJudge
 from nodenet.stages.nodeip import NodeipStage
 from nodenet.stages.pipeline import Outside, Pipeline
 from nodenet.stages.profile_keeper import ProfileKeeper
@@ -148,8 +152,33 @@ class Machine:
             StageName.CONFIGURE_OVS: ConfigureOvsStage(ground, maker, mender, remover, pipeline),
         }
 
+    def settings(self) -> Settings:
+        """Return the settings as they lie on the disk. Raises SettingsInvalid."""
+        return core_settings.parse(settings_files.read()).settings
+
+    def node_file(self, settings: Settings, facts: Facts) -> Facts:
+        """Return *facts* with the node file that *settings* lead to, where nodenetd applies it."""
+        if settings.stages[StageName.NMSTATE] != "builtin":
+            return facts
+        return NodeFileJudge(files, self.nmstate, PurePath(settings.node_file_dir)).on_disk(facts)
+
+    async def judge(self, settings: Settings, facts: Facts) -> Judged:
+        """Tell whether that file would be taken."""
+        if settings.stages[StageName.NMSTATE] != "builtin":
+            return Judged(facts)
+        directory = PurePath(settings.node_file_dir)
+        if settings.stages[StageName.HOSTNAME] == "builtin":
+            named = await HostnameStage(self.host, LeaseNames(self.bus), files, directory).name()
+            facts = replace(facts, hostname=named)
+        judge = NodeFileJudge(files, self.nmstate, directory)
+        try:
+            await judge.judge(facts)
+        except (NodeFileInvalid, LibnmstateMissing) as error:
+            return Judged(judge.on_disk(facts), error)
+        return Judged(judge.on_disk(facts))
+
     def plant(self, settings: Settings) -> Plant:
-        """Return the stages that *settings* ask for."""
+        """Put *settings* in force: return the stages that they ask for."""
         self.forwarding.settings = settings
         directory = self._node_files = PurePath(settings.node_file_dir)
         outside = Outside(files, self.manager, self.nmstate, self.ovsdb, self.clock)

@@ -99,6 +99,9 @@ class Manager(Protocol):
 class Transaction(Protocol):
     """A conversation with libnmstate."""
 
+    async def validate(self, text: str) -> None:
+        """Check *text* without looking at the network. Raises NmstateFailure."""
+
     async def show(self) -> dict[str, Any]:
         """Return the present state. Raises NmstateFailure."""
 

@@ -6,41 +6,24 @@ again. Nothing is decided here that ``core.boot`` could decide, and nobody else 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nodenet import story
 from nodenet.core.boot import Boot, StageName, Status, reason_to_skip
-from nodenet.core.errors import NodenetError, Unavailable, error_of
-from nodenet.core.facts import Facts
+from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.holds import Hold, Holds, held, with_another, without
-from nodenet.core.outcome import Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.outcome import Outcome, Skipped, Topic, Waiting
 from nodenet.core.status import Standing
-from nodenet.ports import Clock, Pulse, Source, Stage, Watch
-from nodenet.requests import Requests
+from nodenet.heart import Heart
+from nodenet.in_force import InForce, Inputs
+from nodenet.ports import Clock, Pulse, Source, Watch
+from nodenet.requests import Order, Requests
 
-RELOAD_SECONDS = 75.0
+ANSWER_SECONDS = 75.0
 """How long a reload may wait for the world before it is answered with what it waits for."""
+EDIT_SECONDS = 1.0
+"""How often settings and node file are looked at while the boot waits: no reload comes through systemd until then."""
 MOMENT_SECONDS = 0.001
-ROUNDING_SECONDS = 1e-6
-BURST_SECONDS = 0.01
-"""Events that follow one another so closely are one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plant:
-    """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer.
-
-    *drift* tells what the node has lost of its publication since.
-    """
-
-    boot: Boot
-    stages: Mapping[StageName, Stage]
-    network_type: str
-    attempt_seconds: float
-    drift: Callable[[Facts], Problem | None]
 
 
 class Reconciler:
@@ -48,21 +31,21 @@ class Reconciler:
 
     def __init__(
         self,
-        build: Callable[[], Plant],
+        inputs: Inputs,
         watches: tuple[Watch, ...],
         pulse: Pulse,
         clock: Clock,
         boot_id: str,
     ) -> None:
-        """*build* reads the settings (raises SettingsInvalid); *watches* see every change."""
-        self._build = build
-        self._plant = build()
+        """Begin with what *inputs* are now (raises SettingsInvalid); *watches* see every change."""
+        self._in_force = InForce(inputs)
         self._watches = watches
         self._pulse = pulse
         self._clock = clock
         self._began = clock.boottime()
-        self._standing = Standing(self._plant.boot, boot_id=boot_id)
+        self._standing = Standing(self._in_force.plant.boot, boot_id=boot_id)
         self._requests = Requests()
+        self._heart = Heart(self._requests, pulse, clock, self._is_bounded)
         self._sources: dict[Topic, Source] = {}
         self._listening: frozenset[Topic] = frozenset()
         self._seen: float | None = None
@@ -109,21 +92,21 @@ class Reconciler:
 
     async def reload(self) -> None:
         """Read settings and node file again and run the stages. Raises NodenetError when that is refused."""
-        await self._requests.ask(self._requests.reloads)
+        await self._requests.ask(Order.RELOAD)
 
     async def reselect(self) -> None:
         """Choose the node IPs anew, whatever is published. Raises NodenetError when none is eligible."""
-        await self._requests.ask(self._requests.reselects)
+        await self._requests.ask(Order.RESELECT)
 
     async def remove_bridge(self) -> None:
         """Put the node back on the plain uplink. Raises NodenetError when it could not be."""
-        await self._requests.ask(self._requests.removals)
+        await self._requests.ask(Order.REMOVE_BRIDGE)
 
     async def run(self) -> None:
         """Run until stopped."""
         self._show()
         while not self._requests.stop:
-            self._take_requests()
+            await self._take_requests()
             self._answer()
             name = self._standing.boot.due(self._clock.boottime())
             if name is None:
@@ -134,25 +117,19 @@ class Reconciler:
             if outcome is None:
                 break
             self._tell(name, outcome, self._clock.elsewhere() - elsewhere)
-        self._requests.answer(Unavailable("nodenetd is stopping"))
+        self._requests.answer_all(Unavailable("nodenetd is stopping"))
 
-    def _take_requests(self) -> None:
-        """Begin again where a reload or a rerun asks for it."""
+    async def _take_requests(self) -> None:
+        """Begin again where somebody asks for it."""
+        deadline = self._clock.boottime() + ANSWER_SECONDS
+        if self._requests.take(Order.RELOAD, deadline):
+            await self._reload()
         boot, facts = self._standing.boot, self._standing.facts
-        deadline = self._clock.boottime() + RELOAD_SECONDS
-        if self._requests.reloads:
-            self._requests.take(self._requests.reloads, StageName.HOSTNAME, deadline)
-            try:
-                self._plant = self._build()
-            except NodenetError as error:
-                self._requests.answer(error)
-            else:
-                boot, facts = self._plant.boot, replace(facts, retry_refused=True, runs=facts.runs + 1)
-        if self._requests.reselects:
-            self._requests.take(self._requests.reselects, StageName.NODEIP, deadline)
+        if self._requests.take(Order.RESELECT, deadline):
+            story.asked("choose the node IPs anew", StageName.NODEIP)
             boot, facts = boot.again_from(StageName.NODEIP), replace(facts, reselect=True)
-        if self._requests.removals:
-            self._requests.take(self._requests.removals, StageName.CONFIGURE_OVS, deadline)
+        if self._requests.take(Order.REMOVE_BRIDGE, deadline):
+            story.asked("take br-ex away", StageName.CONFIGURE_OVS)
             boot, facts = boot.again_from(StageName.CONFIGURE_OVS), replace(facts, remove_bridge=True)
         for name in self._requests.reruns:
             boot = boot.again_from(name)
@@ -162,26 +139,55 @@ class Reconciler:
         self._requests.topics.clear()
         self._standing = replace(self._standing, boot=boot, facts=facts)
 
+    async def _reload(self) -> None:
+        """Begin again with what lies on the disk, or refuse all of it."""
+        judgement = await self._heart.beat_during(self._in_force.judge(self._standing.facts))
+        if judgement is None:
+            return
+        facts = judgement.facts
+        if judgement.refusal:
+            story.refused(judgement.refusal)
+            self._standing = replace(self._standing, facts=facts, refused=judgement.refusal)
+            self._show()
+            self._requests.answer(Order.RELOAD, judgement.error)
+            return
+        self._in_force.take(judgement)
+        facts = replace(facts, retry_refused=True, runs=facts.runs + 1)
+        self._standing = replace(self._standing, boot=self._in_force.plant.boot, facts=facts, refused=None)
+
     def _answer(self) -> None:
         """Answer who asked for something, once the stages are over or the time for it is."""
-        boot = self._standing.boot
-        if (name := boot.next()) is None:
-            self._requests.answer(self._problem())
+        boot, name = self._standing.boot, self._standing.boot.next()
+        if name is None:
+            for order in tuple(self._requests.begun):
+                failed = boot.failed_since(order.value)
+                if order is Order.RELOAD:
+                    story.reloaded(failed and failed[0])
+                self._requests.answer(order, failed and self._in_force.error(*failed, reload=order is Order.RELOAD))
         elif boot[name].status is Status.WAITING and self._clock.boottime() > self._requests.answer_by:
-            self._requests.answer(Unavailable(f"{name} waits: {boot[name].detail}"))
+            for order in tuple(self._requests.begun):
+                self._requests.answer(order, Unavailable(f"{name} waits: {boot[name].detail}"))
+
+    def _is_bounded(self) -> bool:
+        """Tell whether systemd's start timeout runs: it bounds a reload too, and an apply may take longer."""
+        return not self._standing.ready or bool(self._requests.begun)
 
     async def _idle(self) -> None:
         """Nothing is due: sleep until something is."""
         boot = self._standing.boot
         # A moment at least: the difference of two times may round to none before either has come.
         seconds = max(boot.seconds_left(self._clock.boottime()), MOMENT_SECONDS)
-        if boot.next() is None:
+        if not self._standing.ready:
+            if self._in_force.edited(self._standing, self._clock.boottime()):
+                story.edited()
+                self._requests.asked.setdefault(Order.RELOAD, [])
+            seconds = min(seconds, EDIT_SECONDS)
+        elif boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.
-            if self._standing.ready:
-                self._see_drift()
+            self._see_drift()
             seconds = min(seconds, self._pulse.seconds)
         self._listen(boot.topics)
-        await self._sleep(boot.topics, seconds)
+        await self._heart.sleep(boot.topics, seconds)
 
     def _listen(self, topics: frozenset[Topic]) -> None:
         """Listen to those sources that some stage waits for, and to no other."""
@@ -194,7 +200,7 @@ class Reconciler:
 
     def _see_drift(self, *, sure: bool = False) -> None:
         """Tell what was lost; unless *sure*, once seen at two beats: a rollback may take it away for a moment."""
-        drift, before, self._seen = self._plant.drift(self._standing.facts), self._seen, None
+        drift, before, self._seen = self._in_force.plant.drift(self._standing.facts), self._seen, None
         if drift == self._standing.drift:
             return
         if drift and not sure and (before is None or self._clock.boottime() - before < self._pulse.seconds):
@@ -210,7 +216,7 @@ class Reconciler:
     async def _attempt(self, name: StageName) -> Outcome | None:
         """Run the stage once, with the pulse beating; None when the daemon stops meanwhile."""
         stage, facts = self._standing.boot[name], self._standing.facts
-        reason = reason_to_skip(stage, facts, self._plant.network_type)
+        reason = reason_to_skip(stage, facts, self._in_force.plant.network_type)
         wait = held(self._standing.holds, name)
         if not stage.over:  # a second look does not begin the stage anew
             self._change(self._standing.boot.begun(name, self._clock.boottime()), show=not (reason or wait))
@@ -218,22 +224,9 @@ class Reconciler:
             return wait
         if reason and not stage.over:
             return Skipped(reason, facts)
-        task = asyncio.ensure_future(self._plant.stages[name].attempt(facts))
-        hung = self._clock.boottime() + self._plant.attempt_seconds
-        while not task.done():
-            if self._requests.stop:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-                return None
-            self._requests.wakened.clear()
-            waker = asyncio.ensure_future(self._requests.wakened.wait())
-            await asyncio.wait({task, waker}, timeout=self._pulse.seconds, return_when=asyncio.FIRST_COMPLETED)
-            waker.cancel()
-            if self._clock.boottime() < hung:  # a hung attempt is left to systemd's watchdog
-                self._beat()
+        plant = self._in_force.plant
         try:
-            return task.result()
+            return await self._heart.beat_during(plant.stages[name].attempt(facts), plant.attempt_seconds)
         except NodenetError as error:
             if error.permanent:
                 raise
@@ -247,7 +240,10 @@ class Reconciler:
             if not outcome.facts.same_place(facts):
                 self._requests.topics.add(Topic.NODE_IP)
             facts = outcome.facts
-        self._standing = replace(self._standing, facts=facts)
+        refused = self._standing.refused
+        if refused and refused.stage is name and boot[name].over:
+            refused = None  # the stage itself has seen the file
+        self._standing = replace(self._standing, facts=facts, refused=refused)
         if story.is_news(before, boot[name]):
             story.outcome(boot[name], outcome, before.problem)
         self._change(boot)
@@ -261,34 +257,6 @@ class Reconciler:
         story.ready(self._clock.boottime() - self._began, problem[0] if problem else None)
         self._standing = replace(self._standing, ready=True)
         self._show()
-
-    async def _sleep(self, topics: frozenset[Topic], seconds: float) -> None:
-        """Sleep until a request, an event of *topics*, or *seconds* have passed; the pulse goes on."""
-        until = self._clock.boottime() + seconds
-        while True:
-            if self._requests.topics & topics:
-                await asyncio.sleep(BURST_SECONDS)
-                return
-            if self._requests.pending:
-                return
-            left = until - self._clock.boottime()
-            if left < ROUNDING_SECONDS:
-                return
-            self._beat()
-            self._requests.wakened.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(left, self._pulse.seconds)):
-                    await self._requests.wakened.wait()
-
-    def _beat(self) -> None:
-        # systemd bounds a reload by the start timeout too, and an apply may take longer.
-        self._pulse.beat(starting=not self._standing.ready or bool(self._requests.answering))
-
-    def _problem(self) -> NodenetError | None:
-        if (failed := self._standing.boot.failed_since(self._requests.first)) is None:
-            return None
-        name, problem = failed
-        return error_of(problem.message)(f"{name}: {problem.cause}", remedy=problem.remedy)
 
     def _change(self, boot: Boot, *, show: bool = True) -> None:
         self._standing = replace(self._standing, boot=boot)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import structlog
 
 from nodenet.core.boot import StageName, StageState, Status
-from nodenet.core.errors import NodenetError
 from nodenet.core.holds import Hold
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.status import Refusal
 
 log = structlog.get_logger()
 
@@ -53,9 +53,9 @@ def _times(stage: StageState) -> dict[str, str]:
     return {"status": stage.status.value, **told}
 
 
-def problem(name: StageName, what: Problem, **fields: str) -> None:
+def problem(name: StageName | None, what: Problem, **fields: str) -> None:
     """Tell the one cause line of a failure."""
-    log.error(what.cause, message=what.message, stage=name.value, cause=what.cause, remedy=what.remedy, **fields)
+    log.error(what.cause, message=what.message, stage=name, cause=what.cause, remedy=what.remedy, **fields)
 
 
 def held(hold: Hold) -> None:
@@ -77,12 +77,29 @@ def ready(seconds: float, failed: StageName | None) -> None:
         log.info(f"Ready after {seconds:.1f} s: kubelet and CRI-O may start", message=Message.READY)
 
 
-def reloaded(error: NodenetError | None) -> None:
-    """Tell how a reload ended; the cause of a refusal has its own line already."""
-    if error is None:
+def reloaded(failed: StageName | None) -> None:
+    """Tell how a reload ended; what *failed* has its cause line already."""
+    if failed is None:
         log.info("Reloaded", message=Message.RELOADED)
     else:
-        log.warning(f"Reload refused, everything is as before: {error.cause}", message=Message.RELOAD_REFUSED)
+        text = f"Reloaded in part: the settings are in force, but {failed} failed, as told before"
+        log.warning(text, message=Message.RELOAD_INCOMPLETE, stage=failed.value)
+
+
+def refused(what: Refusal) -> None:
+    """Tell that nothing of a reload was taken, with its one cause line."""
+    problem(what.stage, what.problem)
+    log.warning("Reload refused: everything stays as it is", message=Message.RELOAD_REFUSED)
+
+
+def edited() -> None:
+    """Tell that a reload begins which nobody asked for."""
+    log.info("Settings or node file were edited while the boot waits: read again", message=Message.EDITED)
+
+
+def asked(what: str, stage: StageName) -> None:
+    """Tell that somebody wants a stage to do *what*; what comes of it the stage tells."""
+    log.info(f"Asked to {what}", message=Message.ASKED, stage=stage.value)
 
 
 def node_ips_are_back() -> None:

@@ -23,7 +23,7 @@ from bench.figures import LOOK_UPS, table, with_section  # noqa: E402 -- found t
 from edge.private_bus import PrivateBus  # noqa: E402
 from edge.test_bus import client  # noqa: E402
 from edge.test_dns_manager import StandIn, changed_signal  # noqa: E402
-from fakes import BOOT_ID, FakePulse, FakeResolved  # noqa: E402
+from fakes import BOOT_ID, FakeInputs, FakePulse, FakeResolved  # noqa: E402
 from nodenet.core.boot import BUILT, StageName, new_boot  # noqa: E402
 from nodenet.core.facts import Facts  # noqa: E402
 from nodenet.core.outcome import Outcome, Skipped, Topic  # noqa: E402
@@ -34,8 +34,9 @@ from nodenet.edge.bus import Bus  # noqa: E402
 from nodenet.edge.clock import Clock, Idle  # noqa: E402
 from nodenet.edge.dns_manager import MANAGER, DnsManager  # noqa: E402
 from nodenet.edge.resolver_probe import ResolverProbe  # noqa: E402
+from nodenet.in_force import Plant  # noqa: E402
 from nodenet.ports import Stage  # noqa: E402
-from nodenet.reconciler import Plant, Reconciler  # noqa: E402
+from nodenet.reconciler import Reconciler  # noqa: E402
 from nodenet.stages.resolv_prepender import LookUps, ResolvPrependerStage  # noqa: E402
 
 PAGE = TESTS.parent / "docs" / "benchmarks.md"
@@ -127,7 +128,7 @@ async def measure(directory: Path) -> Measured:
     counted = Counted(stage)
     stages: dict[StageName, Stage] = {**{name: Nothing() for name in BUILT}, StageName.RESOLV_PREPENDER: counted}
     plant = Plant(new_boot({}, degrade=True), stages, "", 60.0, lambda _: None)
-    reconciler = Reconciler(lambda: plant, (), FakePulse(seconds=10.0), Clock(Idle()), BOOT_ID)
+    reconciler = Reconciler(FakeInputs(lambda: plant), (), FakePulse(seconds=10.0), Clock(Idle()), BOOT_ID)
     carrying, running = asyncio.create_task(bus.run()), asyncio.create_task(reconciler.run())
     try:
         await bus.wait_up(5)

@@ -32,7 +32,7 @@ def of_manager(standing: Standing, version: str, sequence: int) -> dict[str, Any
         "IPv6": by_family.get(6, ""),
         "Link": status["link"] or "",
         "Bridge": status["bridge"] or "",
-        "LastError": [error.get(key, "") for key in ("message_id", "stage", "cause", "remedy")],
+        "LastError": [error.get(key) or "" for key in ("message_id", "stage", "cause", "remedy")],
         "Sequence": sequence,
     }
 

@@ -35,8 +35,9 @@ def read(path: str, content: bytes, keys: tuple[str, ...]) -> dict[str, Any]:
     for key, value in _flat(path, _toml(path, content), {key.partition(".")[0] for key in keys if "." in key}):
         if key not in _KEYS:
             near = difflib.get_close_matches(key, keys, n=1)
-            remedy = f"Did you mean {near[0]!r}?" if near else f"Remove it; the keys are: {', '.join(keys)}"
-            raise SettingsInvalid(f"{path}: unknown key {key!r}", remedy=remedy)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            remedy = f"Edit {path}" if near else f"Remove it; the keys are: {', '.join(keys)}"
+            raise SettingsInvalid(f"{path}: unknown key {key!r}{meant}", remedy=remedy)
         try:
             checked[key] = _KEYS[key](value)
         except _Refused as refused:

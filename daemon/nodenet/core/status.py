@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nodenet.core.boot import Boot, Health, StageName, StageState, Status
+from nodenet.core.boot import Boot, Health, StageName, StageState, Status, new_boot
 from nodenet.core.facts import Facts
 from nodenet.core.holds import Holds
 from nodenet.core.outcome import Problem
@@ -13,6 +14,14 @@ from nodenet.core.outcome import Problem
 SCHEMA_VERSION = 1
 EXIT_CODES = {Health.OK: 0, Health.DEGRADED: 2, Health.FAILED: 1, Health.WAITING: 1}
 """Exit codes of ``nodenetctl status``; part of the contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a reload was refused: for the node file, or (no stage) for the settings."""
+
+    problem: Problem
+    stage: StageName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +34,21 @@ class Standing:
     ready: bool = False
     drift: Problem | None = None
     holds: Holds = ()
+    refused: Refusal | None = None
+    """What lies on the disk and is not in force; the next boot will meet it."""
 
     @property
     def health(self) -> Health:
         """The node's network in one word."""
-        return Health.DEGRADED if self.drift and self.boot.health is Health.OK else self.boot.health
+        beside = self.drift or self.refused
+        return Health.DEGRADED if beside and self.boot.health is Health.OK else self.boot.health
 
     @property
-    def problem(self) -> tuple[StageName, Problem] | None:
-        """What is wrong, with its stage: a node IP that was lost, or the first problem of the boot."""
-        return (StageName.NODEIP, self.drift) if self.drift else self.boot.problem
+    def problem(self) -> tuple[StageName | None, Problem] | None:
+        """What is wrong, with its stage: a lost node IP, a refused reload, or the first problem of the boot."""
+        if self.drift:
+            return StageName.NODEIP, self.drift
+        return (self.refused.stage, self.refused.problem) if self.refused else self.boot.problem
 
 
 def document(standing: Standing) -> dict[str, Any]:
@@ -66,11 +80,30 @@ def line(standing: Standing) -> str:
     """Return the one line for systemd's STATUS=: the stage and what it waits for, or the node's health."""
     for stage in standing.boot.stages:
         if stage.status in (Status.WAITING, Status.RUNNING):
-            return f"{stage.name}: {stage.detail}" if stage.detail else f"{stage.name}: {stage.status}"
+            beside = f" (reload refused: {standing.refused.problem.cause})" if standing.refused else ""
+            return f"{stage.name}: {stage.detail or stage.status}{beside}"
     if problem := standing.problem:
         name, what = problem
-        return f"{standing.health}: {name}: {what.cause}"
+        return ": ".join(filter(None, (standing.health, name, what.cause)))
     return "ready" if standing.ready else "starting"
+
+
+def ended(before: Mapping[str, Any] | None, boot_id: str, problem: Problem) -> dict[str, Any]:
+    """Return the document of a daemon that ended for good by *problem*; *before* is the last one of this boot."""
+    nothing = Standing(new_boot({}, degrade=True), boot_id=boot_id)
+    known = before if before and before.get("boot_id") == boot_id else document(nothing)
+    stages = [
+        stage | {"status": Status.FAILED.value, "detail": problem.cause} if stage["status"] == Status.RUNNING else stage
+        for stage in known["stages"]
+    ]
+    name = next((stage["name"] for stage in known["stages"] if stage["status"] == Status.RUNNING), None)
+    return {
+        **known,
+        "health": Health.FAILED.value,
+        "stage": None,
+        "last_error": _error(name, problem),
+        "stages": stages,
+    }
 
 
 def _stage(stage: StageState, holds: Holds) -> dict[str, Any]:
@@ -92,13 +125,17 @@ def next_try(stage: StageState) -> float | None:
     return stage.due if stage.status in (Status.WAITING, Status.FAILED) else None
 
 
-def _last_error(standing: Standing) -> dict[str, str] | None:
+def _last_error(standing: Standing) -> dict[str, str | None] | None:
     if standing.problem is None:
         return None
     name, problem = standing.problem
+    return _error(name, problem)
+
+
+def _error(stage: str | None, problem: Problem) -> dict[str, str | None]:
     return {
         "message_id": problem.message.value,
-        "stage": name.value,
+        "stage": stage and str(stage),
         "cause": problem.cause,
         "remedy": problem.remedy,
     }

@@ -48,7 +48,7 @@ def _node_file(document: Document) -> str:
 def _wrong(document: Document, now: float) -> Iterator[str]:
     """Yield what is wrong and what to do; else what is awaited; else that nothing is."""
     if error := document["last_error"]:
-        yield f"  problem     {error['stage']}: {error['cause']}"
+        yield f"  problem     {': '.join(filter(None, (error['stage'], error['cause'])))}"
         if error["remedy"]:
             yield f"  to do       {error['remedy']}"
         yield f"  more        journalctl -xb MESSAGE_ID={error['message_id']}"

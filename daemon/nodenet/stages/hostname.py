@@ -69,6 +69,11 @@ class HostnameStage:
         last = sources[-1]
         return Waiting(f"a host name: {last.value!r} will not do, {refusal(last)}", CHANGES)
 
+    async def name(self) -> str | None:
+        """Return the name that a run of the stage would take now; None when none will do."""
+        source = chosen(await self._sources())
+        return normalised(source.value) if source else None
+
     async def _sources(self) -> tuple[Source, ...]:
         """Return what a name may be taken from, the one in force last."""
         static = static_source(self._files.read(STATIC_FILE))

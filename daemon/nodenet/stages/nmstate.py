@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 BRIDGE_IN_THE_WAY = (
     "What it says of a link below br-ex can change only after `nodenetctl bridge remove`; then "
-    "`systemctl reload nodenetd` and `nodenetctl bridge make`"
+    "`nodenetctl reload --wait` and `nodenetctl bridge make`"
 )
 
 
@@ -75,6 +75,7 @@ class NmstateStage:
         try:
             found = node_file.search(facts.hostname, self._files.listing(self._directory))
             if found.found is None:
+                facts = replace(facts, node_file=None, digest=None)
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
             facts = replace(facts, node_file=found.found, digest=None)
             file = node_file.read(found.found, self._files.read_node_file(self._directory, found.found))
