@@ -85,7 +85,8 @@ def test_an_error_is_one_line_and_its_exit_code(tmp_path: Path) -> None:
     done = nodenetctl("settings", "--directory", str(tmp_path))
     assert done.returncode == 78
     assert done.stdout == ""
-    assert done.stderr == (f"nodenetctl: {tmp_path}/nodenet.toml: unknown key 'familes'. Did you mean 'families'?\n")
+    path = tmp_path / "nodenet.toml"
+    assert done.stderr == f"nodenetctl: {path}: unknown key 'familes' (did you mean 'families'?). Edit {path}\n"
 
 
 @pytest.mark.parametrize("words", [["settings"], ["--help"], ["check", "--help"]], ids=" ".join)

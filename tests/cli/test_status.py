@@ -17,7 +17,7 @@ from nodenet.core.facts import Facts
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Failed, Problem, Skipped, Waiting
 from nodenet.core.selection import Selection
-from nodenet.core.status import Standing, document
+from nodenet.core.status import Standing, document, ended
 from nodenet.core.status_text import lines
 
 FACTS = Facts(hostname="worker-0", node_file="worker-0.yml", digest="a" * 64, applied_digest="a" * 64)
@@ -93,6 +93,31 @@ def test_waiting_for_a_stage_tells_how_it_ended(state: Path, now: dict[str, Any]
     if now is not None:
         state.write_text(json.dumps(now))
     assert wait.run(shown(state)) == code
+
+
+def test_a_daemon_that_ended_for_good_has_left_word(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Cause and remedy for `status`; for who waits too, once, and the wait goes on: it may be mended."""
+    problem = Problem(Message.SETTINGS_INVALID, "unknown key 'platfrom'", "Edit nodenet.toml")
+    state.write_text(json.dumps(ended(None, "b", problem)))
+    assert status.run(shown(state, wait=True)) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("failed (kubelet is held back)")
+    assert "  problem     unknown key 'platfrom'\n  to do       Edit nodenet.toml\n" in said
+    assert wait.run(shown(state, timeout=1.0)) == 75
+    assert capsys.readouterr().err.count("unknown key 'platfrom'. Edit nodenet.toml") == 1
+
+
+def test_what_an_earlier_daemon_of_this_boot_published_stays_in_sight() -> None:
+    """Kubelet runs on it; the stage in which the daemon ended has failed."""
+    before = GOOD | {"boot_id": "b"}
+    after = ended(before, "b", PROBLEM)
+    assert (after["health"], after["ready"], after["hostname"]) == ("failed", True, "worker-0")
+    assert after["stages"] == before["stages"]
+    running = [stage | {"status": "running"} if stage["name"] == "nmstate" else stage for stage in GOOD["stages"]]
+    after = ended(before | {"stages": running}, "b", PROBLEM)
+    assert after["last_error"]["stage"] == "nmstate"
+    assert after["stages"][1]["status"] == "failed"
+    assert not ended(before, "another boot", PROBLEM)["ready"]
 
 
 def test_a_skipped_stage_is_over(state: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_later_file_wins_key_by_key_and_is_named() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("platfrom = 'none'", ["'platfrom'", "Did you mean 'platform'?"]),
+        ("platfrom = 'none'", ["'platfrom'", "(did you mean 'platform'?)"]),
         ("colour = 1", ["unknown key 'colour'", "the keys are: platform, "]),
         ("[bridge]\ndatapth = 'system'", ["'bridge.datapth'", "'bridge.datapath'"]),
         ("[stages]\nnodip = 'skip'", ["'stages.nodip'", "'stages.nodeip'"]),

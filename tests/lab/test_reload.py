@@ -23,6 +23,7 @@ from story import (
     with_mtu,
 )
 
+SETTINGS = "/etc/nodenet/nodenet.toml"
 RELOAD = ["systemctl", "reload", "nodenetd"]
 
 
@@ -53,7 +54,7 @@ def test_reload(product_node: NodeFactory) -> None:
     refused = node.run(RELOAD, check=False)
     assert refused.returncode != 0
     told = node.run("journalctl -u nodenetd -o cat").stdout
-    assert "mtuu" in told
+    assert len([line for line in told.splitlines() if "mtuu" in line]) == 1
     assert network(node) == unchanged
     assert node.run(f"cat {RUN}/* {KUBELET}").stdout == published
     document = settle(node)
@@ -62,28 +63,55 @@ def test_reload(product_node: NodeFactory) -> None:
     assert len(causes(node)) == 1
     assert node.run("systemctl is-active nodenetd").stdout.strip() == "active"
 
+    node.write(SETTINGS, 'platform = "baremetal"\napi_vips = ["192.0.2.5"]\n')
+    refused = node.run("nodenetctl reload --wait", check=False)
+    assert (refused.returncode, len(refused.stderr.splitlines()), refused.stderr.count("mtuu")) == (65, 1, 1)
+    assert "the changed settings are not in force either" in refused.stderr
+    assert network(node) == unchanged
+    assert node.run(f"cat {RUN}/* {KUBELET}").stdout == published
+    assert "remote" not in node.run(f"ls {RUN}").stdout
+
+    node.run(["rm", SETTINGS])
     node.write(node_file("worker-0.yml"), with_mtu(1402))
     node.run(RELOAD)
     assert settle(node)["health"] == "ok"
+    node.run("nodenetctl reselect")
+    lines = [line["MESSAGE"] for line in story(node)]
+    assert lines[-1] != "Reloaded"
+    assert lines.index("Asked to choose the node IPs anew") > lines.index("Reloaded")
     assert node.record("kubelet").starts == 1
     nothing_left(node)
 
 
 def test_bad_settings_are_refused(product_node: NodeFactory) -> None:
-    """On reload everything stays; at start the unit fails for good, without a restart loop, kubelet held back."""
+    """On reload all stays and the status warns of the next boot, where the unit fails for good, kubelet held back."""
     node = product_node(flavour=Flavour.OPENSHIFT)
     node.boot()
     settle(node)
-    node.write("/etc/nodenet/nodenet.toml", 'familes = "auto"\n')
+    node.write(SETTINGS, 'familes = "auto"\n')
     assert node.run(RELOAD, check=False).returncode != 0
+    shown = node.run("nodenetctl status", check=False)
+    assert shown.returncode == 2
+    assert "(did you mean 'families'?); those of the start of nodenetd stay in force, but the next" in shown.stdout
+    assert "degraded: /etc/nodenet/nodenet.toml: unknown" in node.run("systemctl status nodenetd").stdout
+    assert len(causes(node)) == 1
     node.reboot()
     node.wait_until("systemctl is-failed nodenetd", timeout=30)
     assert node.run("systemctl show -p ExecMainStatus --value nodenetd").stdout.strip() == "78"
     assert node.run("systemctl show -p NRestarts --value nodenetd").stdout.strip() == "0"
     assert not node.started("kubelet")
     (cause,) = causes(node)
-    assert "familes" in cause
-    assert "/etc/nodenet/nodenet.toml" in cause
+    assert cause == "/etc/nodenet/nodenet.toml: unknown key 'familes' (did you mean 'families'?)"
+    shown = node.run("nodenetctl status", check=False)
+    assert (shown.returncode, shown.stdout.splitlines()[0]) == (1, "failed (kubelet is held back)")
+    assert cause in shown.stdout
+    assert "systemctl restart nodenetd" in shown.stdout
+    assert cause in node.run("nodenetctl wait nodeip --timeout 1", check=False).stderr
+    assert f"failed: {cause}" in node.run("systemctl status nodenetd", check=False).stdout
+    node.write(SETTINGS, 'families = "auto"\n')
+    node.run("systemctl restart nodenetd")
+    assert settle(node)["health"] == "ok"
+    node.record("kubelet")
 
 
 def test_a_restart_after_ready_changes_nothing(product_node: NodeFactory) -> None:

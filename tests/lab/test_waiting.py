@@ -6,7 +6,7 @@ import time
 
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan
-from story import RUN, STATIC, causes, node_file, nothing_left, settle, stage, status
+from story import RUN, STATIC, causes, node_file, nothing_left, settle, stage, status, story
 
 
 def test_network_manager_that_comes_late(product_node: NodeFactory) -> None:
@@ -106,4 +106,32 @@ def test_dual_stack_by_dhcp_and_router_advertisement(product_node: NodeFactory, 
     assert second in node.addresses(family="inet6")
     assert node.record("kubelet").environment["KUBELET_NODE_IPS"] == f"{first},{second}"
     assert node.run(f"cat {RUN}/ipv6").stdout == second
+    nothing_left(node)
+
+
+def test_edits_are_taken_while_the_boot_waits(product_node: NodeFactory) -> None:
+    """A file that failed for good, then a hint that matches nothing: mended, each heals; a reload need not be known of.
+
+    systemd keeps `systemctl reload` back meanwhile, and lets it go on when the boot has gone on.
+    """
+    settings = "/etc/nodenet/nodenet.toml"
+    hinted = 'on_failure = "wait"\nhint_required = true\nhint = "{}"\n'
+    bad = STATIC.replace("prefix-length", "prefix-lenght")
+    files = {settings: hinted.format("192.0.2.77"), node_file("worker-0.yml"): bad}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "failed"
+    node.run("systemctl reload --no-block nodenetd")
+    shown = node.run("nodenetctl reload --wait", check=False)
+    assert (shown.returncode, shown.stderr.count("prefix-lenght")) == (65, 1)
+    node.write(node_file("worker-0.yml"), STATIC)
+    node.wait_until("nodenetctl status | grep -q 'waits .*192.0.2.77'", timeout=30)
+    assert not node.started("kubelet")
+    node.write(settings, hinted.format("10.88.0.50"))
+    node.run("systemctl reload nodenetd", timeout=60)
+    document = settle(node)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    node.record("kubelet")
+    told = [str(line["MESSAGE"]) for line in story(node)]
+    assert told.count("Settings or node file were edited while the boot waits: read again") == 2
     nothing_left(node)

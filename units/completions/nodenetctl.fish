@@ -103,6 +103,7 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using check; and test $_shtab_noden
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a reload -d 'read settings and node file again, as `systemctl reload nodenetd`'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -l wait -d 'return when the reload is over, with its result'
+complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -l quiet -d 'leave the reason to the journal, where nodenetd tells it'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a reselect -d 'choose the node IPs anew; --dry-run only says what would change'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reselect' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reselect' -l dry-run -d 'only say what would change'

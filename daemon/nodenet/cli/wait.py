@@ -40,7 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
     def why_not(document: dict[str, Any]) -> str | None:
         return circle(document, arguments.stage, arguments.unit, followed_by) if arguments.unit else None
 
+    told: list[str] = []
+
     def answered(document: dict[str, Any]) -> bool:
+        if document["health"] == "failed" and (cause := _cause(document)) not in told:
+            told.append(cause)  # it may be mended, so the wait goes on; whoever looks at it learns why
+            print(f"nodenetd: {cause}", file=sys.stderr, flush=True)
         return _stage(document, arguments.stage)["status"] in OVER or why_not(document) is not None
 
     document = wait(answered, arguments.timeout, arguments.file)
@@ -57,6 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _stage(document: dict[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] = next(stage for stage in document["stages"] if stage["name"] == name)
     return found
+
+
+def _cause(document: dict[str, Any]) -> str:
+    error = document["last_error"] or {}
+    return ". ".join(filter(None, (error.get("cause"), error.get("remedy"))))
 
 
 def circle(document: dict[str, Any], stage: str, name: str, followed: Callable[[str], frozenset[str]]) -> str | None:
