@@ -377,7 +377,9 @@ async def test_an_edit_is_judged_once_and_only_when_it_is_complete() -> None:
     """A bad one is told once and leaves the boot as it was; an editor's half is never read."""
     rig, clock = Rig(degrade=False), FakeClock()
     force, standing = InForce(rig.inputs), replace(rig.reconciler.standing, boot=over(rig.reconciler.standing.boot))
+    rig.inputs.file = ("worker-0.yml", "nothing but comments")
     assert not force.edited(standing, clock.now)
+    assert not force.edited(standing, clock.now + 2 * CALM_SECONDS)
     rig.inputs.file = ("worker-0.yml", "half")
     assert not force.edited(standing, clock.now)
     rig.inputs.file = ("worker-0.yml", "whole")

@@ -6,16 +6,27 @@ import asyncio
 import math
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from nodenet.core.outcome import Topic
-from nodenet.ports import Clock, Pulse
+from nodenet.ports import Clock
 from nodenet.requests import Requests
 
 ROUNDING_SECONDS = 1e-6
 BURST_SECONDS = 0.01
 """Events that follow one another so closely are one."""
 T = TypeVar("T")
+
+
+class Pulse(Protocol):
+    """The service manager's view of a loop that is alive."""
+
+    @property
+    def seconds(self) -> float:
+        """How often ``beat`` wants to be called."""
+
+    def beat(self, *, starting: bool) -> None:
+        """Feed the watchdog; extend the start timeout while *starting*."""
 
 
 class Heart:

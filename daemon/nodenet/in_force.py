@@ -82,6 +82,8 @@ class InForce:
         self._changed = False
         """Whether the last reload brought other settings."""
         self._judged: Lying = (self._settings, None, None)
+        self._unused: tuple[str | None, str | None] | None = None
+        """What lay there when the stage found no file that asks for anything."""
         self._edit: tuple[Lying, float] | None = None
         self.plant = inputs.plant(self._settings)
 
@@ -101,6 +103,7 @@ class InForce:
     def take(self, judgement: Judgement) -> None:
         """Put in force what was judged to be good."""
         self._changed = judgement.settings != self._settings
+        self._unused = self._edit = None
         self._settings, self._since = judgement.settings, "the last reload"
         self.plant = self._inputs.plant(self._settings)
 
@@ -125,12 +128,14 @@ class InForce:
             settings: Settings | str = self._inputs.settings()
         except SettingsInvalid as error:
             settings = str(error)
-        seen = facts
-        if isinstance(settings, Settings) and standing.boot[StageName.NMSTATE].over:
-            seen = self._inputs.node_file(settings, facts)
+        if isinstance(settings, str) or not standing.boot[StageName.NMSTATE].over:
+            return None if settings == self._judged[0] else (settings, None, None)
+        seen = self._inputs.node_file(settings, facts)
         lying = (settings, seen.node_file, seen.digest)
-        known = ((self._judged[0], facts.node_file, facts.digest), self._judged)
-        return None if lying in known else lying
+        if facts.node_file is None and self._unused is None:
+            self._unused = lying[1:]
+        in_force = (facts.node_file, facts.digest) if facts.node_file else self._unused
+        return None if lying in ((self._judged[0], *(in_force or ())), self._judged) else lying
 
     def _settings_refused(self, facts: Facts, error: SettingsInvalid) -> Judgement:
         cause = f"{error.cause}; those of {self._since} stay in force, but the next boot would end here"

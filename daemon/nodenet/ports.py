@@ -281,17 +281,6 @@ class Watch(Protocol):
         """Show it."""
 
 
-class Pulse(Protocol):
-    """The service manager's view of a loop that is alive."""
-
-    @property
-    def seconds(self) -> float:
-        """How often ``beat`` wants to be called."""
-
-    def beat(self, *, starting: bool) -> None:
-        """Feed the watchdog; extend the start timeout while *starting*."""
-
-
 class Source(Protocol):
     """A stream of events that costs something while it is listened to."""
 

@@ -14,9 +14,9 @@ from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.holds import Hold, Holds, held, with_another, without
 from nodenet.core.outcome import Outcome, Skipped, Topic, Waiting
 from nodenet.core.status import Standing
-from nodenet.heart import Heart
+from nodenet.heart import Heart, Pulse
 from nodenet.in_force import InForce, Inputs
-from nodenet.ports import Clock, Pulse, Source, Watch
+from nodenet.ports import Clock, Source, Watch
 from nodenet.requests import Order, Requests
 
 ANSWER_SECONDS = 75.0

@@ -41,6 +41,14 @@ async def test_libnmstate_is_not_asked_where_nothing_new_is_to_be_judged(content
     assert nmstate.validated == []
 
 
+async def test_two_files_for_this_node_are_refused() -> None:
+    """The status shows both."""
+    bad = NodeFileJudge(FakeFiles({FILE: TEXT, FILE.replace("yml", "yaml"): TEXT}), FakeNmstate(), DIRECTORY)
+    with pytest.raises(NodeFileInvalid, match="both claim"):
+        await bad.judge(NAMED)
+    assert bad.on_disk(NAMED).node_file == "worker-0.yaml and worker-0.yml"
+
+
 @pytest.mark.parametrize(("content", "words"), [(b"\xff", "UTF-8"), (b"- eth0\n", "mapping"), (b"a: [", "line")])
 async def test_a_file_that_cannot_be_read_is_refused(content: bytes, words: str) -> None:
     """By our own look, with its name."""

@@ -11,13 +11,8 @@ _shtab_nodenetctl_explain_node_ip_option_strings=(-h --help --snapshot --diff --
 _shtab_nodenetctl_explain_br_ex_option_strings=(-h --help --snapshot --facts --datapath --json)
 _shtab_nodenetctl_explain_hostname_option_strings=(-h --help --json --no-dns)
 _shtab_nodenetctl_explain_option_strings=(-h --help)
-<<<<<<< HEAD
 _shtab_nodenetctl_check_option_strings=(-h --help --json)
-_shtab_nodenetctl_reload_option_strings=(-h --help --wait)
-=======
-_shtab_nodenetctl_check_option_strings=(-h --help)
 _shtab_nodenetctl_reload_option_strings=(-h --help --wait --quiet)
->>>>>>> 6b875bf (Name a command that works in every state, tell each refusal once, leave word where nodenetd ends for good)
 _shtab_nodenetctl_reselect_option_strings=(-h --help --dry-run)
 _shtab_nodenetctl_bridge_remove_option_strings=(-h --help)
 _shtab_nodenetctl_bridge_make_option_strings=(-h --help)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -26,9 +25,13 @@ class NodeFileJudge:
     def on_disk(self, facts: Facts) -> Facts:
         """Return *facts* with the file as it lies there now; one that cannot be read has no digest."""
         found, file = None, None
-        with suppress(NodeFileInvalid):
+        try:
             found = self._search(facts)
             file = self._read(found) if found else None
+        except node_file.Rivals as error:
+            found = error.names
+        except NodeFileInvalid:
+            pass
         return replace(facts, node_file=found, digest=file.digest if file else None)
 
     async def judge(self, facts: Facts) -> None:
