@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePosixPath
 
 import pytest
 
@@ -257,58 +256,6 @@ async def test_a_daemon_killed_between_writing_and_reloading_reloads_later() -> 
     await rig.attempt()
     assert rig.systemd.reloads == 1
     assert str(RELOAD_OWED) not in rig.files.content
-
-
-class Killed(BaseException):
-    """The process ends here."""
-
-
-@dataclass
-class MortalFiles(FakeFiles):
-    """A disk whose user is killed just before its n-th change."""
-
-    lives: int = 1_000
-
-    def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:
-        self._risk()
-        return super().write(path, content, mode)
-
-    def remove(self, path: PurePath) -> bool:
-        self._risk()
-        return super().remove(path)
-
-    def _risk(self) -> None:
-        self.lives -= 1
-        if self.lives < 0:
-            raise Killed
-
-
-@pytest.mark.parametrize("lives", range(12))
-async def test_whenever_it_is_killed_the_next_start_completes_the_publication(lives: int) -> None:
-    """Every file is the old or the new one, none is empty, and systemd has read the drop-ins before READY."""
-    rig = Rig(FakeKernel(host(V4, V6, LINK_LOCAL)), MortalFiles(), wishes=Wishes(Policy()))
-    await rig.attempt()
-    rig.reboot()
-    old, reloads = dict(rig.files.content), rig.systemd.reloads
-    rig.kernel.now = host(OTHER)
-    rig.clock.now += FAMILY_SECONDS + SETTLE_SECONDS
-    whole = Rig(FakeKernel(host(OTHER)), wishes=Wishes(Policy()))
-    await whole.attempt()
-    assert isinstance(rig.files, MortalFiles)
-    rig.files.lives = lives
-    with contextlib.suppress(Killed):
-        await rig.attempt()
-    for path, content in rig.files.content.items():
-        assert content in (old.get(path), whole.files.content.get(path)) or path in (str(SELECTION), str(RELOAD_OWED))
-    rig.files.lives = 1_000
-    rig.restart()
-    rig.clock.now += FAMILY_SECONDS
-    await rig.attempt()
-    rig.clock.now += FAMILY_SECONDS
-    assert isinstance(await rig.attempt(), Done)
-    for path in (PRIMARY, KUBELET, "/run/nodeip-configuration/ipv6", str(RELOAD_OWED)):
-        assert rig.files.content.get(path) == whole.files.content.get(path), path
-    assert rig.systemd.reloads > reloads
 
 
 async def test_kubelet_never_starts_with_the_drop_in_of_an_earlier_boot() -> None:
