@@ -17,6 +17,7 @@ from nodenet.core.facts import Facts
 from nodenet.core.hostname_sources import Source
 from nodenet.core.kept_profile import KeptProfile
 from nodenet.core.nm_values import Inventory
+from nodenet.core.presence import Service
 from nodenet.core.resolver import ManagerDns
 from nodenet.core.settings import Settings
 from nodenet.core.snapshot import IPAddress, Snapshot
@@ -321,11 +322,21 @@ class FakeKernel:
 
 @dataclass
 class FakeSystemd:
-    """systemd's manager."""
+    """systemd's manager, and the one service that is asked for."""
 
     reloads: int = 0
     broken: NodenetError | None = None
     running: set[str] = field(default_factory=set)
+    stands: Service | None = None
+    started: int = 0
+    refuses: str | None = None
+
+    async def service(self, name: str) -> Service | None:  # noqa: ARG002
+        return self.stands
+
+    async def start_failed(self, name: str) -> str | None:  # noqa: ARG002
+        self.started += 1
+        return self.refuses
 
     async def reload(self) -> None:
         if self.broken:

@@ -54,6 +54,7 @@ from nodenet.stages.nmstate import NmstateStage
 from nodenet.stages.node_file_judge import NodeFileJudge
 from nodenet.stages.nodeip import NodeipStage
 from nodenet.stages.pipeline import Outside, Pipeline
+from nodenet.stages.presence import Presence
 from nodenet.stages.profile_keeper import ProfileKeeper
 from nodenet.stages.records import BRIDGE_INTENT
 from nodenet.stages.resolv_prepender import LookUps, ResolvPrependerStage
@@ -181,7 +182,8 @@ class Machine:
         """Put *settings* in force: return the stages that they ask for."""
         self.forwarding.settings = settings
         directory = self._node_files = PurePath(settings.node_file_dir)
-        outside = Outside(files, self.manager, self.nmstate, self.ovsdb, self.clock)
+        presence = Presence(self.manager, self.systemd, self.clock)
+        outside = Outside(files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))
         kernel = Kernel()
         nodeip = self.nodeip = NodeipStage(
@@ -189,7 +191,7 @@ class Machine:
             files,
             self.systemd,
             self.clock,
-            self.manager,
+            presence,
             lambda: wishes(settings, files.read(PurePath(HINT_FILE))),
             self.boot_id,
         )

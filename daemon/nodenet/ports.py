@@ -1,14 +1,9 @@
-"""What do stages and reconciler need from the outside world?
-
-One Protocol for each outside thing. The edges satisfy them by shape (mypy proves it in ``daemon.py``), the
-tests' fakes too.
-"""
+"""What do stages and reconciler need from the outside world? One Protocol for each thing; edges fit it by shape."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
 from typing import Any, Protocol
 
@@ -19,6 +14,7 @@ from nodenet.core.hostname_sources import Source as NameSource
 from nodenet.core.kept_profile import KeptProfile
 from nodenet.core.nm_values import Inventory
 from nodenet.core.outcome import Outcome
+from nodenet.core.presence import Service
 from nodenet.core.resolver import ManagerDns
 from nodenet.core.snapshot import IPAddress, Snapshot
 from nodenet.core.status import Standing
@@ -210,7 +206,7 @@ class Kernel(Protocol):
     def snapshot(self) -> Snapshot:
         """Return them as they are now."""
 
-    def can_bind(self, address: IPv4Address | IPv6Address, link_index: int) -> bool:
+    def can_bind(self, address: IPAddress, link_index: int) -> bool:
         """Tell whether a server could listen on *address*."""
 
 
@@ -222,6 +218,12 @@ class Systemd(Protocol):
 
     async def any_runs(self, units: Sequence[str]) -> bool:
         """Tell whether one of *units* runs, or may: nobody could be asked."""
+
+    async def service(self, name: str) -> Service | None:
+        """Return how a service stands, None while systemd does not tell."""
+
+    async def start_failed(self, name: str) -> str | None:
+        """Forget that a service failed and start it; return why not, if so."""
 
 
 class DnsManager(Protocol):
@@ -250,7 +252,7 @@ class Resolved(Protocol):
 class ResolverProbe(Protocol):
     """DNS servers on this node."""
 
-    async def answers(self, address: IPv4Address | IPv6Address, name: str) -> bool:
+    async def answers(self, address: IPAddress, name: str) -> bool:
         """Tell whether one answers at *address*."""
 
 

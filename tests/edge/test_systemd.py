@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ import pytest
 from edge.private_bus import PrivateBus
 from edge.test_bus import client, quiet, running
 from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.presence import Service
 from nodenet.edge.bus import Message, MessageType, Variant
-from nodenet.edge.systemd import MANAGER, NAME, PATH, Units
+from nodenet.edge.systemd import MANAGER, NAME, PATH, Systemd, Units
 
 UNIT_PATH = f"{PATH}/unit/other_2eservice"
 
@@ -127,3 +129,47 @@ async def test_without_systemd_a_unit_is_unavailable(private_bus: PrivateBus) ->
         assert await bus.wait_up(5)
         with pytest.raises(Unavailable):
             await Units(bus, lambda: None).unit("other.service")
+
+
+@dataclass
+class Given:
+    """A systemd that knows one service, as a row of ListUnitsByNames."""
+
+    active_state: str = "failed"
+    calls: list[Any] = field(default_factory=list)
+    refuse: bool = False
+
+    def answer(self, message: Any) -> Any:
+        if message.message_type is not MessageType.METHOD_CALL or message.destination != NAME:
+            return None
+        self.calls.append((message.member, *message.body))
+        match message.member:
+            case "ListUnitsByNames":
+                row = ["a.service", "", "loaded", self.active_state, "failed", "", UNIT_PATH, 4, "start", "/job/4"]
+                return Message.new_method_return(message, "a(ssssssouso)", [[row]])
+            case "Get":
+                values = {"Result": Variant("s", "timeout"), "NRestarts": Variant("u", 2)}
+                return Message.new_method_return(message, "v", [values[message.body[1]]])
+            case "StartUnit" if self.refuse:
+                return Message.new_error(message, f"{NAME}.UnitMasked", "Unit a.service is masked.")
+            case _:
+                return Message.new_method_return(message)
+
+
+async def test_a_service_is_looked_at_and_one_that_failed_is_started_without_a_fight(private_bus: PrivateBus) -> None:
+    """Its result is asked for only where it failed; a job that somebody queued is not replaced."""
+    bus, given = quiet(private_bus.address), Given()
+    systemd = Systemd(bus)
+    assert await systemd.service("a.service") is None  # no bus yet
+    async with client(private_bus.address) as connection, running(bus):
+        connection.add_message_handler(given.answer)
+        await connection.request_name(NAME)
+        assert await bus.wait_up(5)
+        assert await systemd.service("a.service") == Service("loaded", "failed", "start", "timeout", 2)
+        assert await systemd.start_failed("a.service") is None
+        assert given.calls[3:] == [("ResetFailedUnit", "a.service"), ("StartUnit", "a.service", "fail")]
+        given.refuse, given.active_state = True, "inactive"
+        assert "masked" in str(await systemd.start_failed("a.service"))
+        given.calls.clear()
+        assert await systemd.service("a.service") == Service("loaded", "inactive", "start")
+        assert len(given.calls) == 1

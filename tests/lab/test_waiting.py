@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 
+import pytest
+
 from factories import NodeFactory
-from harness import Dhcp, Flavour, Ipv6, Lan
+from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from nodenet.core.messages import Message
+from nodenet.core.presence import PAUSES
 from story import RUN, STATIC, causes, node_file, nothing_left, settle, stage, status, story
 
 
@@ -134,4 +139,58 @@ def test_edits_are_taken_while_the_boot_waits(product_node: NodeFactory) -> None
     node.record("kubelet")
     told = [str(line["MESSAGE"]) for line in story(node)]
     assert told.count("Settings or node file were edited while the boot waits: read again") == 2
+    nothing_left(node)
+
+
+UNIT = "NetworkManager.service"
+DROP_IN = f"/etc/systemd/system/{UNIT}.d/10-lab.conf"
+
+
+def mask(node: Node) -> None:
+    node.path(f"/etc/systemd/system/{UNIT}").symlink_to("/dev/null")
+
+
+@pytest.mark.parametrize("how", ["masked", "stopped", "failed: signal"])
+def test_a_network_manager_that_somebody_keeps_away_is_told_with_the_way_out(
+    product_node: NodeFactory, how: str
+) -> None:
+    """Nodenetd leaves it alone; what stands in the brackets is what ends the wait.
+
+    As systemd sees it, one that is stopped while it starts may have failed.
+    """
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    if how == "masked":
+        mask(node)
+    else:
+        slow = "ExecStart=\nExecStart=" if how == "stopped" else "ExecStartPre="
+        node.write(DROP_IN, f"[Service]\n{slow}/bin/sleep 60\n")
+    node.boot()
+    if how != "masked":
+        node.wait_until("nodenetctl status --json | grep -q 'NetworkManager is not on the bus yet'", timeout=20)
+        node.run(f"systemctl stop {UNIT}; rm {DROP_IN}; systemctl daemon-reload")
+    node.wait_until(f"systemctl show -p StatusText --value nodenetd | grep 'NetworkManager .* {how}'", timeout=20)
+    (way,) = re.findall(r"\((.*)\)", stage(status(node), "nmstate")["detail"])
+    time.sleep(8)  # longer than the first pause before a start of nodenetd's own
+    assert node.run(f"systemctl is-active {UNIT}", check=False).stdout.strip() != "active"
+    assert not node.started("kubelet")
+    node.run(way)
+    document = settle(node, timeout=60)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert causes(node) == []
+
+
+def test_a_network_manager_that_systemd_has_given_up_is_started_again(product_node: NodeFactory) -> None:
+    """Nothing else would, and the node would stay dark; it is told once for each start."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.write(DROP_IN, "[Service]\nExecStartPre=/bin/test -e /run/lab-mended\n")
+    node.boot()
+    node.wait_until("nodenetctl status --json | grep -q 'NetworkManager has failed: '", timeout=30)
+    assert not node.started("kubelet")
+    node.run("touch /run/lab-mended")
+    document = settle(node, timeout=90)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
+    told = [line for line in story(node) if line.get("MESSAGE_ID") == Message.MANAGER_STARTED.value]
+    assert 1 <= len(told) <= 2
+    assert str(told[-1]["MESSAGE"]).endswith(f"; start {len(told)} of {len(PAUSES)}")
     nothing_left(node)

@@ -22,6 +22,7 @@ from fakes import (
     FakeOvsdb,
     FakeProfiles,
     FakeSysctls,
+    FakeSystemd,
 )
 from nodenet.core import bridge_record, intent
 from nodenet.core.apply import FailureKind, NmstateFailure
@@ -44,6 +45,7 @@ from nodenet.stages.bridge_mender import AfterMending, BridgeMender
 from nodenet.stages.bridge_remover import BridgeRemover
 from nodenet.stages.configure_ovs import PATIENCE_SECONDS, ConfigureOvsStage, Ground
 from nodenet.stages.pipeline import Outside, Pipeline
+from nodenet.stages.presence import Presence
 from nodenet.stages.profile_keeper import ProfileKeeper
 from nodenet.stages.records import BRIDGE, BRIDGE_INTENT
 
@@ -84,7 +86,8 @@ class Rig:
         self.node_ips = facts.node_ips or (NODE_IP,)
         self.place(facts.node_ip_link or "eth0")
         self.nmstate.during_apply = lambda: self.place("br-ex")
-        outside = Outside(self.files, self.manager, self.nmstate, self.ovsdb, self.clock)
+        presence = Presence(self.manager, FakeSystemd(), self.clock)
+        outside = Outside(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, BOOT_ID, 240.0, BRIDGE_INTENT, "configure-ovs")
         keeper = ProfileKeeper(self.profiles, self.files)
         look = Look(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd
 from nodenet.core import intent
 from nodenet.core.apply import Checkpoint, FailureKind, ManagerState, NmstateFailure
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
@@ -17,6 +17,7 @@ from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Failed, Outcome, Skipped, Waiting
 from nodenet.stages.nmstate import NmstateStage
 from nodenet.stages.pipeline import Outside, Pipeline
+from nodenet.stages.presence import Presence
 from nodenet.stages.records import INTENT
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
@@ -38,7 +39,8 @@ class Rig:
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        outside = Outside(self.files, self.manager, self.nmstate, self.ovsdb, self.clock)
+        presence = Presence(self.manager, FakeSystemd(), self.clock)
+        outside = Outside(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
         self.stage = NmstateStage(self.files, self.nmstate, pipeline, BOOT_ID, DIRECTORY)
 

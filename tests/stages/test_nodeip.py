@@ -16,6 +16,7 @@ from nodenet.core.hint import parse_value
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Outcome, Topic, Waiting
 from nodenet.core.policy import Policy
+from nodenet.core.presence import Service
 from nodenet.core.publication import KUBELET_DROP_IN
 from nodenet.core.snapshot import Address, AddressFlag, Family, Link, NextHop, Route, Snapshot
 from nodenet.core.sticky import SELECTION
@@ -29,6 +30,7 @@ from nodenet.stages.nodeip import (
     SETTLE_SECONDS,
     NodeipStage,
 )
+from nodenet.stages.presence import Presence
 
 ETH0 = Link(2, "eth0", mac="52:54:00:00:00:01")
 V4 = Address(ip_address("192.0.2.5"), 24, "eth0")
@@ -61,8 +63,9 @@ class Rig:
 
     def restart(self) -> None:
         """Begin as a daemon that knows nothing but its files."""
+        presence = Presence(self.manager, self.systemd, self.clock)
         self.stage = NodeipStage(
-            self.kernel, self.files, self.systemd, self.clock, self.manager, lambda: self.wishes, BOOT_ID
+            self.kernel, self.files, self.systemd, self.clock, presence, lambda: self.wishes, BOOT_ID
         )
 
     def reboot(self) -> None:
@@ -436,3 +439,14 @@ async def test_a_router_is_given_the_time_to_answer_once() -> None:
 async def test_a_host_without_ipv6_waits_for_no_router() -> None:
     """Nothing was asked."""
     assert isinstance(await Rig(FakeKernel(host(V4)), wishes=Wishes(Policy())).attempt(), Done)
+
+
+async def test_a_network_manager_that_will_not_come_is_told_with_the_way_out() -> None:
+    """And looked at again soon: no event tells that somebody unmasked it."""
+    rig = Rig(FakeKernel(host(LINK_LOCAL)), manager=FakeManager(ManagerState.ABSENT))
+    rig.systemd.stands = Service("masked")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason.startswith("NetworkManager is masked (systemctl unmask NetworkManager; ")
+    assert "eth0" in outcome.reason
+    assert outcome.seconds <= 5.0

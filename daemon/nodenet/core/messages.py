@@ -43,6 +43,8 @@ class Message(Enum):
     """The network could not be put back."""
     CHECKPOINT_CLEARED = "c9aaf68d235147029771ec29af3da12f"
     """A checkpoint left over from an interrupted apply was rolled back."""
+    MANAGER_STARTED = "2db9f20e4a45428aa42ef7edfac1bdcd"
+    """NetworkManager, which had failed and was given up, was started again."""
     NODE_IP_SELECTED = "e87dd99c021140299ba78ecf795263ae"
     """The node IPs were selected and published."""
     NODE_IP_NOTE = "7be1d3f0c25a4d7f9f0f3f8a2c4b6e19"

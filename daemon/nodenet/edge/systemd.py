@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
+from nodenet.core.presence import Service
 from nodenet.core.units import Unit
 from nodenet.edge.bus import PROPERTIES, Bus, Refused
 
@@ -44,6 +45,29 @@ class Systemd:
         except (Unavailable, Refused):
             return True
         return any(active not in ENDED for _name, _description, _load, active, *_rest in found)
+
+    async def service(self, name: str) -> Service | None:
+        """Return how a service stands, None while systemd does not tell. Few bytes: this is asked again and again."""
+        try:
+            (listed,) = await self._bus.call(NAME, PATH, MANAGER, "ListUnitsByNames", "as", [[name]])
+            _, _, load_state, active_state, _, _, path, _, job, _ = listed[0]
+            if active_state != "failed":
+                return Service(load_state, active_state, job)
+            result = await self._bus.get(NAME, path, f"{NAME}.Service", "Result")
+            restarts = await self._bus.get(NAME, path, f"{NAME}.Service", "NRestarts")
+        except (Unavailable, Refused):
+            return None
+        return Service(load_state, active_state, job, result, restarts)
+
+    async def start_failed(self, name: str) -> str | None:
+        """Forget that a service failed and start it; return why not, if so. A job that is queued for it is left."""
+        try:
+            # It also gives the start limit back: without it systemd refuses (systemctl(1), reset-failed).
+            await self._bus.call(NAME, PATH, MANAGER, "ResetFailedUnit", "s", [name])
+            await self._bus.call(NAME, PATH, MANAGER, "StartUnit", "ss", [name, "fail"])
+        except (Unavailable, Refused) as error:
+            return str(error)
+        return None
 
     async def _reload_without_bus(self) -> None:
         process = await asyncio.create_subprocess_exec(

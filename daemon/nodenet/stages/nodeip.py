@@ -26,7 +26,8 @@ from nodenet.core.selection import Selection, select_bindable
 from nodenet.core.snapshot import Family, IPAddress, Snapshot
 from nodenet.core.sticky import Sticky
 from nodenet.core.wishes import Wishes, noted
-from nodenet.ports import Clock, Files, Kernel, Manager, Systemd
+from nodenet.ports import Clock, Files, Kernel, Systemd
+from nodenet.stages.presence import Presence
 from nodenet.stages.records import Records
 
 log = structlog.get_logger()
@@ -62,7 +63,7 @@ class NodeipStage:
         files: Files,
         systemd: Systemd,
         clock: Clock,
-        manager: Manager,
+        presence: Presence,
         wishes: Callable[[], Wishes],
         boot_id: str,
     ) -> None:
@@ -72,7 +73,9 @@ class NodeipStage:
         self._records = Records(files)
         self._systemd = systemd
         self._clock = clock
-        self._manager = manager
+        self._presence = presence
+        self._absent = ""
+        """Why NetworkManager brings no address, as of the last look."""
         self._wishes = wishes
         self._boot_id = boot_id
         self._eligible_since: float | None = None
@@ -87,7 +90,7 @@ class NodeipStage:
         record = None if facts.reselect else published
         state, snapshot, selection = await self._look(wishes, record)
         if not selection.node_ips:
-            return self._none(selection, state)
+            return self._none(selection)
         if state is not ManagerState.READY and (waiting := self._other_links(snapshot, wishes.policy, selection)):
             return waiting
         asked = unanswered(snapshot, wishes.policy, selection.link, selection.node_ips)
@@ -123,18 +126,20 @@ class NodeipStage:
             if selection.node_ips == record.addresses:
                 return ManagerState.READY, snapshot, selection
         # Asked before the kernel is: what NetworkManager has finished is then in the snapshot.
-        return await self._manager.state(), *self._choice(wishes, record)
+        state, words = await self._presence.look()
+        self._absent = words if state in (ManagerState.ABSENT, ManagerState.NO_BUS) else ""
+        return state, *self._choice(wishes, record)
 
     def _choice(self, wishes: Wishes, record: Sticky | None) -> tuple[Snapshot, Selection]:
         snapshot = self._kernel.snapshot()
         return snapshot, noted(select_bindable(snapshot, wishes.policy, record, self._kernel.can_bind), wishes)
 
-    def _none(self, selection: Selection, state: ManagerState) -> Waiting:
+    def _none(self, selection: Selection) -> Waiting:
         """Return the wait for an address; without NetworkManager none will come, so that is said first."""
         self._eligible_since = None
         reason = selection.waiting or "no address is eligible"
-        if state in (ManagerState.ABSENT, ManagerState.NO_BUS):
-            reason = f"{state}; {reason}"
+        if self._absent:
+            return Waiting(f"{self._absent}; {reason}", STARTING)
         return Waiting(reason, STARTING, LOOK_AGAIN_SECONDS)
 
     def _patience(self, selection: Selection, policy: Policy, record: Sticky | None, asked: Family | None) -> float:

@@ -19,6 +19,7 @@ from nodenet.core.intent import Intent, Phase
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Topic, Waiting
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
+from nodenet.stages.presence import Presence
 from nodenet.stages.records import BRIDGE_INTENT, INTENT, Records
 
 log = structlog.get_logger()
@@ -34,6 +35,7 @@ class Outside:
 
     files: Files
     manager: Manager
+    presence: Presence
     nmstate: Nmstate
     ovsdb: Ovsdb
     clock: Clock
@@ -60,9 +62,9 @@ class Pipeline:
 
     async def obstacle(self, name: str, *, uses_ovs: bool) -> Waiting | None:
         """Return what must be waited for before *name* can be applied, if anything. Raises Unavailable."""
-        state = await self._out.manager.state()
+        state, words = await self._out.presence.look()
         if state is not ManagerState.READY:
-            return Waiting(state.value, MANAGER)
+            return Waiting(words, MANAGER)
         if uses_ovs and not self._out.ovsdb.answers():
             return Waiting(f"Open vSwitch's database is not there yet, and {name} needs it", seconds=1.0)
         return await self._clear_checkpoints()
