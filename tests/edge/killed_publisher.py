@@ -28,6 +28,7 @@ from nodenet.core.sticky import SELECTION
 from nodenet.core.wishes import Wishes
 from nodenet.edge import files
 from nodenet.stages.nodeip import RELOAD_OWED, NodeipStage
+from nodenet.stages.presence import Presence
 
 PUBLISHED = (KUBELET_DROP_IN, CRIO_DROP_IN, PRIMARY, RUN / "ipv4", RUN / "ipv6", RUN / "remote-worker")
 OLD = ("192.0.2.5", "2001:db8::5")
@@ -68,6 +69,12 @@ class Disk:
     async def any_runs(self, units: object) -> bool:  # noqa: ARG002
         return False
 
+    async def service(self, name: str) -> None:
+        """It does not tell."""
+
+    async def start_failed(self, name: str) -> None:
+        """Nobody asks for it here."""
+
     def published(self) -> Content:
         return {path: self.read(path) for path in PUBLISHED}
 
@@ -79,7 +86,9 @@ def publish(disk: Disk, addresses: tuple[str, ...]) -> None:
     host = Snapshot((Link(2, "eth0"),), found, routes)
     families = tuple(Family.IPV6 if ":" in text else Family.IPV4 for text in addresses)
     wishes = Wishes(Policy(families=families, platform="baremetal"))
-    stage = NodeipStage(FakeKernel(host), disk, disk, FakeClock(), FakeManager(), lambda: wishes, BOOT_ID)
+    clock = FakeClock()
+    presence = Presence(FakeManager(), disk, clock)
+    stage = NodeipStage(FakeKernel(host), disk, disk, clock, presence, lambda: wishes, BOOT_ID)
     outcome = asyncio.run(stage.attempt(Facts(reselect=True)))
     assert isinstance(outcome, Done), outcome
     assert not outcome.problem, outcome
