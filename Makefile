@@ -20,6 +20,7 @@ test: $(STAMP) ## set everything up and run all tests, real boots included (root
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
+	@$(RUN) tests/mutations.py # which case notices each broken rule
 	@failed=0; export NODENET_REQUIRE_LAB=1; \
 	$(RUN) -m pytest -q -m "not vm" --numprocesses 3 --dist worksteal || failed=$$?; \
 	$(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal || failed=$$?; \
