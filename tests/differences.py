@@ -108,6 +108,11 @@ DIFFERENCES = (
         "each family has metrics and gateways of its own",
     ),
     Difference(
+        "two dual-stack links, IPv6 is preferred and has other metrics than IPv4",
+        ("metrics-of-the-preferred-family-ipv6",),
+        "each family has metrics and gateways of its own",
+    ),
+    Difference(
         "several addresses on the link",
         ("primary-before-secondary", "secondary-on-br-ex-after-reboot"),
         "a secondary address is usually somebody else's, the lowest number means nothing",

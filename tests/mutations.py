@@ -18,7 +18,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "daemon")]
 
 from fixture_cases import Case, directories, read_case, told
-from nodenet.core import ranking, rules, selection, waiting
+from nodenet.core import choice, ranking, rules, selection, waiting
 from nodenet.core.ranking import Ranked, Surroundings
 from nodenet.core.selection import Selection
 
@@ -78,6 +78,7 @@ def mutants() -> Iterator[Mutant]:
     yield from _rules()
     yield from _ranks()
     yield from _wishes()
+    yield from _families()
     yield from _stickiness()
 
 
@@ -130,6 +131,11 @@ def _wishes() -> Iterator[Mutant]:
 
 def _without(name: str, value: object) -> Break:
     return lambda case: replace(case, policy=replace(case.policy, **{name: value}))  # type: ignore[arg-type]
+
+
+def _families() -> Iterator[Mutant]:
+    """Yield selections in which the metrics of one family decide for the other."""
+    yield Mutant("families: any metric decides", ((choice, "_best", lambda places, _: places[0]),))
 
 
 def _stickiness() -> Iterator[Mutant]:

@@ -16,7 +16,7 @@ from nodenet.core.waiting import Scene
 
 def choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> tuple[Ranked, ...]:
     """Return the leader and one address of each further family that goes with it."""
-    leader = _leader(places, sticky)
+    leader = _leader(places, policy, sticky)
     if leader is None:
         return ()
     held = sticky is not None and sticky.this_boot and leader.address.address in sticky.addresses
@@ -31,12 +31,12 @@ def choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> t
     return (leader, *(companion for companion in companions if companion))
 
 
-def _leader(places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
+def _leader(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> Ranked | None:
     """Return the best address; what was published stays unless a hint or VIP now asks for another path.
 
     In the boot that published it, it stays whatever is asked: only its loss or a reselection takes it away.
     """
-    best = places[0] if places and places[0].path is not Path.NONE else None
+    best = _best(places, policy.family_order[0]) if places and places[0].path is not Path.NONE else None
     wanted = sticky.addresses if sticky else ()
     kept = next((place for address in wanted for place in places if place.address.address == address), None)
     if sticky is None or kept is None:
@@ -44,6 +44,16 @@ def _leader(places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
     if sticky.this_boot or (best and kept.key[:2] <= best.key[:2]):
         return kept
     return best
+
+
+def _best(places: Sequence[Ranked], preferred: Family) -> Ranked:
+    """Return the first place; but not for its metric where its link could have the *preferred* family lead as well.
+
+    Metrics of one family say nothing of the other's: who lowers that of a link's IPv4 wants another link.
+    """
+    first = places[0]
+    rivals = [place for place in places if place.address.family is preferred and place.key[:2] == first.key[:2]]
+    return rivals[0] if any(place.link.name == first.link.name for place in rivals) else first
 
 
 def _companion(leader: Ranked, family: Family, places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
