@@ -168,6 +168,7 @@ def test_removal_where_dhcp_is_not_configured_at_all(product_node: NodeFactory, 
         pinger.wait_for_reply()
         removed(node, before, plain)
     assert pinger.outage < 20
+    assert "Ignoring" not in node.run("journalctl -b -u nodenetd").stdout  # libnmstate, of its own documents
     assert "no br-ex" in node.run("nodenetctl bridge remove", timeout=120).stdout
     assert reload(node)["bridge"] is None
     assert "done: br-ex over eth0" in node.run("nodenetctl bridge make", timeout=120).stdout
