@@ -84,7 +84,10 @@ DIFFERENCES = (
     ),
     Difference(
         "the other family is late",
-        ("dual-ipv6-late", "dual-ipv4-late", "auto-ipv6-starting", "auto-router-advertisement-without-address"),
+        (
+            *("dual-ipv6-late", "dual-ipv4-late", "auto-ipv6-starting", "auto-router-advertisement-without-address"),
+            *("auto-ipv6-starting-beside-another-link", "tentative-beside-the-leader"),
+        ),
         "DHCP, routers and conflict detection take their time; without a wait it is missing for the whole boot",
     ),
     Difference(
@@ -185,7 +188,8 @@ DIFFERENCES = (
     Difference(
         "an address that was published before",
         (
-            *("sticky-keeps-over-rank", "sticky-companion", "sticky-dual-one-lost", "sticky-moved-to-bridge"),
+            *("sticky-keeps-over-rank", "sticky-companion", "sticky-companion-elsewhere", "sticky-dual-one-lost"),
+            "sticky-moved-to-bridge",
             *("sticky-not-back-yet", "sticky-renamed-link", "sticky-secondary", "sticky-this-boot-deprecated"),
             *("sticky-this-boot-link-down", "sticky-this-boot-over-vip", "sticky-this-boot-tentative"),
         ),

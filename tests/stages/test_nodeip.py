@@ -418,6 +418,24 @@ async def test_a_dhcp_server_is_given_the_time_to_answer_once() -> None:
     assert isinstance(await rig.attempt(), Done)
 
 
+async def test_a_router_on_the_first_link_is_given_the_time_though_another_one_has_ipv6() -> None:
+    """Both families on one link are better, and which router is faster must not decide."""
+    eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
+    there = Address(ip_address("2001:db8::7"), 64, "eth1")
+    by_router = replace(DEFAULT6, next_hops=(NextHop("eth1", ip_address("fe80::1")),))
+    rig = Rig(
+        FakeKernel(Snapshot((ETH0, eth1), (V4, LINK_LOCAL, there), (DEFAULT, by_router))), wishes=Wishes(Policy())
+    )
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "whether an IPv6 router answers on eth0"
+    rig.clock.now += SETTLE_SECONDS + 1
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    rig.reboot()
+    assert isinstance(await rig.attempt(), Done)
+
+
 async def test_a_router_is_given_the_time_to_answer_once() -> None:
     """With `auto` the second family is not lost to a race; where no router answered, no later boot waits for it."""
     rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=Wishes(Policy()))

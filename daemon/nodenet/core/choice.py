@@ -11,7 +11,6 @@ from nodenet.core.policy import Policy
 from nodenet.core.ranking import Path, Ranked
 from nodenet.core.snapshot import Family, family_of
 from nodenet.core.sticky import Sticky
-from nodenet.core.waiting import Scene
 
 
 def choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> tuple[Ranked, ...]:
@@ -59,12 +58,14 @@ def _best(places: Sequence[Ranked], preferred: Family) -> Ranked:
 def _companion(leader: Ranked, family: Family, places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
     """Return the address of another family that goes best with the leader: of its link, else of any."""
 
-    def preference(place: Ranked) -> tuple[bool, bool, bool, bool, tuple[int, ...]]:
+    def preference(place: Ranked) -> tuple[bool, bool, bool, bool, bool, tuple[int, ...]]:
         published = sticky is not None and place.address.address in sticky.addresses
         held = published and sticky is not None and sticky.this_boot
+        pair = published and sticky is not None and leader.address.address in sticky.addresses
         return (
             not held,
             place.path is not Path.HINT,
+            not pair,
             place.link.name != leader.link.name,
             not published,
             place.key,
@@ -79,14 +80,13 @@ def _companion(leader: Ranked, family: Family, places: Sequence[Ranked], sticky:
     return min(suitable, key=preference, default=None)
 
 
-def primary_first(scene: Scene) -> list[Ranked]:
+def primary_first(chosen: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> list[Ranked]:
     """Return the chosen in the order of publication.
 
     What is published keeps its order; else the settings' order, or on one link the preferred family; else the leader
     leads.
     """
-    policy, chosen = scene.policy, scene.chosen
-    published = scene.sticky.addresses if scene.sticky and scene.sticky.this_boot else ()
+    published = sticky.addresses if sticky and sticky.this_boot else ()
     one_link = len({place.link.name for place in chosen}) == 1
 
     def position(place: Ranked) -> tuple[int, int]:

@@ -10,18 +10,18 @@ from collections.abc import Collection
 
 from nodenet.core.policy import Policy
 from nodenet.core.selection import Candidate
-from nodenet.core.snapshot import Family, IPAddress, Snapshot, family_of
+from nodenet.core.snapshot import Family, Snapshot, family_of
 from nodenet.core.waiting import own_links
 
 
-def unanswered(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Collection[IPAddress]) -> Family | None:
-    """Return the family that *chosen* lacks and that somebody on *link* may still give an address of, if there is one.
+def unanswered(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Collection[Candidate]) -> Family | None:
+    """Return the family that *chosen* lacks on *link* and that somebody there may still give an address of, if any.
 
     With `auto` nobody says whether a router or a DHCP server is there. A link-local IPv6 address that has passed its
     check is the moment at which a router is asked for (RFC 4861, section 6.3.7); DHCP is asked from the beginning.
     The answer takes up to some seconds, or never comes.
     """
-    families = {family_of(address) for address in chosen}
+    families = {family_of(item.address) for item in chosen if item.link == link}
     if policy.families != "auto" or len(families) != 1:
         return None
     (lacking,) = set(Family) - families

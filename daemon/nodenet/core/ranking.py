@@ -129,6 +129,11 @@ def ranked(case: Case, around: Surroundings) -> Ranked:
     return Ranked(address, link, path, key, hint if path is Path.HINT else None, vip, route)
 
 
+def best_first(place: Ranked) -> tuple[tuple[int, ...], str]:
+    """Return what places are sorted by; links that nobody listed share an index, but not a name."""
+    return place.key, place.address.link
+
+
 KEY_NAMES = (
     "the better path",
     "an earlier hint",

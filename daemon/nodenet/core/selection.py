@@ -15,7 +15,7 @@ from functools import cache, partial
 from nodenet.core.choice import choose, primary_first
 from nodenet.core.crowds import Landmarks, Stretch, stretches
 from nodenet.core.policy import BARE_METAL, Policy
-from nodenet.core.ranking import Path, Ranked, exact_hints, hint_means, ranked, surroundings
+from nodenet.core.ranking import Path, Ranked, best_first, exact_hints, hint_means, ranked, surroundings
 from nodenet.core.rules import PASSING, Case, Rule, rejection
 from nodenet.core.snapshot import Address, Family, IPAddress, Snapshot
 from nodenet.core.sticky import Sticky
@@ -95,9 +95,9 @@ def select(
         judged = _pardoned(judged, sticky)
     present = (case.address.address for part in judged if part.rule in (None, Rule.TENTATIVE) for case in part.ends())
     around = replace(around, by_address=exact_hints(policy, present))
-    places = sorted((ranked(case, around) for part in judged if part.rule is None for case in part.ends()), key=_best)
-    chosen = choose(places, policy, sticky)
-    return _told(Scene(snapshot, policy, sticky, judged, around, chosen), places)
+    good = (ranked(case, around) for part in judged if part.rule is None for case in part.ends())
+    places = sorted(good, key=best_first)
+    return _told(Scene(snapshot, policy, sticky, judged, around, places, choose(places, policy, sticky)))
 
 
 def select_bindable(
@@ -130,17 +130,12 @@ def _pardoned(judged: Sequence[Stretch], published: Sticky) -> list[Stretch]:
     ]
 
 
-def _best(place: Ranked) -> tuple[tuple[int, ...], str]:
-    """Return what places are sorted by; links that nobody listed share an index, but not a name."""
-    return place.key, place.address.link
-
-
-def _told(scene: Scene, places: Sequence[Ranked]) -> Selection:
+def _told(scene: Scene) -> Selection:
     """Return the selection with everything that is said about it."""
     policy, chosen = scene.policy, scene.chosen
     leader = chosen[0] if chosen else None
-    in_order = primary_first(scene)
-    rules = {place.address.family: (place, _selected_by(place, scene, places)) for place in chosen}
+    in_order = primary_first(chosen, policy, scene.sticky)
+    rules = {place.address.family: (place, _selected_by(place, scene)) for place in chosen}
     away = leader is not None and leader.path >= Path.DEFAULT_ROUTE
     managed = policy.platform.lower() == BARE_METAL and not policy.user_managed_lb
     remote = bool(policy.vips) and away and managed
@@ -153,7 +148,7 @@ def _told(scene: Scene, places: Sequence[Ranked]) -> Selection:
         rest=cache(partial(_rest, scene, rules)),
         missing=missing(scene),
         pending=pending(scene),
-        notes=(*_notes(scene, places, in_order), *(_remote(policy) if remote else ())),
+        notes=(*_notes(scene, in_order), *(_remote(policy) if remote else ())),
         waiting=reason(scene),
     )
 
@@ -168,13 +163,13 @@ def _rest(scene: Scene, rules: _Winners) -> tuple[Candidate, ...]:
     )
 
 
-def _selected_by(place: Ranked, scene: Scene, places: Sequence[Ranked]) -> Rule:
+def _selected_by(place: Ranked, scene: Scene) -> Rule:
     """Return the rule that made an address a node IP."""
     leader = scene.chosen[0]
     published = scene.sticky is not None and place.address.address in scene.sticky.addresses
-    if published and place not in choose(places, scene.policy, None):
+    if published and place not in choose(scene.places, scene.policy, None):
         return Rule.STICKY
-    best = next(other for other in places if other.address.family is place.address.family)
+    best = next(other for other in scene.places if other.address.family is place.address.family)
     by_path = {Path.HINT: Rule.HINT, Path.VIP: Rule.VIP_SUBNET, Path.DEFAULT_ROUTE: Rule.DEFAULT_ROUTE}
     alone = place is best and place.path is leader.path
     if place is not leader and place.link.name == leader.link.name and not alone:
@@ -215,11 +210,11 @@ def _loser_rule(place: Ranked, winner: Ranked) -> Rule:
 _OUTSIDE = {Path.HINT: Rule.OUTSIDE_HINT, Path.VIP: Rule.OUTSIDE_VIP_SUBNETS}
 
 
-def _notes(scene: Scene, places: Sequence[Ranked], in_order: Sequence[Ranked]) -> Iterator[str]:
+def _notes(scene: Scene, in_order: Sequence[Ranked]) -> Iterator[str]:
     """Yield what an administrator should know beside the verdicts."""
     for hint in scene.policy.hints:
         exact = hint in scene.around.by_address
-        if not any(hint_means(hint, place.address, place.link, exact=exact) for place in places):
+        if not any(hint_means(hint, place.address, place.link, exact=exact) for place in scene.places):
             yield f"{hint} matches no usable address of this node"
     for address in scene.sticky.addresses if scene.sticky else ():
         if not any(place.address.address == address for place in in_order):

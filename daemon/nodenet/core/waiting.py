@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
 
+from nodenet.core.choice import choose
 from nodenet.core.crowds import Stretch
 from nodenet.core.policy import Policy
-from nodenet.core.ranking import ROUTER_ADVERTISEMENT, Path, Ranked, Surroundings, ranked
+from nodenet.core.ranking import ROUTER_ADVERTISEMENT, Path, Ranked, Surroundings, best_first, ranked
 from nodenet.core.rules import Case, Rule, is_denied
 from nodenet.core.snapshot import AddressFlag, Family, IPAddress, Link, Snapshot, family_of
 from nodenet.core.sticky import Sticky
@@ -52,6 +53,8 @@ class Scene:
     sticky: Sticky | None
     stretches: Sequence[Stretch]
     around: Surroundings
+    places: Sequence[Ranked]
+    """Those that no rule rejects, best first."""
     chosen: Sequence[Ranked]
 
     def judged(self) -> list[Judged]:
@@ -77,25 +80,30 @@ def pending(scene: Scene) -> tuple[Pending, ...]:
 
 def _tentative(scene: Scene) -> Iterator[Pending]:
     """Yield addresses in duplicate address detection that would be selected after it."""
-    chosen = {place.address.family: place for place in scene.chosen}
-    links = {place.link.name for place in scene.chosen}
-    detecting = (part for part in scene.stretches if part.rule is Rule.TENTATIVE)
-    for case in chain.from_iterable(part.cases() for part in detecting):
-        address, link = case.address, case.link
-        if AddressFlag.TEMPORARY in address.flags:
-            continue
-        place = ranked(case, scene.around)
-        rival = chosen.get(address.family)
-        better = rival is None or place.key < rival.key
-        if better and (place.path is not Path.NONE or link.name in links):
-            yield Pending(address.family, link.name, _rejected(Judged(case, Rule.TENTATIVE)), begun=True)
+    detecting = [
+        (ranked(case, scene.around), case)
+        for part in scene.stretches
+        for case in (part.ends() if part.rule is Rule.TENTATIVE else ())
+        if AddressFlag.TEMPORARY not in case.address.flags
+    ]
+    if detecting:
+        hoped = sorted((*scene.places, *(place for place, _ in detecting)), key=best_first)
+        chosen = choose(hoped, scene.policy, scene.sticky)
+        for place, case in detecting:
+            if place in chosen:
+                reason = _rejected(Judged(case, Rule.TENTATIVE))
+                yield Pending(place.address.family, place.link.name, reason, begun=True)
 
 
 def _ipv6_starting(scene: Scene) -> Iterator[Pending]:
     """Yield the chosen link when IPv6 has begun there but no address has come of it yet."""
-    if _has(scene, Family.IPV6) or not scene.chosen or Family.IPV6 not in scene.policy.family_order:
+    if not scene.chosen or Family.IPV6 not in scene.policy.family_order:
         return
     link = scene.chosen[0].link
+    known = scene.sticky.addresses if scene.sticky else ()
+    for place in scene.chosen:
+        if place.address.family is Family.IPV6 and (place.link == link or place.address.address in known):
+            return
     on_link = [item for item in scene.snapshot.addresses if item.link == link.name and item.family is Family.IPV6]
     for address in on_link:
         if address.address.is_link_local and AddressFlag.TENTATIVE in address.flags:

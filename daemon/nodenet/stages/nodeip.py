@@ -93,7 +93,7 @@ class NodeipStage:
             return self._none(selection)
         if state is not ManagerState.READY and (waiting := self._other_links(snapshot, wishes.policy, selection)):
             return waiting
-        asked = unanswered(snapshot, wishes.policy, selection.link, selection.node_ips)
+        asked = unanswered(snapshot, wishes.policy, selection.link, selection.selected)
         if (patience := self._patience(selection, wishes.policy, record, asked)) > 0:
             pending = "; ".join(item.reason for item in selection.pending)
             question = f"whether {ANSWERS[asked]} answers on {selection.link}" if asked else ""
