@@ -120,10 +120,9 @@ def main() -> int:
 def leave_word(error: NodenetError) -> None:
     """Tell status file and systemd why nobody is there any more: it is where the gate sends who waits."""
     problem = Problem(error.message, error.cause, f"{error.remedy}; then run `systemctl restart nodenetd`")
-    content = files.read(STATE_FILE)
     before = None
-    with suppress(ValueError):
-        before = json.loads(content or b"null")
+    with suppress(PublishFailed, ValueError):
+        before = json.loads(files.read(STATE_FILE) or b"null")
     with suppress(PublishFailed):
         files.write(STATE_FILE, _rendered(ended(before, boot_id(), problem)))
     Notifier().status(f"{Health.FAILED}: {error.cause}")
@@ -159,6 +158,7 @@ async def _run(machine: Machine, reconciler: Reconciler, notifier: Notifier) -> 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, reconciler.stop)
     background = Background()
+    loop.add_signal_handler(signal.SIGHUP, lambda: background.start(_reload(reconciler)))
     background.start(machine.bus.run())
     background.start(bus_watch.watch(machine.bus, machine.bus_answers))
     if machine.has_node_files():
@@ -175,6 +175,11 @@ async def _run(machine: Machine, reconciler: Reconciler, notifier: Notifier) -> 
         await machine.nmstate.close()
     log.info("nodenetd stops; the network stays as it is", message=Message.STOPPED)
     return 0
+
+
+async def _reload(reconciler: Reconciler) -> None:
+    with suppress(NodenetError):  # nobody waits for the answer, and the loop has told it in journal and status
+        await reconciler.reload()
 
 
 class Background:

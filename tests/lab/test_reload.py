@@ -95,6 +95,12 @@ def test_bad_settings_are_refused(product_node: NodeFactory) -> None:
     assert "(did you mean 'families'?); those of the start of nodenetd stay in force, but the next" in shown.stdout
     assert "degraded: /etc/nodenet/nodenet.toml: unknown" in node.run("systemctl status nodenetd").stdout
     assert len(causes(node)) == 1
+    process = pid(node)
+    for content, health in (('familes = "ipv4"\n', "degraded"), ("", "ok"), ('familes = "auto"\n', "degraded")):
+        node.write(SETTINGS, content)
+        node.run("systemctl kill --kill-whom=main --signal=HUP nodenetd")
+        node.wait_until(f"nodenetctl status | grep -q ^{health}", timeout=20)
+    assert pid(node) == process
     node.reboot()
     node.wait_until("systemctl is-failed nodenetd", timeout=30)
     assert node.run("systemctl show -p ExecMainStatus --value nodenetd").stdout.strip() == "78"
