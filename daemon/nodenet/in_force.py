@@ -21,6 +21,8 @@ CALM_SECONDS = 1.0
 """An edit counts when it is still the same after so long: an editor or a copy may be half way."""
 RELOAD = "`nodenetctl reload --wait`"
 """Works while the boot waits too: systemd keeps its own reload back until the unit has started."""
+Lying = tuple[Settings | str, str | None, str | None]
+"""What lies on the disk: the settings, or what is wrong with them; name and digest of the node file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,3 @@ class InForce:
 
 def _then(remedy: str) -> str:
     return f"{remedy or 'Mend it'}; then run {RELOAD}"
-
-
-Lying = tuple[Settings | str, str | None, str | None]
-"""What lies on the disk: the settings, or what is wrong with them; name and digest of the node file."""

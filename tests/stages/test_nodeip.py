@@ -23,6 +23,7 @@ from nodenet.core.sticky import SELECTION
 from nodenet.core.wishes import Wishes
 from nodenet.stages.nodeip import (
     ANSWER_SECONDS,
+    BACK_SECONDS,
     BEGUN_SECONDS,
     FAMILY_SECONDS,
     PATH_SECONDS,
@@ -329,6 +330,12 @@ async def test_what_kubelet_runs_with_is_not_replaced_by_a_reload(after: str) ->
     rig.kernel.now = host(OTHER)
     rig.systemd.running = {"crio.service"}
     rig.files.writes.clear()
+    for there in (host(), host(OTHER)):
+        rig.kernel.now = there
+        outcome = await rig.stage.attempt(facts)
+        assert isinstance(outcome, Waiting)
+        assert outcome.reason == "192.0.2.5, which kubelet or CRI-O runs with, to be back"
+    rig.clock.now += BACK_SECONDS
     outcome = await rig.stage.attempt(facts)
     assert isinstance(outcome, Done)
     assert outcome.facts.selection

@@ -45,6 +45,8 @@ BEGUN_SECONDS = 3.0
 """How much longer what has begun by then may take: an address that came of a late answer is being checked."""
 PATH_SECONDS = 60.0
 """The same where VIPs or hints point to another link, which may still get its address; not in every boot anew."""
+BACK_SECONDS = 10.0
+"""How long a node IP that kubelet runs with may be away before its loss is told: its link may be activated anew."""
 WISHED = frozenset({Rule.HINT, Rule.VIP_SUBNET})
 FAMILY_SECONDS = 60.0
 """How long a family that the settings name is waited for once the other one is there."""
@@ -79,6 +81,8 @@ class NodeipStage:
         self._wishes = wishes
         self._boot_id = boot_id
         self._eligible_since: float | None = None
+        self._lost_since: float | None = None
+        """When what kubelet runs with was first seen to be gone."""
         self._told: set[str] = set()
 
     async def attempt(self, facts: Facts) -> Outcome:
@@ -89,6 +93,9 @@ class NodeipStage:
         published = self._published()
         record = None if facts.reselect else published
         state, snapshot, selection = await self._look(wishes, record)
+        if published and not facts.reselect and await self._in_use(published, selection):
+            return self._keep(published, selection, facts)
+        self._lost_since = None
         if not selection.node_ips:
             return self._none(selection)
         if state is not ManagerState.READY and (waiting := self._other_links(snapshot, wishes.policy, selection)):
@@ -101,8 +108,6 @@ class NodeipStage:
             return Waiting(reason, KERNEL, min(patience, LOOK_AGAIN_SECONDS))
         for note in selection.notes:
             self._tell(note, Message.NODE_IP_NOTE)
-        if published and not facts.reselect and await self._in_use(published, selection):
-            return self._keep(published, selection, facts)
         return await self._publish(selection, snapshot, facts, published)
 
     def explain(self, *, anew: bool) -> Selection:
@@ -183,14 +188,19 @@ class NodeipStage:
         """Leave the publication as it is; what is lost of it is told by ``drift``, until it is back."""
         kept = replace(facts.selection or selection, node_ips=published.addresses, notes=selection.notes)
         facts = replace(facts, selection=kept)
-        detail = f"Kept {_listed(published.addresses)}, which kubelet or CRI-O runs with"
+        running = f"{_listed(published.addresses)}, which kubelet or CRI-O runs with"
         problem = None
-        if self.drift(facts) is None:
+        if self.drift(facts):
+            now = self._clock.boottime()
+            self._lost_since = now if self._lost_since is None else self._lost_since
+            if (patience := self._lost_since + BACK_SECONDS - now) > 0:
+                return Waiting(f"{running}, to be back", KERNEL, patience)
+        else:
             refused = [address for address in published.addresses if address not in selection.node_ips]
             cause = f"{_listed(refused)}, published as node IP, would not be chosen any more"
             remedy = f"Look at `nodenetctl explain node-ip --anew`; {RESELECT}"
             problem = Problem(Message.NODE_IP_DRIFT, cause, remedy)
-        return Done(detail, facts, Message.NODE_IP_NOTE, problem)
+        return Done(f"Kept {running}", facts, Message.NODE_IP_NOTE, problem)
 
     async def _publish(
         self, selection: Selection, snapshot: Snapshot, facts: Facts, published: Sticky | None
