@@ -27,8 +27,9 @@ from nodenet.core.snapshot import Address, Family, Link, NextHop, Route, Snapsho
 from nodenet.core.sticky import SELECTION
 from nodenet.core.wishes import Wishes
 from nodenet.edge import files
-from nodenet.stages.nodeip import RELOAD_OWED, NodeipStage
+from nodenet.stages.nodeip import NodeipStage
 from nodenet.stages.presence import Presence
+from nodenet.stages.publisher import RELOAD_OWED
 
 PUBLISHED = (KUBELET_DROP_IN, CRIO_DROP_IN, PRIMARY, RUN / "ipv4", RUN / "ipv6", RUN / "remote-worker")
 OLD = ("192.0.2.5", "2001:db8::5")

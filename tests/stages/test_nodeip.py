@@ -27,11 +27,11 @@ from nodenet.stages.nodeip import (
     BEGUN_SECONDS,
     FAMILY_SECONDS,
     PATH_SECONDS,
-    RELOAD_OWED,
     SETTLE_SECONDS,
     NodeipStage,
 )
 from nodenet.stages.presence import Presence
+from nodenet.stages.publisher import RELOAD_OWED
 
 ETH0 = Link(2, "eth0", mac="52:54:00:00:00:01")
 V4 = Address(ip_address("192.0.2.5"), 24, "eth0")
@@ -335,11 +335,15 @@ async def test_what_kubelet_runs_with_is_not_replaced_by_a_reload(after: str) ->
         outcome = await rig.stage.attempt(facts)
         assert isinstance(outcome, Waiting)
         assert outcome.reason == "192.0.2.5, which kubelet or CRI-O runs with, to be back"
+    eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
+    elsewhere = replace(DEFAULT, next_hops=(NextHop("eth1", None),))
+    rig.kernel.now = Snapshot((ETH0, eth1), (replace(OTHER, link="eth1"),), (elsewhere,))
     rig.clock.now += BACK_SECONDS
     outcome = await rig.stage.attempt(facts)
     assert isinstance(outcome, Done)
     assert outcome.facts.selection
-    assert (outcome.facts.selection.node_ips, rig.files.writes) == ((V4.address,), [])
+    assert (outcome.facts.selection.node_ips, outcome.facts.selection.link) == ((V4.address,), "eth0")
+    assert rig.files.writes == []
     assert rig.stage.drift(outcome.facts)
     assert not outcome.problem
     outcome = await rig.stage.attempt(replace(outcome.facts, reselect=True))
@@ -382,6 +386,24 @@ async def test_a_published_address_that_is_gone_is_drift() -> None:
     assert "192.0.2.5" in drift.cause
 
 
+async def test_a_router_that_gives_no_address_is_given_the_time_once() -> None:
+    """It advertises itself, and DHCPv6 is not there: later boots do not wait, until something else is on its way."""
+    advertised = Snapshot((ETH0,), (V4, LINK_LOCAL), (DEFAULT, replace(DEFAULT6, protocol="ra")))
+    rig = Rig(FakeKernel(advertised), wishes=Wishes(Policy()))
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += SETTLE_SECONDS + BEGUN_SECONDS + 1
+    assert isinstance(await rig.attempt(), Done)
+    record = rig.files.content[str(SELECTION)]
+    for _ in range(2):
+        rig.reboot()
+        assert isinstance(await rig.attempt(), Done)
+    assert rig.files.content[str(SELECTION)] == record
+    rig.reboot()
+    tentative = Address(V6.address, 64, "eth0", flags=frozenset({AddressFlag.TENTATIVE}))
+    rig.kernel.now = replace(advertised, addresses=(*advertised.addresses, tentative))
+    assert isinstance(await rig.attempt(), Waiting)
+
+
 async def test_a_link_that_a_vip_points_to_is_given_its_time_once() -> None:
     """No fall-through to the default route in the first boot; a boot with the same result does not wait again."""
     eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
@@ -394,8 +416,6 @@ async def test_a_link_that_a_vip_points_to_is_given_its_time_once() -> None:
     rig.clock.now += PATH_SECONDS
     assert isinstance(await rig.attempt(), Done)
     rig.reboot()
-    await rig.attempt()
-    rig.clock.now += SETTLE_SECONDS + 1
     assert isinstance(await rig.attempt(), Done)
 
 

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 RUN = PurePosixPath("/run/nodeip-configuration")
 PRIMARY = RUN / "primary-ip"
+REMOTE_WORKER = RUN / "remote-worker"
 KUBELET, CRIO = "kubelet.service", "crio.service"
 KUBELET_DROP_IN = PurePosixPath(f"/etc/systemd/system/{KUBELET}.d/20-nodenet.conf")
 CRIO_DROP_IN = PurePosixPath(f"/etc/systemd/system/{CRIO}.d/20-nodenet.conf")
@@ -44,7 +45,7 @@ def files(publication: Publication) -> tuple[PublishedFile, ...]:
     return (
         PublishedFile(KUBELET_DROP_IN, _kubelet(publication), unit=True),
         PublishedFile(CRIO_DROP_IN, _crio(publication), unit=True),
-        PublishedFile(RUN / "remote-worker", flag),
+        PublishedFile(REMOTE_WORKER, flag),
         PublishedFile(RUN / "ipv4", _bytes(families[4])),
         PublishedFile(RUN / "ipv6", _bytes(families[6])),
         PublishedFile(PRIMARY, _bytes(str(publication.node_ips[0]))),

@@ -18,13 +18,15 @@ SELECTION = PurePosixPath("/var/lib/nodenet/selection.json")
 class Sticky:
     """The last publication: addresses, primary first, the permanent MAC of the link, and the boot it was made in.
 
-    *this_boot*: the record is of the present boot, so kubelet may already run with these addresses.
+    *this_boot*: the record is of the present boot, so kubelet may already run with these addresses. *in_vain*: what was
+    on its way and had not come when they were published, in words; no later boot waits for it.
     """
 
     addresses: tuple[IPAddress, ...]
     permanent_mac: str | None = None
     boot_id: str = ""
     this_boot: bool = False
+    in_vain: tuple[str, ...] = ()
 
 
 def parse(content: bytes, boot_id: str) -> Sticky:
@@ -37,7 +39,10 @@ def parse(content: bytes, boot_id: str) -> Sticky:
         raise ValueError("its addresses are not a list of addresses")
     if not isinstance(mac, str | None) or not isinstance(made_in, str):
         raise ValueError("its link or boot is not a string")  # noqa: TRY004 - the content is wrong, not the caller
-    return Sticky(tuple(map(ip_address, addresses)), mac, made_in, this_boot=made_in == boot_id)
+    in_vain = document.get("in_vain", [])
+    if not isinstance(in_vain, list) or not all(isinstance(text, str) for text in in_vain):
+        raise ValueError("what was waited for in vain is not a list of strings")
+    return Sticky(tuple(map(ip_address, addresses)), mac, made_in, made_in == boot_id, tuple(in_vain))
 
 
 def standing(record: Sticky | None, primary: bytes | None) -> Sticky | None:
@@ -54,5 +59,6 @@ def render(sticky: Sticky) -> bytes:
         "addresses": [str(address) for address in sticky.addresses],
         "permanent_mac": sticky.permanent_mac,
         "boot_id": sticky.boot_id,
+        "in_vain": list(sticky.in_vain),
     }
     return json.dumps(document).encode() + b"\n"

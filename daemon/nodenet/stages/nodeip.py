@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 import structlog
 
@@ -20,14 +19,16 @@ from nodenet.core.first_choice import unanswered, undecided_links
 from nodenet.core.messages import Message
 from nodenet.core.outcome import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.policy import Policy
-from nodenet.core.publication import Publication, PublishedFile
+from nodenet.core.publication import Publication
 from nodenet.core.rules import Rule
 from nodenet.core.selection import Selection, select_bindable
 from nodenet.core.snapshot import Family, IPAddress, Snapshot
 from nodenet.core.sticky import Sticky
+from nodenet.core.waiting import Pending
 from nodenet.core.wishes import Wishes, noted
 from nodenet.ports import Clock, Files, Kernel, Systemd
 from nodenet.stages.presence import Presence
+from nodenet.stages.publisher import Publisher
 from nodenet.stages.records import Records
 
 log = structlog.get_logger()
@@ -52,8 +53,6 @@ FAMILY_SECONDS = 60.0
 """How long a family that the settings name is waited for once the other one is there."""
 USERS = (publication.KUBELET, publication.CRIO)
 RESELECT = "drain the node, run `nodenetctl reselect`, restart CRI-O and kubelet"
-RELOAD_OWED = PurePosixPath("/run/nodenet/reload-owed")
-"""Stands while a drop-in was written and systemd has not read it: a daemon that was killed then reloads later."""
 
 
 class NodeipStage:
@@ -74,6 +73,7 @@ class NodeipStage:
         self._files = files
         self._records = Records(files)
         self._systemd = systemd
+        self._publisher = Publisher(files, systemd)
         self._clock = clock
         self._presence = presence
         self._absent = ""
@@ -94,7 +94,7 @@ class NodeipStage:
         record = None if facts.reselect else published
         state, snapshot, selection = await self._look(wishes, record)
         if published and not facts.reselect and await self._in_use(published, selection):
-            return self._keep(published, selection, facts)
+            return self._keep(published, selection, snapshot, facts)
         self._lost_since = None
         if not selection.node_ips:
             return self._none(selection)
@@ -102,7 +102,7 @@ class NodeipStage:
             return waiting
         asked = unanswered(snapshot, wishes.policy, selection.link, selection.selected)
         if (patience := self._patience(selection, wishes.policy, record, asked)) > 0:
-            pending = "; ".join(item.reason for item in selection.pending)
+            pending = "; ".join(item.reason for item in _hoped(selection, record))
             question = f"whether {ANSWERS[asked]} answers on {selection.link}" if asked else ""
             reason = selection.waiting or pending or question
             return Waiting(reason, KERNEL, min(patience, LOOK_AGAIN_SECONDS))
@@ -150,16 +150,16 @@ class NodeipStage:
     def _patience(self, selection: Selection, policy: Policy, record: Sticky | None, asked: Family | None) -> float:
         """Return the seconds that are left to wait for something better; not positive: publish.
 
-        *asked*: what somebody was asked for. Where nobody answered before, it is not waited for in every boot anew.
+        *asked*: what somebody was asked for. What did not come in the boot before is not waited for in every boot anew.
         """
         waited = self._waited()
         if selection.missing:
             return FAMILY_SECONDS - waited
         as_before = record is not None and record.addresses == selection.node_ips
         waits = [ANSWER_SECONDS[asked]] if asked and not as_before else []
-        if selection.pending:
+        if hoped := _hoped(selection, record):
             elsewhere = bool(policy.vips or policy.hints) and selection.selected[0].rule not in WISHED
-            begun = BEGUN_SECONDS if any(item.begun for item in selection.pending) else 0.0
+            begun = BEGUN_SECONDS if any(item.begun for item in hoped) else 0.0
             waits.append(PATH_SECONDS if elsewhere and not as_before else SETTLE_SECONDS + begun)
         return max(waits) - waited if waits else 0.0
 
@@ -184,10 +184,10 @@ class NodeipStage:
         going = published.this_boot and not set(published.addresses) <= set(selection.node_ips)
         return going and await self._systemd.any_runs(USERS)
 
-    def _keep(self, published: Sticky, selection: Selection, facts: Facts) -> Outcome:
+    def _keep(self, published: Sticky, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
         """Leave the publication as it is; what is lost of it is told by ``drift``, until it is back."""
-        kept = replace(facts.selection or selection, node_ips=published.addresses, notes=selection.notes)
-        facts = replace(facts, selection=kept)
+        before = facts.selection or self._as_published(published, snapshot)
+        facts = replace(facts, selection=replace(before, node_ips=published.addresses, notes=selection.notes))
         running = f"{_listed(published.addresses)}, which kubelet or CRI-O runs with"
         problem = None
         if self.drift(facts):
@@ -196,27 +196,32 @@ class NodeipStage:
             if (patience := self._lost_since + BACK_SECONDS - now) > 0:
                 return Waiting(f"{running}, to be back", KERNEL, patience)
         else:
+            self._lost_since = None
             refused = [address for address in published.addresses if address not in selection.node_ips]
             cause = f"{_listed(refused)}, published as node IP, would not be chosen any more"
             remedy = f"Look at `nodenetctl explain node-ip --anew`; {RESELECT}"
             problem = Problem(Message.NODE_IP_DRIFT, cause, remedy)
         return Done(f"Kept {running}", facts, Message.NODE_IP_NOTE, problem)
 
+    def _as_published(self, published: Sticky, snapshot: Snapshot) -> Selection:
+        """Return what an earlier daemon of this boot published, on the link that has it or had it."""
+        places = {item.address: item.link for item in snapshot.addresses}
+        its = [link.name for link in snapshot.links if link.hardware_mac == published.permanent_mac]
+        on_it = [places[address] for address in published.addresses if address in places]
+        remote = self._files.read(publication.REMOTE_WORKER) is not None
+        return Selection(published.addresses, next(iter(on_it + its[-1:]), None), remote_worker=remote)
+
     async def _publish(
         self, selection: Selection, snapshot: Snapshot, facts: Facts, published: Sticky | None
     ) -> Outcome:
         """Write what differs, let systemd read it, remember the choice."""
-        lost: list[PublishFailed] = []
-        wanted = publication.files(Publication(selection.node_ips, selection.remote_worker))
-        if facts.brings_bridge:
-            wanted = (PublishedFile(publication.BRIDGE_UP, b""), *wanted)
-        units_written = self._write([file for file in wanted if file.unit], lost)
-        self._write([file for file in wanted if not file.unit], lost)
-        if not units_written:
+        wanted = Publication(selection.node_ips, selection.remote_worker)
+        lost, complete = self._publisher.write(wanted, bridge=facts.brings_bridge)
+        if not complete:
             # With the drop-in of an earlier boot kubelet would start with an address that is not the node's.
             return self._blocked(lost[0])
         try:
-            await self._reload()
+            await self._publisher.let_systemd_read()
             self._remember(selection, snapshot, published)
         except PublishFailed as error:
             lost.append(error)
@@ -224,32 +229,12 @@ class NodeipStage:
         detail = f"Selected {summary(selection)}"
         return Done(detail, replace(facts, selection=selection, reselect=False), Message.NODE_IP_SELECTED, problem)
 
-    def _write(self, files: list[PublishedFile], lost: list[PublishFailed]) -> bool:
-        """Write every file that differs; one that cannot be written does not stop the others. Tell if all were."""
-        before = len(lost)
-        for file in files:
-            try:
-                if file.unit and self._files.read(file.path) != file.content:
-                    self._files.write(RELOAD_OWED, b"")
-                if file.content is None:
-                    self._files.remove(file.path)
-                else:
-                    self._files.write(file.path, file.content)
-            except PublishFailed as error:
-                lost.append(error)
-        return len(lost) == before
-
     def _blocked(self, error: PublishFailed) -> Waiting:
         if error.cause not in self._told:
             self._told.add(error.cause)
             fields = {"stage": "nodeip", "cause": error.cause, "remedy": error.remedy}
             log.error(error.cause, message=error.message, **fields)
         return Waiting(f"{error.cause}; kubelet must not start with the address of an earlier boot")
-
-    async def _reload(self) -> None:
-        if self._files.read(RELOAD_OWED) is not None:
-            await self._systemd.reload()
-            self._files.remove(RELOAD_OWED)
 
     def _published(self) -> Sticky | None:
         """Return the last publication, and whether it is of this boot."""
@@ -259,8 +244,10 @@ class NodeipStage:
     def _remember(self, selection: Selection, snapshot: Snapshot, before: Sticky | None) -> None:
         """Keep the choice for later boots; an unchanged one is not written again."""
         mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
-        if before is None or (before.addresses, before.permanent_mac) != (selection.node_ips, mac):
-            self._records.save(sticky.SELECTION, sticky.render(Sticky(selection.node_ips, mac, self._boot_id)))
+        in_vain = tuple(item.reason for item in selection.pending)
+        record = Sticky(selection.node_ips, mac, self._boot_id, in_vain=in_vain)
+        if before is None or replace(before, boot_id=self._boot_id, this_boot=False) != record:
+            self._records.save(sticky.SELECTION, sticky.render(record))
 
     def _missing(self, selection: Selection) -> Problem | None:
         """Return the problem of a family that was asked for and did not come."""
@@ -276,6 +263,11 @@ class NodeipStage:
         if text not in self._told:
             self._told.add(text)
             log.warning(text, message=message, stage="nodeip")
+
+
+def _hoped(selection: Selection, record: Sticky | None) -> list[Pending]:
+    """Return what may come, without what did not come in the boot before."""
+    return [item for item in selection.pending if record is None or item.reason not in record.in_vain]
 
 
 def _listed(addresses: Iterable[IPAddress]) -> str:
