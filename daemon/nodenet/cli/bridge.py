@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from nodenet.cli import status
 from nodenet.cli.ask import ask
+from nodenet.cli.outputs import note
 
 SECONDS = 300.0
 
@@ -43,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     if stage is None:
         return 1
     failed = stage["status"] not in ("done", "skipped")
-    print(f"configure-ovs: {stage['status']}: {stage['detail']}", file=sys.stderr if failed else sys.stdout)
+    tell = note if failed else print
+    tell(f"configure-ovs: {stage['status']}: {stage['detail']}")
     return 1 if failed else 0
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nodenet.cli.outputs import note
 from nodenet.core import desired, node_file
 from nodenet.core.apply import FailureKind, NmstateFailure
 from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, Unavailable, UsageInvalid
@@ -77,7 +77,7 @@ def _print_lines(checked: list[Checked]) -> None:
             good = f"good ({each.digest[:12]})" if each.digest else "empty, counts as no node file"
             print(f"{each.path.name}: {good}")
     for problem in dict.fromkeys(str(each.problem) for each in checked if each.problem):
-        print(problem, file=sys.stderr)
+        note(problem)
 
 
 async def _check_all(directory: Path, names: list[str]) -> list[Checked]:

@@ -17,6 +17,7 @@ from pathlib import PurePath
 
 from nodenet.cli import saved, status
 from nodenet.cli.difference import show
+from nodenet.cli.outputs import note
 from nodenet.cli.table import Table, printable
 from nodenet.core import iproute_json, publication, sticky
 from nodenet.core.comparison import compare
@@ -132,7 +133,7 @@ def _published() -> Sticky | None:
     try:
         record = sticky.parse(content, clock.boot_id()) if content else None
     except ValueError as error:
-        print(f"nodenetctl: {sticky.SELECTION}: left out of this answer: {error}", file=sys.stderr)
+        note(f"nodenetctl: {sticky.SELECTION}: left out of this answer: {error}")
         record = None
     return sticky.standing(record, _readable(publication.PRIMARY))
 
@@ -144,7 +145,7 @@ def _readable(path: PurePath) -> bytes | None:
     try:
         return files.read(path)
     except PublishFailed as error:
-        print(f"nodenetctl: {error.cause}: left out of this answer", file=sys.stderr)
+        note(f"nodenetctl: {error.cause}: left out of this answer")
         return None
 
 

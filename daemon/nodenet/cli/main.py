@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import errno
-import os
 import sys
-from contextlib import suppress
 from importlib import import_module
-from io import UnsupportedOperation
-from pathlib import Path
 from typing import Any, NoReturn
 
+from nodenet.cli import outputs
 from nodenet.core.errors import NodenetError
 
 VERBS = {
@@ -36,6 +33,8 @@ EPILOG = """exit codes: 0 ok, 1 not ready or failed, 2 degraded, 64 usage, 65 ba
 EX_IOERR, EX_NOPERM = 74, 77
 DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """Of write(2): what has no file's name is standard output then."""
+TELLING = frozenset({"monitor", "boot-report", "snapshot", "settings", "version"})
+"""Verbs that judge and do nothing: `| head` has all that it wants of them."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -68,52 +67,47 @@ def _module(verb: str) -> Any:  # noqa: ANN401
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one verb; return its exit code."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed (`>&-`)
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (as long as the program)
+    """Run one verb; return its exit code, which stands also where nobody reads the output (`status | true`).
+
+    A reader that left before there was a code makes it 74, and 0 of a verb that only tells.
+    """
+    words = sys.argv[1:] if argv is None else argv
+    verb = next((word for word in words if not word.startswith("-")), "")
+    code = 0 if verb in TELLING else EX_IOERR
+    outputs.prepare()
     try:
-        try:
-            return _run(sys.argv[1:] if argv is None else argv)
-        finally:  # help leaves by SystemExit, and is written here too
-            sys.stdout.flush()
+        code = _run(verb, words)
+        sys.stdout.flush()
     except BrokenPipeError:
-        _drop_output()  # the reader left (`| head`): nothing is wrong
-        return 0
+        outputs.drop(sys.stdout)
     except OSError as error:
         return _unforeseen(error)
     except KeyboardInterrupt:
         return 130
+    finally:
+        outputs.end()
+    return code
 
 
-def _run(words: list[str]) -> int:
-    verb = next((word for word in words if not word.startswith("-")), "")
-    arguments = parser(only=verb).parse_args(words)
+def _run(verb: str, words: list[str]) -> int:
+    try:
+        arguments = parser(only=verb).parse_args(words)
+    except SystemExit as end:  # of help, or of a wrong command line
+        return int(end.code or 0)
     try:
         code: int = _module(arguments.verb).run(arguments)
     except NodenetError as error:
-        _complain(str(error))
+        outputs.note(f"nodenetctl: {error}")
         return error.exit_code
     return code
 
 
 def _unforeseen(error: OSError) -> int:
     """Say what the kernel refused, be it the output or a file; return the exit code."""
-    _drop_output()
+    outputs.drop(sys.stdout)
     what = error.filename or ("the output cannot be written" if error.errno in DISK_ERRORS else type(error).__name__)
-    _complain(f"{what}: {error.strerror or error}")
+    outputs.note(f"nodenetctl: {what}: {error.strerror or error}")
     return EX_NOPERM if isinstance(error, PermissionError) else EX_IOERR
-
-
-def _complain(text: str) -> None:
-    with suppress(OSError):  # nobody hears it, and the exit code says as much
-        print(f"nodenetctl: {text}", file=sys.stderr)
-
-
-def _drop_output() -> None:
-    """Let nothing more be written to standard output: the interpreter would try, and complain, at its end."""
-    with suppress(UnsupportedOperation):  # somebody else's stand-in, not a file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

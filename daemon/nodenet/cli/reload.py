@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from nodenet.cli.ask import ask
+from nodenet.cli.outputs import note
 from nodenet.core.errors import NodenetError, Unavailable
 
 RELOAD_SECONDS = 900.0
@@ -33,6 +33,6 @@ def run(arguments: argparse.Namespace) -> int:
     except NodenetError as error:
         if not arguments.quiet:
             raise
-        print("nodenetctl: not reloaded, or in part; see `nodenetctl status`", file=sys.stderr)
+        note("nodenetctl: not reloaded, or in part; see `nodenetctl status`")
         return error.exit_code
     return 0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from nodenet.cli.outputs import note
 from nodenet.cli.status import add_reading, wait
 
 STAGES = ("hostname", "nmstate", "resolv-prepender", "nodeip", "configure-ovs", "hosted-services")
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     def answered(document: dict[str, Any]) -> bool:
         if document["health"] == "failed" and (cause := _cause(document)) not in told:
             told.append(cause)  # it may be mended, so the wait goes on; whoever looks at it learns why
-            print(f"nodenetd: {cause}", file=sys.stderr, flush=True)
+            note(f"nodenetd: {cause}")
         return _stage(document, arguments.stage)["status"] in OVER or why_not(document) is not None
 
     document = wait(answered, arguments.timeout, arguments.file)
@@ -53,9 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
     if stage["status"] in OVER[:2]:
         return 0
     if document and (why := why_not(document)):
-        print(f"{arguments.unit}: {why}", file=sys.stderr)
+        note(f"{arguments.unit}: {why}")
         return EX_CONFIG
-    print(f"{arguments.stage} is {stage['status']}: {stage['detail']}", file=sys.stderr)
+    note(f"{arguments.stage} is {stage['status']}: {stage['detail']}")
     return 1 if stage["status"] == "failed" else 75
 
 
