@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from cli.test_main import environment, nodenetctl
+from nodenet.cli.main import main
+from unprivileged import unprivileged
 
 pytest.importorskip("libnmstate", reason="the binding's wheel is not installed in this environment")
 
@@ -114,3 +116,34 @@ def test_a_missing_libnmstate_says_nothing_of_the_file(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (69, "")
     assert done.stderr.startswith("nodenetctl: worker-1.yml cannot be checked: No module named 'libnmstate'. Install ")
+
+
+@pytest.mark.parametrize("other", ["worker-1.yml", "Worker-1.yaml"])
+def test_one_file_is_refused_with_its_twin_beside_it(tmp_path: Path, other: str) -> None:
+    """As nodenetd would; only the file that was asked for has an entry, and a stranger's fault is not its own."""
+    for name, content in {"worker-1.yaml": GOOD, other: "[", "worker-2.yml": "["}.items():
+        (tmp_path / name).write_text(content)
+    done = nodenetctl("check", "--json", str(tmp_path / "worker-1.yaml"))
+    assert done.returncode == 65
+    (entry,) = json.loads(done.stdout)["files"]
+    assert "both claim to be the node file for 'worker-1'" in entry["cause"]
+    (tmp_path / other).rename(tmp_path / "worker-3.yml")
+    assert nodenetctl("check", str(tmp_path / "worker-1.yaml")).returncode == 0
+
+
+@pytest.mark.parametrize(("path", "mode"), [("shut", 0), ("shut/worker-1.yml", 0), ("shut/worker-1.yml", 0o711)])
+def test_what_is_closed_to_this_user_is_77(
+    tmp_path: Path, path: str, mode: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither absent nor bad nor good: nobody could look, be it at the file or at what lies beside it."""
+    shut = tmp_path / "shut"
+    shut.mkdir()
+    (shut / "worker-1.yml").write_text(GOOD)
+    main(["check", str(shut)])  # all that it imports
+    capsys.readouterr()
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0o755)
+    shut.chmod(mode)
+    with unprivileged():
+        assert main(["check", path]) == 77
+    assert capsys.readouterr() == ("", f"nodenetctl: {'shut' if mode else path}: Permission denied\n")

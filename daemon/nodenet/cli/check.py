@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from nodenet.cli.outputs import note
@@ -43,16 +44,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print one line a file; return the exit code. Raises UsageInvalid, Unavailable."""
+    """Print one line a file; return the exit code. Raises UsageInvalid, Unavailable, PermissionError."""
     path: Path = arguments.path
-    if not path.exists():
-        raise UsageInvalid(f"{path} does not exist")
-    names = sorted(name.name for name in path.iterdir()) if path.is_dir() else [path.name]
-    directory = path if path.is_dir() else path.parent
+    try:
+        whole = stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageInvalid(f"{path} does not exist") from None
+    directory = path if whole else path.parent
+    beside = sorted(name.name for name in directory.iterdir())
+    names = beside if whole else [path.name]
     files = [name for name in names if name.endswith(node_file.EXTENSIONS) and not name.startswith(".")]
     if not files:
         raise UsageInvalid(f"{path} has no node file", remedy="Node files end in .yml or .yaml")
-    checked = list(_without_twins(asyncio.run(_check_all(directory, files))))
+    checked = list(_without_twins(asyncio.run(_check_all(directory, files)), beside))
     if arguments.json:
         print(json.dumps({"schema_version": 1, "files": [_entry(each) for each in checked]}, indent=2))
     else:
@@ -107,13 +111,13 @@ async def _check(transaction: Transaction, path: Path) -> Checked:
     return Checked(path, digest=file.digest)
 
 
-def _without_twins(checked: list[Checked]) -> Iterator[Checked]:
-    """Yield them, those that were good with the problem that another file claims to be the same."""
-    stems = [each.path.stem.lower() for each in checked]
-    for stem, each in zip(stems, checked, strict=True):
-        same = [other.path.name for other, its in zip(checked, stems, strict=True) if its == stem]
+def _without_twins(checked: list[Checked], beside: list[str]) -> Iterator[Checked]:
+    """Yield them, those that were good with the problem that another file *beside* them claims to be the same."""
+    stems = [PurePath(name).stem.lower() for name in beside]
+    for each in checked:
+        stem = each.path.stem.lower()
         try:
-            node_file.search(stem, same)
+            node_file.search(stem, [name for name, its in zip(beside, stems, strict=True) if its == stem])
         except NodeFileInvalid as error:
             yield each if each.problem else replace(each, problem=error)
         else:
