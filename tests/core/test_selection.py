@@ -119,7 +119,8 @@ def test_what_is_published_survives_passing_troubles_only() -> None:
 
 
 def test_the_record_is_read_as_it_was_written() -> None:
-    record = Sticky((ip_address("192.0.2.5"), ip_address("2001:db8::5")), "52:54:00:00:00:02", "boot-1")
+    addresses = (ip_address("192.0.2.5"), ip_address("2001:db8::5"))
+    record = Sticky(addresses, "52:54:00:00:00:02", "boot-1", in_vain=("IPv6 on eth0 is starting",))
     assert sticky.parse(sticky.render(record), "boot-2") == record
     assert sticky.parse(sticky.render(record), "boot-1") == replace(record, this_boot=True)
 
@@ -133,12 +134,18 @@ def test_a_record_is_of_this_boot_where_it_is_published_still() -> None:
     assert sticky.standing(replace(record, addresses=()), None) is sticky.standing(None, None) is None
 
 
+def test_the_record_of_an_earlier_version_is_read() -> None:
+    old = b'{"version": 1, "addresses": ["192.0.2.5"], "permanent_mac": null, "boot_id": "b"}'
+    assert sticky.parse(old, "c") == Sticky((ip_address("192.0.2.5"),), boot_id="b")
+
+
 @pytest.mark.parametrize(
     "content",
     [
         *(b"", b"\xff", b"[]", b"{}", b'{"version":2}', b'{"version":1}', b'{"version":1,"addresses":["x"]}'),
         b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":1,"boot_id":"b"}',
         b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":null}',
+        b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":null,"boot_id":"b","in_vain":"x"}',
     ],
 )
 def test_a_broken_record_is_refused(content: bytes) -> None:
