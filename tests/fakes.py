@@ -471,6 +471,8 @@ class FakeInputs:
     """Name and digest."""
     bad: NodenetError | None = None
     """What speaks against the file."""
+    fails: NodenetError | None = None
+    """Why it cannot be judged."""
     plants: int = 0
 
     def settings(self) -> Settings:
@@ -479,10 +481,12 @@ class FakeInputs:
         return self.now
 
     def node_file(self, settings: Settings, facts: Facts) -> Facts:  # noqa: ARG002
-        return replace(facts, node_file=self.file[0], digest=self.file[1])
+        return replace(facts, node_file=self.file[0], digest=self.file[1], unused=None)
 
     async def judge(self, settings: Settings, facts: Facts) -> Judged:
         await asyncio.sleep(0)
+        if self.fails:
+            raise self.fails
         return Judged(self.node_file(settings, facts), self.bad)
 
     def plant(self, settings: Settings) -> Plant:  # noqa: ARG002

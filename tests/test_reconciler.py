@@ -375,23 +375,26 @@ async def test_an_edit_while_the_boot_waits_is_taken_without_a_reload(waits: boo
 
 async def test_an_edit_is_judged_once_and_only_when_it_is_complete() -> None:
     """A bad one is told once and leaves the boot as it was; an editor's half is never read."""
-    rig, clock = Rig(degrade=False), FakeClock()
-    force, standing = InForce(rig.inputs), replace(rig.reconciler.standing, boot=over(rig.reconciler.standing.boot))
-    rig.inputs.file = ("worker-0.yml", "nothing but comments")
+    rig, clock, calm = Rig(degrade=False), FakeClock(), CALM_SECONDS[0]
+    comments = ("worker-0.yml", "nothing but comments")
+    force, boot = InForce(rig.inputs), over(rig.reconciler.standing.boot)
+    standing = replace(rig.reconciler.standing, boot=boot, facts=Facts(unused=comments))
+    rig.inputs.file = comments
     assert not force.edited(standing, clock.now)
-    assert not force.edited(standing, clock.now + 2 * CALM_SECONDS)
+    assert not force.edited(standing, clock.now + 2 * calm)
     rig.inputs.file = ("worker-0.yml", "half")
     assert not force.edited(standing, clock.now)
     rig.inputs.file = ("worker-0.yml", "whole")
-    assert not force.edited(standing, clock.now + CALM_SECONDS)
-    assert force.edited(standing, clock.now + 2 * CALM_SECONDS)
+    assert not force.edited(standing, clock.now + calm)
+    assert force.edited(standing, clock.now + 2 * calm)
     rig.inputs.bad = NodeFileInvalid("worker-0.yml: prefix-lenght")
-    assert (await force.judge(standing.facts)).refusal
-    assert not force.edited(standing, clock.now + 3 * CALM_SECONDS)
-    assert not force.edited(standing, clock.now + 9 * CALM_SECONDS)
+    standing = replace(standing, refused=(await force.judge(standing.facts)).refusal)
+    assert standing.refused
+    assert not force.edited(standing, clock.now + 3 * calm)
+    assert not force.edited(standing, clock.now + 9 * calm)
     rig.inputs.refuse = SettingsInvalid("nodenet.toml: half a line")
-    assert not force.edited(standing, clock.now + 10 * CALM_SECONDS)
-    assert force.edited(standing, clock.now + 11 * CALM_SECONDS)
+    assert not force.edited(standing, clock.now + 10 * calm)
+    assert force.edited(standing, clock.now + 11 * calm)
 
 
 def over(boot: Boot) -> Boot:
@@ -405,7 +408,7 @@ async def test_an_edit_after_ready_waits_for_its_reload() -> None:
     async with rig.running():
         await rig.until(lambda: rig.ready)
         rig.inputs.now = Settings(platform="baremetal")
-        await asyncio.sleep(1.5 * CALM_SECONDS)
+        await asyncio.sleep(1.5 * CALM_SECONDS[0])
         assert rig.inputs.plants == 1
 
 

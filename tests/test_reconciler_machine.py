@@ -106,6 +106,7 @@ class Fake:
     held: Callable[[], bool]
     play: list[Outcome | NodenetError] = field(default_factory=list)
     seconds: float = 0.0
+    learns: Callable[[Facts], Facts] = lambda facts: facts
 
     async def attempt(self, facts: Facts) -> Outcome:
         assert not self.held(), "a held stage began"
@@ -117,7 +118,7 @@ class Fake:
         said = self.play.pop(0) if len(self.play) > 1 else self.play[0]
         if isinstance(said, NodenetError):
             raise said
-        return said if isinstance(said, Waiting) else replace(said, facts=facts)
+        return said if isinstance(said, Waiting) else replace(said, facts=self.learns(facts))
 
 
 class Judge:
@@ -154,6 +155,7 @@ class AnyBoot(RuleBasedStateMachine):
             name: Fake(self.attempts, self.loop.time, partial(self.is_held, name), [done]) for name in StageName
         }
         self.degrade, self.inputs = degrade, FakeInputs(self.build)
+        self.fakes[StageName.NMSTATE].learns = partial(self.inputs.node_file, Settings())
         self.asked: list[asyncio.Future[Any]] = []
         self.holds: list[Hold] = []
         self.reconciler = Reconciler(self.inputs, (self.judge,), FakePulse(1.0), self.loop, BOOT_ID)

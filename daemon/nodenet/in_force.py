@@ -6,19 +6,22 @@ A reload is judged whole, settings and node file, before anything of it is put i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from nodenet.core.boot import Boot, StageName
-from nodenet.core.errors import NodenetError, SettingsInvalid, error_of
+from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable, error_of
 from nodenet.core.facts import Facts
 from nodenet.core.outcome import Problem
 from nodenet.core.settings import Settings
 from nodenet.core.status import Refusal, Standing
 from nodenet.ports import Stage
 
-CALM_SECONDS = 1.0
-"""An edit counts when it is still the same after so long: an editor or a copy may be half way."""
+CALM_SECONDS = (1.0, 5.0, 30.0)
+"""An edit counts when it is still the same after so long: an editor or a copy may be half way.
+
+Longer with each one that began the boot anew: what touches a file every few seconds must not hold kubelet back.
+"""
 RELOAD = "`nodenetctl reload --wait`"
 """Works while the boot waits too: systemd keeps its own reload back until the unit has started."""
 Lying = tuple[Settings | str, str | None, str | None]
@@ -41,10 +44,11 @@ class Plant:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """*facts* name the node file as it lies on the disk; *error* is what speaks against it."""
+    """*facts* name the host and its node file as they would be taken; *error* of *stage* is what speaks against it."""
 
     facts: Facts
     error: NodenetError | None = None
+    stage: StageName | None = StageName.NMSTATE
 
 
 class Inputs(Protocol):
@@ -57,7 +61,7 @@ class Inputs(Protocol):
         """Return *facts* with the node file that *settings* lead to."""
 
     async def judge(self, settings: Settings, facts: Facts) -> Judged:
-        """Tell whether that file would be taken."""
+        """Tell whether that file would be taken. Raises NodenetError when it cannot be told."""
 
     def plant(self, settings: Settings) -> Plant:
         """Put *settings* in force: return their stages."""
@@ -83,10 +87,10 @@ class InForce:
         self._since = "the start of nodenetd"
         self._changed = False
         """Whether the last reload brought other settings."""
-        self._judged: Lying = (self._settings, None, None)
-        self._unused: tuple[str | None, str | None] | None = None
-        """What lay there when the stage found no file that asks for anything."""
+        self._refused: tuple[Lying, str | None] | None = None
+        """What the last reload was refused with, and the host name that it was judged for."""
         self._edit: tuple[Lying, float] | None = None
+        self._begun_by_edits = 0
         self.plant = inputs.plant(self._settings)
 
     async def judge(self, facts: Facts) -> Judgement:
@@ -94,18 +98,29 @@ class InForce:
         try:
             settings = self._inputs.settings()
         except SettingsInvalid as error:
-            self._judged = (str(error), *self._judged[1:])
+            self._refused = (str(error), None, None), facts.hostname
             return self._settings_refused(facts, error)
-        judged = await self._inputs.judge(settings, facts)
-        self._judged = (settings, judged.facts.node_file, judged.facts.digest)
-        if judged.error:
-            return self._node_file_refused(settings, judged.facts, judged.error)
-        return Judgement(settings, facts)
+        judged = await self._judged(settings, facts)
+        if judged.error is None:
+            return Judgement(settings, facts)
+        self._refused = (settings, *_file(judged.facts)), judged.facts.hostname
+        # The host keeps its name as well, but the status shows what lies there for it.
+        seen = self._inputs.node_file(settings, facts)
+        return self._node_file_refused(settings, seen, judged.error, judged.stage)
 
-    def take(self, judgement: Judgement) -> None:
-        """Put in force what was judged to be good."""
+    async def _judged(self, settings: Settings, facts: Facts) -> Judged:
+        try:
+            return await self._inputs.judge(settings, facts)
+        except Unavailable:
+            return Judged(facts)  # says nothing of the file, and may pass: the stage waits for it
+        except NodenetError as error:
+            return Judged(self._inputs.node_file(settings, facts), error, None)
+
+    def take(self, judgement: Judgement, *, asked: bool) -> None:
+        """Put in force what was judged to be good; *asked*: by somebody, not by an edit."""
         self._changed = judgement.settings != self._settings
-        self._unused = self._edit = None
+        self._refused = self._edit = None
+        self._begun_by_edits += not asked
         self._settings, self._since = judgement.settings, "the last reload"
         self.plant = self._inputs.plant(self._settings)
 
@@ -121,35 +136,55 @@ class InForce:
             self._edit = None
         elif self._edit is None or self._edit[0] != lying:
             self._edit = (lying, now)
-        return self._edit is not None and now - self._edit[1] >= CALM_SECONDS
+        return self._edit is not None and now - self._edit[1] >= self.calm_seconds
+
+    @property
+    def calm_seconds(self) -> float:
+        """How long the next edit has to lie there before it is taken."""
+        return CALM_SECONDS[min(self._begun_by_edits, len(CALM_SECONDS) - 1)]
+
+    def is_settled(self, facts: Facts) -> bool:
+        """Tell whether a stage that found *facts* has met all that the last reload was refused with."""
+        if self._refused is None:
+            return True
+        (settings, *_), hostname = self._refused
+        return settings == self._settings and hostname == facts.hostname
 
     def _lying(self, standing: Standing) -> Lying | None:
-        """Return what lies on the disk if it is neither in force nor judged."""
-        facts = standing.facts
+        """Return what lies on the disk if it is neither in force nor refused."""
+        if standing.refused and self._refused:
+            refused, hostname = self._refused
+            lying = self._on_disk(replace(standing.facts, hostname=hostname))
+            return None if lying == refused else lying
+        lying = self._on_disk(standing.facts)
+        # Until its stage is over, that one reads the file itself.
+        file = _file(standing.facts) if standing.boot[StageName.NMSTATE].over else lying[1:]
+        return None if lying == (self._settings, *file) else lying
+
+    def _on_disk(self, facts: Facts) -> Lying:
         try:
-            settings: Settings | str = self._inputs.settings()
+            settings = self._inputs.settings()
         except SettingsInvalid as error:
-            settings = str(error)
-        if isinstance(settings, str) or not standing.boot[StageName.NMSTATE].over:
-            return None if settings == self._judged[0] else (settings, None, None)
-        seen = self._inputs.node_file(settings, facts)
-        lying = (settings, seen.node_file, seen.digest)
-        if facts.node_file is None and self._unused is None:
-            self._unused = lying[1:]
-        in_force = (facts.node_file, facts.digest) if facts.node_file else self._unused
-        return None if lying in ((self._judged[0], *(in_force or ())), self._judged) else lying
+            return str(error), None, None
+        return settings, *_file(self._inputs.node_file(settings, facts))
 
     def _settings_refused(self, facts: Facts, error: SettingsInvalid) -> Judgement:
         cause = f"{error.cause}; those of {self._since} stay in force, but the next boot would end here"
         problem = Problem(error.message, cause, _then(error.remedy))
         return Judgement(self._settings, facts, Refusal(problem), type(error)(cause, remedy=problem.remedy))
 
-    def _node_file_refused(self, settings: Settings, facts: Facts, error: NodenetError) -> Judgement:
+    def _node_file_refused(
+        self, settings: Settings, facts: Facts, error: NodenetError, stage: StageName | None
+    ) -> Judgement:
         beside = "; the changed settings are not in force either" if settings != self._settings else ""
         problem = Problem(error.message, error.cause + beside, _then(error.remedy))
-        refusal = Refusal(problem, StageName.NMSTATE)
-        told = type(error)(f"{StageName.NMSTATE}: {problem.cause}", remedy=problem.remedy)
-        return Judgement(self._settings, facts, refusal, told)
+        told = type(error)(": ".join(filter(None, (stage, problem.cause))), remedy=problem.remedy)
+        return Judgement(self._settings, facts, Refusal(problem, stage), told)
+
+
+def _file(facts: Facts) -> tuple[str | None, str | None]:
+    """Return name and digest of the file that was seen, though it may ask for nothing."""
+    return facts.unused or (facts.node_file, facts.digest)
 
 
 def _then(remedy: str) -> str:

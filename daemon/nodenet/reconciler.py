@@ -17,7 +17,7 @@ from nodenet.core.status import Standing
 from nodenet.heart import Heart, Pulse
 from nodenet.in_force import InForce, Inputs
 from nodenet.ports import Clock, Source, Watch
-from nodenet.requests import Order, Requests
+from nodenet.requests import Order, Requests, Taken
 
 ANSWER_SECONDS = 75.0
 """How long a reload may wait for the world before it is answered with what it waits for."""
@@ -107,6 +107,8 @@ class Reconciler:
         self._show()
         while not self._requests.stop:
             await self._take_requests()
+            if self._requests.stop:
+                break
             self._answer()
             name = self._standing.boot.due(self._clock.boottime())
             if name is None:
@@ -122,8 +124,8 @@ class Reconciler:
     async def _take_requests(self) -> None:
         """Begin again where somebody asks for it."""
         deadline = self._clock.boottime() + ANSWER_SECONDS
-        if self._requests.take(Order.RELOAD, deadline):
-            await self._reload()
+        if reload := self._requests.take(Order.RELOAD, deadline):
+            await self._reload(reload)
         boot, facts = self._standing.boot, self._standing.facts
         if self._requests.take(Order.RESELECT, deadline):
             story.asked("choose the node IPs anew", StageName.NODEIP)
@@ -139,19 +141,19 @@ class Reconciler:
         self._requests.topics.clear()
         self._standing = replace(self._standing, boot=boot, facts=facts)
 
-    async def _reload(self) -> None:
+    async def _reload(self, taken: Taken) -> None:
         """Begin again with what lies on the disk, or refuse all of it."""
         judgement = await self._heart.beat_during(self._in_force.judge(self._standing.facts))
-        if judgement is None:
+        if judgement is None:  # the daemon stops
             return
         facts = judgement.facts
         if judgement.refusal:
             story.refused(judgement.refusal)
             self._standing = replace(self._standing, facts=facts, refused=judgement.refusal)
             self._show()
-            self._requests.answer(Order.RELOAD, judgement.error)
+            self._requests.answer(Order.RELOAD, judgement.error, taken)
             return
-        self._in_force.take(judgement)
+        self._in_force.take(judgement, asked=bool(taken.callers))
         facts = replace(facts, retry_refused=True, runs=facts.runs + 1)
         self._standing = replace(self._standing, boot=self._in_force.plant.boot, facts=facts, refused=None)
 
@@ -164,9 +166,8 @@ class Reconciler:
                 if order is Order.RELOAD:
                     story.reloaded(failed and failed[0])
                 self._requests.answer(order, failed and self._in_force.error(*failed, reload=order is Order.RELOAD))
-        elif boot[name].status is Status.WAITING and self._clock.boottime() > self._requests.answer_by:
-            for order in tuple(self._requests.begun):
-                self._requests.answer(order, Unavailable(f"{name} waits: {boot[name].detail}"))
+        elif boot[name].status is Status.WAITING:
+            self._requests.answer_late(self._clock.boottime(), Unavailable(f"{name} waits: {boot[name].detail}"))
 
     def _is_bounded(self) -> bool:
         """Tell whether systemd's start timeout runs: it bounds a reload too, and an apply may take longer."""
@@ -179,7 +180,7 @@ class Reconciler:
         seconds = max(boot.seconds_left(self._clock.boottime()), MOMENT_SECONDS)
         if not self._standing.ready:
             if self._in_force.edited(self._standing, self._clock.boottime()):
-                story.edited()
+                story.edited(self._in_force.calm_seconds)
                 self._requests.asked.setdefault(Order.RELOAD, [])
             seconds = min(seconds, EDIT_SECONDS)
         elif boot.next() is None:
@@ -241,7 +242,7 @@ class Reconciler:
                 self._requests.topics.add(Topic.NODE_IP)
             facts = outcome.facts
         refused = self._standing.refused
-        if refused and refused.stage is name and boot[name].over:
+        if refused and refused.stage is name and boot[name].over and self._in_force.is_settled(facts):
             refused = None  # the stage itself has seen the file
         self._standing = replace(self._standing, facts=facts, refused=refused)
         if story.is_news(before, boot[name]):

@@ -21,6 +21,15 @@ class Order(Enum):
     REMOVE_BRIDGE = StageName.CONFIGURE_OVS
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """The callers whose order was taken at one time; none where an edit gave it."""
+
+    callers: Callers
+    answer_by: float
+    """When they are told what the loop waits for; seconds of CLOCK_BOOTTIME."""
+
+
 @dataclass(slots=True)
 class Requests:
     """Everything that waits for its turn, and the callers whose turn it is."""
@@ -31,10 +40,8 @@ class Requests:
     stop: bool = False
     wakened: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by every request and every event."""
-    begun: dict[Order, Callers] = field(default_factory=dict)
+    begun: dict[Order, list[Taken]] = field(default_factory=dict)
     """What is under way, and who waits for its end."""
-    answer_by: float = 0.0
-    """When they are told what the loop waits for; seconds of CLOCK_BOOTTIME."""
 
     @property
     def pending(self) -> bool:
@@ -48,28 +55,36 @@ class Requests:
         self.wakened.set()
         await answer
 
-    def take(self, order: Order, answer_by: float) -> bool:
-        """Begin *order* if anybody gave it; tell whether."""
+    def take(self, order: Order, answer_by: float) -> Taken | None:
+        """Begin *order* if anybody gave it; return who did."""
         if order not in self.asked:
-            return False
-        self.begun.setdefault(order, []).extend(self.asked.pop(order))
-        self.answer_by = answer_by
-        return True
+            return None
+        taken = Taken(self.asked.pop(order), answer_by)
+        self.begun.setdefault(order, []).append(taken)
+        return taken
 
-    def answer(self, order: Order, error: NodenetError | None) -> None:
-        """End *order*, and tell those who wait for it; None: it went well."""
-        for answer in self.begun.pop(order, ()):
-            if answer.done():
-                continue
+    def answer(self, order: Order, error: NodenetError | None, only: Taken | None = None) -> None:
+        """End *order*, and tell those who wait for it (*only*: of them no others); None: it went well."""
+        begun = self.begun.pop(order, [])
+        ended = [only] if only else begun
+        if left := [taken for taken in begun if taken not in ended]:
+            self.begun[order] = left
+        for answer in (caller for taken in ended for caller in taken.callers if not caller.done()):
             if error is None:
                 answer.set_result(None)
             else:
                 answer.set_exception(error)
 
+    def answer_late(self, now: float, error: NodenetError) -> None:
+        """Tell those who have waited long enough."""
+        for order, begun in tuple(self.begun.items()):
+            for taken in begun:
+                if now > taken.answer_by:
+                    self.answer(order, error, taken)
+
     def answer_all(self, error: NodenetError) -> None:
         """Tell everybody that nothing comes of it any more."""
-        for order, callers in self.asked.items():
-            self.begun.setdefault(order, []).extend(callers)
-        self.asked.clear()
+        for order in tuple(self.asked):
+            self.take(order, 0.0)
         for order in tuple(self.begun):
             self.answer(order, error)

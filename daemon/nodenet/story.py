@@ -92,9 +92,10 @@ def refused(what: Refusal) -> None:
     log.warning("Reload refused: everything stays as it is", message=Message.RELOAD_REFUSED)
 
 
-def edited() -> None:
-    """Tell that a reload begins which nobody asked for."""
-    log.info("Settings or node file were edited while the boot waits: read again", message=Message.EDITED)
+def edited(calm: float) -> None:
+    """Tell that a reload begins which nobody asked for: nothing was edited for *calm* seconds."""
+    text = f"Settings or node file were edited while the boot waits: read again, unchanged for {calm:.0f} s"
+    log.info(text, message=Message.EDITED)
 
 
 def asked(what: str, stage: StageName) -> None:

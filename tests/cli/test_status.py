@@ -120,6 +120,16 @@ def test_what_an_earlier_daemon_of_this_boot_published_stays_in_sight() -> None:
     assert not ended(before, "another boot", PROBLEM)["ready"]
 
 
+@pytest.mark.parametrize(
+    "before",
+    ["text", ["b"], {"boot_id": "b"}, {"boot_id": "b", "stages": [1]}, {"boot_id": "b", "stages": 1}],
+    ids=str,
+)
+def test_a_state_file_that_is_no_document_counts_as_none(before: Any) -> None:
+    """The daemon that ends leaves word all the same."""
+    assert ended(before, "b", PROBLEM) == ended(None, "b", PROBLEM)
+
+
 def test_a_skipped_stage_is_over(state: Path) -> None:
     """Nobody waits for what is not run."""
     made = new_boot({}, degrade=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -325,10 +326,15 @@ async def test_a_file_that_asks_for_nothing_is_none_in_every_place(text: bytes, 
     assert isinstance(outcome, Skipped)
     assert outcome.reason == f"worker-0.yml {why}: it counts as no node file"
     assert (outcome.facts.node_file, outcome.facts.digest) == (None, None)
+    assert outcome.facts.unused == ("worker-0.yml", hashlib.sha256(text).hexdigest())
     assert outcome.facts.applied_digest == before.facts.digest
     fresh = await rig.attempt()
     assert isinstance(fresh, Skipped)
     assert fresh.facts == outcome.facts
+    del rig.files.content[FILE]
+    gone = await rig.attempt(outcome.facts)
+    assert isinstance(gone, Skipped)
+    assert gone.facts.unused is None
 
 
 async def test_two_files_for_one_host_are_both_named() -> None:

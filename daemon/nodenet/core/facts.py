@@ -16,6 +16,8 @@ class Facts:
     """Name of the node file, without its directory; `a.yaml and a.yml` where two claim to be it."""
     digest: str | None = None
     """SHA-256 of the node file as it lies on disk."""
+    unused: tuple[str, str] | None = None
+    """Name and SHA-256 of a node file that asks for nothing, and so counts as none."""
     applied_digest: str | None = None
     """SHA-256 of the node file that the network was last made by; differs when a newer file was refused."""
     brings_bridge: bool = False

@@ -89,9 +89,18 @@ def line(standing: Standing) -> str:
 
 
 def ended(before: Mapping[str, Any] | None, boot_id: str, problem: Problem) -> dict[str, Any]:
-    """Return the document of a daemon that ended for good by *problem*; *before* is the last one of this boot."""
-    nothing = Standing(new_boot({}, degrade=True), boot_id=boot_id)
-    known = before if before and before.get("boot_id") == boot_id else document(nothing)
+    """Return the document of a daemon that ended for good by *problem*; *before* is the last one of this boot.
+
+    What is no document of this boot (a program or a person may have written the file) counts as none.
+    """
+    nothing = document(Standing(new_boot({}, degrade=True), boot_id=boot_id))
+    try:
+        return _ended(before if before and before["boot_id"] == boot_id else nothing, problem)
+    except (AttributeError, KeyError, TypeError):
+        return _ended(nothing, problem)
+
+
+def _ended(known: Mapping[str, Any], problem: Problem) -> dict[str, Any]:
     stages = [
         stage | {"status": Status.FAILED.value, "detail": problem.cause} if stage["status"] == Status.RUNNING else stage
         for stage in known["stages"]

@@ -72,22 +72,23 @@ class NmstateStage:
 
     async def attempt(self, facts: Facts) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
+        facts = replace(facts, node_file=None, digest=None, unused=None)
         try:
             found = node_file.search(facts.hostname, self._files.listing(self._directory))
             if found.found is None:
-                facts = replace(facts, node_file=None, digest=None)
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
-            facts = replace(facts, node_file=found.found, digest=None)
+            facts = replace(facts, node_file=found.found)
             file = node_file.read(found.found, self._files.read_node_file(self._directory, found.found))
             facts = replace(facts, digest=file.digest)
             wish = desired.parse(file)
             if wish.empty:
                 why = "has nothing but comments" if file.text.strip() else "is empty"
+                facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
                 return self._none(facts, f"{file.name} {why}: it counts as no node file")
             self._tell_found(file)
             return await self._settle(Job(file, wish, facts, self._pipeline.now()))
         except node_file.Rivals as error:
-            return _failed(self._as_before(replace(facts, node_file=error.names, digest=None)), error, error.cause)
+            return _failed(self._as_before(replace(facts, node_file=error.names)), error, error.cause)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             return _failed(self._as_before(facts), error, error.cause)
         except Unavailable as error:
@@ -95,7 +96,7 @@ class NmstateStage:
 
     def _none(self, facts: Facts, reason: str) -> Skipped:
         """Nothing asks for anything. What an earlier file set stays, and is told: nobody undoes it."""
-        return Skipped(reason, replace(self._as_before(facts), node_file=None, digest=None, brings_bridge=False))
+        return Skipped(reason, replace(self._as_before(facts), brings_bridge=False))
 
     def _tell_found(self, file: NodeFile) -> None:
         if self._told != file.digest:

@@ -32,7 +32,7 @@ class NodeFileJudge:
             found = error.names
         except NodeFileInvalid:
             pass
-        return replace(facts, node_file=found, digest=file.digest if file else None)
+        return replace(facts, node_file=found, digest=file.digest if file else None, unused=None)
 
     async def judge(self, facts: Facts) -> None:
         """Return when nothing speaks against the file. Raises NodeFileInvalid, LibnmstateMissing."""
