@@ -95,6 +95,7 @@ class Machine:
         self.units = Units(self.bus, lambda: wake(Topic.UNIT))
         self.clock = Clock(idle)
         self.nmstate = Nmstate(worked=self.clock.worked_for_us, said=lambda text: log.info(f"libnmstate: {text}"))
+        self.presence = Presence(self.manager, self.systemd, self.clock)
         self.ovsdb = Ovsdb()
         self.profiles = Profiles(self.bus)
         self.boot_id = boot_id()
@@ -182,8 +183,7 @@ class Machine:
         """Put *settings* in force: return the stages that they ask for."""
         self.forwarding.settings = settings
         directory = self._node_files = PurePath(settings.node_file_dir)
-        presence = Presence(self.manager, self.systemd, self.clock)
-        outside = Outside(files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
+        outside = Outside(files, self.manager, self.presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))
         kernel = Kernel()
         nodeip = self.nodeip = NodeipStage(
@@ -191,7 +191,7 @@ class Machine:
             files,
             self.systemd,
             self.clock,
-            presence,
+            self.presence,
             lambda: wishes(settings, files.read(PurePath(HINT_FILE))),
             self.boot_id,
         )

@@ -45,10 +45,16 @@ def test_the_last_word_on_a_failure_is_the_administrator_s() -> None:
 
 @pytest.mark.parametrize(
     ("result", "restarts", "given_up"),
-    [("start-limit-hit", 0, True), ("exit-code", OWN_RESTARTS, True), ("signal", 0, False), ("timeout", 1, False)],
+    [
+        ("start-limit-hit", 0, True),
+        ("exit-code", OWN_RESTARTS, True),
+        ("signal", 0, False),
+        ("timeout", 1, False),
+        ("timeout", OWN_RESTARTS, False),
+    ],
 )
 def test_what_was_stopped_and_did_not_end_well_is_not_given_up(result: str, restarts: int, *, given_up: bool) -> None:
-    """Whom an administrator stops while it starts ends by a signal; no start is promised then."""
+    """By a signal, or when its time was up, also after crashes of its own; no start is promised then."""
     failed = Service(active_state="failed", result=result, restarts=restarts)
     assert failed.given_up == given_up
     assert absence(failed, 0).endswith("nodenetd starts it again") == given_up

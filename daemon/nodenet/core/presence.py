@@ -35,8 +35,12 @@ class Service:
 
     @property
     def given_up(self) -> bool:
-        """Whether systemd has given it up, as it does after too many failures in a row; nobody stopped it."""
-        return self.failed and (self.result == START_LIMIT or self.restarts >= OWN_RESTARTS)
+        """Whether systemd has given it up, as it does after too many failures in a row; nobody stopped it.
+
+        A time that was up says less: such starts are tried again for ever, and a stop may follow crashes.
+        """
+        crashed = self.restarts >= OWN_RESTARTS and self.result != "timeout"
+        return self.failed and (self.result == START_LIMIT or crashed)
 
 
 _NOT_LOADED = {

@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 
 class Presence:
-    """NetworkManager's presence on the bus. All stages share one: the starts are counted for all of them."""
+    """NetworkManager's presence on the bus. All stages share one, for the whole run: no reload adds starts."""
 
     def __init__(self, manager: Manager, systemd: Systemd, clock: Clock) -> None:
         """Ask *manager*, and where it is not there, *systemd*."""
