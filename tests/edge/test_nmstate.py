@@ -171,3 +171,33 @@ async def test_what_libnmstate_logs_is_told_once_and_only_of_what_failed(
             await transaction.difference("bad")
     assert told == ["Ignoring properties of eth9"]
     assert "Ignoring" not in capfd.readouterr().err
+
+
+SECRETIVE = """
+import logging
+ACCEPTS_TEXT = True
+class NmstateValueError(Exception): pass
+def apply(text, commit, rollback_timeout):
+    logging.getLogger("libnmstate").warning("cannot use %s", text.split("psk: ")[-1].strip())
+    if "good" not in text: raise NmstateValueError("refused")
+def commit(checkpoint):
+    logging.getLogger("libnmstate").warning("lost: hunter2")
+    raise NmstateValueError("too late")
+"""
+
+
+async def test_what_libnmstate_logs_is_told_without_the_secrets_of_the_document(tmp_path: Path) -> None:
+    """The journal has more readers than the node file; a document that cannot be read hides its secrets from us."""
+    (tmp_path / "libnmstate.py").write_text(SECRETIVE)
+    told: list[str] = []
+    made = Nmstate(said=told.append)
+    made._path = os.pathsep.join([str(tmp_path), *sys.path])
+    secretive = "interfaces:\n- name: {name}\n  libreswan:\n    psk: hunter2\n"
+    async with made.transaction() as transaction:
+        for text in (secretive.format(name="bad"), "a: [\npsk: hunter2"):
+            with pytest.raises(NmstateFailure, match="refused"):
+                await transaction.apply(text, 60, 10)
+        await transaction.apply(secretive.format(name="good"), 60, 10)
+        with pytest.raises(NmstateFailure, match="too late"):
+            await transaction.commit(None)
+    assert told == ["cannot use <hidden>", "lost: <hidden>"]

@@ -15,7 +15,7 @@ from nodenet.core.link_types import refuse_unknown
 from nodenet.core.node_file import NodeFile
 
 BRIDGE = "br-ex"
-DEEPEST = 8
+DEEPEST = 10
 SECRET_KEYS = frozenset({"password", "private-key-password", "mka-cak", "psk"})
 """Keys whose values must not be seen by anybody: 802.1X, MACsec, IPsec (nmstate's API reference)."""
 ORDER = "allow-extra-patch-ports"
@@ -59,8 +59,13 @@ def parse(file: NodeFile) -> Desired:
         empty=False,
         uses_ovs="ovs-db" in document or any(_is_ovs(link) for link in present),
         bridges=frozenset(str(link.get("name")) for link in present if _is_ovs(link)),
-        secrets=frozenset(secret for link in links for secret in _secrets(link)),
+        secrets=frozenset(_secrets(document)),
     )
+
+
+def secrets_in(text: str) -> frozenset[str]:
+    """Return the secrets of a document. Raises NodeFileInvalid when it cannot be read."""
+    return frozenset(_secrets(_load(NodeFile("", text, ""))))
 
 
 def without_secrets(text: str, secrets: frozenset[str]) -> str:
@@ -71,7 +76,7 @@ def without_secrets(text: str, secrets: frozenset[str]) -> str:
 
 
 def _secrets(part: object, depth: int = 0) -> Iterator[str]:
-    """Yield the secret values below one interface; deeper than any schema goes nobody looks."""
+    """Yield the secret values of a document; deeper than any schema goes nobody looks."""
     if isinstance(part, Mapping) and depth < DEEPEST:
         for key, value in part.items():
             if key in SECRET_KEYS and isinstance(value, str) and value:

@@ -17,7 +17,8 @@ from typing import Any
 
 from nodenet.core import moved
 from nodenet.core.apply import FailureKind, NmstateFailure
-from nodenet.core.desired import remaining
+from nodenet.core.desired import remaining, secrets_in, without_secrets
+from nodenet.core.errors import NodeFileInvalid
 
 WORKER = Path(__file__).with_name("nmstate_worker.py")
 BUNDLED = "/usr/lib/nodenet/bundled"
@@ -39,11 +40,13 @@ class Transaction:
     ) -> None:
         """Speak to *process*; *worked* is told the seconds that it worked itself, others not counted.
 
-        *said* is told what libnmstate logged for an order that failed. Where all went well that would be noise.
+        *said* is told, without secrets, what libnmstate logged for an order that failed; else it would be noise.
         """
         self._process = process
         self._worked = worked
         self._said = said
+        self._text = ""
+        """The document at hand."""
 
     async def validate(self, text: str) -> None:
         """Check *text* without looking at the network. Raises NmstateFailure."""
@@ -84,6 +87,7 @@ class Transaction:
 
     async def _order(self, seconds: float, **request: object) -> Any:  # noqa: ANN401  (JSON)
         began = time.monotonic()
+        self._text = str(request.get("text", self._text))
         try:
             async with asyncio.timeout(seconds):
                 line = await self._exchange(json.dumps(request))
@@ -104,10 +108,16 @@ class Transaction:
         answer = json.loads(line)
         self._worked(answered - began - answer["elsewhere"])
         if "kind" in answer:
-            for text in answer["said"]:
-                self._said(text)
+            self._tell(answer["said"])
             raise NmstateFailure(FailureKind(answer["kind"]), answer["text"])
         return answer["result"]
+
+    def _tell(self, lines: list[str]) -> None:
+        """Pass on what was logged, which may quote the document; nothing where its secrets cannot be known."""
+        with contextlib.suppress(NodeFileInvalid):
+            secrets = secrets_in(self._text) if lines else frozenset()
+            for line in lines:
+                self._said(without_secrets(line, secrets))
 
     async def _exchange(self, request: str) -> bytes:
         stdin, stdout = self._process.stdin, self._process.stdout
