@@ -175,6 +175,7 @@ async def test_a_refused_reload_leaves_the_name_of_the_node_alone() -> None:
     assert not force.edited(standing, 0.0)
     assert not force.edited(standing, 100.0)
     assert not force.is_settled(facts), "the stage sees the other name's file"
+    assert force.is_settled(replace(facts, hostname="new"))
 
 
 async def test_a_second_reload_answers_nobody_but_its_own_caller() -> None:

@@ -100,21 +100,18 @@ class InForce:
         except SettingsInvalid as error:
             self._refused = (str(error), None, None), facts.hostname
             return self._settings_refused(facts, error)
-        judged = await self._judged(settings, facts)
+        seen = self._inputs.node_file(settings, facts)
+        try:
+            judged = await self._inputs.judge(settings, facts)
+        except Unavailable:
+            judged = Judged(seen)  # says nothing of the file, and may pass: the stage waits for it
+        except NodenetError as error:
+            judged = Judged(seen, error, None)
         if judged.error is None:
             return Judgement(settings, facts)
         self._refused = (settings, *_file(judged.facts)), judged.facts.hostname
-        # The host keeps its name as well, but the status shows what lies there for it.
-        seen = self._inputs.node_file(settings, facts)
+        # The node keeps its name as well; the status shows what lies there for it.
         return self._node_file_refused(settings, seen, judged.error, judged.stage)
-
-    async def _judged(self, settings: Settings, facts: Facts) -> Judged:
-        try:
-            return await self._inputs.judge(settings, facts)
-        except Unavailable:
-            return Judged(facts)  # says nothing of the file, and may pass: the stage waits for it
-        except NodenetError as error:
-            return Judged(self._inputs.node_file(settings, facts), error, None)
 
     def take(self, judgement: Judgement, *, asked: bool) -> None:
         """Put in force what was judged to be good; *asked*: by somebody, not by an edit."""
@@ -148,7 +145,7 @@ class InForce:
         if self._refused is None:
             return True
         (settings, *_), hostname = self._refused
-        return settings == self._settings and hostname == facts.hostname
+        return settings == self._settings and hostname in (None, facts.hostname)
 
     def _lying(self, standing: Standing) -> Lying | None:
         """Return what lies on the disk if it is neither in force nor refused."""

@@ -165,7 +165,7 @@ class Machine:
         return NodeFileJudge(files, self.nmstate, PurePath(settings.node_file_dir)).on_disk(facts)
 
     async def judge(self, settings: Settings, facts: Facts) -> Judged:
-        """Tell whether that file would be taken."""
+        """Tell whether that file would be taken. Raises NodenetError when it cannot be told."""
         if settings.stages[StageName.NMSTATE] != "builtin":
             return Judged(facts)
         directory = PurePath(settings.node_file_dir)
@@ -173,11 +173,12 @@ class Machine:
             named = await HostnameStage(self.host, LeaseNames(self.bus), files, directory).name()
             facts = replace(facts, hostname=named)
         judge = NodeFileJudge(files, self.nmstate, directory)
+        seen = judge.on_disk(facts)  # before it is judged: what is written meanwhile is another edit
         try:
             await judge.judge(facts)
         except (NodeFileInvalid, LibnmstateMissing) as error:
-            return Judged(judge.on_disk(facts), error)
-        return Judged(judge.on_disk(facts))
+            return Judged(seen, error)
+        return Judged(seen)
 
     def plant(self, settings: Settings) -> Plant:
         """Put *settings* in force: return the stages that they ask for."""

@@ -83,6 +83,23 @@ def test_reload(product_node: NodeFactory) -> None:
     nothing_left(node)
 
 
+def test_a_reload_that_cannot_be_judged_is_refused(product_node: NodeFactory) -> None:
+    """The daemon stays, and takes the next one."""
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    process = pid(node)
+    node.run("mv /etc/hostname /etc/hostname.away && mkdir /etc/hostname")
+    refused = node.run("nodenetctl reload --wait", check=False)
+    assert refused.returncode != 0
+    assert "/etc/hostname cannot be read: Is a directory" in refused.stderr
+    assert settle(node)["health"] == "degraded"
+    node.run("rmdir /etc/hostname && mv /etc/hostname.away /etc/hostname")
+    node.run(RELOAD)
+    assert settle(node)["health"] == "ok"
+    assert pid(node) == process
+
+
 def test_bad_settings_are_refused(product_node: NodeFactory) -> None:
     """On reload all stays and the status warns of the next boot, where the unit fails for good, kubelet held back."""
     node = product_node(flavour=Flavour.OPENSHIFT)
