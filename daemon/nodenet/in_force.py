@@ -103,8 +103,8 @@ class InForce:
         seen = self._inputs.node_file(settings, facts)
         try:
             judged = await self._inputs.judge(settings, facts)
-        except Unavailable:
-            judged = Judged(seen)  # says nothing of the file, and may pass: the stage waits for it
+        except Unavailable:  # says nothing of the file, and may pass: the stage waits for it
+            return Judgement(settings, facts)
         except NodenetError as error:
             judged = Judged(seen, error, None)
         if judged.error is None:

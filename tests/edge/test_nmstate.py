@@ -42,12 +42,16 @@ def lives(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
+def speaking_to(module: str, directory: Path, made: Nmstate) -> Nmstate:
+    """Have the children of *made* find *module*, kept in *directory*, as libnmstate."""
+    (directory / "libnmstate.py").write_text(module)
+    made._path = os.pathsep.join([str(directory), *sys.path])
+    return made
+
+
 @pytest.fixture
 def nmstate(tmp_path: Path) -> Nmstate:
-    (tmp_path / "libnmstate.py").write_text(STAND_IN)
-    made = Nmstate()
-    made._path = os.pathsep.join([str(tmp_path), *sys.path])
-    return made
+    return speaking_to(STAND_IN, tmp_path, Nmstate())
 
 
 async def test_the_time_that_a_child_works_is_told_without_that_of_others(tmp_path: Path) -> None:
@@ -60,10 +64,8 @@ def leap(seconds, before=now): time.monotonic = lambda: before() + seconds
         "include_secrets=False): ", "include_secrets=False): leap(1000); "
     )
     slow = slow.replace("(new, old):", "(new, old):\n    leap(5000)")
-    (tmp_path / "libnmstate.py").write_text(slow)
     told: list[float] = []
-    made = Nmstate(worked=told.append)
-    made._path = os.pathsep.join([str(tmp_path), *sys.path])
+    made = speaking_to(slow, tmp_path, Nmstate(worked=told.append))
     async with made.transaction() as transaction:
         await transaction.difference("eth0")
     assert [round(seconds, -3) for seconds in told] == [-1000]
@@ -160,10 +162,8 @@ async def test_what_libnmstate_logs_is_told_once_and_only_of_what_failed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """It says a thing each time it reads a document, also of documents that are its own; all is well then."""
-    (tmp_path / "libnmstate.py").write_text(NOISY)
     told: list[str] = []
-    made = Nmstate(said=told.append)
-    made._path = os.pathsep.join([str(tmp_path), *sys.path])
+    made = speaking_to(NOISY, tmp_path, Nmstate(said=told.append))
     async with made.transaction() as transaction:
         await transaction.difference("eth0")
         assert told == []
@@ -188,10 +188,8 @@ def commit(checkpoint):
 
 async def test_what_libnmstate_logs_is_told_without_the_secrets_of_the_document(tmp_path: Path) -> None:
     """The journal has more readers than the node file; a document that cannot be read hides its secrets from us."""
-    (tmp_path / "libnmstate.py").write_text(SECRETIVE)
     told: list[str] = []
-    made = Nmstate(said=told.append)
-    made._path = os.pathsep.join([str(tmp_path), *sys.path])
+    made = speaking_to(SECRETIVE, tmp_path, Nmstate(said=told.append))
     secretive = "interfaces:\n- name: {name}\n  libreswan:\n    psk: hunter2\n"
     async with made.transaction() as transaction:
         for text in (secretive.format(name="bad"), "a: [\npsk: hunter2"):

@@ -8,7 +8,7 @@ import json
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodenet.cli.outputs import note
@@ -113,11 +113,9 @@ async def _check(transaction: Transaction, path: Path) -> Checked:
 
 def _without_twins(checked: list[Checked], beside: list[str]) -> Iterator[Checked]:
     """Yield them, those that were good with the problem that another file *beside* them claims to be the same."""
-    stems = [PurePath(name).stem.lower() for name in beside]
     for each in checked:
-        stem = each.path.stem.lower()
         try:
-            node_file.search(stem, [name for name, its in zip(beside, stems, strict=True) if its == stem])
+            node_file.search(each.path.stem.lower(), beside)
         except NodeFileInvalid as error:
             yield each if each.problem else replace(each, problem=error)
         else:

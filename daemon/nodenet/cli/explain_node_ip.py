@@ -126,8 +126,7 @@ def _published() -> Sticky | None:
     """Return what was published last: in this boot, as everybody may know, else by the record, which root may read."""
     from nodenet.edge import clock  # noqa: PLC0415
 
-    told = status.read() or {}
-    if addresses := tuple(ip_address(text) for text in told.get("node_ips") or ()):
+    if addresses := status.node_ips():
         return Sticky(addresses, this_boot=True)
     content = _readable(sticky.SELECTION)
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from ipaddress import ip_address
 from pathlib import PurePath
 
 from nodenet.cli import status
@@ -74,8 +73,7 @@ async def _gathered() -> BridgeFacts:
 def _node_ips(settings: Settings) -> tuple[tuple[IPAddress, ...], str | None]:
     """Return the node IPs that are published, with the link the first is on now; else those of a first boot."""
     snapshot = netlink.read_snapshot()
-    told = status.read() or {}
-    published = tuple(ip_address(text) for text in told.get("node_ips") or ())
+    published = status.node_ips()
     places = {item.address: item.link for item in snapshot.addresses}
     if published and published[0] in places:
         return published, places[published[0]]

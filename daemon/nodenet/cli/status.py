@@ -7,9 +7,12 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nodenet.core.status_text import lines
+
+if TYPE_CHECKING:
+    from nodenet.core.snapshot import IPAddress
 
 STATE = Path("/run/nodenet/state.json")
 EXIT_CODES = {"ok": 0, "degraded": 2}
@@ -76,6 +79,13 @@ def read(path: Path = STATE) -> dict[str, Any] | None:
     except (FileNotFoundError, ValueError):
         return None
     return document
+
+
+def node_ips() -> tuple[IPAddress, ...]:
+    """Return the node IPs that this boot published, primary first."""
+    from ipaddress import ip_address  # noqa: PLC0415 - those who only print the status do not pay for it
+
+    return tuple(map(ip_address, (read() or {}).get("node_ips") or ()))
 
 
 def wait(reached: Reached, seconds: float | None, path: Path = STATE) -> dict[str, Any] | None:

@@ -57,15 +57,16 @@ def _best(places: Sequence[Ranked], preferred: Family) -> Ranked:
 
 def _companion(leader: Ranked, family: Family, places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
     """Return the address of another family that goes best with the leader: of its link, else of any."""
+    known = sticky.addresses if sticky else ()
+    this_boot = sticky is not None and sticky.this_boot
+    leader_too = leader.address.address in known
 
     def preference(place: Ranked) -> tuple[bool, bool, bool, bool, bool, tuple[int, ...]]:
-        published = sticky is not None and place.address.address in sticky.addresses
-        held = published and sticky is not None and sticky.this_boot
-        pair = published and sticky is not None and leader.address.address in sticky.addresses
+        published = place.address.address in known
         return (
-            not held,
+            not (published and this_boot),
             place.path is not Path.HINT,
-            not pair,
+            not (published and leader_too),
             place.link.name != leader.link.name,
             not published,
             place.key,

@@ -34,9 +34,8 @@ def read(path: str, content: bytes, keys: tuple[str, ...]) -> dict[str, Any]:
     checked = {}
     for key, value in _flat(path, _toml(path, content), {key.partition(".")[0] for key in keys if "." in key}):
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, keys, n=1)
-            meant = f" (did you mean {near[0]!r}?)" if near else ""
-            remedy = f"Edit {path}" if near else f"Remove it; the keys are: {', '.join(keys)}"
+            meant = _meant(key, keys)
+            remedy = f"Edit {path}" if meant else f"Remove it; the keys are: {', '.join(keys)}"
             raise SettingsInvalid(f"{path}: unknown key {key!r}{meant}", remedy=remedy)
         try:
             checked[key] = _KEYS[key](value)
@@ -67,6 +66,12 @@ def _flat(path: str, document: dict[str, Any], tables: set[str]) -> Iterator[tup
             raise SettingsInvalid(f"{path}: {key} is a table", remedy=f"Write [{key}] on a line, its keys below it")
 
 
+def _meant(word: str, choices: tuple[str, ...]) -> str:
+    """Return the choice that *word* is nearly, as the end of a sentence; empty when it is near to none."""
+    near = difflib.get_close_matches(word, choices, n=1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
 def _shown(value: object) -> str:
     text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
@@ -95,8 +100,7 @@ def _apply_timeout(value: object) -> int:
 def _one_of(choices: tuple[str, ...], value: object) -> str:
     if _text(value) in choices:
         return str(value)
-    near = difflib.get_close_matches(str(value).lower(), choices, n=1)
-    raise _Refused(f"expected one of {', '.join(choices)}" + (f" (did you mean '{near[0]}'?)" if near else ""))
+    raise _Refused(f"expected one of {', '.join(choices)}{_meant(str(value).lower(), choices)}")
 
 
 def _network_type(value: object) -> str:
@@ -194,8 +198,7 @@ def _provider(stage: str, value: object) -> str:
         )
     if provider in ("builtin", "skip"):
         return provider
-    near = difflib.get_close_matches(provider.lower(), ("builtin", "skip"), n=1)
-    raise _Refused("expected 'builtin', 'unit:NAME' or 'skip'" + (f" (did you mean '{near[0]}'?)" if near else ""))
+    raise _Refused(f"expected 'builtin', 'unit:NAME' or 'skip'{_meant(provider.lower(), ('builtin', 'skip'))}")
 
 
 def _service(name: str) -> str:

@@ -35,6 +35,7 @@ log = structlog.get_logger()
 
 KERNEL = frozenset({Topic.KERNEL})
 STARTING = KERNEL | {Topic.NETWORK_MANAGER}
+ABSENT = frozenset({ManagerState.ABSENT, ManagerState.NO_BUS})
 LOOK_AGAIN_SECONDS = 30.0
 """Without any event: a lost one costs no more than this."""
 SETTLE_SECONDS = 5.0
@@ -76,8 +77,6 @@ class NodeipStage:
         self._publisher = Publisher(files, systemd)
         self._clock = clock
         self._presence = presence
-        self._absent = ""
-        """Why NetworkManager brings no address, as of the last look."""
         self._wishes = wishes
         self._boot_id = boot_id
         self._eligible_since: float | None = None
@@ -92,12 +91,12 @@ class NodeipStage:
             self._tell(str(problem), Message.HINT_IGNORED)
         published = self._published()
         record = None if facts.reselect else published
-        state, snapshot, selection = await self._look(wishes, record)
+        (state, words), (snapshot, selection) = await self._look(wishes, record)
         if published and not facts.reselect and await self._in_use(published, selection):
             return self._keep(published, selection, snapshot, facts)
         self._lost_since = None
         if not selection.node_ips:
-            return self._none(selection)
+            return self._none(selection, words if state in ABSENT else "")
         if state is not ManagerState.READY and (waiting := self._other_links(snapshot, wishes.policy, selection)):
             return waiting
         asked = unanswered(snapshot, wishes.policy, selection.link, selection.selected)
@@ -124,27 +123,27 @@ class NodeipStage:
         cause = f"{_listed(gone)}, published as node IP, is no longer on this node"
         return Problem(Message.NODE_IP_DRIFT, cause, f"Bring the address back; or {RESELECT}")
 
-    async def _look(self, wishes: Wishes, record: Sticky | None) -> tuple[ManagerState, Snapshot, Selection]:
+    async def _look(
+        self, wishes: Wishes, record: Sticky | None
+    ) -> tuple[tuple[ManagerState, str], tuple[Snapshot, Selection]]:
         """Return how far NetworkManager is (READY where the last choice stands), what there is, and the choice."""
         if record:
-            snapshot, selection = self._choice(wishes, record)
-            if selection.node_ips == record.addresses:
-                return ManagerState.READY, snapshot, selection
+            choice = self._choice(wishes, record)
+            if choice[1].node_ips == record.addresses:
+                return (ManagerState.READY, ""), choice
         # Asked before the kernel is: what NetworkManager has finished is then in the snapshot.
-        state, words = await self._presence.look()
-        self._absent = words if state in (ManagerState.ABSENT, ManagerState.NO_BUS) else ""
-        return state, *self._choice(wishes, record)
+        return await self._presence.look(), self._choice(wishes, record)
 
     def _choice(self, wishes: Wishes, record: Sticky | None) -> tuple[Snapshot, Selection]:
         snapshot = self._kernel.snapshot()
         return snapshot, noted(select_bindable(snapshot, wishes.policy, record, self._kernel.can_bind), wishes)
 
-    def _none(self, selection: Selection) -> Waiting:
-        """Return the wait for an address; without NetworkManager none will come, so that is said first."""
+    def _none(self, selection: Selection, absent: str) -> Waiting:
+        """Return the wait for an address; where NetworkManager is *absent* none will come, so that is said first."""
         self._eligible_since = None
         reason = selection.waiting or "no address is eligible"
-        if self._absent:
-            return Waiting(f"{self._absent}; {reason}", STARTING)
+        if absent:
+            return Waiting(f"{absent}; {reason}", STARTING)
         return Waiting(reason, STARTING, LOOK_AGAIN_SECONDS)
 
     def _patience(self, selection: Selection, policy: Policy, record: Sticky | None, asked: Family | None) -> float:
