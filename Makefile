@@ -14,13 +14,13 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 demo: $(STAMP) ## set everything up, boot a node and show the main job (root)
-	@$(RUN) tests/lab/demo.py
+	@$(RUN) tools/demo.py
 
 test: $(STAMP) ## set everything up and run all tests, real boots included (root)
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
-	@$(RUN) tests/mutations.py # which case notices each broken rule
+	@$(RUN) tools/mutations.py # which case notices each broken rule
 	@failed=0; export NODENET_REQUIRE_LAB=1; \
 	$(RUN) -m pytest -q -m "not vm" --numprocesses 3 --dist worksteal || failed=$$?; \
 	$(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal || failed=$$?; \
@@ -37,13 +37,13 @@ fmt: $(STAMP) ## format and mend what can be mended
 	@$(RUN) -m ruff format .
 
 lab: $(STAMP) ## open a shell on a freshly booted node with the product installed (root)
-	@$(RUN) tests/lab/shell.py
+	@$(RUN) tools/lab_shell.py
 
 bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/benchmarks.md (root)
-	@$(RUN) tests/bench/run.py
-	@$(RUN) tests/bench/bridge.py
-	@$(RUN) tests/bench/selection.py
-	@$(RUN) tests/bench/lookups.py
+	@$(RUN) tools/bench/run.py
+	@$(RUN) tools/bench/bridge.py
+	@$(RUN) tools/bench/selection.py
+	@$(RUN) tools/bench/lookups.py
 
 install: ## install below DESTDIR (default: this machine)
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)"

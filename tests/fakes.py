@@ -10,20 +10,20 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
-from nodenet.core.apply import Checkpoint, ManagerState
-from nodenet.core.bridge_facts import OvsBridge
+from nodenet.core.apply.failure import Checkpoint, ManagerState
+from nodenet.core.boot.facts import Facts
+from nodenet.core.br_ex.facts import OvsBridge
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable
-from nodenet.core.facts import Facts
-from nodenet.core.hostname_sources import Source
-from nodenet.core.kept_profile import KeptProfile
-from nodenet.core.nm_values import Inventory
-from nodenet.core.presence import Service
-from nodenet.core.resolver import ManagerDns
-from nodenet.core.settings import Settings
-from nodenet.core.snapshot import IPAddress, Snapshot
-from nodenet.core.status import Standing, document
-from nodenet.core.units import Unit
-from nodenet.in_force import Judged, Plant
+from nodenet.core.hostname.sources import Source
+from nodenet.core.kernel.snapshot import IPAddress, Snapshot
+from nodenet.core.network_manager.availability import Service
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.resolver.view import ManagerDns
+from nodenet.core.settings.model import Settings
+from nodenet.core.status.document import Standing, document
+from nodenet.core.unit_stage.unit import Unit
+from nodenet.loop.reload import Judged, Plant
 
 BOOT_ID = "b" * 32
 

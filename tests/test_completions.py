@@ -11,8 +11,8 @@ import pytest
 
 from make_completions import PATHS, SCRIPTS, completions, words
 from nodenet.cli.main import VERBS, parser
-from nodenet.core.settings import STAGES
-from nodenet.core.settings_values import PLATFORMS
+from nodenet.core.settings.model import STAGES
+from nodenet.core.settings.parse import PLATFORMS
 
 ASK = {
     # shell → a program that prints what it offers for each of the lines $2…, by the script $1 or in its directory
@@ -78,7 +78,7 @@ OFFERED = {
 
 @pytest.mark.parametrize("shell", SCRIPTS)
 def test_the_scripts_are_what_the_parser_says(shell: str) -> None:
-    assert SCRIPTS[shell].read_text() == completions(shell), "run: python tests/make_completions.py"
+    assert SCRIPTS[shell].read_text() == completions(shell), "run: python tools/make_completions.py"
 
 
 def test_every_option_that_takes_a_path_is_known_as_one() -> None:

@@ -26,35 +26,42 @@ MAY_IMPORT = {
     "nodenet.core": ("nodenet.core",),
     "nodenet.ports": ("nodenet.core",),
     "nodenet.stages": ("nodenet.core", "nodenet.ports", "nodenet.stages"),
-    "nodenet.story": ("nodenet.core",),
-    "nodenet.requests": ("nodenet.core",),
-    "nodenet.in_force": ("nodenet.core", "nodenet.ports"),
-    "nodenet.heart": ("nodenet.core", "nodenet.ports", "nodenet.requests"),
-    "nodenet.reconciler": (
-        *("nodenet.core", "nodenet.ports", "nodenet.heart", "nodenet.in_force", "nodenet.requests", "nodenet.story"),
+    "nodenet.loop.journal": ("nodenet.core",),
+    "nodenet.loop.requests": ("nodenet.core",),
+    "nodenet.loop.reload": ("nodenet.core", "nodenet.ports"),
+    "nodenet.loop.watchdog": ("nodenet.core", "nodenet.ports", "nodenet.loop.requests"),
+    "nodenet.loop.reconciler": (
+        *(
+            "nodenet.core",
+            "nodenet.ports",
+            "nodenet.loop.watchdog",
+            "nodenet.loop.reload",
+            "nodenet.loop.requests",
+            "nodenet.loop.journal",
+        ),
     ),
-    "nodenet.edge.nmstate_worker": (),
-    "nodenet.edge.netlink_watcher": (),
+    "nodenet.edge.nmstate.worker": (),
+    "nodenet.edge.kernel.watcher": (),
     **dict.fromkeys(
         (
-            "nodenet.edge.bus_service",
-            "nodenet.edge.bus_watch",
-            "nodenet.edge.dns_manager",
-            "nodenet.edge.hostnamed",
-            "nodenet.edge.lease_names",
-            "nodenet.edge.network_manager",
-            "nodenet.edge.nm_profiles",
-            "nodenet.edge.resolved",
-            "nodenet.edge.systemd",
+            "nodenet.edge.bus.service",
+            "nodenet.edge.bus.watch",
+            "nodenet.edge.network_manager.dns",
+            "nodenet.edge.hostname.hostnamed",
+            "nodenet.edge.hostname.lease_names",
+            "nodenet.edge.network_manager.state",
+            "nodenet.edge.network_manager.profiles",
+            "nodenet.edge.resolver.resolved",
+            "nodenet.edge.systemd.units",
         ),
-        ("nodenet.core", "nodenet.edge.bus"),
+        ("nodenet.core", "nodenet.edge.bus.connection"),
     ),
-    "nodenet.edge.bus": ("nodenet.core", "nodenet.edge.bus_call"),
+    "nodenet.edge.bus.connection": ("nodenet.core", "nodenet.edge.bus.call"),
     "nodenet.edge": ("nodenet.core",),
-    "nodenet.machine": ("nodenet.core", "nodenet.ports", "nodenet.stages", "nodenet.in_force", "nodenet.edge"),
-    "nodenet.daemon": ("nodenet.core", "nodenet.machine", "nodenet.reconciler", "nodenet.edge"),
+    "nodenet.assembly": ("nodenet.core", "nodenet.ports", "nodenet.stages", "nodenet.loop.reload", "nodenet.edge"),
+    "nodenet.daemon": ("nodenet.core", "nodenet.assembly", "nodenet.loop.reconciler", "nodenet.edge"),
     # What the daemon gathers and what the command explains must be the same.
-    "nodenet.cli.facts_here": ("nodenet.core", "nodenet.edge", "nodenet.cli", "nodenet.stages.bridge_gathering"),
+    "nodenet.cli.facts_here": ("nodenet.core", "nodenet.edge", "nodenet.cli", "nodenet.stages.br_ex.gather"),
     "nodenet.cli": ("nodenet.core", "nodenet.edge", "nodenet.cli"),
     "nodenet": (),
 }
@@ -91,7 +98,7 @@ def wrong_way(module: str, source: str) -> list[str]:
     allowed = next(rooms for room, rooms in MAY_IMPORT.items() if within(module, room))
     complaints = []
     for origin, name in imports(ast.parse(source)):
-        # `from nodenet.edge import bus` is an import of nodenet.edge.bus
+        # `from nodenet.edge import bus` is an import of nodenet.edge.bus.connection
         target = f"{origin}.{name}" if (DAEMON / origin.replace(".", "/")).is_dir() and name else origin
         ours = within(target, "nodenet") and target != "nodenet.__version__"
         if ours and not any(within(target, room) for room in allowed):
@@ -136,7 +143,7 @@ def test_imports_run_one_way(path: Path) -> None:
     assert wrong_way(name_of(path), path.read_text()) == []
 
 
-@pytest.mark.parametrize("path", sorted((DAEMON / "nodenet/core").glob("*.py")), ids=name_of)
+@pytest.mark.parametrize("path", sorted((DAEMON / "nodenet/core").rglob("*.py")), ids=name_of)
 def test_core_only_thinks(path: Path) -> None:
     assert impure(name_of(path), path.read_text()) == []
 
@@ -214,11 +221,11 @@ def test_files_named_in_the_map_exist() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("nodenet.core.boot", "from nodenet.edge import bus"),
-        ("nodenet.core.boot", "def f():\n    from nodenet.ports import Clock"),
-        ("nodenet.stages.nodeip", "from nodenet.edge.files import write"),
-        ("nodenet.edge.files", "from nodenet.edge import bus"),
-        ("nodenet.edge.nmstate_worker", "import nodenet.core.errors"),
+        ("nodenet.core.boot.stages", "from nodenet.edge import bus"),
+        ("nodenet.core.boot.stages", "def f():\n    from nodenet.ports import Clock"),
+        ("nodenet.stages.node_ip.stage", "from nodenet.edge.files.disk import write"),
+        ("nodenet.edge.files.disk", "from nodenet.edge import bus"),
+        ("nodenet.edge.nmstate.worker", "import nodenet.core.errors"),
         ("nodenet.cli.status", "from nodenet.daemon import main"),
     ],
 )
@@ -230,7 +237,7 @@ def test_a_wrong_import_is_seen(module: str, source: str) -> None:
     "source", ["import os", "from pathlib import Path", "import time", "open('x')", "async def f(): ..."]
 )
 def test_impurity_is_seen(source: str) -> None:
-    assert impure("nodenet.core.boot", source)
+    assert impure("nodenet.core.boot.stages", source)
 
 
 def test_length_is_seen() -> None:

@@ -99,7 +99,7 @@ def test_nobody_but_root_can_write_and_everybody_can_read(tree: Path) -> None:
 
 
 def test_bytecode_is_there_for_the_python_that_installed(tree: Path) -> None:
-    cached = tree / LIBRARY / f"nodenet/core/__pycache__/boot.{sys.implementation.cache_tag}.pyc"
+    cached = tree / LIBRARY / f"nodenet/core/boot/__pycache__/stages.{sys.implementation.cache_tag}.pyc"
     assert cached.is_file()
     assert str(tree).encode() not in cached.read_bytes()
 

@@ -14,10 +14,10 @@ import pytest
 from make_completions import words
 from make_manual import BLOCKS, PAGES, made
 from nodenet.cli.main import EPILOG, parser
-from nodenet.core import settings
-from nodenet.core.boot import StageName
+from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
+from nodenet.core.settings import model as settings
 
 ROOT = Path(__file__).parents[1]
 CTL, DAEMON, TOML = (ROOT / "docs/man" / name for name in ("nodenetctl.1", "nodenetd.8", "nodenet.toml.5"))
@@ -39,7 +39,7 @@ def section(page: Path, title: str) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_is_made_is_up_to_date(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert made(text) == text, "run: python tests/make_manual.py"
+    assert made(text) == text, "run: python tools/make_manual.py"
 
 
 def test_every_block_is_on_one_page() -> None:
@@ -99,7 +99,7 @@ def test_every_published_file_is_told() -> None:
 
 
 def test_every_variable_of_the_environment_is_told() -> None:
-    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "daemon/nodenet/edge").glob("*.py"))
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "daemon/nodenet/edge").rglob("*.py"))
     read = set(re.findall(r'environ(?:ment)?\.get\("(\w+)"', source))
     assert set(re.findall(r"Ev (\w+)", section(DAEMON, "ENVIRONMENT"))) == read
 

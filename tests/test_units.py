@@ -16,10 +16,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from nodenet.cli.main import VERBS
-from nodenet.core.boot import new_boot
-from nodenet.core.bus_contract import MANAGER, NAME, STAGE
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
-from nodenet.core.status import Standing, document
+from nodenet.core.status.bus_interfaces import MANAGER, NAME, STAGE
+from nodenet.core.status.document import Standing, document
 
 UNITS = Path(__file__).parents[1] / "units"
 COMPAT = sorted(UNITS.glob("compat/*.service"))

@@ -18,18 +18,21 @@ from typing import Any
 import structlog
 
 from nodenet import __version__
-from nodenet.core.boot import Health
+from nodenet.assembly import Machine
+from nodenet.core.boot.outcome import Problem, Topic
+from nodenet.core.boot.stages import Health
 from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed
 from nodenet.core.messages import Message
-from nodenet.core.outcome import Problem, Topic
-from nodenet.core.status import Standing, document, ended, line
-from nodenet.edge import bus_watch, files, journal, netlink
-from nodenet.edge.bus_service import Orders, Service
+from nodenet.core.status.document import Standing, document, ended, line
+from nodenet.edge.bus import watch as bus_watch
+from nodenet.edge.bus.inhibitors import Inhibitors
+from nodenet.edge.bus.service import Orders, Service
 from nodenet.edge.clock import Idle, boot_id
-from nodenet.edge.inhibitors import Inhibitors
-from nodenet.edge.notify import Notifier
-from nodenet.machine import Machine
-from nodenet.reconciler import Reconciler
+from nodenet.edge.files import disk as files
+from nodenet.edge.kernel import netlink
+from nodenet.edge.systemd import journal
+from nodenet.edge.systemd.notify import Notifier
+from nodenet.loop.reconciler import Reconciler
 
 log = structlog.get_logger()
 

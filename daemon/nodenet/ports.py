@@ -7,18 +7,18 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import PurePath, PurePosixPath
 from typing import Any, Protocol
 
-from nodenet.core.apply import Checkpoint, ManagerState
-from nodenet.core.bridge_facts import OvsBridge
-from nodenet.core.facts import Facts
-from nodenet.core.hostname_sources import Source as NameSource
-from nodenet.core.kept_profile import KeptProfile
-from nodenet.core.nm_values import Inventory
-from nodenet.core.outcome import Outcome
-from nodenet.core.presence import Service
-from nodenet.core.resolver import ManagerDns
-from nodenet.core.snapshot import IPAddress, Snapshot
-from nodenet.core.status import Standing
-from nodenet.core.units import Unit
+from nodenet.core.apply.failure import Checkpoint, ManagerState
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Outcome
+from nodenet.core.br_ex.facts import OvsBridge
+from nodenet.core.hostname.sources import Source as NameSource
+from nodenet.core.kernel.snapshot import IPAddress, Snapshot
+from nodenet.core.network_manager.availability import Service
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.resolver.view import ManagerDns
+from nodenet.core.status.document import Standing
+from nodenet.core.unit_stage.unit import Unit
 
 
 class Clock(Protocol):

@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import AsyncIterator
 
+from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
-from edge.test_bus import client
 from nodenet.cli.ask import told
-from nodenet.core.bus_contract import NAME
 from nodenet.core.errors import AccessDenied, NodeFileInvalid, Unavailable
-from nodenet.edge.bus import Message, MessageType
+from nodenet.core.status.bus_interfaces import NAME
+from nodenet.edge.bus.connection import Message, MessageType
 
 __all__ = ["private_bus"]
 DENIED = AccessDenied.bus_name

@@ -9,7 +9,7 @@ import pytest
 
 from nodenet.cli.main import main
 from nodenet.core.errors import NotAllowed
-from nodenet.edge import journal_reader
+from nodenet.edge.systemd import journal_reader
 from unprivileged import unprivileged
 
 

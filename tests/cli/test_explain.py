@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CASES = ROOT / "fixtures" / "selection"
+CASES = ROOT / "fixtures" / "node_ip"
 TWO_LINKS = CASES / "vip-subnet" / "snapshot.json"
 HEAVY = ("pyroute2", "asyncio", "structlog", "dbus_next", "ruamel")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from bridge_cases import CASES, expected_of
+from br_ex_cases import CASES, expected_of
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("pyroute2", "structlog", "dbus_next", "ruamel")

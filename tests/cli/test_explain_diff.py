@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BEFORE = ROOT / "fixtures" / "selection" / "vip-subnet" / "snapshot.json"
+BEFORE = ROOT / "fixtures" / "node_ip" / "vip-subnet" / "snapshot.json"
 
 
 def diff(*words: str, after: dict[str, Any] | bytes) -> subprocess.CompletedProcess[str]:

@@ -13,8 +13,8 @@ import pytest
 
 from cli.test_main import environment
 from cli.test_status import DEGRADED, GOOD, PROBLEM, boot
-from nodenet.core.facts import Facts
-from nodenet.core.outcome import Failed
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Failed
 
 FAILED = boot(Failed(PROBLEM, Facts()))
 TROUBLED = DEGRADED | {"health": "failed", "last_error": {"cause": "mtu is 1500", "remedy": "Compare it"}}

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from edge.private_bus import PrivateBus, private_bus
-from nodenet.core.boot import StageName, new_boot
-from nodenet.core.outcome import Waiting
-from nodenet.core.status import Standing, document
-from nodenet.edge.bus import Bus
-from nodenet.edge.bus_service import Orders, Service
+from nodenet.core.boot.outcome import Waiting
+from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.status.document import Standing, document
+from nodenet.edge.bus.connection import Bus
+from nodenet.edge.bus.service import Orders, Service
 
 __all__ = ["private_bus"]
 PROGRAM = """

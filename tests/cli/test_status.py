@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from nodenet.cli import status, wait
-from nodenet.core.boot import StageName, new_boot
-from nodenet.core.facts import Facts
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Failed, Problem, Skipped, Waiting
+from nodenet.core.boot.stages import StageName, new_boot
 from nodenet.core.messages import Message
-from nodenet.core.outcome import Done, Failed, Problem, Skipped, Waiting
-from nodenet.core.selection import Selection
-from nodenet.core.status import Standing, document, ended
-from nodenet.core.status_text import lines
+from nodenet.core.node_ip.select import Selection
+from nodenet.core.status.document import Standing, document, ended
+from nodenet.core.status.text import lines
 
 FACTS = Facts(hostname="worker-0", node_file="worker-0.yml", digest="a" * 64, applied_digest="a" * 64)
 PROBLEM = Problem(Message.APPLY_FAILED, "worker-0.yml: mtu is 1500", "Compare it with the NIC")

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness import Shell
 
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "node-files"
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "node_file"
 NODE_FILES = "/etc/nmstate/openshift"
 STATIC = (FIXTURES / "static.yml").read_text()
 BRIDGE = (FIXTURES / "br-ex.yml").read_text()

@@ -8,10 +8,10 @@ from pathlib import PurePosixPath
 import pytest
 
 from fakes import FakeFiles, FakeHost, FakeLeaseNames
-from nodenet.core.facts import Facts
-from nodenet.core.hostname_sources import Origin, Source
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Skipped, Topic, Waiting
+from nodenet.core.hostname.sources import Origin, Source
 from nodenet.core.messages import Message
-from nodenet.core.outcome import Done, Skipped, Topic, Waiting
 from nodenet.stages.hostname import HostnameStage
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")

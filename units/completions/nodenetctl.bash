@@ -1,4 +1,4 @@
-# Made from nodenetctl's parser by tests/make_completions.py, with https://github.com/tqdm/shtab
+# Made from nodenetctl's parser by tools/make_completions.py, with https://github.com/tqdm/shtab
 
 _shtab_nodenetctl_explain_subparsers=(node-ip br-ex hostname)
 _shtab_nodenetctl_bridge_subparsers=(remove make)

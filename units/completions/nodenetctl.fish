@@ -1,4 +1,4 @@
-# Made from nodenetctl's parser by tests/make_completions.py, with https://github.com/tqdm/shtab
+# Made from nodenetctl's parser by tools/make_completions.py, with https://github.com/tqdm/shtab
 
 # Parse current commandline:
 # - _shtab_nodenetctl_cmdpath=(sub)command path seen so far

@@ -24,8 +24,8 @@ def ask(member: str, signature: str = "", body: Sequence[Any] = (), *, seconds: 
 
 async def _ask(member: str, signature: str, body: Sequence[Any], *, seconds: float, wait: bool) -> list[Any]:
     # Imported here: most verbs speak no D-Bus.
-    from nodenet.core.bus_contract import MANAGER, NAME, PATH  # noqa: PLC0415
-    from nodenet.edge.bus import Bus, Refused  # noqa: PLC0415
+    from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH  # noqa: PLC0415
+    from nodenet.edge.bus.connection import Bus, Refused  # noqa: PLC0415
 
     bus = Bus(changed=lambda _: None)
     connection = asyncio.create_task(bus.run())

@@ -10,10 +10,21 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nodenet.core.boot_picture import headline, picture
-from nodenet.core.boot_report import FINISHED, JOBS, NETWORK_MANAGER, UNITS, Kind, Report, Span, document, report
+from nodenet.core.boot_report.svg import headline, picture
+from nodenet.core.boot_report.timeline import (
+    FINISHED,
+    JOBS,
+    NETWORK_MANAGER,
+    UNITS,
+    Kind,
+    Report,
+    Span,
+    document,
+    report,
+)
 from nodenet.core.errors import Unavailable, UsageInvalid
-from nodenet.edge import files, journal_reader
+from nodenet.edge.files import disk as files
+from nodenet.edge.systemd import journal_reader
 
 COLUMNS = 100
 ALTERNATIVES = (

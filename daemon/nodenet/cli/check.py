@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodenet.cli.outputs import note
-from nodenet.core import desired, node_file
-from nodenet.core.apply import FailureKind, NmstateFailure
+from nodenet.core.apply.failure import FailureKind, NmstateFailure
 from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, Unavailable, UsageInvalid
+from nodenet.core.node_file import content as desired
+from nodenet.core.node_file import find as node_file
 
 if TYPE_CHECKING:
-    from nodenet.edge.nmstate import Transaction
+    from nodenet.edge.nmstate.client import Transaction
 
 NO_ANSWER = frozenset({FailureKind.MISSING, FailureKind.DIED, FailureKind.KILLED})
 """Failures that say something of libnmstate, and nothing of the file."""
@@ -85,7 +86,7 @@ def _print_lines(checked: list[Checked]) -> None:
 
 
 async def _check_all(directory: Path, names: list[str]) -> list[Checked]:
-    from nodenet.edge.nmstate import Nmstate  # noqa: PLC0415
+    from nodenet.edge.nmstate.client import Nmstate  # noqa: PLC0415
 
     async with Nmstate().transaction() as transaction:
         return [await _check(transaction, directory / name) for name in names]
@@ -93,7 +94,7 @@ async def _check_all(directory: Path, names: list[str]) -> list[Checked]:
 
 async def _check(transaction: Transaction, path: Path) -> Checked:
     """Look at a file as nodenetd would. Raises Unavailable when libnmstate cannot be asked, NotAllowed."""
-    from nodenet.edge.files import read_node_file  # noqa: PLC0415
+    from nodenet.edge.files.disk import read_node_file  # noqa: PLC0415
 
     try:
         file = node_file.read(path.name, read_node_file(path.parent, path.name))

@@ -6,8 +6,8 @@ import json
 import sys
 
 from nodenet.cli.table import Table, printable
-from nodenet.core.comparison import Comparison, document, summary
-from nodenet.core.selection import Candidate, Verdict
+from nodenet.core.node_ip.diff import Comparison, document, summary
+from nodenet.core.node_ip.select import Candidate, Verdict
 
 COLOURS = {True: "1;32", False: "33"}
 """SGR parameters (ECMA-48), by whether the address becomes a node IP."""

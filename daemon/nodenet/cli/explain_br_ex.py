@@ -13,14 +13,14 @@ from typing import Any
 
 from nodenet.cli import saved
 from nodenet.cli.table import printable
-from nodenet.core import bridge_facts_json
-from nodenet.core.apply import NmstateFailure
-from nodenet.core.bridge import Plan, compared, plan
-from nodenet.core.bridge_explanation import MADE_BY, explanation, standings
-from nodenet.core.bridge_facts import BridgeFacts
-from nodenet.core.bridge_standing import Standing
+from nodenet.core.apply.failure import NmstateFailure
+from nodenet.core.br_ex import facts_json as bridge_facts_json
+from nodenet.core.br_ex.condition import Standing
+from nodenet.core.br_ex.explain import MADE_BY, explanation, standings
+from nodenet.core.br_ex.facts import BridgeFacts
+from nodenet.core.br_ex.plan import Plan, compared, plan
 from nodenet.core.errors import Unavailable
-from nodenet.core.settings import Datapath
+from nodenet.core.settings.model import Datapath
 
 DESCRIPTION = """Say which link goes below br-ex (and br-ex1) and why, how a bridge that is there stands, what nodenetd
 would apply as an NMState document, and the difference that would make. Nothing is touched."""
@@ -68,7 +68,7 @@ def _difference(made: Plan, facts: BridgeFacts) -> dict[str, Any]:
     """Ask libnmstate, in a process of its own, what the plan would change in the state of the facts."""
     import asyncio  # noqa: PLC0415 - the other topics need no child process
 
-    from nodenet.edge.nmstate import Nmstate  # noqa: PLC0415
+    from nodenet.edge.nmstate.client import Nmstate  # noqa: PLC0415
 
     async def ask() -> dict[str, Any]:
         async with Nmstate().transaction() as transaction:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nodenet.cli.table import Table, printable
-from nodenet.core.hostname_sources import (
+from nodenet.core.hostname.sources import (
     FALLBACK_FILE,
     STATIC_FILE,
     Judged,
@@ -106,8 +106,8 @@ def _lease_names() -> tuple[Source, ...]:
 async def _ask_network_manager() -> tuple[Source, ...]:
     import asyncio  # noqa: PLC0415
 
-    from nodenet.edge.bus import Bus  # noqa: PLC0415
-    from nodenet.edge.lease_names import LeaseNames  # noqa: PLC0415
+    from nodenet.edge.bus.connection import Bus  # noqa: PLC0415
+    from nodenet.edge.hostname.lease_names import LeaseNames  # noqa: PLC0415
 
     bus = Bus(changed=lambda _: None)
     connection = asyncio.create_task(bus.run())
@@ -122,7 +122,7 @@ def _reverse_names() -> tuple[Source, ...]:
     """Ask DNS for the names of this host's addresses, all at once; what does not answer in time gives none."""
     import threading  # noqa: PLC0415
 
-    from nodenet.edge.netlink import read_snapshot  # noqa: PLC0415
+    from nodenet.edge.kernel.netlink import read_snapshot  # noqa: PLC0415
 
     loose = (known.address for known in read_snapshot().addresses)
     addresses = [str(ip) for ip in loose if not (ip.is_loopback or ip.is_link_local)][:MOST_ADDRESSES]

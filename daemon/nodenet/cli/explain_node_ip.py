@@ -19,16 +19,18 @@ from nodenet.cli import saved, status
 from nodenet.cli.difference import show
 from nodenet.cli.outputs import note
 from nodenet.cli.table import Table, printable
-from nodenet.core import iproute_json, publication, sticky
-from nodenet.core.comparison import compare
 from nodenet.core.errors import PublishFailed, UsageInvalid
-from nodenet.core.explanation import explanation, summary
-from nodenet.core.hint import HintReading, parse_value
-from nodenet.core.policy import Policy
-from nodenet.core.selection import Selection, Verdict, select, select_bindable
-from nodenet.core.snapshot import Family, IPAddress, Snapshot
-from nodenet.core.sticky import Sticky
-from nodenet.core.wishes import HINT_FILE, Wishes, noted, wishes
+from nodenet.core.kernel import iproute_read as iproute_json
+from nodenet.core.kernel.snapshot import Family, IPAddress, Snapshot
+from nodenet.core.node_ip import last_published as sticky
+from nodenet.core.node_ip import published_files as publication
+from nodenet.core.node_ip.diff import compare
+from nodenet.core.node_ip.explain import explanation, summary
+from nodenet.core.node_ip.hints import HintReading, parse_value
+from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy_from_settings import HINT_FILE, Wishes, noted, wishes
+from nodenet.core.node_ip.select import Selection, Verdict, select, select_bindable
 
 DESCRIPTION = """Say which addresses of this host are its node IPs, and for every other address why it is not.
 
@@ -108,8 +110,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _this_host() -> tuple[Snapshot, Wishes]:
     """Return the kernel's state and what the settings of this host ask for."""
-    from nodenet.core import settings  # noqa: PLC0415 - a snapshot needs neither settings nor kernel
-    from nodenet.edge import netlink, settings_files  # noqa: PLC0415
+    from nodenet.core.settings import model as settings  # noqa: PLC0415 - a snapshot needs neither settings nor kernel
+    from nodenet.edge.files import settings as settings_files  # noqa: PLC0415
+    from nodenet.edge.kernel import netlink  # noqa: PLC0415
 
     found = settings.parse(settings_files.read()).settings
     return netlink.read_snapshot(), wishes(found, _readable(PurePath(HINT_FILE)))
@@ -117,7 +120,7 @@ def _this_host() -> tuple[Snapshot, Wishes]:
 
 def _live(snapshot: Snapshot, policy: Policy, published: Sticky | None) -> Selection:
     """Select as the daemon does: on this host a server can be tried on an address."""
-    from nodenet.edge.netlink import can_bind  # noqa: PLC0415
+    from nodenet.edge.kernel.netlink import can_bind  # noqa: PLC0415
 
     return select_bindable(snapshot, policy, published, can_bind)
 
@@ -139,7 +142,7 @@ def _published() -> Sticky | None:
 
 def _readable(path: PurePath) -> bytes | None:
     """Return what is in the file; the answer goes on without one that only root may read, and says so."""
-    from nodenet.edge import files  # noqa: PLC0415
+    from nodenet.edge.files import disk as files  # noqa: PLC0415
 
     try:
         return files.read(path)

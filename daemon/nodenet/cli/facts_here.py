@@ -11,21 +11,23 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from nodenet.cli import status
-from nodenet.core import settings as settings_of
-from nodenet.core.apply import FailureKind, NmstateFailure
-from nodenet.core.bridge_facts import BridgeFacts
+from nodenet.core.apply.failure import FailureKind, NmstateFailure
+from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.errors import NotAllowed, PublishFailed, Unavailable
-from nodenet.core.selection import select
-from nodenet.core.settings import Datapath, Settings
-from nodenet.core.snapshot import IPAddress, Snapshot
-from nodenet.core.wishes import HINT_FILE, wishes
-from nodenet.edge import files, netlink, settings_files
-from nodenet.edge.bus import Bus
-from nodenet.edge.nm_profiles import Profiles
-from nodenet.edge.nmstate import Nmstate
-from nodenet.edge.ovsdb import Ovsdb
-from nodenet.edge.sysctls import Sysctls
-from nodenet.stages.bridge_gathering import Gatherer
+from nodenet.core.kernel.snapshot import IPAddress, Snapshot
+from nodenet.core.node_ip.policy_from_settings import HINT_FILE, wishes
+from nodenet.core.node_ip.select import select
+from nodenet.core.settings import model as settings_of
+from nodenet.core.settings.model import Datapath, Settings
+from nodenet.edge.bus.connection import Bus
+from nodenet.edge.files import disk as files
+from nodenet.edge.files import settings as settings_files
+from nodenet.edge.kernel import netlink
+from nodenet.edge.kernel.sysctls import Sysctls
+from nodenet.edge.network_manager.profiles import Profiles
+from nodenet.edge.nmstate.client import Nmstate
+from nodenet.edge.open_vswitch.database import Ovsdb
+from nodenet.stages.br_ex.gather import Gatherer
 
 BUS_SECONDS = 5.0
 REMEMBERED = PurePath("/var/lib/ovnk/iface_default_hint")

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nodenet.cli.status import STATE, read
-from nodenet.core.bus_contract import MANAGER, NAME, PATH
-from nodenet.core.watching import Event, Known, of_document, of_properties, of_signal
+from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
+from nodenet.core.status.events import Event, Known, of_document, of_properties, of_signal
 
 if TYPE_CHECKING:
-    from nodenet.edge.bus import Bus
+    from nodenet.edge.bus.connection import Bus
 
 BUS_SECONDS = 2.0
 """How long the bus may take before its absence is told."""
@@ -91,7 +91,7 @@ async def _next(heard: News, bus: Bus, path: Path) -> Iterable[Event]:
 def _listening(heard: News, path: Path) -> Bus:
     """Return a bus, not yet running, that puts into *heard* what it hears of nodenetd."""
     # Imported here: help and completions of all verbs are made without D-Bus.
-    from nodenet.edge.bus import DBUS, PROPERTIES, Bus  # noqa: PLC0415
+    from nodenet.edge.bus.connection import DBUS, PROPERTIES, Bus  # noqa: PLC0415
 
     was_up: list[bool] = []
 

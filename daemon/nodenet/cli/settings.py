@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from nodenet.core import settings
-from nodenet.edge import settings_files
+from nodenet.core.settings import model as settings
+from nodenet.edge.files import settings as settings_files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

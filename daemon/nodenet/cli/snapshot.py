@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from nodenet.core import iproute_json
-from nodenet.core.iproute_output import to_document
-from nodenet.edge.netlink import read_snapshot
+from nodenet.core.kernel import iproute_read as iproute_json
+from nodenet.core.kernel.iproute_write import to_document
+from nodenet.edge.kernel.netlink import read_snapshot
 
 DESCRIPTION = """Print links, addresses and routes of this host as JSON, in the words of iproute2.
 

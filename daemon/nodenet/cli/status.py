@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nodenet.core.status_text import lines
+from nodenet.core.status.text import lines
 
 if TYPE_CHECKING:
-    from nodenet.core.snapshot import IPAddress
+    from nodenet.core.kernel.snapshot import IPAddress
 
 STATE = Path("/run/nodenet/state.json")
 EXIT_CODES = {"ok": 0, "degraded": 2}

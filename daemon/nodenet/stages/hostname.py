@@ -7,9 +7,10 @@ from pathlib import PurePath
 
 import structlog
 
-from nodenet.core.facts import Facts
-from nodenet.core.hostname import normalised
-from nodenet.core.hostname_sources import (
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Again, Done, Outcome, Skipped, Topic, Waiting
+from nodenet.core.hostname.name import normalised
+from nodenet.core.hostname.sources import (
     FALLBACK_FILE,
     STATIC_FILE,
     Source,
@@ -19,8 +20,7 @@ from nodenet.core.hostname_sources import (
     static_source,
 )
 from nodenet.core.messages import Message
-from nodenet.core.node_file import has_host_specific
-from nodenet.core.outcome import Again, Done, Outcome, Skipped, Topic, Waiting
+from nodenet.core.node_file.find import has_host_specific
 from nodenet.ports import Files, Host, LeaseNames
 
 log = structlog.get_logger()

@@ -1,0 +1,220 @@
+"""Which edges does this node have, and which stages do the settings make of them?
+
+The only place where edges and stages meet. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import PurePath
+
+import structlog
+
+from nodenet import ports
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Topic
+from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, UsageInvalid
+from nodenet.core.kernel.snapshot import IPAddress, Snapshot
+from nodenet.core.messages import Message
+from nodenet.core.node_file.find import EXTENSIONS
+from nodenet.core.node_ip.explain import explanation
+from nodenet.core.node_ip.policy_from_settings import HINT_FILE, wishes
+from nodenet.core.settings import model as core_settings
+from nodenet.core.settings.model import OnFailure, Settings
+from nodenet.core.status.bus_interfaces import NAME
+from nodenet.core.unit_stage.evidence import unit_of
+from nodenet.edge.bus.connection import Bus
+from nodenet.edge.clock import Clock, Idle, boot_id
+from nodenet.edge.files import disk as files
+from nodenet.edge.files import settings as settings_files
+from nodenet.edge.hostname.hostnamed import Hostnamed
+from nodenet.edge.hostname.lease_names import LeaseNames
+from nodenet.edge.kernel import netlink
+from nodenet.edge.kernel.neighbours import Neighbours
+from nodenet.edge.kernel.sysctls import Sysctls
+from nodenet.edge.network_manager.dns import DnsManager
+from nodenet.edge.network_manager.profiles import Profiles
+from nodenet.edge.network_manager.state import NetworkManager
+from nodenet.edge.nmstate.client import Nmstate
+from nodenet.edge.open_vswitch.database import Ovsdb
+from nodenet.edge.resolver.probe import ResolverProbe
+from nodenet.edge.resolver.resolved import Resolved
+from nodenet.edge.systemd.units import Systemd, Units
+from nodenet.loop.reload import Judged, Plant
+from nodenet.stages.apply.network_manager import Presence
+from nodenet.stages.apply.pipeline import Outside, Pipeline
+from nodenet.stages.apply.records import BRIDGE_INTENT
+from nodenet.stages.br_ex.gather import Gatherer
+from nodenet.stages.br_ex.make import BridgeMaker, Tools
+from nodenet.stages.br_ex.profile_backup import ProfileKeeper
+from nodenet.stages.br_ex.remove import BridgeRemover
+from nodenet.stages.br_ex.repair import AfterMending, BridgeMender
+from nodenet.stages.br_ex.stage import ConfigureOvsStage, Ground
+from nodenet.stages.br_ex.verify import Look
+from nodenet.stages.hosted_services.forwarding import Forwarding
+from nodenet.stages.hostname import HostnameStage
+from nodenet.stages.nmstate.check import NodeFileJudge
+from nodenet.stages.nmstate.stage import NmstateStage
+from nodenet.stages.node_ip.stage import NodeipStage
+from nodenet.stages.resolver import LookUps, ResolvPrependerStage
+from nodenet.stages.unit_stage import UnitStage, World
+
+log = structlog.get_logger()
+
+ATTEMPT_MARGIN_SECONDS = 300.0
+
+
+class Kernel:
+    """The kernel, as the stages see it."""
+
+    def snapshot(self) -> Snapshot:
+        """Return links, addresses and the routes that can matter."""
+        return netlink.read_snapshot()
+
+    def can_bind(self, address: IPAddress, link_index: int) -> bool:
+        """Tell whether a server could listen on *address*."""
+        return netlink.can_bind(address, link_index)
+
+
+class Machine:
+    """Every edge of the daemon, built once."""
+
+    def __init__(self, wake: Callable[[Topic], None], idle: Idle) -> None:
+        """*wake* is told what changed; *idle* is what the loop sleeps in."""
+        self._wake = wake
+        self._bus_was_lost = False
+        self.stopping = False
+        """Whether the daemon ends, and the bus with it."""
+        self.bus = Bus(changed=self._bus_changed)
+        self.manager = NetworkManager(self.bus, lambda: wake(Topic.NETWORK_MANAGER))
+        self.host = Hostnamed(self.bus, lambda: wake(Topic.HOSTNAME))
+        self.systemd = Systemd(self.bus)
+        self.dns = DnsManager(self.bus, lambda: wake(Topic.DNS))
+        self.resolved = Resolved(self.bus, lambda: wake(Topic.DNS))
+        self.units = Units(self.bus, lambda: wake(Topic.UNIT))
+        self.clock = Clock(idle)
+        self.nmstate = Nmstate(worked=self.clock.worked_for_us, said=lambda text: log.info(f"libnmstate: {text}"))
+        self.presence = Presence(self.manager, self.systemd, self.clock)
+        self.ovsdb = Ovsdb()
+        self.profiles = Profiles(self.bus)
+        self.boot_id = boot_id()
+        self.forwarding = Forwarding(Sysctls())
+        self.nodeip: NodeipStage | None = None
+        self._node_files: PurePath = PurePath(Settings().node_file_dir)
+
+    def _bus_changed(self, up: bool) -> None:  # noqa: FBT001  (a callback's only argument)
+        if self.stopping:
+            return
+        if not up:
+            log.warning("The system bus went away; the boot goes on without it", message=Message.BUS_LOST)
+        elif self._bus_was_lost:
+            log.info("The system bus is back", message=Message.BUS_BACK)
+        if up and not self.bus.owns_name:
+            log.warning(f"The bus name {NAME} is not ours: no program can call nodenetd", message=Message.BUS_NAMELESS)
+        self._bus_was_lost = not up
+        self.dns.forget()
+        self.resolved.forget()
+        self._wake(Topic.BUS)
+
+    def bus_answers(self, again: bool) -> None:  # noqa: FBT001  (a callback's only argument)
+        """Tell that the bus, still connected, no longer answers, or does *again*."""
+        if again:
+            log.info("The system bus answers again", message=Message.BUS_BACK)
+            self._wake(Topic.BUS)
+        else:
+            log.warning("The system bus does not answer; nodenetd goes on without it", message=Message.BUS_LOST)
+
+    def has_node_files(self) -> bool:
+        """Tell whether libnmstate will be needed."""
+        return any(name.endswith(EXTENSIONS) for name in files.listing(self._node_files))
+
+    def explain(self, topic: str) -> str:
+        """Return the document that explains *topic*. Raises UsageInvalid."""
+        if topic not in ("node-ip", "reselect") or self.nodeip is None:
+            raise UsageInvalid(f"nothing is known about {topic!r}", remedy="Topics are: node-ip, reselect")
+        return json.dumps(explanation(self.nodeip.explain(anew=topic == "reselect")))
+
+    def _nodeip_and_bridge(
+        self, settings: Settings, outside: Outside, nodeip: NodeipStage
+    ) -> dict[StageName, ports.Stage]:
+        """Return the stages that share the making of br-ex."""
+        timeout = float(settings.apply_timeout)
+        pipeline = Pipeline(outside, self.boot_id, timeout, BRIDGE_INTENT, StageName.CONFIGURE_OVS.value)
+        kernel, sysctls = Kernel(), Sysctls()
+        keeper = ProfileKeeper(self.profiles, files)
+        look = Look(kernel, self.profiles, Neighbours())
+        maker = BridgeMaker(Tools(self.clock, files, self.manager, self.profiles, keeper, sysctls, look), pipeline)
+        mender = BridgeMender(self.ovsdb, self.profiles, keeper)
+        gatherer = Gatherer(self.profiles, self.ovsdb, sysctls, kernel, files)
+        ground = Ground(files, self.nmstate, self.ovsdb, kernel, gatherer, settings.bridge_datapath, self.boot_id)
+        remover = BridgeRemover(keeper, look, maker, mender)
+        return {
+            StageName.NODEIP: AfterMending(nodeip, mender, maker, pipeline, kernel),
+            StageName.CONFIGURE_OVS: ConfigureOvsStage(ground, maker, mender, remover, pipeline),
+        }
+
+    def settings(self) -> Settings:
+        """Return the settings as they lie on the disk. Raises SettingsInvalid."""
+        return core_settings.parse(settings_files.read()).settings
+
+    def node_file(self, settings: Settings, facts: Facts) -> Facts:
+        """Return *facts* with the node file that *settings* lead to, where nodenetd applies it."""
+        if settings.stages[StageName.NMSTATE] != "builtin":
+            return facts
+        return NodeFileJudge(files, self.nmstate, PurePath(settings.node_file_dir)).on_disk(facts)
+
+    async def judge(self, settings: Settings, facts: Facts) -> Judged:
+        """Tell whether that file would be taken. Raises NodenetError when it cannot be told."""
+        if settings.stages[StageName.NMSTATE] != "builtin":
+            return Judged(facts)
+        directory = PurePath(settings.node_file_dir)
+        if settings.stages[StageName.HOSTNAME] == "builtin":
+            named = await HostnameStage(self.host, LeaseNames(self.bus), files, directory).name()
+            facts = replace(facts, hostname=named)
+        judge = NodeFileJudge(files, self.nmstate, directory)
+        seen = judge.on_disk(facts)  # before it is judged: what is written meanwhile is another edit
+        try:
+            await judge.judge(facts)
+        except (NodeFileInvalid, LibnmstateMissing) as error:
+            return Judged(seen, error)
+        return Judged(seen)
+
+    def plant(self, settings: Settings) -> Plant:
+        """Put *settings* in force: return the stages that they ask for."""
+        self.forwarding.settings = settings
+        directory = self._node_files = PurePath(settings.node_file_dir)
+        outside = Outside(files, self.manager, self.presence, self.nmstate, self.ovsdb, self.clock)
+        pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))
+        kernel = Kernel()
+        nodeip = self.nodeip = NodeipStage(
+            kernel,
+            files,
+            self.systemd,
+            self.clock,
+            self.presence,
+            lambda: wishes(settings, files.read(PurePath(HINT_FILE))),
+            self.boot_id,
+        )
+        stages: dict[StageName, ports.Stage] = {
+            StageName.HOSTNAME: HostnameStage(self.host, LeaseNames(self.bus), files, directory),
+            StageName.NMSTATE: NmstateStage(files, self.nmstate, pipeline, self.boot_id, directory),
+            StageName.RESOLV_PREPENDER: ResolvPrependerStage(
+                LookUps(self.dns, self.resolved, ResolverProbe()), files, self.clock, settings
+            ),
+            **self._nodeip_and_bridge(settings, outside, nodeip),
+        }
+        stages |= self._done_by_units(settings, World(self.host, files, kernel, self.clock, directory))
+        return Plant(
+            new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
+            stages,
+            settings.network_type,
+            settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
+            nodeip.drift,
+        )
+
+    def _done_by_units(self, settings: Settings, world: World) -> dict[StageName, ports.Stage]:
+        providers = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
+        return {name: UnitStage(name, unit, self.units, world) for name, unit in providers.items() if unit}

@@ -1,0 +1,1 @@
+"""The boot: stages and their order, outcomes, facts, and inhibitors."""

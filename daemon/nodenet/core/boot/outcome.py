@@ -1,0 +1,112 @@
+"""What can a stage say of itself, and what may it be woken by?
+
+An attempt ends in one of four outcomes. ``core.boot.stages`` decides what becomes of the boot by it,
+``loop.journal`` how it is told, the reconciler acts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.messages import Message
+
+
+class Topic(StrEnum):
+    """What a waiting stage may be woken by. Events carry no data: whoever wakes reads the world again."""
+
+    KERNEL = "kernel"
+    NETWORK_MANAGER = "network-manager"
+    HOSTNAME = "hostname"
+    BUS = "bus"
+    DNS = "dns"
+    """The DNS configuration of the host changed."""
+    NODE_IP = "node-ip"
+    """The node IPs, or the link that carries them, changed; raised by the reconciler."""
+    OVS = "ovs"
+    """Open vSwitch came or went."""
+    UNIT = "unit"
+    """A systemd unit's job ended."""
+    INHIBITOR = "inhibitor"
+    """Somebody who held a stage back let it go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A stage that is over is looked at again on an event of *topics*, at the latest after *seconds* (None: never)."""
+
+    topics: frozenset[Topic] = frozenset()
+    seconds: float | None = None
+
+
+NEVER = Again()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A failure as an administrator is told of it."""
+
+    message: Message
+    cause: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The stage did its work; a *problem* beside it means that something smaller was lost on the way."""
+
+    detail: str
+    facts: Facts
+    message: Message
+    problem: Problem | None = None
+    again: Again | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """There was nothing to do, and why."""
+
+    reason: str
+    facts: Facts
+    message: Message = Message.STAGE_SKIPPED
+    again: Again | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The awaited thing may still come: try again on an event of *topics*, at the latest after *seconds*."""
+
+    reason: str
+    topics: frozenset[Topic] = frozenset()
+    seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The stage did not succeed as things are: a reload changes that, or what *again* names."""
+
+    problem: Problem
+    facts: Facts
+    again: Again | None = None
+
+
+Outcome = Done | Skipped | Waiting | Failed
+
+
+def detail_of(outcome: Outcome) -> str:
+    """Return the words an outcome is shown with."""
+    match outcome:
+        case Done(detail=detail):
+            return detail
+        case Skipped(reason=reason) | Waiting(reason=reason):
+            return reason
+        case Failed(problem=problem):
+            return problem.cause
+
+
+def again_of(outcome: Outcome) -> Again:
+    """Return when a stage that said *outcome* is looked at again."""
+    if isinstance(outcome, Waiting):
+        return Again(outcome.topics, outcome.seconds)
+    return outcome.again or NEVER

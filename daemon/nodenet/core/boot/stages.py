@@ -1,0 +1,252 @@
+"""Where is the boot, what comes next, and may kubelet start?
+
+Everything that decides about stages lives in this file: their order, the statuses, which status may follow
+which, when READY=1 is due and what the node's health is. The reconciler asks; it has no rule of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import (
+    NEVER,
+    Again,
+    Done,
+    Failed,
+    Outcome,
+    Problem,
+    Skipped,
+    Topic,
+    Waiting,
+    again_of,
+    detail_of,
+)
+
+
+class StageName(StrEnum):
+    """The stages, under the names that administrators of such nodes know, in their order."""
+
+    HOSTNAME = "hostname"
+    NMSTATE = "nmstate"
+    RESOLV_PREPENDER = "resolv-prepender"
+    NODEIP = "nodeip"
+    CONFIGURE_OVS = "configure-ovs"
+    HOSTED_SERVICES = "hosted-services"
+
+
+BUILT = frozenset(StageName) - {StageName.HOSTED_SERVICES}
+"""The stages this version can run; the others are skipped, and say so."""
+
+
+class Status(StrEnum):
+    """What a stage is doing."""
+
+    PENDING = "pending"
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+class Health(StrEnum):
+    """The node's network in one word."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+SETTLED = frozenset({Status.DONE, Status.SKIPPED})
+OVER = SETTLED | {Status.FAILED}
+
+TRANSITIONS: dict[tuple[Status, type[Outcome] | None], Status] = {
+    # (status, what the stage said; None: it begins) → status
+    (Status.PENDING, None): Status.RUNNING,
+    (Status.WAITING, None): Status.RUNNING,
+    (Status.RUNNING, Done): Status.DONE,
+    (Status.RUNNING, Skipped): Status.SKIPPED,
+    (Status.RUNNING, Waiting): Status.WAITING,
+    (Status.RUNNING, Failed): Status.FAILED,
+    # A second look at a stage that is over; one that has to wait for it leaves the stage as it is.
+    **{(over, Done): Status.DONE for over in OVER},
+    **{(over, Skipped): Status.SKIPPED for over in OVER},
+    **{(over, Failed): Status.FAILED for over in OVER},
+    **{(over, Waiting): over for over in OVER},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StageState:
+    """One stage as status, bus and state file show it; times in seconds of CLOCK_BOOTTIME."""
+
+    name: StageName
+    provider: str = "builtin"
+    status: Status = Status.PENDING
+    detail: str = ""
+    started: float | None = None
+    ended: float | None = None
+    problem: Problem | None = None
+    again: Again = NEVER
+    due: float | None = None
+    """When it is looked at again, whatever happens."""
+    waited: float = 0.0
+    """Seconds between its start and its end in which it only waited."""
+    waiting_since: float | None = None
+    resumed: float | None = None
+    """When its last attempt began."""
+    elsewhere: float = 0.0
+    """Seconds of its attempts in which others worked for it: NetworkManager, Open vSwitch, systemd."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the boot goes on without it."""
+        return self.status in OVER
+
+    def begun(self, now: float) -> StageState:
+        """Return the stage as it runs; one that waited keeps its detail and the time it first began."""
+        started = now if self.started is None else self.started
+        waited = self.waited + (0.0 if self.waiting_since is None else now - self.waiting_since)
+        status = TRANSITIONS[self.status, None]
+        fresh = replace(self, status=status, started=started, ended=None, waited=waited, waiting_since=None)
+        return replace(fresh, resumed=now)
+
+    def after(self, outcome: Outcome, now: float, elsewhere: float) -> StageState:
+        """Return the stage as *outcome* leaves it, of an attempt in which others worked for *elsewhere* seconds."""
+        status = TRANSITIONS[self.status, type(outcome)]
+        stage = self._awaiting(again_of(outcome), now)
+        if self.over and isinstance(outcome, Waiting):
+            return stage
+        ended = None if status is Status.WAITING else self.ended or now
+        since = now if status is Status.WAITING else None
+        problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
+        stage = replace(stage, waiting_since=since, elsewhere=self.elsewhere + (0.0 if self.over else elsewhere))
+        return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
+
+    def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
+        """Return the stage as events of *topics* leave it: due, if it waits for one of them."""
+        return replace(self, due=now) if topics & self.again.topics else self
+
+    def _awaiting(self, again: Again, now: float) -> StageState:
+        return replace(self, again=again, due=None if again.seconds is None else now + again.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """All stages, in order."""
+
+    stages: tuple[StageState, ...]
+    degrade: bool = True
+    """``on_failure``: whether the boot goes on past a failed stage."""
+
+    def __getitem__(self, name: StageName) -> StageState:
+        """Return one stage."""
+        return next(stage for stage in self.stages if stage.name is name)
+
+    def next(self) -> StageName | None:
+        """Return the stage that is due: the first one unsettled; none when all is over or a failure blocks."""
+        for stage in self.stages:
+            if stage.status is Status.FAILED and not self.degrade:
+                return None
+            if stage.status in (Status.PENDING, Status.WAITING):
+                return stage.name
+        return None
+
+    def due(self, now: float) -> StageName | None:
+        """Return the stage to look at now: one that is over and due again, else the next one unless it waits still."""
+        looks = (stage for stage in self.stages if stage.over and stage.due is not None and stage.due <= now)
+        if (look := next(looks, None)) is not None:
+            return look.name
+        name = self.next()
+        if name is None or self[name].status is Status.PENDING:
+            return name
+        return name if (self[name].due or 0.0) <= now else None
+
+    def woken(self, topics: AbstractSet[Topic], now: float) -> Boot:
+        """Return the boot as events of *topics* leave it."""
+        return replace(self, stages=tuple(stage.woken(topics, now) for stage in self.stages))
+
+    @property
+    def topics(self) -> frozenset[Topic]:
+        """What some stage waits for."""
+        return frozenset().union(*(stage.again.topics for stage in self.stages))
+
+    def seconds_left(self, now: float) -> float:
+        """Return how long nothing is due, if no event comes; infinite when nothing is."""
+        return min((stage.due - now for stage in self.stages if stage.due is not None), default=math.inf)
+
+    @property
+    def current(self) -> StageName | None:
+        """The stage that runs, waits or is due; none when all are over."""
+        return next((stage.name for stage in self.stages if not stage.over), None)
+
+    def begun(self, name: StageName, now: float) -> Boot:
+        """Return the boot with stage *name* running."""
+        return self._with(self[name].begun(now))
+
+    def after(self, name: StageName, outcome: Outcome, now: float, elsewhere: float = 0.0) -> Boot:
+        """Return the boot with *outcome* told by stage *name*; in that others worked for *elsewhere* seconds."""
+        return self._with(self[name].after(outcome, now, elsewhere))
+
+    def again_from(self, name: StageName) -> Boot:
+        """Return the boot with *name* and every stage behind it pending again."""
+        position = [stage.name for stage in self.stages].index(name)
+        fresh = tuple(StageState(stage.name, stage.provider) for stage in self.stages[position:])
+        return replace(self, stages=self.stages[:position] + fresh)
+
+    @property
+    def ready(self) -> bool:
+        """Whether kubelet may start: a node IP is published and no other stage is still open."""
+        if self[StageName.NODEIP].status is not Status.DONE:
+            return False
+        open_ends = (stage for stage in self.stages if stage.status not in SETTLED)
+        return all(stage.status is Status.FAILED and self.degrade for stage in open_ends)
+
+    @property
+    def problem(self) -> tuple[StageName, Problem] | None:
+        """The first problem in stage order, with its stage."""
+        return next(((stage.name, stage.problem) for stage in self.stages if stage.problem), None)
+
+    def failed_since(self, first: StageName) -> tuple[StageName, Problem] | None:
+        """Return the first stage from *first* on that failed as a whole, with its problem."""
+        order = list(StageName)
+        since = (stage for stage in self.stages if order.index(stage.name) >= order.index(first))
+        over = (stage for stage in since if stage.status is Status.FAILED)
+        return next(((stage.name, stage.problem) for stage in over if stage.problem), None)
+
+    @property
+    def health(self) -> Health:
+        """The node's network in one word."""
+        if self.ready:
+            return Health.DEGRADED if self.problem else Health.OK
+        blocked = any(stage.status is Status.FAILED for stage in self.stages) and self.next() is None
+        return Health.FAILED if blocked else Health.WAITING
+
+    def _with(self, changed: StageState) -> Boot:
+        stages = tuple(changed if stage.name is changed.name else stage for stage in self.stages)
+        return replace(self, stages=stages)
+
+
+def new_boot(providers: dict[str, str], *, degrade: bool) -> Boot:
+    """Return a boot with every stage pending, each with its provider (``builtin`` unless set)."""
+    stages = tuple(StageState(name, providers.get(name, "builtin")) for name in StageName)
+    return Boot(stages, degrade=degrade)
+
+
+def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | None:
+    """Return why *stage* is not run at all, or None when it is."""
+    if stage.name is StageName.CONFIGURE_OVS and facts.remove_bridge:
+        return None
+    if stage.provider == "skip":
+        return "switched off in the settings"
+    if stage.name is StageName.CONFIGURE_OVS:
+        if facts.brings_bridge:
+            return f"{facts.node_file} brings its own br-ex"
+        if network_type != "OVNKubernetes":
+            return f"the network type is {network_type}"
+    return None if stage.name in BUILT or stage.provider != "builtin" else "not built in this version"

@@ -1,0 +1,1 @@
+"""The boot report: a timeline read from the journal, and its SVG picture."""

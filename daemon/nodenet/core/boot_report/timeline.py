@@ -1,0 +1,293 @@
+"""When did what happen in a boot, and who waited for what?
+
+Entries of the journal in, as `journalctl -o json` prints them (systemd.journal-fields(7)), a time line out. The
+boot ends with READY and the first starts of CRI-O and kubelet; what comes later is not part of it. Entries may be
+missing, torn or of another version: a line that cannot be read is counted, and nothing is guessed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from nodenet.core.boot.stages import StageName
+from nodenet.core.messages import Message
+
+# sd-messages.h(3) of systemd; journalctl --catalog explains them.
+UNIT_STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
+UNIT_STARTED = "39f53479d3a045ac8e11786248231fbf"
+UNIT_FAILED = "be02cf6855d2428ba40df7e9d022f03d"
+FINISHED = ("b07a249cd024414a82dd00cd181378ff", "eed00a68ffd84e31882105fd973abdd1")
+"""Of a machine, and of a container, which has no kernel of its own."""
+JOBS = (UNIT_STARTING, UNIT_STARTED, UNIT_FAILED)
+
+DAEMON = "nodenetd"
+NETWORK_MANAGER = "NetworkManager"
+STARTUP_COMPLETE = "startup complete"
+"""NetworkManager's word for: every device that has a profile is activated, or never will be."""
+SOURCES = (f"{NETWORK_MANAGER}.service", "ovsdb-server.service", "ovs-vswitchd.service")
+FOLLOWERS = ("nodenet-ready.service", "crio.service", "kubelet.service")
+UNITS = (*SOURCES, f"{DAEMON}.service", *FOLLOWERS)
+LANES = (
+    *("kernel", "initrd", "userspace"),
+    *(unit.removesuffix(".service") for unit in (*SOURCES, f"{DAEMON}.service")),
+    *(stage.value for stage in StageName),
+    *(unit.removesuffix(".service") for unit in FOLLOWERS),
+)
+"""Who acts in a boot, in the order of a time line."""
+NOTED = frozenset(
+    {
+        *(Message.BUS_LOST, Message.BUS_BACK, Message.APPLY_RETRY, Message.ROLLED_BACK, Message.ROLLBACK_FAILED),
+        *(Message.CHECKPOINT_CLEARED, Message.SETTINGS_INVALID, Message.LIBNMSTATE_MISSING, Message.INTERNAL_ERROR),
+        *(Message.STOPPED, Message.NODE_IP_DRIFT, Message.NODE_IP_BACK),
+    }
+)
+READIES = (Message.READY.value, Message.READY_DEGRADED.value)
+
+
+class Kind(StrEnum):
+    """What a span of time went into."""
+
+    WORK = "work"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What one actor did for a time; in seconds since the boot began, *end* None while it is not over."""
+
+    actor: str
+    kind: Kind
+    start: float
+    end: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One moment that matters, in seconds since the boot began."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One boot: *began* in seconds of the epoch, *work* the seconds that each stage of nodenetd worked itself."""
+
+    boot_id: str
+    began: float | None = None
+    ready: float | None = None
+    work: Mapping[str, float] = field(default_factory=dict)
+    spans: tuple[Span, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    unreadable: int = 0
+    until: float = 0.0
+    """Where the journal of a boot that is not ready ends."""
+
+    @property
+    def own(self) -> float:
+        """The seconds that all stages worked themselves: without those in which others worked for them."""
+        return sum(self.work.values())
+
+    @property
+    def share(self) -> float | None:
+        """What part of the time until READY went into nodenetd's own work; None before READY."""
+        return self.own / self.ready if self.ready else None
+
+    @property
+    def end(self) -> float:
+        """Where the time line ends."""
+        ends = [span.start if span.end is None else span.end for span in self.spans if span.actor != "userspace"]
+        return max([*ends, *(mark.at for mark in self.marks), self.ready or self.until])
+
+
+def report(entries: Iterable[Mapping[str, Any]]) -> Report:
+    """Return the time line of the one boot that *entries* are of, in their order."""
+    reader = _Reader()
+    for entry in entries:
+        try:
+            reader.read(entry)
+        except (KeyError, ValueError, TypeError, AttributeError):
+            reader.unreadable += 1
+    return reader.report()
+
+
+def document(what: Report) -> dict[str, Any]:
+    """Return the report as JSON-ready values."""
+    return {
+        "schema_version": 1,
+        "boot_id": what.boot_id,
+        "began": what.began,
+        "ready": what.ready,
+        "own": round(what.own, 6),
+        "work": {stage: round(seconds, 6) for stage, seconds in what.work.items()},
+        "share": None if what.share is None else round(what.share, 4),
+        "unreadable": what.unreadable,
+        "spans": [
+            {"actor": span.actor, "kind": span.kind.value, "start": span.start, "end": span.end, "text": span.text}
+            for span in what.spans
+        ],
+        "marks": [{"at": mark.at, "text": mark.text} for mark in what.marks],
+    }
+
+
+@dataclass(slots=True)
+class _Wait:
+    """A wait that is not over: for what, since when, and how long the stage had waited before."""
+
+    since: float
+    reason: str
+    waited: float
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What the entries so far have told; times in seconds of CLOCK_MONOTONIC."""
+
+    unreadable: int = 0
+    boot_id: str = ""
+    origin: float | None = None
+    epoch: float = 0.0
+    """Wall clock time at CLOCK_MONOTONIC zero."""
+    last: float = 0.0
+    ready: float | None = None
+    work: dict[str, float] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    jobs: dict[str, float] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
+    waits: dict[str, _Wait] = field(default_factory=dict)
+    attempts: dict[str, str] = field(default_factory=dict)
+    """Stage → the STAGE_STARTED that was told to be over: a second look tells it again."""
+
+    def read(self, entry: Mapping[str, Any]) -> None:
+        """Take one entry."""
+        at = int(entry["__MONOTONIC_TIMESTAMP"]) / 1e6
+        if self.origin is None:
+            self.epoch = int(entry["__REALTIME_TIMESTAMP"]) / 1e6 - at
+            self.boot_id = str(entry["_BOOT_ID"])
+            # The kernel's first line is the boot's begin; a container has none and begins with its first entry.
+            self.origin = 0.0 if entry.get("_TRANSPORT") == "kernel" else at
+        self.last = max(self.last, at)
+        message = entry.get("MESSAGE_ID")
+        if message in FINISHED and "USERSPACE_USEC" in entry:
+            self._finished(entry, at)
+        elif message in JOBS and entry.get("UNIT") in UNITS:
+            self._job(str(entry["UNIT"]), str(message), at)
+        elif entry.get("SYSLOG_IDENTIFIER") == NETWORK_MANAGER:
+            if STARTUP_COMPLETE in entry["MESSAGE"] and self.ready is None:
+                # Its own clock: journald may be late by more than what is to be seen here.
+                told = float(entry.get("TIMESTAMP_BOOTTIME", at))
+                started = min(self._last_end(NETWORK_MANAGER, 0.0) or told, told)
+                self._span(NETWORK_MANAGER, Kind.WORK, started, told, "first activations")
+        elif entry.get("SYSLOG_IDENTIFIER") == DAEMON and self.ready is None:
+            self._daemon(entry, at)
+
+    def _finished(self, entry: Mapping[str, Any], at: float) -> None:
+        userspace = at - int(entry["USERSPACE_USEC"]) / 1e6
+        initrd = userspace - int(entry.get("INITRD_USEC", 0)) / 1e6
+        kernel = initrd - int(entry.get("KERNEL_USEC", 0)) / 1e6
+        self.origin = kernel
+        for actor, start, end in (("kernel", kernel, initrd), ("initrd", initrd, userspace)):
+            if end > start:
+                self._span(actor, Kind.WORK, start, end, "")
+        self._span("userspace", Kind.WORK, userspace, at, "until systemd had no job left")
+
+    def _job(self, unit: str, message: str, at: float) -> None:
+        if message == UNIT_STARTING:
+            # After READY only first starts are part of the boot.
+            if self.ready is None or unit not in self.begun:
+                self.jobs[unit] = at
+            self.begun.add(unit)
+        elif (start := self.jobs.pop(unit, None)) is not None:
+            actor = unit.removesuffix(".service")
+            start = start if unit != f"{DAEMON}.service" else self._last_end(DAEMON, start)
+            # systemd starts the gate before READY only where a start of nodenetd has failed.
+            if unit == FOLLOWERS[0] and (opened := min(at, self.ready or at)) > start:
+                self._span(actor, Kind.WAIT, start, opened, "nodenetd was not ready")
+                start = opened
+            self._span(actor, Kind.WORK, start, at, "started" if message == UNIT_STARTED else "failed to start")
+
+    def _daemon(self, entry: Mapping[str, Any], at: float) -> None:
+        message, text = entry.get("MESSAGE_ID"), str(entry["MESSAGE"])
+        if message == Message.STARTED.value:
+            self._begin(at)
+        elif message in READIES:
+            self.ready = at
+            self.marks.append(Mark(at, text))
+        elif "STATUS" in entry and "STAGE" in entry:
+            self._stage(entry, at, text)
+        elif message in {noted.value for noted in NOTED}:
+            self.marks.append(Mark(at, text))
+
+    def _begin(self, at: float) -> None:
+        """Note that a process of the daemon has begun; an earlier one is no longer waiting."""
+        for name, wait in self.waits.items():
+            self._span(name, Kind.WAIT, wait.since, at, wait.reason)
+        if self.attempts or self.waits:
+            self.marks.append(Mark(at, "nodenetd began again"))
+        self.waits.clear()
+        self.attempts.clear()
+        start = self.jobs.get(f"{DAEMON}.service")
+        if start is not None:
+            self._span(DAEMON, Kind.WORK, self._last_end(DAEMON, start), at, "sandbox, interpreter, imports")
+
+    def _stage(self, entry: Mapping[str, Any], at: float, text: str) -> None:
+        name, told, status = str(entry["STAGE"]), str(entry["STAGE_STARTED"]), str(entry["STATUS"])
+        started, waited = float(told), float(entry["STAGE_WAITED"])
+        if self.attempts.get(name) == told:
+            return
+        wait = self.waits.pop(name, None)
+        work = started
+        if wait is not None:
+            work = float(entry.get("STAGE_RESUMED", wait.since + waited - wait.waited))
+            self._span(name, Kind.WAIT, wait.since, work, wait.reason)
+        if status == "waiting":
+            since = float(entry.get("STAGE_WAITING_SINCE", at))
+            self._span(name, Kind.WORK, work, max(work, since), "looked")
+            self.waits[name] = _Wait(since, str(entry["WAIT"]), waited)
+            return
+        ended = float(entry["STAGE_ENDED"])
+        self.attempts[name] = told
+        itself = ended - started - waited - float(entry.get("STAGE_ELSEWHERE", 0))
+        self.work[name] = self.work.get(name, 0.0) + max(0.0, itself)
+        words = f"failed: {text}" if status == "failed" else text.removeprefix(f"{name} is ")
+        self._span(name, Kind.WORK, work, ended, words)
+
+    def _last_end(self, actor: str, least: float) -> float:
+        """Return where the last span of *actor* ended, if that is later than *least*."""
+        ends = [span.end for span in self.spans if span.actor == actor and span.end is not None]
+        return max(ends[-1], least) if ends else least
+
+    def _span(self, actor: str, kind: Kind, start: float, end: float | None, text: str) -> None:
+        self.spans.append(Span(actor, kind, start, end, text))
+
+    def report(self) -> Report:
+        """Return what was told, with times from the boot's begin."""
+        for name, wait in self.waits.items():
+            self._span(name, Kind.WAIT, wait.since, None, wait.reason)
+        for actor, start in ((unit.removesuffix(".service"), start) for unit, start in self.jobs.items()):
+            begin = self._last_end(DAEMON, start) if actor == DAEMON else start
+            self._span(actor, Kind.WORK, begin, None, "is starting")
+        origin = self.origin or 0.0
+        order = {actor: position for position, actor in enumerate(LANES)}
+
+        def since(at: float | None) -> float | None:
+            return None if at is None else round(at - origin, 6)
+
+        spans = [
+            Span(span.actor, span.kind, since(span.start) or 0.0, since(span.end), span.text) for span in self.spans
+        ]
+        return Report(
+            self.boot_id,
+            self.epoch + origin if self.boot_id else None,
+            since(self.ready),
+            self.work,
+            tuple(sorted(spans, key=lambda span: (span.start, order.get(span.actor, len(order))))),
+            tuple(Mark(since(mark.at) or 0.0, mark.text) for mark in self.marks),
+            self.unreadable,
+            since(self.last) or 0.0,
+        )

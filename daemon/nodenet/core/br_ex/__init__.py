@@ -1,0 +1,1 @@
+"""br-ex: the uplink, the plan, its condition, the way back, and the record across boots."""

@@ -1,0 +1,237 @@
+"""Whose is the br-ex that is there already, and what of it does not fit together?
+
+Three places speak of a bridge: NetworkManager's profiles, the database of Open vSwitch and the kernel's links. They
+can disagree after a power cut, a restored backup or a script's failure. What was made by us, by the script that came
+before us or by NetworkManager for a profile that is gone may be mended; what anybody else made is left alone and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nodenet.core.br_ex.facts import (
+    ADOPTED,
+    MADE_BY_NM,
+    MARK,
+    PHYSICAL,
+    BridgeFacts,
+    OvsBridge,
+    OvsInterface,
+    OvsPort,
+    Profile,
+)
+from nodenet.core.br_ex.uplink import BRIDGE
+from nodenet.core.nmstate import state as shown
+
+EXTERNAL_IDS = "ovs-external-ids"
+PATCH = "patch"
+NMSTATE_SUFFIX = {"ovs-bridge": "-br", "ovs-interface": "-if"}
+"""How libnmstate ends the names of the profiles it makes for a bridge."""
+
+
+class Owner(StrEnum):
+    """Who made the bridge."""
+
+    NOBODY = "nobody"
+    OURS = "ours"
+    OLD_SCRIPT = "old-script"
+    NMSTATE = "nmstate"
+    LEFT_OVER = "left-over"
+    """NetworkManager made it, for a profile that is gone: the old script's lie in memory and end with each boot."""
+    FOREIGN = "foreign"
+
+
+class Rule(StrEnum):
+    """What does not fit, by its name in `explain br-ex`."""
+
+    BRIDGE_WITHOUT_PROFILE = "bridge-without-profile"
+    PROFILE_WITHOUT_BRIDGE = "profile-without-bridge"
+    PORT_WITHOUT_LINK = "port-without-link"
+    WITHOUT_UPLINK = "without-uplink"
+    OTHER_UPLINK = "other-uplink"
+    FOREIGN_BRIDGE = "foreign-bridge"
+    FOREIGN_PORT = "foreign-port"
+    NOT_MARKED = "not-marked"
+    NOT_WANTED = "not-wanted"
+
+
+HARMLESS = frozenset({Rule.NOT_MARKED, Rule.FOREIGN_PORT})
+"""With these a bridge can stay as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that does not fit; *ours*: we may mend it."""
+
+    rule: Rule
+    bridge: str
+    sentence: str
+    ours: bool
+    port: str = ""
+    """Of the database, where the finding is about one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A bridge as it is now. *uplink* is the link that is a port of it, None where there is none.
+
+    *profiles* are the UUIDs of its profiles: bridge, ports, interfaces and the uplink's, in that order.
+    """
+
+    bridge: str
+    owner: Owner
+    uplink: str | None
+    profiles: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether it can stay as it is."""
+        whole = all(finding.rule in HARMLESS for finding in self.findings)
+        return self.owner is not Owner.NOBODY and self.uplink is not None and whole
+
+
+def standing(facts: BridgeFacts, bridge: str = BRIDGE, wanted: str | None = None) -> Standing:
+    """Return how *bridge* stands; *wanted* is the uplink it should have, None where it should not be."""
+    profiles = profiles_of(facts, bridge)
+    row = facts.bridge(bridge)
+    owner = _owner(bridge, row, profiles)
+    uplink = facts.uplink_of(bridge)
+    findings = tuple(_findings(facts, bridge, owner, uplink, wanted))
+    return Standing(bridge, owner, uplink, tuple(profile.uuid for profile in profiles), findings)
+
+
+def profiles_of(facts: BridgeFacts, bridge: str) -> tuple[Profile, ...]:
+    """Return the profiles that make *bridge*: its own, then ports, then interfaces, each kind by name."""
+    own = [profile for profile in facts.profiles if profile.kind == "ovs-bridge" and profile.link == bridge]
+    ports = [profile for profile in facts.profiles if profile.kind == "ovs-port" and _controller(profile) in _ids(own)]
+    inside = [profile for profile in facts.profiles if profile not in ports and _controller(profile) in _ids(ports)]
+    return tuple(profile for kind in (own, ports, inside) for profile in sorted(kind, key=lambda each: each.uuid))
+
+
+def orphans(profiles: tuple[Profile, ...], uuids: Collection[str]) -> tuple[Profile, ...]:
+    """Return those of *uuids* that are ports of an Open vSwitch bridge whose profiles are gone.
+
+    NetworkManager never activates them (nm-settings(5), ``connection.controller``): their links stay down.
+    """
+    bridges = _ids([each for each in profiles if each.kind == "ovs-bridge"])
+    ports = _ids([each for each in profiles if each.kind == "ovs-port" and _controller(each) in bridges])
+    below = [each for each in profiles if each.uuid in uuids and _is_ovs_port(each)]
+    return tuple(each for each in below if _controller(each) not in ports)
+
+
+def foreign_ports(facts: BridgeFacts, bridge: str) -> tuple[str, ...]:
+    """Return the ports that neither we nor OVN put on *bridge*: whose links are there, and which are no patch ports."""
+    row, uplink = facts.bridge(bridge), facts.uplink_of(bridge)
+    own = {bridge, uplink}
+    found = (
+        port.name
+        for port in (row.ports if row else ())
+        if not {port.name, *(item.name for item in port.interfaces)} & own
+        and not any(item.kind == PATCH for item in port.interfaces)
+        and not _gone(facts, port)
+    )
+    return tuple(sorted(found))
+
+
+def _findings(
+    facts: BridgeFacts, bridge: str, owner: Owner, uplink: str | None, wanted: str | None
+) -> Iterator[Finding]:
+    row, profiles = facts.bridge(bridge), profiles_of(facts, bridge)
+    ours = owner is not Owner.FOREIGN
+    if owner is Owner.NOBODY:
+        return
+    if row is not None and not profiles:
+        yield _without_profile(bridge, row)
+    if profiles and row is None:
+        yield Finding(
+            Rule.PROFILE_WITHOUT_BRIDGE,
+            bridge,
+            f"NetworkManager has the profile {profiles[0].name!r} and Open vSwitch has no bridge {bridge}",
+            ours,
+        )
+    if owner is Owner.FOREIGN and profiles:
+        names = ", ".join(profile.name for profile in profiles)
+        yield Finding(
+            Rule.FOREIGN_BRIDGE, bridge, f"{bridge} was made by somebody else (profiles: {names})", ours=False
+        )
+    yield from (_without_link(facts, bridge, port, ours=ours) for port in _dead_ports(facts, row))
+    for name in foreign_ports(facts, bridge) if ours else ():
+        sentence = f"somebody else put the port {name} on {bridge}: it is left alone"
+        yield Finding(Rule.FOREIGN_PORT, bridge, sentence, ours=False, port=name)
+    yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
+    if owner in {Owner.OLD_SCRIPT, Owner.NMSTATE} and not (row and row.external_ids.get(ADOPTED) == uplink):
+        who = "the old script" if owner is Owner.OLD_SCRIPT else "a node file"
+        sentence = f"{bridge} was made by {who} and does not carry a mark of ours yet"
+        yield Finding(Rule.NOT_MARKED, bridge, sentence, ours=owner is Owner.OLD_SCRIPT)
+
+
+def _of_uplink(bridge: str, uplink: str | None, wanted: str | None, *, ours: bool, whole: bool) -> Iterator[Finding]:
+    if wanted is None:
+        sentence = f"{bridge} is there and nothing asks for it any more"
+        yield Finding(Rule.NOT_WANTED, bridge, sentence, ours)
+    elif whole and uplink is None:
+        yield Finding(Rule.WITHOUT_UPLINK, bridge, f"no link of this node is a port of {bridge}", ours)
+    elif uplink is not None and uplink != wanted:
+        yield Finding(Rule.OTHER_UPLINK, bridge, f"{bridge} is over {uplink} and should be over {wanted}", ours)
+
+
+def _without_profile(bridge: str, row: OvsBridge) -> Finding:
+    made = MARK in row.external_ids or MADE_BY_NM in row.external_ids
+    who = "which NetworkManager made for a profile that is gone" if made else "which somebody else made"
+    sentence = f"Open vSwitch has a bridge {bridge} without a profile, {who}"
+    return Finding(Rule.BRIDGE_WITHOUT_PROFILE if made else Rule.FOREIGN_BRIDGE, bridge, sentence, made)
+
+
+def _dead_ports(facts: BridgeFacts, row: OvsBridge | None) -> Iterator[OvsPort]:
+    """Yield the ports that stand for links this node does not have. Patch ports, OVN's for one, stand for none."""
+    for port in row.ports if row else ():
+        if _gone(facts, port):
+            yield port
+
+
+def _without_link(facts: BridgeFacts, bridge: str, port: OvsPort, *, ours: bool) -> Finding:
+    gone = _gone(facts, port)[0]
+    told = f" ({gone.error})" if gone.error else ""
+    sentence = f"the port {port.name} of {bridge} stands for {gone.name}, and this node has no such link{told}"
+    mendable = ours and port.by_network_manager
+    return Finding(Rule.PORT_WITHOUT_LINK, bridge, sentence, mendable, port.name)
+
+
+def _owner(bridge: str, row: OvsBridge | None, profiles: tuple[Profile, ...]) -> Owner:
+    if row is None and not profiles:
+        return Owner.NOBODY
+    marked = any(MARK in (profile.setting(EXTERNAL_IDS, "data") or {}) for profile in profiles)
+    if marked or (row is not None and MARK in row.external_ids):
+        return Owner.OURS
+    names = {profile.name for profile in profiles}
+    if {bridge, f"ovs-if-{bridge}"} <= names:
+        return Owner.OLD_SCRIPT
+    if any(f"{bridge}{NMSTATE_SUFFIX.get(profile.kind, ' ')}" == profile.name for profile in profiles):
+        return Owner.NMSTATE
+    if not profiles and row is not None and MADE_BY_NM in row.external_ids:
+        return Owner.LEFT_OVER
+    return Owner.FOREIGN
+
+
+def _gone(facts: BridgeFacts, port: OvsPort) -> list[OvsInterface]:
+    outside = (item for item in port.interfaces if item.kind in PHYSICAL)
+    return [item for item in outside if shown.link(facts.state, item.name) is None]
+
+
+def _ids(profiles: list[Profile]) -> set[str]:
+    """Return what ``connection.controller`` may name a profile by: its UUID or its link (nm-settings-dbus(5))."""
+    return {text for profile in profiles for text in (profile.uuid, profile.link) if text}
+
+
+def _controller(profile: Profile) -> str:
+    """Return the controller; before NetworkManager 1.46 the property was called ``master``."""
+    found = profile.setting("connection", "controller") or profile.setting("connection", "master")
+    return str(found or "")
+
+
+def _is_ovs_port(profile: Profile) -> bool:
+    found = profile.setting("connection", "port-type") or profile.setting("connection", "slave-type")
+    return str(found) == "ovs-port"

@@ -1,0 +1,262 @@
+"""What must be done so that a link's whole IP configuration stands on br-ex, and how is it seen to be right?
+
+A pure function of the facts: the NMState document of the final state, and what goes around it. Where addresses are
+leased it takes two steps, so that the node is never without them: first DHCP *and* the lease in use as static address
+and routes, then, when the server has confirmed, the static ones go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any
+
+from nodenet.core.br_ex import dns as bridge_dns
+from nodenet.core.br_ex import ip as bridge_ip
+from nodenet.core.br_ex import routes as bridge_routes
+from nodenet.core.br_ex.condition import foreign_ports
+from nodenet.core.br_ex.facts import MARK, BridgeFacts
+from nodenet.core.br_ex.source import Interface, Source, source_of
+from nodenet.core.br_ex.uplink import BRIDGE, Uplink, uplinks
+from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.nmstate import state as shown
+from nodenet.core.settings.model import Datapath
+
+METRICS = {BRIDGE: 48}
+EXTRA_METRIC = 49
+NOT_CARRIED = ("disable_ipv6", "addr_gen_mode", "use_tempaddr", "mtu", "stable_secret", "temp_", "max_addresses")
+"""Beginnings of sysctls that NetworkManager sets by the profile, or that are no setting of the link."""
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What must be seen on the bridge before its making is called a success. *mac* None: any."""
+
+    bridge: str
+    addresses: tuple[IPAddress, ...]
+    gateways: tuple[IPAddress, ...]
+    mac: str | None
+    mtu: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do, in this order: *carried* (None: *document*), *beyond*, then *finish* when the leases are confirmed.
+
+    *document* is the final state. *beyond*: bridge → setting → property → value, for NetworkManager's profile of that
+    bridge's interface, in the types of nm-settings-dbus(5). *finish_settings* is the step *finish* in that form, to be
+    set and reapplied: it can be done within the checkpoint, and without the moment (0.15 s on the lab's node) in which
+    an apply of libnmstate leaves the bridge without its autoconfigured IPv6 address. *sysctls*: bridge → name as in
+    the facts → value. *clear_global_dns*: libnmstate puts the name servers of a static link into
+    ``GlobalDnsConfiguration`` as well, which would silence those of every other link: empty it. *notes* are sentences
+    about what cannot be kept.
+    """
+
+    uplinks: tuple[Uplink, ...]
+    document: Document
+    carried: Document | None
+    finish: Document | None
+    finish_settings: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    beyond: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    sysctls: Mapping[str, Mapping[str, str]]
+    expect: tuple[Expectation, ...]
+    clear_global_dns: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+
+def plan(facts: BridgeFacts, datapath: Datapath = Datapath.SYSTEM) -> Plan:
+    """Return the plan. Raises UplinkRefused, before anything is touched."""
+    chosen = uplinks(facts)
+    sources = {uplink: source_of(facts, uplink.bridge, uplink.link) for uplink in chosen}
+    document = _whole(sources, datapath, _final)
+    leased = [uplink for uplink, source in sources.items() if _carried(source, uplink.bridge)]
+    return Plan(
+        uplinks=chosen,
+        document=document,
+        carried=_whole(sources, datapath, _with_lease) if leased else None,
+        finish=_finish({uplink: sources[uplink] for uplink in leased}) if leased else None,
+        finish_settings=_by_bridge({uplink: sources[uplink] for uplink in leased}, _finish_settings),
+        beyond=_by_bridge(sources, _beyond),
+        sysctls=_by_bridge(sources, _sysctls),
+        expect=tuple(_expectation(source, uplink.bridge) for uplink, source in sources.items()),
+        clear_global_dns=bridge_dns.hides_other_links(facts, document),
+        notes=tuple(note for notes in _by_bridge(sources, _notes).values() for note in notes),
+    )
+
+
+def compared(made: Plan, facts: BridgeFacts) -> Document:
+    """Return the final state as it is looked for: ports that somebody else put on a bridge are no difference.
+
+    They are not applied: libnmstate would make profiles for them.
+    """
+    return {**made.document, "interfaces": [_with_foreign_ports(item, facts) for item in made.document["interfaces"]]}
+
+
+def _with_foreign_ports(item: Document, facts: BridgeFacts) -> Document:
+    now = shown.ovs_bridge(facts.state, item["name"]) if item["type"] == shown.OVS_BRIDGE else None
+    if now is None:
+        return item
+    foreign = foreign_ports(facts, item["name"])
+    there = [port for port in now.get("bridge", {}).get("port") or () if port.get("name") in foreign]
+    return {**item, "bridge": {**item["bridge"], "port": [*item["bridge"]["port"], *there]}}
+
+
+def metric_of(bridge: str) -> int:
+    """Return the metric of the bridge's routes: br-ex 48, br-ex1 49."""
+    return METRICS.get(bridge, EXTRA_METRIC)
+
+
+Part = Callable[[Source, str], tuple[Document, list[Document]]]
+
+
+def _whole(sources: Mapping[Uplink, Source], datapath: Datapath, part: Part) -> Document:
+    """Return one document for all bridges; *part* gives an interface's IP sections and the routes."""
+    interfaces: list[Document] = []
+    routes: list[Document] = []
+    rules: list[Document] = []
+    for uplink, source in sources.items():
+        ip, own = part(source, uplink.bridge)
+        interfaces += [_below(source), _bridge(source, uplink, datapath), _interface(source, uplink.bridge) | ip]
+        routes += own
+        rules += bridge_routes.rules(source, uplink.bridge)
+    document: Document = {"interfaces": interfaces}
+    document |= {"routes": {"config": routes}} if routes else {}
+    document |= {"route-rules": {"config": rules}} if rules else {}
+    names = {source.link: uplink.bridge for uplink, source in sources.items()}
+    return document | bridge_dns.resolver(sources.values(), names)
+
+
+def _below(source: Source) -> Document:
+    """Return the uplink: without addresses, everything else as it is."""
+    kind = str(source.uplink_item.get("type"))
+    kind = "ethernet" if kind == "veth" else kind  # as `veth` it would have to name its peer
+    ip = {"ipv4": dict(bridge_ip.DISABLED), "ipv6": dict(bridge_ip.DISABLED)}
+    return {"name": source.uplink, "type": kind, "state": "up", **_pinned(source), **ip}
+
+
+def _pinned(source: Source) -> Document:
+    """Return the MAC of a bond: it is activated anew below the bridge and would take that of its first port."""
+    is_bond = source.uplink_item.get("type") == "bond"
+    return {"mac-address": source.mac} if is_bond and source.keeps_mac and source.mac else {}
+
+
+def _bridge(source: Source, uplink: Uplink, datapath: Datapath) -> Document:
+    options = {"options": {"datapath": str(datapath)}} if datapath is Datapath.NETDEV else {}
+    ports = [{"name": source.uplink}, {"name": uplink.bridge}]
+    return {
+        "name": uplink.bridge,
+        "type": shown.OVS_BRIDGE,
+        "state": "up",
+        **({} if source.has_mac else _mac(source)),
+        # OVN's patch port to br-int is not ours, and no difference.
+        "bridge": {**options, "allow-extra-patch-ports": True, "port": ports},
+        "ovs-db": {"external_ids": {MARK: source.uplink}},
+    }
+
+
+def _interface(source: Source, bridge: str) -> Document:
+    mtu = source.uplink_item.get("mtu")
+    wait = source.item.get("wait-ip")
+    return {
+        "name": bridge,
+        "type": shown.OVS_INTERFACE,
+        "state": "up",
+        **_mac(source),
+        **({"mtu": int(mtu)} if mtu else {}),
+        **({"wait-ip": wait} if wait else {}),
+    }
+
+
+def _mac(source: Source) -> Document:
+    if not source.keeps_mac:
+        return {}
+    return {"mac-address": source.mac} if source.has_mac and source.mac else {"copy-mac-from": source.uplink}
+
+
+def _final(source: Source, bridge: str) -> tuple[Document, list[Document]]:
+    metric = metric_of(bridge)
+    ip = {"ipv4": bridge_ip.ipv4(source, metric), "ipv6": bridge_ip.ipv6(source, metric)}
+    return ip, bridge_routes.configured(source, bridge, metric)
+
+
+def _with_lease(source: Source, bridge: str) -> tuple[Document, list[Document]]:
+    ip, routes = _final(source, bridge)
+    leased = _carried(source, bridge)
+    if not leased:
+        return ip, routes
+    ip["ipv4"]["address"] = bridge_ip.addresses([*source.static("ipv4"), *leased])
+    return ip, routes + bridge_routes.learnt(source, bridge, metric_of(bridge))
+
+
+def _carried(source: Source, bridge: str) -> list[Interface]:
+    """Return the addresses that are leased by DHCPv4 and must be there all the way.
+
+    IPv6 is not carried: when the static address went again, NetworkManager would begin autoconfiguration anew, and the
+    gap would only come later. Token and DUID bring the same address back by themselves.
+    """
+    if source.link == bridge or source.method("ipv4") != "auto":
+        return []  # on the bridge already: nothing is on its way
+    static = source.static("ipv4")
+    return [item for item in source.dynamic("ipv4") if item not in static]
+
+
+def _finish(sources: Mapping[Uplink, Source]) -> Document:
+    """Return the second step: what was carried goes, and DHCP is left alone with the address. IPv6 is not touched."""
+    interfaces, routes = [], []
+    for uplink, source in sources.items():
+        ip, _ = _final(source, uplink.bridge)
+        ipv4 = {"ipv4": ip["ipv4"]}
+        interfaces.append({"name": uplink.bridge, "type": shown.OVS_INTERFACE, "state": "up", **ipv4})
+        learnt = bridge_routes.learnt(source, uplink.bridge, metric_of(uplink.bridge))
+        routes += [{"state": "absent", **route} for route in learnt]
+    return {"interfaces": interfaces, **({"routes": {"config": routes}} if routes else {})}
+
+
+def _finish_settings(source: Source, bridge: str) -> dict[str, dict[str, Any]]:
+    static = [{"address": str(item.ip), "prefix": item.network.prefixlen} for item in source.static("ipv4")]
+    routes = bridge_routes.route_data(source, bridge, metric_of(bridge), "ipv4")
+    return {"ipv4": {"address-data": static, "route-data": routes}}
+
+
+def _by_bridge(sources: Mapping[Uplink, Source], part: Callable[[Source, str], Any]) -> dict[str, Any]:
+    found = {uplink.bridge: part(source, uplink.bridge) for uplink, source in sources.items()}
+    return {bridge: values for bridge, values in found.items() if values}
+
+
+def _beyond(source: Source, bridge: str) -> dict[str, dict[str, Any]]:
+    metric = metric_of(bridge)
+    found = bridge_ip.beyond(source, metric)
+    for family, routes in bridge_routes.on_link(source, bridge, metric).items():
+        found.setdefault(family, {})["route-data"] = routes
+    return found
+
+
+def _sysctls(source: Source, _bridge: str) -> dict[str, str]:
+    own, new = source.facts.sysctls.get(source.link, {}), source.facts.sysctls.get("default", {})
+    return {
+        name: value
+        for name, value in sorted(own.items())
+        if new.get(name) != value and not name.rpartition("/")[2].startswith(NOT_CARRIED)
+    }
+
+
+def _expectation(source: Source, bridge: str) -> Expectation:
+    present = {item.ip for family in ("ipv4", "ipv6") for item in source.shown(family)}
+    gateways = {ip_address(gateway) for gateway in bridge_routes.gateways(source)}
+    return Expectation(
+        bridge=bridge,
+        addresses=tuple(address for address in source.facts.node_ips if address in present),
+        gateways=tuple(sorted(gateways, key=lambda address: (address.version, address))),
+        mac=source.mac if source.keeps_mac else None,
+        mtu=int(source.uplink_item["mtu"]) if source.uplink_item.get("mtu") else None,
+    )
+
+
+def _notes(source: Source, _bridge: str) -> list[str]:
+    return [
+        f"{address} on {source.link} will change: one token keeps one autoconfigured address, and this prefix has "
+        "another interface identifier"
+        for address in bridge_ip.other_identifiers(source)
+    ]

@@ -1,0 +1,1 @@
+"""The node's host name: valid names, and the sources that a name can come from."""

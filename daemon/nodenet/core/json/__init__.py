@@ -1,0 +1,1 @@
+"""Reading JSON documents from outside, with errors that name the place."""

@@ -1,0 +1,162 @@
+"""How is a snapshot written down, so that any host can make one with iproute2 alone?
+
+The document has four keys, each what iproute2 prints: ``links`` (``ip -j -d link``), ``addresses``
+(``ip -j -d address``), ``routes`` (``ip -j -d -4 route show table all``) and ``routes6`` (the same with ``-6``).
+Keys and fields may be missing; the kernel's own defaults take their place. What is there must have the right type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network, IPv6Network
+
+from nodenet.core.json.reader import Node, load
+from nodenet.core.kernel.snapshot import (
+    IPV6_DEFAULT_METRIC,
+    MAIN_TABLE,
+    Address,
+    AddressFlag,
+    Family,
+    IPNetwork,
+    Link,
+    NextHop,
+    Route,
+    Snapshot,
+)
+
+FOREVER = 0xFFFFFFFF
+"""How the kernel writes a lifetime without end (INFINITY_LIFE_TIME, linux/if_addr.h)."""
+REMEDY = "A snapshot is what `nodenetctl snapshot` or `ip -j` prints"
+MOST_BYTES = 32 << 20
+"""More than a host with four thousand links and ten thousand addresses needs; reading takes some ten times as much."""
+LESS = "Only default routes and those of router advertisements (proto ra) matter: leave the others out"
+_OTHER_FAMILIES = frozenset({"mpls", "link", "bridge", "ipx", "dnet", "???"})
+"""Families that iproute2 has names for, and its word for all that it has none for."""
+_FLAGS = {flag.value: flag for flag in AddressFlag}
+_ROUTE_KINDS_WITHOUT_WAY_OUT = ("unreachable", "blackhole", "prohibit", "throw")
+
+
+def parse(text: str | bytes) -> Snapshot:
+    """Return the snapshot that *text* describes. Raises SnapshotInvalid naming the JSON path."""
+    return _snapshot(load(text, MOST_BYTES, REMEDY, LESS))
+
+
+def from_document(document: object) -> Snapshot:
+    """Return the snapshot of a decoded JSON document. Raises SnapshotInvalid naming the JSON path."""
+    return _snapshot(Node(document, "$", REMEDY))
+
+
+def _snapshot(top: Node) -> Snapshot:
+    with_addresses = list(top.children("addresses"))
+    links = {link.name: link for link in (_link(node, i) for i, node in enumerate(with_addresses, 1))}
+    links |= {link.name: link for link in (_link(node, i) for i, node in enumerate(top.children("links"), 1))}
+    routes = [_route(node, Family.IPV4) for node in top.children("routes")]
+    routes += [_route(node, Family.IPV6) for node in top.children("routes6")]
+    return Snapshot(
+        links=tuple(links.values()),
+        addresses=tuple(address for node in with_addresses for address in _addresses(node)),
+        routes=tuple(routes),
+    )
+
+
+def _link(node: Node, position: int) -> Link:
+    flags = node.strings("flags") if "flags" in node.value else None
+    name = node.get("ifname", str, "")
+    if not name:
+        raise node.wrong("ifname", "a link's name")
+    linkinfo = node.child("linkinfo")
+    mac = node.maybe("address", str)
+    permanent = node.maybe("permaddr", str)
+    return Link(
+        index=node.whole("ifindex", position, 0x7FFFFFFF),
+        name=name,
+        altnames=node.strings("altnames"),
+        kind=linkinfo.maybe("info_kind", str) if linkinfo else None,
+        up=flags is None or "UP" in flags,
+        carrier=flags is None or "LOWER_UP" in flags,
+        loopback=flags is not None and "LOOPBACK" in flags,
+        operstate=node.get("operstate", str, "UNKNOWN"),
+        mac=mac,
+        permanent_mac=permanent if permanent != mac else None,
+        master=node.maybe("master", str),
+    )
+
+
+def _addresses(node: Node) -> Iterator[Address]:
+    link = node.get("ifname", str, "")
+    for item in node.children("addr_info"):
+        family = _address_family(item)
+        if family is None:
+            continue
+        local = item.address("local", family)
+        if local is None:
+            raise item.wrong("local", f"an {family} address")
+        yield Address(
+            address=local,
+            prefix_length=item.whole("prefixlen", local.max_prefixlen, local.max_prefixlen),
+            link=link,
+            label=item.maybe("label", str),
+            flags=frozenset(flag for name, flag in _FLAGS.items() if item.get(name, bool, default=False)),
+            valid_lifetime=_lifetime(item, "valid_life_time"),
+            preferred_lifetime=_lifetime(item, "preferred_life_time"),
+            peer=item.address("address", family),
+        )
+
+
+def _address_family(item: Node) -> Family | None:
+    """Return the family; other protocols' addresses are none of ours."""
+    match item.maybe("family", str):
+        case "inet":
+            return Family.IPV4
+        case "inet6":
+            return Family.IPV6
+        case None:
+            return Family.IPV6 if ":" in item.get("local", str, "") else Family.IPV4
+        case str() as other if other not in _OTHER_FAMILIES:
+            raise item.wrong("family", "`inet` or `inet6`")
+    return None
+
+
+def _lifetime(item: Node, key: str) -> int | None:
+    seconds = item.whole(key, FOREVER, FOREVER)
+    return None if seconds == FOREVER else seconds
+
+
+def _route(node: Node, family: Family) -> Route:
+    kind = node.get("type", str, "unicast")
+    hops = [_next_hop(hop, family) for hop in node.children("nexthops")]
+    if not hops and kind not in _ROUTE_KINDS_WITHOUT_WAY_OUT:
+        # A next-hop object is told with the route; what a group of them leads to is not.
+        single = (None if "dev" in node.value else node.child("nh_info")) or node
+        hops = [hop for hop in (_next_hop(single, family),) if hop != NextHop(None)]
+    # iproute2 does not print IPv4's metric 0; for IPv6 the kernel knows no "without metric".
+    metric = node.whole("metric", 0 if family is Family.IPV4 else IPV6_DEFAULT_METRIC, 0xFFFFFFFF)
+    table = node.value.get("table")
+    return Route(
+        destination=_destination(node, family),
+        next_hops=tuple(hops),
+        metric=metric,
+        table=str(table) if isinstance(table, int) else node.get("table", str, MAIN_TABLE),
+        protocol=node.maybe("protocol", str),
+        kind=kind,
+        nexthop_id=node.maybe("nhid", int),
+    )
+
+
+def _next_hop(node: Node, family: Family) -> NextHop:
+    gateway = node.address("gateway", family)
+    via = node.child("via")
+    if gateway is None and via is not None:
+        gateway = via.address("host")
+    return NextHop(node.maybe("dev", str), gateway)
+
+
+def _destination(node: Node, family: Family) -> IPNetwork:
+    text = node.get("dst", str, "default")
+    network = IPv4Network if family is Family.IPV4 else IPv6Network
+    if text == "default":
+        return network((0, 0))
+    try:
+        return network(text, strict=False)
+    except ValueError as error:
+        raise node.wrong("dst", f"an {family} prefix or `default`") from error

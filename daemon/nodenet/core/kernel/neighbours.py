@@ -1,0 +1,97 @@
+"""How is the kernel asked about the neighbours on a link, and what does it answer? (rtnetlink(7), linux/neighbour.h)"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes, ip
+from nodenet.core.kernel.snapshot import IPAddress
+
+RTMGRP_NEIGH = 0x4
+_NEW, _GET, _ERROR = 28, 30, 2
+_DESTINATION, _LINK_LAYER_ADDRESS = 1, 2
+_REQUEST, _REPLACE, _CREATE = 0x1, 0x100, 0x400
+_REACHABLE, _STALE, _DELAY, _PROBE, _FAILED, _NOARP, _PERMANENT = 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80
+_USE = 0x01
+_HEADER = struct.Struct("=IHHII")
+_BODY = struct.Struct("=BxxxiHBB")
+_CODE = struct.Struct("=i")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An entry of the neighbour table; *known*: it has a link-layer address, be it an old one."""
+
+    link_index: int
+    address: IPAddress
+    state: int
+    known: bool
+
+    @property
+    def fixed(self) -> bool:
+        """Whether somebody set it, or the link has no such protocol: there is nobody to ask."""
+        return bool(self.state & (_PERMANENT | _NOARP))
+
+    @property
+    def answered(self) -> bool:
+        """Whether it has answered a moment ago."""
+        return self.fixed or bool(self.state & _REACHABLE)
+
+    @property
+    def left_alone(self) -> bool:
+        """Whether the kernel does not ask it at present: it waits for a use of what it knows, or has given up."""
+        return bool(self.state & (_STALE | _DELAY | _FAILED))
+
+
+def get(link_index: int, address: IPAddress) -> bytes:
+    """Return the question what is known of *address* (answered since Linux 5.1)."""
+    return _message(_GET, _REQUEST, link_index, address)
+
+
+def probe(link_index: int, address: IPAddress) -> bytes:
+    """Return the order to ask one again whose link-layer address is known; meanwhile it stays in use."""
+    return _message(_NEW, _REQUEST | _REPLACE, link_index, address, state=_PROBE)
+
+
+def resolve(link_index: int, address: IPAddress) -> bytes:
+    """Return the order to begin as for a packet to *address*: with ARP or neighbour solicitations on that link."""
+    return _message(_NEW, _REQUEST | _REPLACE | _CREATE, link_index, address, flags=_USE)
+
+
+def _message(  # noqa: PLR0913  (its fields)
+    kind: int, header_flags: int, link_index: int, address: IPAddress, *, state: int = 0, flags: int = 0
+) -> bytes:
+    family = AF_INET if address.version == 4 else AF_INET6
+    destination = struct.pack("=HH", 4 + len(address.packed), _DESTINATION) + address.packed
+    body = _BODY.pack(family, link_index, state, flags, 0) + destination
+    return _HEADER.pack(_HEADER.size + len(body), kind, header_flags, 1, 0) + body
+
+
+def neighbours(data: bytes) -> Iterator[Neighbour]:
+    """Yield the entries that a datagram tells of."""
+    for kind, body in _messages(data):
+        if kind == _NEW and len(body) >= _BODY.size:
+            _, index, state, _, _ = _BODY.unpack_from(body)
+            found = attributes(body, _BODY.size)
+            address = ip(found.get(_DESTINATION))
+            if address is not None:
+                yield Neighbour(index, address, state, _LINK_LAYER_ADDRESS in found)
+
+
+def refusals(data: bytes) -> Iterator[int]:
+    """Yield the errno of each message that the kernel did not take."""
+    for kind, body in _messages(data):
+        if kind == _ERROR and (code := _CODE.unpack_from(body)[0]) < 0:
+            yield -code
+
+
+def _messages(data: bytes) -> Iterator[tuple[int, memoryview]]:
+    whole, offset = memoryview(data), 0
+    while offset + _HEADER.size <= len(whole):
+        length, kind, _, _, _ = _HEADER.unpack_from(whole, offset)
+        if length < _HEADER.size:
+            return
+        yield kind, whole[offset + _HEADER.size : offset + length]
+        offset += (length + 3) & ~3

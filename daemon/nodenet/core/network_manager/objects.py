@@ -1,0 +1,277 @@
+"""What do the objects that NetworkManager has on the bus mean? (its D-Bus API reference, "D-Bus API Types")
+
+Everything here takes plain values: the edge has taken the variants away.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, ip_address
+from typing import Any
+
+from nodenet.core.br_ex.facts import Device, Lease4, Lease6, Profile
+
+NAME = "org.freedesktop.NetworkManager"
+PATH = "/org/freedesktop/NetworkManager"
+
+Objects = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""Object path → interface → property → value."""
+
+_CAPABILITY_OVS = 2
+_FLAG_UNSAVED = 0x1
+_KINDS = {
+    # NMDeviceType, by the names that nmcli has for them
+    1: "ethernet",
+    2: "wifi",
+    5: "bt",
+    6: "olpc-mesh",
+    8: "modem",
+    9: "infiniband",
+    10: "bond",
+    11: "vlan",
+    12: "adsl",
+    13: "bridge",
+    14: "generic",
+    15: "team",
+    16: "tun",
+    17: "ip-tunnel",
+    18: "macvlan",
+    19: "vxlan",
+    20: "veth",
+    21: "macsec",
+    22: "dummy",
+    23: "ppp",
+    24: "ovs-interface",
+    25: "ovs-port",
+    26: "ovs-bridge",
+    27: "wpan",
+    28: "6lowpan",
+    29: "wireguard",
+    30: "wifi-p2p",
+    31: "vrf",
+    32: "loopback",
+    33: "hsr",
+    34: "ipvlan",
+}
+DISCONNECTED = "disconnected"
+"""A device that could be used, and is not."""
+_STATES = {
+    # NMDeviceState
+    10: "unmanaged",
+    20: "unavailable",
+    30: DISCONNECTED,
+    40: "preparing",
+    50: "configuring",
+    60: "needs secrets",
+    70: "getting its IP configuration",
+    80: "being checked",
+    90: "waiting for another connection",
+    100: "activated",
+    110: "deactivating",
+    120: "failed",
+}
+_REASONS = {
+    # NMDeviceStateReason: those that an administrator of a node can meet
+    4: "its configuration cannot be made ready",
+    5: "its IP configuration could not be made",
+    6: "its address expired",
+    15: "DHCP could not be started",
+    16: "DHCP failed",
+    17: "the DHCP client broke",
+    36: "the link is gone",
+    38: "its profile was removed",
+    39: "somebody asked for it",
+    40: "no carrier",
+    53: "what it depends on failed",
+    60: "a new activation",
+    62: "its parent changed",
+    65: "Open vSwitch's database failed",
+    68: "somebody else's",
+}
+_NO_LINK = ("ovs-bridge", "ovs-port")
+"""Kinds of devices that the kernel knows nothing of."""
+_LEGACY = frozenset({"addresses", "routes", "dns"})
+"""Numbers, of which ``address-data``, ``route-data`` and ``dns-data`` are the readable form."""
+_TEXT_IN_BYTES = frozenset({"ssid", "ca-cert", "client-cert", "private-key", "phase2-ca-cert", "phase2-private-key"})
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What NetworkManager has at one moment.
+
+    *states*: link → its state in words. *ovs*: it can do Open vSwitch. *global_dns*: it has a DNS configuration that
+    hides the name servers of all profiles.
+    """
+
+    devices: tuple[Device, ...] = ()
+    profiles: tuple[Profile, ...] = ()
+    states: Mapping[str, str] = field(default_factory=dict)
+    ovs: bool = False
+    global_dns: bool = False
+
+
+def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> Inventory:
+    """Return what *objects* say; *settings* are those of each profile, by its path."""
+    profiles = {path: profile(found, objects[path][_of("Settings.Connection")]) for path, found in settings.items()}
+    entries = [entry for _, entry in sorted(_devices(objects), key=lambda item: _order(*item))]
+    devices = tuple(_device(entry, objects, profiles) for entry in entries)
+    states = (_state(entry[_of("Device")]) for entry in entries)
+    itself = objects.get(PATH, {}).get(NAME, {})
+    return Inventory(
+        devices,
+        tuple(sorted(profiles.values(), key=lambda each: (each.name, each.uuid))),
+        dict(zip((device.link for device in devices), states, strict=True)),
+        _CAPABILITY_OVS in itself.get("Capabilities", ()),
+        bool(itself.get("GlobalDnsConfiguration")),
+    )
+
+
+def _of(interface: str) -> str:
+    return f"{NAME}.{interface}"
+
+
+def _devices(objects: Objects) -> Iterator[tuple[str, Mapping[str, Mapping[str, Any]]]]:
+    """Yield the real devices; NetworkManager also lists those that a profile could make."""
+    for path, entry in objects.items():
+        if entry.get(_of("Device"), {}).get("Real"):
+            yield path, entry
+
+
+def path_of_link(objects: Objects, link: str) -> str | None:
+    """Return the object path of the device that has the addresses of *link*; Open vSwitch's others share its name."""
+    found = [(_order(path, entry), path) for path, entry in _devices(objects) if _is_link(entry[_of("Device")], link)]
+    return max(found)[1] if found else None
+
+
+def _is_link(general: Mapping[str, Any], link: str) -> bool:
+    return (
+        general.get("Interface") == link
+        and general.get("Managed", True)
+        and _KINDS.get(general["DeviceType"]) not in _NO_LINK
+    )
+
+
+def _order(path: str, entry: Mapping[str, Mapping[str, Any]]) -> tuple[bool, int]:
+    """Sort as they came, Open vSwitch's bridges and ports first: of devices with one name, the last is the link."""
+    last = path.rsplit("/", 1)[-1]
+    return _KINDS.get(entry[_of("Device")]["DeviceType"]) not in _NO_LINK, int(last) if last.isdigit() else 0
+
+
+def _device(entry: Mapping[str, Mapping[str, Any]], objects: Objects, profiles: Mapping[str, Profile]) -> Device:
+    general = entry[_of("Device")]
+    active = objects.get(general["ActiveConnection"], {}).get(_of("Connection.Active"), {})
+    options4, options6 = (
+        objects.get(general[f"Dhcp{version}Config"], {}).get(_of(f"DHCP{version}Config"), {}).get("Options", {})
+        for version in (4, 6)
+    )
+    permanent = entry.get(_of("Device.Wired"), {}).get("PermHwAddress")
+    return Device(
+        link=general["Interface"],
+        kind=_KINDS.get(general["DeviceType"], "unknown"),
+        mac=_mac(general.get("HwAddress")),
+        permanent_mac=_mac(permanent),
+        managed=general["Managed"],
+        profile=profiles.get(active.get("Connection", "")),
+        lease4=lease4(options4),
+        lease6=lease6(options6),
+    )
+
+
+def _mac(text: str | None) -> str | None:
+    return text.lower() if text else None
+
+
+def _state(general: Mapping[str, Any]) -> str:
+    state, reason = general.get("StateReason", (general.get("State"), 0))
+    word = _STATES.get(state, f"in state {state}")
+    return f"{word} ({_REASONS[reason]})" if reason in _REASONS and state != 100 else word
+
+
+def lease4(options: Mapping[str, str]) -> Lease4 | None:
+    """Return the DHCPv4 lease that these options tell of, None without one."""
+    try:
+        address = IPv4Interface(f"{options['ip_address']}/{options.get('subnet_mask', 32)}")
+    except (KeyError, ValueError):
+        return None
+    return Lease4(
+        address,
+        _gateway(options),
+        options.get("dhcp_client_identifier"),
+        _seconds(options.get("expiry")),
+        _seconds(options.get("dhcp_lease_time")),
+        tuple(options.get("domain_name_servers", "").split()),
+    )
+
+
+def _gateway(options: Mapping[str, str]) -> IPv4Address | None:
+    """Return the router; where classless routes came, theirs, if they have one (RFC 3442)."""
+    for name in ("rfc3442_classless_static_routes", "ms_classless_static_routes"):
+        words = options.get(name, "").split()
+        if words and "/" in words[0]:
+            routes = dict(zip(words[::2], words[1::2], strict=False))
+            return _ipv4(routes.get("0.0.0.0/0"))
+    return _ipv4(next(iter(options.get("routers", "").split()), None))
+
+
+def _ipv4(text: str | None) -> IPv4Address | None:
+    try:
+        return IPv4Address(text) if text else None
+    except ValueError:
+        return None
+
+
+def lease6(options: Mapping[str, str]) -> Lease6 | None:
+    """Return the DHCPv6 lease that these options tell of; one without an address gave options only."""
+    if not options.get("dhcp6_client_id"):
+        return None
+    try:
+        address = IPv6Address(options["ip6_address"].split("/")[0])
+    except (KeyError, ValueError):
+        address = None
+    return Lease6(address, options["dhcp6_client_id"], options.get("iaid"), _expires6(options))
+
+
+def _expires6(options: Mapping[str, str]) -> float | None:
+    """Return the end of the valid lifetime: only dhclient tells it."""
+    begin, length = _seconds(options.get("life_starts")), _seconds(options.get("max_life"))
+    return begin + length if begin is not None and length is not None else None
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
+
+
+def profile(settings: Mapping[str, Mapping[str, Any]], properties: Mapping[str, Any]) -> Profile:
+    """Return a profile from its settings and from its object's properties."""
+    connection = settings["connection"]
+    unsaved = properties.get("Unsaved", False) or bool(properties.get("Flags", 0) & _FLAG_UNSAVED)
+    return Profile(
+        uuid=connection["uuid"],
+        name=connection["id"],
+        kind=connection["type"],
+        link=connection.get("interface-name", ""),
+        on_disk=not unsaved,
+        path=properties.get("Filename", ""),
+        settings={section: dict(_readable(values)) for section, values in settings.items()},
+    )
+
+
+def _readable(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, bytes):
+            text = value.rstrip(b"\0").decode(errors="backslashreplace")
+            yield key, text if key in _TEXT_IN_BYTES else value.hex(":")
+        elif key not in _LEGACY:
+            yield key, value
+    if values.get("dns") and "dns-data" not in values:  # NetworkManager < 1.42
+        yield "dns-data", [_server(server) for server in values["dns"]]
+
+
+def _server(server: int | bytes) -> str:
+    """Return a nameserver: IPv4 as a number in network byte order, IPv6 as its bytes."""
+    return str(ip_address(server if isinstance(server, bytes) else struct.pack("=I", server)))

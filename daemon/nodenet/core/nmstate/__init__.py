@@ -1,0 +1,1 @@
+"""NMState documents and libnmstate: reading its state, and its failures."""

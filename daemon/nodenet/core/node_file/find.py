@@ -1,0 +1,93 @@
+"""Which file belongs to this node, and is it fit to be read?
+
+``<whole host name>``, ``<short host name>``, ``cluster``; ``.yml`` or ``.yaml``. The first that exists
+replaces the others; files are never merged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nodenet.core.errors import NodeFileInvalid
+from nodenet.core.hostname.name import stems
+
+CLUSTER = "cluster"
+EXTENSIONS = (".yml", ".yaml")
+APPLIED = "applied"
+"""Compatibility marker beside the node files: a byte copy of the file in force."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFile:
+    """A node file as it was read: its name in the directory, its text, the SHA-256 of its bytes."""
+
+    name: str
+    text: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The file that was found, if any, and every name that was looked for, in order."""
+
+    found: str | None
+    tried: tuple[str, ...]
+
+
+class Rivals(NodeFileInvalid):
+    """Several files claim to be the node file of one host: none of them is taken."""
+
+    def __init__(self, names: Sequence[str], stem: str) -> None:
+        """Keep the *names*: the status shows them in the node file's place."""
+        self.names = " and ".join(names)
+        cause = f"{self.names} both claim to be the node file for {stem!r}"
+        super().__init__(cause, remedy="Remove all but one of them")
+
+
+def has_host_specific(listing: Iterable[str]) -> bool:
+    """Tell whether the directory holds any file that only a host name can select."""
+    return any(stem != CLUSTER for stem, _ in _stems_of(listing))
+
+
+def search(hostname: str | None, listing: Iterable[str]) -> Search:
+    """Return this node's file among the names of *listing*.
+
+    *hostname* is normalised and valid, or None when nobody knows it (then only ``cluster`` is looked for).
+    Names are compared in lower case. Raises Rivals when two files claim the same stem.
+    """
+    by_stem: dict[str, list[str]] = {}
+    for stem, name in _stems_of(listing):
+        by_stem.setdefault(stem, []).append(name)
+    tried: list[str] = []
+    for stem in (*(stems(hostname) if hostname else ()), CLUSTER):
+        tried += [stem + extension for extension in EXTENSIONS]
+        match sorted(by_stem.get(stem, ())):
+            case []:
+                continue
+            case [name]:
+                return Search(name, tuple(tried))
+            case names:
+                raise Rivals(names, stem)
+    return Search(None, tuple(tried))
+
+
+def read(name: str, content: bytes) -> NodeFile:
+    """Return the node file *name* from its bytes. Raises NodeFileInvalid when they are not UTF-8 text."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise NodeFileInvalid(
+            f"{name}, line {line}: not UTF-8 (byte 0x{content[error.start]:02x})",
+            remedy="Save the file as UTF-8",
+        ) from error
+    return NodeFile(name, text, hashlib.sha256(content).hexdigest())
+
+
+def _stems_of(listing: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for name in listing:
+        stem, dot, extension = name.rpartition(".")
+        if stem and not name.startswith(".") and dot + extension in EXTENSIONS:
+            yield stem.lower(), name

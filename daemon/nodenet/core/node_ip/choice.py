@@ -1,0 +1,99 @@
+"""Of the addresses in their order of preference, which become the node IPs?
+
+The best one leads, unless the last choice stands; of each further family one goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nodenet.core.kernel.snapshot import Family, family_of
+from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.ranking import Path, Ranked
+
+
+def choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> tuple[Ranked, ...]:
+    """Return the leader and one address of each further family that goes with it."""
+    leader = _leader(places, policy, sticky)
+    if leader is None:
+        return ()
+    held = sticky is not None and sticky.this_boot and leader.address.address in sticky.addresses
+    if policy.hint_required and leader.path is not Path.HINT and not held:
+        return ()
+    others = (family for family in policy.family_order if family is not leader.address.family)
+    companions = [_companion(leader, family, places, sticky) for family in others]
+    if held and sticky and policy.families == "auto":
+        # Published in this boot without it: kubelet may run already, so a late family waits for a reselection.
+        known = {family_of(address) for address in sticky.addresses}
+        companions = [place for place in companions if place and place.address.family in known]
+    return (leader, *(companion for companion in companions if companion))
+
+
+def _leader(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> Ranked | None:
+    """Return the best address; what was published stays unless a hint or VIP now asks for another path.
+
+    In the boot that published it, it stays whatever is asked: only its loss or a reselection takes it away.
+    """
+    best = _best(places, policy.family_order[0]) if places and places[0].path is not Path.NONE else None
+    wanted = sticky.addresses if sticky else ()
+    kept = next((place for address in wanted for place in places if place.address.address == address), None)
+    if sticky is None or kept is None:
+        return best
+    if sticky.this_boot or (best and kept.key[:2] <= best.key[:2]):
+        return kept
+    return best
+
+
+def _best(places: Sequence[Ranked], preferred: Family) -> Ranked:
+    """Return the first place; but not for its metric where its link could have the *preferred* family lead as well.
+
+    Metrics of one family say nothing of the other's: who lowers that of a link's IPv4 wants another link.
+    """
+    first = places[0]
+    rivals = [place for place in places if place.address.family is preferred and place.key[:2] == first.key[:2]]
+    return rivals[0] if any(place.link.name == first.link.name for place in rivals) else first
+
+
+def _companion(leader: Ranked, family: Family, places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
+    """Return the address of another family that goes best with the leader: of its link, else of any."""
+    known = sticky.addresses if sticky else ()
+    this_boot = sticky is not None and sticky.this_boot
+    leader_too = leader.address.address in known
+
+    def preference(place: Ranked) -> tuple[bool, bool, bool, bool, bool, tuple[int, ...]]:
+        published = place.address.address in known
+        return (
+            not (published and this_boot),
+            place.path is not Path.HINT,
+            not (published and leader_too),
+            place.link.name != leader.link.name,
+            not published,
+            place.key,
+        )
+
+    suitable = (
+        place
+        for place in places
+        if place.address.family is family
+        if place.path is not Path.NONE or place.link.name == leader.link.name or not preference(place)[0]
+    )
+    return min(suitable, key=preference, default=None)
+
+
+def primary_first(chosen: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> list[Ranked]:
+    """Return the chosen in the order of publication.
+
+    What is published keeps its order; else the settings' order, or on one link the preferred family; else the leader
+    leads.
+    """
+    published = sticky.addresses if sticky and sticky.this_boot else ()
+    one_link = len({place.link.name for place in chosen}) == 1
+
+    def position(place: Ranked) -> tuple[int, int]:
+        address = place.address.address
+        before = published.index(address) if address in published else len(published)
+        by_family = policy.families != "auto" or one_link
+        return before, policy.family_order.index(place.address.family) if by_family else chosen.index(place)
+
+    return sorted(chosen, key=position)

@@ -1,0 +1,133 @@
+"""Where does the administrator say the node IP is, and can that be understood?
+
+A hint is an address, a prefix or the name of a link. An address that the node has means that address; another one
+means the subnet around it. Hints come from the environment file that admins know
+(``/etc/default/nodeip-configuration``, read as systemd.exec(5) describes EnvironmentFile=) and from the settings.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address, ip_network
+
+from nodenet.core.errors import SettingsInvalid
+from nodenet.core.kernel.snapshot import IPAddress, IPNetwork
+
+VARIABLES = ("NODEIP_HINT", "KUBELET_NODEIP_HINT")
+"""In order of preference: the second is the older name."""
+REMEDY = "A hint is an address, a prefix or the name of a link; several are separated by spaces"
+_LONGEST_NAME = 127
+"""Of an alternative name (ALTIFNAMSIZ, linux/if.h)."""
+_NUMBERS = re.compile(r"[0-9.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """One hint as it was written, where it was written, and what it means: an address, a prefix, or a link's name."""
+
+    text: str
+    where: str
+    meaning: IPAddress | IPNetwork | str
+
+    def __str__(self) -> str:
+        """As people are told of it."""
+        return f"hint {self.text} ({self.where})"
+
+
+@dataclass(frozen=True, slots=True)
+class HintReading:
+    """The hints that were understood, and a problem for each that was not."""
+
+    hints: tuple[Hint, ...] = ()
+    problems: tuple[SettingsInvalid, ...] = ()
+
+    def __or__(self, fallback: HintReading) -> HintReading:
+        """Keep these hints if there are any, else those of *fallback*; problems of both are told."""
+        return HintReading(self.hints or fallback.hints, self.problems + fallback.problems)
+
+
+def parse_value(value: str, where: str) -> HintReading:
+    """Return the hints in *value*, written at *where* (a file and line, a setting, an option)."""
+    hints: list[Hint] = []
+    problems: list[SettingsInvalid] = []
+    for word in value.replace(",", " ").split():
+        try:
+            hints.append(Hint(word, where, _meaning(word)))
+        except ValueError as error:
+            problems.append(SettingsInvalid(f"{where}: {word!r} is no node IP hint: {error}", remedy=REMEDY))
+    return HintReading(tuple(hints), tuple(problems))
+
+
+def parse_environment(text: str, file: str) -> HintReading:
+    """Return the hints of an environment file; of a variable set twice the last line counts."""
+    values: dict[str, tuple[str, str]] = {}
+    problems: list[SettingsInvalid] = []
+    for number, line in _logical_lines(text):
+        where = f"{file}, line {number}"
+        name, equals, value = line.partition("=")
+        name = name.removeprefix("export ").strip()
+        if not equals:
+            remedy = f"Write {VARIABLES[0]}=192.0.2.5, and a # before what is a remark"
+            problems.append(SettingsInvalid(f"{where}: there is no = in {line!r}", remedy=remedy))
+            continue
+        if name not in VARIABLES:
+            # Other variables are other programs'; one that is nearly ours would be missed on the day it is needed.
+            if near := difflib.get_close_matches(name, VARIABLES, n=1, cutoff=0.85):
+                problems.append(SettingsInvalid(f"{where}: nobody knows {name}", remedy=f"Did you mean {near[0]}?"))
+            continue
+        try:
+            values[name] = (_unquoted(value.strip()), where)
+        except ValueError as error:
+            problems.append(SettingsInvalid(f"{where}: {name}: {error}", remedy="Close the quotes"))
+    reading = HintReading(problems=tuple(problems))
+    for name in VARIABLES:
+        if name in values:
+            reading |= parse_value(*values[name])
+    return reading
+
+
+def _logical_lines(text: str) -> Iterable[tuple[int, str]]:
+    """Yield (number of its first line, line) without comments and empty lines, continuations joined."""
+    pending, start = "", 0
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not pending and (not line or line[0] in "#;"):
+            continue
+        start = start if pending else number
+        pending += line
+        if pending.endswith("\\"):
+            pending = pending[:-1]
+            continue
+        yield start, pending
+        pending = ""
+    if pending:
+        yield start, pending
+
+
+def _unquoted(value: str) -> str:
+    """Return a value without its quotes. Raises ValueError when they are not closed."""
+    quote = value[:1]
+    if quote not in ("'", '"'):
+        return value
+    end = value.find(quote, 1)
+    if end < 0:
+        raise ValueError(f"the quote {quote} is not closed")
+    return value[1:end]
+
+
+def _meaning(word: str) -> IPAddress | IPNetwork | str:
+    """Return what *word* stands for. Raises ValueError with the reason."""
+    if "%" in word:
+        raise ValueError("a node IP has no zone")
+    if "/" in word:
+        return ip_network(word, strict=False)
+    if ":" in word or _NUMBERS.fullmatch(word):
+        address = ip_address(word)
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        return mapped or address
+    if len(word) > _LONGEST_NAME or not word.isprintable() or word in (".", ".."):
+        raise ValueError("no link can have this name")
+    return word

@@ -1,0 +1,193 @@
+"""Of the addresses that may be the node IP, which is the best?
+
+One tuple decides: the lower, the better. It ends in values that no two addresses share, so there are no ties and
+the order in which the kernel lists things cannot matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from ipaddress import IPv4Address, IPv6Address
+from typing import NamedTuple
+
+from nodenet.core.kernel.snapshot import Address, Family, IPAddress, Link, Snapshot
+from nodenet.core.node_ip.hints import Hint
+from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.rules import Case, ranges
+
+NO_METRIC = 1 << 32
+"""Of an address without a default route: worse than every metric."""
+ROUTER_ADVERTISEMENT = "ra"
+PRIVATE = (ranges("10.0.0.0/8", "fc00::/7"), ranges("172.16.0.0/12"), ranges("192.168.0.0/16"))
+"""RFC 1918 and RFC 4193; 100.64.0.0/10 counts as public, as it always did here."""
+
+
+class Path(IntEnum):
+    """By what right an address may be the node IP; the lower outranks the higher."""
+
+    HINT = 0
+    VIP = 1
+    DEFAULT_ROUTE = 2
+    NONE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultRoute:
+    """The best default routes of one family on one link: their metric, and the gateways of that metric."""
+
+    metric: int
+    gateways: frozenset[IPAddress]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What routes and hints say about addresses, looked up once for all of them.
+
+    *advertised* has the prefix lengths of a link's RA routes: the subnet that a /128 from DHCPv6 lies in.
+    *by_address* has the hints that name an address of this host: they mean it and not its subnet.
+    """
+
+    default_routes: Mapping[tuple[str, Family], DefaultRoute]
+    advertised: Mapping[str, frozenset[int]]
+    by_address: frozenset[Hint] = frozenset()
+
+
+class Ranked(NamedTuple):
+    """An address with its rank; *hint* and *vip* are what gave it its path."""
+
+    address: Address
+    link: Link
+    path: Path
+    key: tuple[int, ...]
+    hint: Hint | None = None
+    vip: IPAddress | None = None
+    route: DefaultRoute | None = None
+
+
+def surroundings(snapshot: Snapshot, policy: Policy) -> Surroundings:
+    """Return what the routes of *snapshot* say around the addresses."""
+    return Surroundings(_default_routes(snapshot, policy.route_tables), _advertised(snapshot))
+
+
+def exact_hints(policy: Policy, present: Iterable[IPAddress]) -> frozenset[Hint]:
+    """Return the hints that name one of the addresses *present*."""
+    own = frozenset(present) if policy.hints else ()
+    return frozenset(hint for hint in policy.hints if hint.meaning in own)
+
+
+def _default_routes(snapshot: Snapshot, tables: Sequence[str]) -> dict[tuple[str, Family], DefaultRoute]:
+    """Return the best default route of each link and family; `unreachable` and its like lead nowhere."""
+    found: dict[tuple[str, Family], DefaultRoute] = {}
+    for route in snapshot.routes:
+        if not route.is_default or route.kind != "unicast" or route.table not in tables:
+            continue
+        for hop in route.next_hops:
+            if hop.link is None:
+                continue
+            place = (hop.link, route.family)
+            gateways = frozenset({hop.gateway} if hop.gateway else ())
+            best = found.get(place)
+            if best is None or route.metric < best.metric:
+                found[place] = DefaultRoute(route.metric, gateways)
+            elif route.metric == best.metric:
+                found[place] = DefaultRoute(route.metric, best.gateways | gateways)
+    return found
+
+
+def _advertised(snapshot: Snapshot) -> dict[str, frozenset[int]]:
+    found: dict[str, frozenset[int]] = {}
+    for route in snapshot.routes:
+        if route.protocol == ROUTER_ADVERTISEMENT and route.family is Family.IPV6 and not route.is_default:
+            for hop in route.next_hops:
+                if hop.link is not None:
+                    found[hop.link] = found.get(hop.link, frozenset()) | {route.destination.prefixlen}
+    return found
+
+
+def ranked(case: Case, around: Surroundings) -> Ranked:
+    """Return the address with its rank: the whole order of preference is the tuple below."""
+    address, number, link, policy, _ = case
+    family = address.family
+    route = around.default_routes.get((link.name, family))
+    position, hint = _hint(address, link, policy, around) if policy.hints else (0, None)
+    vip = _vip(address, policy, around) if policy.vips else None
+    path = _path(hint, vip, route)
+    key = (
+        path,
+        position if path is Path.HINT else 0,
+        route.metric if route else NO_METRIC,
+        link.index,
+        policy.family_order.index(family),
+        not (route and any(map(address.shares_prefix, route.gateways))),
+        _is_private(number, address.address.version),
+        "secondary" in address.flags,
+        number,
+        -address.prefix_length,
+    )
+    return Ranked(address, link, path, key, hint if path is Path.HINT else None, vip, route)
+
+
+def best_first(place: Ranked) -> tuple[tuple[int, ...], str]:
+    """Return what places are sorted by; links that nobody listed share an index, but not a name."""
+    return place.key, place.address.link
+
+
+KEY_NAMES = (
+    "the better path",
+    "an earlier hint",
+    "the lower metric",
+    "the lower link index",
+    "the preferred family",
+    "the gateway in its subnet",
+    "a public address",
+    "the primary address of its subnet",
+    "the lower address",
+    "the longer prefix",
+)
+"""What the places of the tuple mean, for people."""
+
+
+def _path(hint: Hint | None, vip: IPAddress | None, route: DefaultRoute | None) -> Path:
+    if hint:
+        return Path.HINT
+    if vip:
+        return Path.VIP
+    return Path.DEFAULT_ROUTE if route else Path.NONE
+
+
+def _hint(address: Address, link: Link, policy: Policy, around: Surroundings) -> tuple[int, Hint | None]:
+    """Return the first hint that means *address*, and its position."""
+    for position, hint in enumerate(policy.hints):
+        if hint_means(hint, address, link, exact=hint in around.by_address):
+            return position, hint
+    return len(policy.hints), None
+
+
+def hint_means(hint: Hint, address: Address, link: Link, *, exact: bool) -> bool:
+    """Tell whether *hint* means *address*; *exact*: a hint that is an address means no other one of its subnet."""
+    match hint.meaning:
+        case str() as name:
+            return link.name == name or name in link.altnames
+        case IPv4Address() | IPv6Address() as wanted:
+            return address.address == wanted if exact else address.shares_prefix(wanted)
+        case network:
+            return address.address in network
+
+
+def _vip(address: Address, policy: Policy, around: Surroundings) -> IPAddress | None:
+    """Return the first VIP on the address's subnet."""
+    lengths = vip_lengths(address, around)
+    return next((vip for vip in policy.vips for length in lengths if address.shares_prefix(vip, length)), None)
+
+
+def vip_lengths(address: Address, around: Surroundings) -> Collection[int]:
+    """Return the prefix lengths of the subnets that a VIP may share with *address*."""
+    if address.prefix_length == 128:
+        return around.advertised.get(address.link, ())
+    return (address.prefix_length,)
+
+
+def _is_private(number: int, version: int) -> bool:
+    return any(version in part and part[version][0] <= number <= part[version][1] for part in PRIVATE)

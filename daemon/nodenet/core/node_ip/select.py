@@ -1,0 +1,231 @@
+"""Which addresses are this node's, and why not the others?
+
+``select`` is pure: one kernel snapshot and the policy in, the node IPs and a verdict for every address out. The rules
+that reject an address stand in ``rules``, the order of preference in ``ranking``, what becomes of several families and
+of the last choice in ``choice``, what may still come in ``waiting``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache, partial
+
+from nodenet.core.kernel.snapshot import Address, Family, IPAddress, Snapshot
+from nodenet.core.node_ip.choice import choose, primary_first
+from nodenet.core.node_ip.grouping import Landmarks, Stretch, stretches
+from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.node_ip.pending import Pending, Scene, missing, pending, reason
+from nodenet.core.node_ip.policy import BARE_METAL, Policy
+from nodenet.core.node_ip.ranking import Path, Ranked, best_first, exact_hints, hint_means, ranked, surroundings
+from nodenet.core.node_ip.reasons import why_no_path, why_not_hinted, why_outranked, why_rejected, why_selected
+from nodenet.core.node_ip.rules import PASSING, Case, Rule, rejection
+
+_Winners = Mapping[Family, tuple[Ranked, Rule]]
+"""Of each family the node IP, and the rule that made it one."""
+
+
+class Verdict(StrEnum):
+    """What became of an address: *eligible* might have been a node IP, had there been no better one."""
+
+    SELECTED = "selected"
+    ELIGIBLE = "eligible"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An address of this host and its verdict; *because* tells the rule in words, for the few that are asked for."""
+
+    address: IPAddress
+    prefix_length: int
+    link: str
+    verdict: Verdict
+    rule: Rule
+    because: Callable[[], str] = field(compare=False, repr=False)
+
+    @property
+    def sentence(self) -> str:
+        """The rule in words, without the address."""
+        return self.because()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The node IPs, primary first (none: no address is eligible), the primary's link, and how it came to be.
+
+    *selected*: the verdicts on the node IPs; *rest* gives those on all other addresses, to the few who ask.
+    *missing*: families that were asked for and are not there. *pending*: what may come soon and would change the
+    selection. *notes*: what an administrator should know. *waiting*: what is missing, in words, if anything is.
+    """
+
+    node_ips: tuple[IPAddress, ...] = ()
+    link: str | None = None
+    matches_vip: bool = False
+    remote_worker: bool = False
+    selected: tuple[Candidate, ...] = ()
+    rest: Callable[[], tuple[Candidate, ...]] = field(default=tuple, compare=False, repr=False)
+    missing: tuple[Family, ...] = ()
+    pending: tuple[Pending, ...] = ()
+    notes: tuple[str, ...] = ()
+    waiting: str | None = None
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """A verdict for every address: node IPs first, then by link and address. Made when asked for."""
+        return self.selected + self.rest()
+
+
+def select(
+    snapshot: Snapshot,
+    policy: Policy,
+    sticky: Sticky | None = None,
+    unbindable: Collection[IPAddress] = frozenset(),
+) -> Selection:
+    """Return the node IPs; the order in which the kernel lists things makes no difference.
+
+    *sticky* is the last publication, *unbindable* the addresses that a server could not listen on.
+    """
+    around = surroundings(snapshot, policy)
+    asked_for = (*unbindable, *(sticky.addresses if sticky else ()))
+    found = stretches(snapshot, policy, unbindable, Landmarks(policy, around, asked_for))
+    judged = [part._replace(rule=rejection(part.first)) for part in found]
+    if sticky and sticky.this_boot:
+        judged = _pardoned(judged, sticky)
+    present = (case.address.address for part in judged if part.rule in (None, Rule.TENTATIVE) for case in part.ends())
+    around = replace(around, by_address=exact_hints(policy, present))
+    good = (ranked(case, around) for part in judged if part.rule is None for case in part.ends())
+    places = sorted(good, key=best_first)
+    return _told(Scene(snapshot, policy, sticky, judged, around, places, choose(places, policy, sticky)))
+
+
+def select_bindable(
+    snapshot: Snapshot, policy: Policy, sticky: Sticky | None, can_bind: Callable[[IPAddress, int], bool]
+) -> Selection:
+    """Select until a server can listen on every node IP; one on which none can makes way for the next.
+
+    *can_bind* tries an address on the link of that index.
+    """
+    indices = {link.name: link.index for link in snapshot.links}
+    unbindable: set[IPAddress] = set()
+    while True:
+        selection = select(snapshot, policy, sticky, frozenset(unbindable))
+        places = {item.address: indices.get(item.link, 0) for item in selection.selected}
+        failed = {address for address, index in places.items() if not can_bind(address, index)} - unbindable
+        if not failed:
+            return selection
+        unbindable |= failed
+
+
+def _pardoned(judged: Sequence[Stretch], published: Sticky) -> list[Stretch]:
+    """Return the verdicts without those that would take what kubelet may already use away for a passing reason.
+
+    An address that is on several links, and eligible on one of them, needs no pardon on the others.
+    """
+    lost = set(published.addresses) - {part.first.address.address for part in judged if part.rule is None}
+    return [
+        part._replace(rule=None) if part.rule in PASSING and part.first.address.address in lost else part
+        for part in judged
+    ]
+
+
+def _told(scene: Scene) -> Selection:
+    """Return the selection with everything that is said about it."""
+    policy, chosen = scene.policy, scene.chosen
+    leader = chosen[0] if chosen else None
+    in_order = primary_first(chosen, policy, scene.sticky)
+    rules = {place.address.family: (place, _selected_by(place, scene)) for place in chosen}
+    away = leader is not None and leader.path >= Path.DEFAULT_ROUTE
+    managed = policy.platform.lower() == BARE_METAL and not policy.user_managed_lb
+    remote = bool(policy.vips) and away and managed
+    return Selection(
+        node_ips=tuple(place.address.address for place in in_order),
+        link=in_order[0].link.name if in_order else None,
+        matches_vip=any(place.vip for place in chosen),
+        remote_worker=remote,
+        selected=tuple(_selected(place, rules[place.address.family][1], chosen[0]) for place in in_order),
+        rest=cache(partial(_rest, scene, rules)),
+        missing=missing(scene),
+        pending=pending(scene),
+        notes=(*_notes(scene, in_order), *(_remote(policy) if remote else ())),
+        waiting=reason(scene),
+    )
+
+
+def _rest(scene: Scene, rules: _Winners) -> tuple[Candidate, ...]:
+    """Return a verdict for every address that is no node IP, by link and address."""
+    node_ips = {id(place.address) for place in scene.chosen}
+    return tuple(
+        _rejected(item.case, item.rule) if item.rule else _unselected(ranked(item.case, scene.around), scene, rules)
+        for item in scene.judged()
+        if id(item.case.address) not in node_ips
+    )
+
+
+def _selected_by(place: Ranked, scene: Scene) -> Rule:
+    """Return the rule that made an address a node IP."""
+    leader = scene.chosen[0]
+    published = scene.sticky is not None and place.address.address in scene.sticky.addresses
+    if published and place not in choose(scene.places, scene.policy, None):
+        return Rule.STICKY
+    best = next(other for other in scene.places if other.address.family is place.address.family)
+    by_path = {Path.HINT: Rule.HINT, Path.VIP: Rule.VIP_SUBNET, Path.DEFAULT_ROUTE: Rule.DEFAULT_ROUTE}
+    alone = place is best and place.path is leader.path
+    if place is not leader and place.link.name == leader.link.name and not alone:
+        return by_path[place.path] if place.path is Path.HINT else Rule.SAME_LINK
+    return by_path.get(place.path, Rule.SAME_LINK)
+
+
+def _candidate(address: Address, verdict: Verdict, rule: Rule, because: Callable[[], str]) -> Candidate:
+    return Candidate(address.address, address.prefix_length, address.link, verdict, rule, because)
+
+
+def _selected(place: Ranked, rule: Rule, leader: Ranked) -> Candidate:
+    return _candidate(place.address, Verdict.SELECTED, rule, partial(why_selected, place, rule, leader))
+
+
+def _rejected(case: Case, rule: Rule) -> Candidate:
+    return _candidate(case.address, Verdict.REJECTED, rule, partial(why_rejected, case, rule))
+
+
+def _unselected(place: Ranked, scene: Scene, rules: _Winners) -> Candidate:
+    if place.path is Path.NONE:
+        because = partial(why_no_path, place, with_vips=bool(scene.policy.vips))
+        return _candidate(place.address, Verdict.REJECTED, Rule.NO_DEFAULT_ROUTE, because)
+    if not scene.chosen:
+        return _candidate(place.address, Verdict.ELIGIBLE, Rule.OUTSIDE_HINT, why_not_hinted)
+    leader = scene.chosen[0]
+    winner, rule = rules.get(place.address.family, (leader, Rule.OUTRANKED))
+    because = partial(why_outranked, place, winner, rule, leader)
+    return _candidate(place.address, Verdict.ELIGIBLE, _loser_rule(place, winner), because)
+
+
+def _loser_rule(place: Ranked, winner: Ranked) -> Rule:
+    if place.path <= winner.path:
+        return Rule.OUTRANKED
+    return _OUTSIDE.get(winner.path, Rule.OUTRANKED)
+
+
+_OUTSIDE = {Path.HINT: Rule.OUTSIDE_HINT, Path.VIP: Rule.OUTSIDE_VIP_SUBNETS}
+
+
+def _notes(scene: Scene, in_order: Sequence[Ranked]) -> Iterator[str]:
+    """Yield what an administrator should know beside the verdicts."""
+    for hint in scene.policy.hints:
+        exact = hint in scene.around.by_address
+        if not any(hint_means(hint, place.address, place.link, exact=exact) for place in scene.places):
+            yield f"{hint} matches no usable address of this node"
+    for address in scene.sticky.addresses if scene.sticky else ():
+        if not any(place.address.address == address for place in in_order):
+            state = "is on this node but was not selected" if scene.has(address) else "is not on this node"
+            yield f"{address}, the node IP before, {state}"
+    if len({place.link.name for place in in_order}) > 1:
+        spread = ", ".join(f"{place.address.address} on {place.link.name}" for place in in_order)
+        yield f"the node IPs are on different links: {spread}"
+
+
+def _remote(policy: Policy) -> Iterator[str]:
+    vips = " and ".join(map(str, policy.vips))
+    are = "are" if len(policy.vips) > 1 else "is"
+    yield f"{vips} {are} on no subnet of this node: it counts as a remote worker, on which keepalived does not run"

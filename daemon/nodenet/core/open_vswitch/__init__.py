@@ -1,0 +1,1 @@
+"""Open vSwitch: bridges, ports and interfaces in its database."""

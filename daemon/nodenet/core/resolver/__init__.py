@@ -1,0 +1,1 @@
+"""The node's DNS resolver: resolv.conf and who writes it."""

@@ -1,0 +1,152 @@
+"""What did the administrator ask for, and which file says so?
+
+Pure: text in, values out. Every key is optional. What is not understood is refused, because a mistyped key that
+is passed over in silence is found on the day it was needed. Syntax: TOML 1.0 (https://toml.io).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address
+from types import MappingProxyType
+from typing import Any, Literal
+
+DEFAULT = "default"
+"""The origin of a value that no file sets."""
+STAGES = ("hostname", "nmstate", "resolv-prepender", "nodeip", "configure-ovs", "hosted-services")
+"""The stages that have a provider."""
+
+
+class OnFailure(StrEnum):
+    """What becomes of the boot when the network asked for cannot be had."""
+
+    DEGRADE = "degrade"
+    WAIT = "wait"
+
+
+class Datapath(StrEnum):
+    """Who forwards the packets of br-ex: the kernel's module or Open vSwitch itself."""
+
+    SYSTEM = "system"
+    NETDEV = "netdev"
+
+
+class ResolverMode(StrEnum):
+    """When the node IP becomes the first nameserver: once something answers DNS there, or at once."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTarget:
+    """An address that must answer after an apply: by ping, or by TCP where a *port* is given."""
+
+    address: IPv4Address | IPv6Address
+    port: int | None = None
+
+    def __str__(self) -> str:
+        """As it is written in the settings."""
+        if self.port is None:
+            return str(self.address)
+        host = f"[{self.address}]" if self.address.version == 6 else str(self.address)
+        return f"tcp://{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A text that is understood later, and the file that it is to be mended in then."""
+
+    text: str = ""
+    file: str = field(default=DEFAULT, compare=False)
+
+    def __str__(self) -> str:
+        """As it is written in the settings."""
+        return self.text
+
+
+Addresses = tuple[IPv4Address | IPv6Address, ...]
+Families = Literal["auto"] | tuple[Literal["ipv4", "ipv6"], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force; the defaults are those of a node with no settings file."""
+
+    platform: str = "none"
+    network_type: str = "OVNKubernetes"
+    families: Families = "auto"
+    """In order of preference; all that are named are waited for."""
+    api_vips: Addresses = ()
+    ingress_vips: Addresses = ()
+    user_managed_lb: bool = False
+    cluster_domain: str = ""
+    resolver: ResolverMode = ResolverMode.AUTO
+    node_file_dir: str = "/etc/nmstate/openshift"
+    on_failure: OnFailure = OnFailure.DEGRADE
+    apply_timeout: int = 240
+    """Seconds one apply may take before its process is killed and the network is rolled back."""
+    probe_targets: tuple[ProbeTarget, ...] = ()
+    deny_links: tuple[str, ...] = ()
+    """Globs of link names, beside the built-in ones."""
+    route_tables: tuple[str, ...] = ("main",)
+    """Tables whose default routes make a link eligible for the node IP, by name or number."""
+    hint: Written = Written()
+    hint_required: bool = False
+    bridge_datapath: Datapath = Datapath.SYSTEM
+    stages: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict.fromkeys(STAGES, "builtin")))
+    """Stage → provider: ``builtin``, ``unit:NAME`` or ``skip``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsResult:
+    """The settings and, for every dotted key, the file that set it (or ``default``)."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def values(settings: Settings) -> dict[str, Any]:
+    """Return every setting under its dotted key, in TOML's types."""
+    flat = {name: getattr(settings, name) for name in Settings.__slots__ if name not in ("stages", "bridge_datapath")}
+    flat["bridge.datapath"] = settings.bridge_datapath
+    flat |= {f"stages.{stage}": provider for stage, provider in settings.stages.items()}
+    return {key: _plain(value) for key, value in flat.items()}
+
+
+def parse(documents: Sequence[tuple[str, bytes]]) -> SettingsResult:
+    """Return the settings of *documents*, (path, content) pairs of which a later one wins, key by key.
+
+    Raises SettingsInvalid naming the file, the key (or line) and what was expected.
+    """
+    settings = Settings()
+    origins = dict.fromkeys(values(settings), DEFAULT)
+    if not documents:
+        return SettingsResult(settings, MappingProxyType(origins))
+    # Most nodes have no settings file: they do not pay for the parser.
+    from nodenet.core.settings import parse as settings_values  # noqa: PLC0415
+
+    for path, content in documents:
+        for key, value in settings_values.read(path, content, tuple(origins)).items():
+            settings = _with(settings, key, Written(value, path) if key == "hint" else value)
+            origins[key] = path
+    return SettingsResult(settings, MappingProxyType(origins))
+
+
+def _with(settings: Settings, key: str, value: Any) -> Settings:  # noqa: ANN401 - the type depends on the key
+    table, _, name = key.rpartition(".")
+    if table == "stages":
+        return replace(settings, stages=MappingProxyType({**settings.stages, name: value}))
+    return replace(settings, **{key.replace(".", "_"): value})
+
+
+def _plain(value: object) -> object:
+    match value:
+        case tuple():
+            return [_plain(item) for item in value]
+        case bool() | int():
+            return value
+        case _:
+            return str(value)

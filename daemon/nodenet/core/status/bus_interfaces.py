@@ -1,0 +1,139 @@
+"""Which objects, interfaces and types does nodenetd offer on the bus?
+
+Tables, and the introspection XML that is made from them (D-Bus specification, "Introspection Data Format"). The
+reviewed contract lies in ``units/dbus/``, and a test holds these tables to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from nodenet.core.boot.stages import StageName
+
+NAME = "org.nodenet1"
+PATH = "/org/nodenet1"
+STAGES_PATH = f"{PATH}/stage"
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """One interface; types are D-Bus signatures, a method's: what goes in, what comes out."""
+
+    name: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    methods: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    signals: Mapping[str, str] = field(default_factory=dict)
+    mutators: frozenset[str] = frozenset()
+    """Methods that change something: for root only."""
+
+
+MANAGER = Interface(
+    "org.nodenet1.Manager",
+    properties={
+        "Version": "s",
+        "BootId": "s",
+        "Hostname": "s",
+        "NodeFile": "s",
+        "NodeFileDigest": "s",
+        "AppliedDigest": "s",
+        "Health": "s",
+        "Ready": "b",
+        "Stage": "s",
+        "Stages": "a(ssss)",
+        "PrimaryIP": "s",
+        "IPv4": "s",
+        "IPv6": "s",
+        "Link": "s",
+        "Bridge": "s",
+        "LastError": "(ssss)",
+        "Sequence": "t",
+    },
+    methods={
+        "GetStatus": ("", "s"),
+        "Explain": ("s", "s"),
+        "Reload": ("", ""),
+        "Reselect": ("", ""),
+        "RemoveBridge": ("", ""),
+        "RunStage": ("s", ""),
+        "Inhibit": ("sss", "h"),
+    },
+    signals={
+        "StageChanged": "ssstt",
+        "NodeIPChanged": "ass",
+        "NodeIPDrift": "s",
+        "NetworkApplied": "ss",
+        "RolledBack": "ss",
+    },
+    mutators=frozenset({"Reload", "Reselect", "RemoveBridge", "RunStage", "Inhibit"}),
+)
+STAGE = Interface(
+    "org.nodenet1.Stage",
+    properties={
+        "Name": "s",
+        "Provider": "s",
+        "Status": "s",
+        "Detail": "s",
+        "Started": "t",
+        "Ended": "t",
+        "NextTry": "t",
+        "Held": "a(ss)",
+    },
+    methods={"Run": ("", "")},
+    mutators=frozenset({"Run"}),
+)
+
+
+def stage_path(name: StageName) -> str:
+    """Return the object path of a stage; a path may hold no ``-``."""
+    return f"{STAGES_PATH}/{name.value.replace('-', '_')}"
+
+
+OBJECTS: Mapping[str, tuple[Interface, StageName | None]] = {
+    PATH: (MANAGER, None),
+    **{stage_path(name): (STAGE, name) for name in StageName},
+}
+"""Object path → its interface, and the stage it stands for."""
+
+
+def introspection(path: str) -> str | None:
+    """Return what stands at *path* as introspection XML; None where there is nothing of ours at or below it."""
+    children = _children(path)
+    if path not in OBJECTS and not children:
+        return None
+    lines = ["<node>"]
+    if path in OBJECTS:
+        lines += _described(OBJECTS[path][0])
+    lines += [f'<node name="{child}"/>' for child in children]
+    return "".join([*lines, "</node>"])
+
+
+def _children(path: str) -> list[str]:
+    """Return the names directly below *path*, in the order of the stages."""
+    prefix = path.rstrip("/") + "/"
+    below = (name.removeprefix(prefix).split("/")[0] for name in OBJECTS if name.startswith(prefix))
+    return list(dict.fromkeys(below))
+
+
+def _described(interface: Interface) -> Iterable[str]:
+    yield f'<interface name="{interface.name}">'
+    for name, signature in interface.properties.items():
+        yield f'<property name="{name}" type="{signature}" access="read"/>'
+    for name, (inward, outward) in interface.methods.items():
+        arguments = [f'<arg type="{one}" direction="in"/>' for one in complete_types(inward)]
+        arguments += [f'<arg type="{one}" direction="out"/>' for one in complete_types(outward)]
+        yield f'<method name="{name}">{"".join(arguments)}</method>'
+    for name, signature in interface.signals.items():
+        arguments = [f'<arg type="{one}"/>' for one in complete_types(signature)]
+        yield f'<signal name="{name}">{"".join(arguments)}</signal>'
+    yield "</interface>"
+
+
+def complete_types(signature: str) -> list[str]:
+    """Return the single complete types of *signature*: basic types and arrays of them are all we use in calls."""
+    types = [""]
+    for code in signature:
+        types[-1] += code
+        if code != "a":
+            types.append("")
+    return types[:-1]

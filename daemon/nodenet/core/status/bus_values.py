@@ -1,0 +1,79 @@
+"""What do properties and signals on the bus say of a standing?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nodenet.core.boot.stages import StageName, StageState, Status
+from nodenet.core.messages import Message
+from nodenet.core.status.document import Standing, document, next_try
+
+
+def of_manager(standing: Standing, version: str, sequence: int) -> dict[str, Any]:
+    """Return the plain value of every property of /org/nodenet1."""
+    status = document(standing)
+    addresses = standing.facts.selection.node_ips if standing.facts.selection else ()
+    by_family = {address.version: str(address) for address in reversed(addresses)}
+    error = status["last_error"] or {}
+    return {
+        "Version": version,
+        "BootId": status["boot_id"],
+        "Hostname": status["hostname"] or "",
+        "NodeFile": status["node_file"] or "",
+        "NodeFileDigest": status["digest"] or "",
+        "AppliedDigest": status["applied_digest"] or "",
+        "Health": status["health"],
+        "Ready": status["ready"],
+        "Stage": status["stage"] or "",
+        "Stages": [[stage["name"], stage["provider"], stage["status"], stage["detail"]] for stage in status["stages"]],
+        "PrimaryIP": str(addresses[0]) if addresses else "",
+        "IPv4": by_family.get(4, ""),
+        "IPv6": by_family.get(6, ""),
+        "Link": status["link"] or "",
+        "Bridge": status["bridge"] or "",
+        "LastError": [error.get(key) or "" for key in ("message_id", "stage", "cause", "remedy")],
+        "Sequence": sequence,
+    }
+
+
+def of_stage(standing: Standing, name: StageName) -> dict[str, Any]:
+    """Return the plain value of every property of a stage's object; times in µs of CLOCK_BOOTTIME, 0: not yet."""
+    stage = standing.boot[name]
+    return {
+        "Name": name.value,
+        "Provider": stage.provider,
+        "Status": stage.status.value,
+        "Detail": stage.detail,
+        "Started": _microseconds(stage.started),
+        "Ended": _microseconds(stage.ended),
+        "NextTry": _microseconds(next_try(stage)),
+        "Held": [[hold.who, hold.why] for hold in standing.holds if hold.stage is name],
+    }
+
+
+def _microseconds(seconds: float | None) -> int:
+    return round((seconds or 0.0) * 1e6)
+
+
+def changed_stages(before: Standing, after: Standing) -> list[StageState]:
+    """Return the stages of *after* that have another status or detail than in *before*."""
+    pairs = zip(before.boot.stages, after.boot.stages, strict=True)
+    return [new for old, new in pairs if (old.status, old.detail) != (new.status, new.detail)]
+
+
+def signals(before: Standing, after: Standing) -> Mapping[str, list[Any]]:
+    """Return the signals, name and body, that tell of the way from *before* to *after*, beside StageChanged."""
+    told: dict[str, list[Any]] = {}
+    facts = after.facts
+    if facts.node_file and facts.applied_digest and facts.applied_digest != before.facts.applied_digest:
+        told["NetworkApplied"] = [facts.node_file or "", facts.applied_digest]
+    nmstate = after.boot[StageName.NMSTATE]
+    failed = nmstate.status is Status.FAILED and before.boot[StageName.NMSTATE].status is not Status.FAILED
+    if failed and nmstate.problem and nmstate.problem.message is Message.APPLY_FAILED:
+        told["RolledBack"] = [facts.digest or "", nmstate.problem.cause]
+    if facts.selection and facts.selection != before.facts.selection:
+        told["NodeIPChanged"] = [[str(ip) for ip in facts.selection.node_ips], facts.selection.link or ""]
+    if after.drift and not before.drift:
+        told["NodeIPDrift"] = [after.drift.cause]
+    return told

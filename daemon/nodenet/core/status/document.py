@@ -1,0 +1,150 @@
+"""What does the daemon say of itself? One document for the state file, the bus and ``nodenetctl status``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.inhibit import Holds
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.stages import Boot, Health, StageName, StageState, Status, new_boot
+
+SCHEMA_VERSION = 1
+EXIT_CODES = {Health.OK: 0, Health.DEGRADED: 2, Health.FAILED: 1, Health.WAITING: 1}
+"""Exit codes of ``nodenetctl status``; part of the contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a reload was refused: for the node file, or (no stage) for the settings."""
+
+    problem: Problem
+    stage: StageName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Everything the daemon shows: the boot, the facts, whether READY=1 was sent, and what was lost since."""
+
+    boot: Boot
+    facts: Facts = field(default_factory=Facts)
+    boot_id: str = ""
+    ready: bool = False
+    drift: Problem | None = None
+    holds: Holds = ()
+    refused: Refusal | None = None
+    """What lies on the disk and is not in force; the next boot will meet it."""
+
+    @property
+    def health(self) -> Health:
+        """The node's network in one word."""
+        beside = self.drift or self.refused
+        return Health.DEGRADED if beside and self.boot.health is Health.OK else self.boot.health
+
+    @property
+    def problem(self) -> tuple[StageName | None, Problem] | None:
+        """What is wrong, with its stage: a lost node IP, a refused reload, or the first problem of the boot."""
+        if self.drift:
+            return StageName.NODEIP, self.drift
+        return (self.refused.stage, self.refused.problem) if self.refused else self.boot.problem
+
+
+def document(standing: Standing) -> dict[str, Any]:
+    """Return the status document, as JSON-ready values; times in seconds of CLOCK_BOOTTIME."""
+    boot, facts = standing.boot, standing.facts
+    selection = facts.selection
+    current = boot.current
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "boot_id": standing.boot_id,
+        "health": standing.health.value,
+        "ready": standing.ready,
+        "stage": current.value if current else None,
+        "hostname": facts.hostname,
+        "node_file": facts.node_file,
+        "digest": facts.digest,
+        "applied_digest": facts.applied_digest,
+        "node_ips": [str(address) for address in selection.node_ips] if selection else [],
+        "link": selection.link if selection else None,
+        "notes": list(selection.notes) if selection else [],
+        "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
+        "uplink": facts.uplink,
+        "last_error": _last_error(standing),
+        "stages": [_stage(stage, standing.holds) for stage in boot.stages],
+    }
+
+
+def line(standing: Standing) -> str:
+    """Return the one line for systemd's STATUS=: the stage and what it waits for, or the node's health."""
+    for stage in standing.boot.stages:
+        if stage.status in (Status.WAITING, Status.RUNNING):
+            beside = f" (reload refused: {standing.refused.problem.cause})" if standing.refused else ""
+            return f"{stage.name}: {stage.detail or stage.status}{beside}"
+    if problem := standing.problem:
+        name, what = problem
+        return ": ".join(filter(None, (standing.health, name, what.cause)))
+    return "ready" if standing.ready else "starting"
+
+
+def ended(before: Mapping[str, Any] | None, boot_id: str, problem: Problem) -> dict[str, Any]:
+    """Return the document of a daemon that ended for good by *problem*; *before* is the last one of this boot.
+
+    What is no document of this boot (a program or a person may have written the file) counts as none.
+    """
+    nothing = document(Standing(new_boot({}, degrade=True), boot_id=boot_id))
+    try:
+        return _ended(before if before and before["boot_id"] == boot_id else nothing, problem)
+    except (AttributeError, KeyError, TypeError):
+        return _ended(nothing, problem)
+
+
+def _ended(known: Mapping[str, Any], problem: Problem) -> dict[str, Any]:
+    stages = [
+        stage | {"status": Status.FAILED.value, "detail": problem.cause} if stage["status"] == Status.RUNNING else stage
+        for stage in known["stages"]
+    ]
+    name = next((stage["name"] for stage in known["stages"] if stage["status"] == Status.RUNNING), None)
+    return {
+        **known,
+        "health": Health.FAILED.value,
+        "stage": None,
+        "last_error": _error(name, problem),
+        "stages": stages,
+    }
+
+
+def _stage(stage: StageState, holds: Holds) -> dict[str, Any]:
+    return {
+        "name": stage.name.value,
+        "provider": stage.provider,
+        "status": stage.status.value,
+        "detail": stage.detail,
+        "started": stage.started,
+        "ended": stage.ended,
+        "waited": round(stage.waited, 6),
+        "next_try": next_try(stage),
+        "held": [{"who": hold.who, "why": hold.why} for hold in holds if hold.stage is stage.name],
+    }
+
+
+def next_try(stage: StageState) -> float | None:
+    """Return when a stage that waits or failed is tried again at the latest; seconds of CLOCK_BOOTTIME."""
+    return stage.due if stage.status in (Status.WAITING, Status.FAILED) else None
+
+
+def _last_error(standing: Standing) -> dict[str, str | None] | None:
+    if standing.problem is None:
+        return None
+    name, problem = standing.problem
+    return _error(name, problem)
+
+
+def _error(stage: str | None, problem: Problem) -> dict[str, str | None]:
+    return {
+        "message_id": problem.message.value,
+        "stage": stage and str(stage),
+        "cause": problem.cause,
+        "remedy": problem.remedy,
+    }

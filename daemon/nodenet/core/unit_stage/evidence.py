@@ -1,0 +1,148 @@
+"""Something else did a stage's work: by what is it known, and what does the boot learn from it?
+
+A unit that ended well is believed only when what the stage publishes is there. One table: a stage, what must be
+found, and the facts that follow. The paths are those that the node's other software waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
+from pathlib import PurePosixPath
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.stages import StageName
+from nodenet.core.errors import NodeFileInvalid
+from nodenet.core.hostname.name import normalised, why_invalid
+from nodenet.core.kernel.snapshot import IPAddress, Snapshot
+from nodenet.core.node_file import content as desired
+from nodenet.core.node_file import find as node_file
+from nodenet.core.node_ip.published_files import RUN
+from nodenet.core.node_ip.select import Selection
+
+UNIT = "unit:"
+RESOLV_DONE = PurePosixPath("/run/resolv-prepender-kni-conf-done")
+BRIDGE_UP = RUN / "br-ex-up"
+PRIMARY_IP = RUN / "primary-ip"
+NODE_IP_FILES = (PRIMARY_IP, RUN / "ipv4", RUN / "ipv6")
+REMOTE_WORKER = RUN / "remote-worker"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was found: the host's name, the names beside the node files, files by path, and the kernel's state."""
+
+    hostname: str = ""
+    listing: tuple[str, ...] = ()
+    applied: bytes | None = None
+    """The content of the marker beside the node files."""
+    files: Mapping[PurePosixPath, bytes] = field(default_factory=dict)
+    """Those of WATCHED that exist."""
+    snapshot: Snapshot = field(default_factory=Snapshot)
+
+
+WATCHED = (*NODE_IP_FILES, REMOTE_WORKER, RESOLV_DONE, BRIDGE_UP)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """*missing* says what is not there yet, None when all is; *learnt* adds to the facts what follows from it."""
+
+    missing: Callable[[Evidence], str | None]
+    learnt: Callable[[Evidence, Facts], Facts] = lambda _, facts: facts
+
+
+def _no_hostname(found: Evidence) -> str | None:
+    problem = why_invalid(normalised(found.hostname))
+    return f"the host name {found.hostname!r} will not do: {problem}" if problem else None
+
+
+def _hostname(found: Evidence, facts: Facts) -> Facts:
+    return replace(facts, hostname=normalised(found.hostname))
+
+
+def _not_applied(found: Evidence) -> str | None:
+    if found.applied is None and node_file.search(None, found.listing).found:
+        return "there is a node file and no marker `applied` beside it"
+    return None
+
+
+def _network(found: Evidence, facts: Facts) -> Facts:
+    """Read off the marker, a copy of the file in force, what the file asked for."""
+    if found.applied is None:
+        return facts
+    try:
+        applied = node_file.read(node_file.APPLIED, found.applied)
+        brings_bridge = desired.parse(applied).brings_bridge
+    except NodeFileInvalid:
+        return facts
+    return replace(facts, applied_digest=applied.digest, brings_bridge=brings_bridge)
+
+
+def _not_there(path: PurePosixPath) -> Callable[[Evidence], str | None]:
+    return lambda found: None if path in found.files else f"{path} is not there"
+
+
+def node_ips(found: Evidence) -> tuple[IPAddress, ...]:
+    """Return the addresses that are published, the primary one first; none where a file holds something else."""
+    texts = [found.files[path].decode(errors="replace").strip() for path in NODE_IP_FILES if path in found.files]
+    try:
+        return tuple(dict.fromkeys(ip_address(text) for text in texts if text))
+    except ValueError:
+        return ()
+
+
+def _no_node_ip(found: Evidence) -> str | None:
+    if PRIMARY_IP not in found.files:
+        return f"{PRIMARY_IP} is not there"
+    published = node_ips(found)
+    if not published:
+        return f"{RUN} holds something that is no address"
+    if _link_of(found, published[0]) is None:
+        return f"{published[0]} of {PRIMARY_IP} is on no link of this node"
+    return None
+
+
+def _link_of(found: Evidence, address: IPAddress) -> str | None:
+    return next((known.link for known in found.snapshot.addresses if known.address == address), None)
+
+
+def _selection(found: Evidence, facts: Facts) -> Facts:
+    published = node_ips(found)
+    selection = Selection(published, _link_of(found, published[0]), remote_worker=REMOTE_WORKER in found.files)
+    return replace(facts, selection=selection, reselect=False)
+
+
+def _no_bridge(found: Evidence) -> str | None:
+    if BRIDGE_UP in found.files or _has_bridge(found):
+        return None
+    return f"there is neither {BRIDGE_UP} nor a link {desired.BRIDGE}"
+
+
+def _has_bridge(found: Evidence) -> bool:
+    return any(link.name == desired.BRIDGE for link in found.snapshot.links)
+
+
+def _bridge(found: Evidence, facts: Facts) -> Facts:
+    if not _has_bridge(found):
+        return facts
+    selection = facts.selection
+    if selection and selection.node_ips and (link := _link_of(found, selection.node_ips[0])):
+        selection = replace(selection, link=link)  # the node IP may have moved to it
+    return replace(facts, bridge=desired.BRIDGE, selection=selection)
+
+
+PROOFS: Mapping[StageName, Proof] = {
+    StageName.HOSTNAME: Proof(_no_hostname, _hostname),
+    StageName.NMSTATE: Proof(_not_applied, _network),
+    StageName.RESOLV_PREPENDER: Proof(_not_there(RESOLV_DONE)),
+    StageName.NODEIP: Proof(_no_node_ip, _selection),
+    StageName.CONFIGURE_OVS: Proof(_no_bridge, _bridge),
+    StageName.HOSTED_SERVICES: Proof(lambda _: None),
+}
+
+
+def unit_of(provider: str) -> str | None:
+    """Return the unit that *provider* names, None when it names none."""
+    return provider.removeprefix(UNIT) if provider.startswith(UNIT) else None

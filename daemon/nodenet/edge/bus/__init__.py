@@ -1,0 +1,1 @@
+"""D-Bus: the connection, method calls, the exported service, and its inhibitors."""

@@ -1,0 +1,1 @@
+"""Files on disk: atomic writes, careful reads, and the settings files."""

@@ -1,0 +1,1 @@
+"""The host name: hostnamed, and names from DHCP leases."""

@@ -1,0 +1,42 @@
+"""What is this host called, and how is the name kept?
+
+The kernel's name is what hostnamed, NetworkManager (DHCP, reverse DNS) and boot loaders all end up setting
+(hostname(7)), and reading it needs no bus; hostnamed's signal tells that it changed, and only hostnamed can
+make it last (org.freedesktop.hostname1(5)).
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from nodenet.core.errors import Unavailable
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
+
+NAME = "org.freedesktop.hostname1"
+PATH = "/org/freedesktop/hostname1"
+
+
+class Hostnamed:
+    """The host name, over the kernel and the bus."""
+
+    def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
+        """Subscribe; *changed* is told when hostnamed changes a name."""
+        self._bus = bus
+        rule = f"type='signal',path='{PATH}',interface='{PROPERTIES}',member='PropertiesChanged'"
+        bus.subscribe(rule, PATH, "PropertiesChanged", lambda _: changed())
+
+    def name(self) -> str:
+        """Return the name in force, as it is."""
+        return socket.gethostname()
+
+    async def pin(self, name: str) -> str | None:
+        """Make *name* the static name unless one says the same; return why that could not be done, if so."""
+        try:
+            static = await self._bus.get(NAME, PATH, NAME, "StaticHostname")
+            if static.lower() == name:  # kubelet takes upper case as it takes lower case: no reason to write
+                return None
+            await self._bus.call(NAME, PATH, NAME, "SetStaticHostname", "sb", [name, False])
+        except (Unavailable, Refused) as error:
+            return str(error)
+        return None

@@ -1,0 +1,144 @@
+"""What does the kernel say about links, addresses and routes, and when does it change?
+
+Reading is done with the standard library (rtnetlink(7)): importing pyroute2 costs 120-160 ms, which neither a boot
+nor a command line has to spare, and decoding whole routing tables costs more still. Watching, which begins later
+and is rare, is pyroute2's, in a child process (``edge.kernel.watcher``).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.kernel import rtnetlink as rt
+from nodenet.core.kernel import rtnetlink_addresses as ra
+from nodenet.core.kernel import rtnetlink_routes as routes
+from nodenet.core.kernel.snapshot import IPAddress, Route, Snapshot
+from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.rules import is_denied
+
+ATTEMPTS = 5
+"""How often a dump that the kernel calls inconsistent is read again; a busy host may never hold still."""
+RECEIVE_BYTES = 65_536
+WATCHER = Path(__file__).with_name("watcher.py")
+_TIMEOUT_SECONDS = 10.0
+_SOL_NETLINK = 270
+_NETLINK_GET_STRICT_CHK = 12
+
+_Select = Callable[[rt.Dump, memoryview, int], Iterator[memoryview]]
+
+
+def read_snapshot(*, complete: bool = False) -> Snapshot:
+    """Return the present state; unless *complete*, no more of it than node IP selection looks at.
+
+    Left out are routes that are neither defaults nor advertised by a router or lead nowhere, and what is said about
+    the addresses of links that are denied under every policy. Raises Unavailable when the kernel does not answer.
+    """
+    try:
+        for attempt in range(1, ATTEMPTS + 1):
+            with closing(_Reading(complete=complete)) as reading:
+                snapshot = reading.snapshot()
+                if reading.whole or attempt == ATTEMPTS:
+                    break
+    except OSError as error:
+        raise Unavailable(f"The kernel's links, addresses and routes cannot be read: {error}") from error
+    # A host that never holds still gets its best answer: whoever watches is told of the next change anyway.
+    return snapshot
+
+
+class _Reading:
+    """One attempt to read everything; *whole*: nothing changed in between that we could notice."""
+
+    def __init__(self, *, complete: bool) -> None:
+        self.whole = True
+        self._complete = complete
+        self._buffer = memoryview(bytearray(RECEIVE_BYTES + rt.SCRATCH))
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
+        self._socket.settimeout(_TIMEOUT_SECONDS)
+        with suppress(OSError):
+            # The kernel answers what was asked and nothing more; Linux < 4.20 cannot, and the decoder skips the rest.
+            self._socket.setsockopt(_SOL_NETLINK, _NETLINK_GET_STRICT_CHK, 1)
+        self._socket.bind((0, 0))
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def snapshot(self) -> Snapshot:
+        numbered = {item.link.index: item for item in map(rt.link, self._list(rt.RTM_GETLINK, rt.LINK_REQUEST))}
+        names = {index: item.link.name for index, item in numbered.items()}
+        terse = () if self._complete else {i for i, item in numbered.items() if is_denied(item.link, Policy())}
+        # DHCP's routes come after the address: with the routes listed first none lacks its address here.
+        listed = self._routes(names)
+        addresses = list(ra.addresses(self._list(ra.RTM_GETADDR, ra.ADDRESS_REQUEST), names, terse))
+        # An address on a link that came after the links were listed.
+        self.whole &= None not in addresses
+        return Snapshot(rt.with_masters(numbered), tuple(filter(None, addresses)), listed)
+
+    def _routes(self, names: Mapping[int, str]) -> tuple[Route, ...]:
+        select = rt.Dump.every if self._complete else rt.Dump.telling_routes
+        # Each address has local routes of its own: the kernel leaves them out, or the selection here does.
+        request = partial(routes.route_request, unicast=not self._complete)
+        raw = [
+            routes.raw_route(message)
+            for family in (rt.AF_INET, rt.AF_INET6)
+            for message in self._list(routes.RTM_GETROUTE, request(family), select)
+            if message[0] == family  # a kernel without IPv6 answers with everybody's
+        ]
+        objects = routes.NO_OBJECTS
+        if any(item.route.nexthop_id and not item.hops for item in raw):
+            # The kernel tells the hops with the route unless net.ipv4.nexthop_compat_mode is 0.
+            objects = routes.next_hop_objects(self._list(routes.RTM_GETNEXTHOP, routes.NEXT_HOP_REQUEST))
+        return tuple(routes.route(item, names, objects) for item in raw)
+
+    def _list(self, kind: int, body: bytes, select: _Select = rt.Dump.every) -> Iterator[memoryview]:
+        """Yield the messages of one list, each valid until the next is asked for. Raises OSError."""
+        self._socket.send(rt.request(kind, 1, body))
+        dump = rt.Dump()
+        while not dump.done:
+            yield from select(dump, self._buffer, self._socket.recv_into(self._buffer, RECEIVE_BYTES))
+        self.whole &= not dump.interrupted
+
+
+def can_bind(address: IPAddress, link_index: int) -> bool:
+    """Tell whether a TCP server could listen on *address* now: IPv6 in duplicate address detection refuses it."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    scope = link_index if address.version == 6 and address.is_link_local else 0
+    where = (str(address), 0) if address.version == 4 else (str(address), 0, 0, scope)
+    try:
+        with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as server:
+            server.bind(where)
+    except OSError as error:
+        if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENODEV):
+            return False
+        raise Unavailable(f"No server can be tried on {address}: {error}") from error
+    return True
+
+
+async def watch(changed: Callable[[], None]) -> None:
+    """Call *changed* after links, addresses or routes changed, until cancelled.
+
+    *changed* is also called once when the watch has begun, for what happened before. Raises Unavailable when the
+    kernel cannot be watched.
+    """
+    import asyncio  # noqa: PLC0415 - the command line reads without it
+
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", str(WATCHER), os.pathsep.join(sys.path), stdin=pipe, stdout=pipe
+    )
+    try:
+        while process.stdout and await process.stdout.read(RECEIVE_BYTES):
+            changed()
+        code = await process.wait()
+        raise Unavailable(f"The process that watches the kernel's links, addresses and routes ended (exit {code})")
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

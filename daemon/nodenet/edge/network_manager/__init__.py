@@ -1,0 +1,1 @@
+"""NetworkManager on D-Bus."""

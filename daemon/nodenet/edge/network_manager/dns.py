@@ -1,0 +1,85 @@
+"""What does NetworkManager know of DNS, and when does that change?
+
+A thin client of org.freedesktop.NetworkManager.DnsManager (its D-Bus API reference). Leases that are renewed, links
+that come and go and reloaded configuration all end in its PropertiesChanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.resolver.view import ManagerDns
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
+
+MANAGER = "org.freedesktop.NetworkManager"
+PATH = "/org/freedesktop/NetworkManager"
+NAME = f"{MANAGER}.DnsManager"
+DNS_PATH = f"{PATH}/DnsManager"
+RELOAD_CONF = 0x1
+"""NM_MANAGER_RELOAD_FLAG_CONF: read the configuration files again; profiles are not among them."""
+RELOAD_DNS_RC = 0x2
+"""NM_MANAGER_RELOAD_FLAG_DNS_RC: write resolv.conf again, without a new connection to anything."""
+
+
+class DnsManager:
+    """NetworkManager's DnsManager over the bus; what it said is kept until it says that it changed."""
+
+    def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
+        """Subscribe; *changed* is told of every change, and when NetworkManager comes or goes."""
+        self._bus = bus
+        self._changed = changed
+        self._known: ManagerDns | None = None
+        rule = f"type='signal',sender='{MANAGER}',path='{DNS_PATH}',interface='{PROPERTIES}',member='PropertiesChanged'"
+        bus.subscribe(rule, DNS_PATH, "PropertiesChanged", lambda _: self._news())
+        rule = f"type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{MANAGER}'"
+        bus.subscribe(rule, "/org/freedesktop/DBus", "NameOwnerChanged", self._owner_changed)
+
+    def forget(self) -> None:
+        """Ask again: signals were lost with the bus."""
+        self._known = None
+
+    async def dns(self) -> ManagerDns | None:
+        """Return what it says, None while it does not answer."""
+        if self._known is None:
+            try:
+                (found,) = await self._bus.call(MANAGER, DNS_PATH, PROPERTIES, "GetAll", "s", [NAME])
+            except (Unavailable, Refused):
+                return None
+            plain = {key: value.value for key, value in found.items()}
+            self._known = ManagerDns(str(plain.get("RcManager", "")), tuple(_domains(plain.get("Configuration", ()))))
+        return self._known
+
+    async def read_configuration(self) -> str | None:
+        """Let it read its configuration files anew; return why it does not, if so."""
+        return await self._reload(RELOAD_CONF)
+
+    async def repeat_lookups(self) -> str | None:
+        """Let it look up the host's name anew, with the resolv.conf of now; return why it does not, if so."""
+        return await self._reload(RELOAD_DNS_RC)
+
+    async def _reload(self, flags: int) -> str | None:
+        try:
+            await self._bus.call(MANAGER, PATH, MANAGER, "Reload", "u", [flags])
+        except (Unavailable, Refused) as error:
+            return str(error)
+        return None
+
+    def _owner_changed(self, body: Sequence[Any]) -> None:
+        if body[0] == MANAGER:
+            self._news()
+
+    def _news(self) -> None:
+        self._known = None
+        self._changed()
+
+
+def _domains(configuration: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the search domains of all links, the most important link first; routing-only ones ("~") are not."""
+    for entry in configuration:
+        yield from (str(name) for name in _plain(entry.get("domains", ())) if not str(name).startswith("~"))
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  (a Variant or what is in one)
+    return getattr(value, "value", value)

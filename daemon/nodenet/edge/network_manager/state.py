@@ -1,0 +1,102 @@
+"""What does NetworkManager say of itself, and of checkpoints that are pending?
+
+A thin client of org.freedesktop.NetworkManager (its D-Bus API reference). Profiles are libnmstate's business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from nodenet.core.apply.failure import Checkpoint, ManagerState, rollback_forgets_dns
+from nodenet.core.errors import RollbackFailed, Unavailable
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Variant
+
+NAME = "org.freedesktop.NetworkManager"
+PATH = "/org/freedesktop/NetworkManager"
+ROLLBACK_SECONDS = 90.0
+"""NetworkManager answers a rollback only when every device is back where it was."""
+
+
+class NetworkManager:
+    """NetworkManager over the bus."""
+
+    def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
+        """Subscribe; *changed* is told of every change of NetworkManager's own state or owner."""
+        self._bus = bus
+        sender = f"type='signal',sender='{NAME}'"
+        for member, interface in (
+            ("StateChanged", NAME),
+            ("PropertiesChanged", PROPERTIES),
+        ):
+            rule = f"{sender},path='{PATH}',interface='{interface}',member='{member}'"
+            bus.subscribe(rule, PATH, member, lambda _: changed())
+        bus.subscribe(
+            f"type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{NAME}'",
+            "/org/freedesktop/DBus",
+            "NameOwnerChanged",
+            lambda _: changed(),
+        )
+
+    async def state(self) -> ManagerState:
+        """Return how far NetworkManager is; never raises."""
+        try:
+            version = await self._bus.get(NAME, PATH, NAME, "Version")
+            starting = await self._bus.get(NAME, PATH, NAME, "Startup")
+        except Unavailable:
+            return ManagerState.NO_BUS if not self._bus.connected else ManagerState.ABSENT
+        except Refused:
+            return ManagerState.STARTING  # on the bus, its objects are not yet
+        return ManagerState.STARTING if starting or not version else ManagerState.READY
+
+    async def fragile_dns(self) -> object | None:
+        """Return the global DNS configuration if a rollback would not bring it back, else None. Raises Unavailable."""
+        try:
+            if not rollback_forgets_dns(await self._bus.get(NAME, PATH, NAME, "Version")):
+                return None
+            configuration: object = await self._bus.get(NAME, PATH, NAME, "GlobalDnsConfiguration")
+        except Refused as error:
+            raise Unavailable(f"NetworkManager does not tell its DNS configuration ({error.text})") from error
+        return configuration
+
+    async def restore_dns(self, configuration: object) -> None:
+        """Put back what ``fragile_dns`` returned. Raises RollbackFailed, Unavailable."""
+        wanted = [NAME, "GlobalDnsConfiguration", Variant("a{sv}", configuration)]
+        try:
+            await self._bus.call(NAME, PATH, PROPERTIES, "Set", "ssv", wanted)
+        except Refused as error:
+            raise RollbackFailed(
+                f"NetworkManager did not take its DNS configuration back: {error.text}",
+                remedy="Look at /etc/resolv.conf and set the nameservers by hand",
+            ) from error
+
+    async def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Return the pending checkpoints. Raises Unavailable."""
+        try:
+            paths = await self._bus.get(NAME, PATH, NAME, "Checkpoints")
+        except Refused as error:
+            raise Unavailable(f"NetworkManager does not list its checkpoints ({error.text})") from error
+        found: list[Checkpoint] = []
+        for path in paths:
+            with contextlib.suppress(Refused):  # gone between the two questions
+                created = await self._bus.get(NAME, path, f"{NAME}.Checkpoint", "Created")
+                found.append(Checkpoint(path, created / 1000))
+        return tuple(found)
+
+    async def roll_back(self, checkpoint: str) -> None:
+        """Put the network back as it was at *checkpoint*. Raises RollbackFailed, Unavailable."""
+        try:
+            (results,) = await self._bus.call(
+                NAME, PATH, NAME, "CheckpointRollback", "o", [checkpoint], seconds=ROLLBACK_SECONDS
+            )
+        except Refused as error:
+            raise RollbackFailed(
+                f"NetworkManager could not roll back checkpoint {checkpoint}: {error.text}",
+                remedy="Look at `journalctl -u NetworkManager` and bring the link up by hand",
+            ) from error
+        failed = [device for device, result in results.items() if result]
+        if failed:
+            raise RollbackFailed(
+                f"NetworkManager could not bring back {len(failed)} of {len(results)} devices",
+                remedy="Look at `journalctl -u NetworkManager` and bring the links up by hand",
+            )

@@ -1,0 +1,1 @@
+"""libnmstate in a child process."""

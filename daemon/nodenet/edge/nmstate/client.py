@@ -1,0 +1,191 @@
+"""How is libnmstate called by a daemon that must never hang or crash with it?
+
+Each transaction has a child process (``edge.nmstate.worker``) that is killed at its deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from nodenet.core.apply.failure import FailureKind, NmstateFailure
+from nodenet.core.errors import NodeFileInvalid
+from nodenet.core.nmstate import below_bridge as moved
+from nodenet.core.node_file.content import remaining, secrets_in, without_secrets
+
+WORKER = Path(__file__).with_name("worker.py")
+BUNDLED = "/usr/lib/nodenet/bundled"
+"""Where an installed tree has the libnmstate of hosts that have none."""
+SHOW_SECONDS = 60.0
+COMMIT_SECONDS = 30.0
+LINE_LIMIT = 64 * 1024 * 1024
+"""Bytes one answer may have; the state of a node with thousands of links is a few megabytes."""
+
+
+class Transaction:
+    """One child process; made by ``Nmstate.transaction``."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        worked: Callable[[float], None] = lambda _: None,
+        said: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Speak to *process*; *worked* is told the seconds that it worked itself, others not counted.
+
+        *said* is told, without secrets, what libnmstate logged for an order that failed; else it would be noise.
+        """
+        self._process = process
+        self._worked = worked
+        self._said = said
+        self._text = ""
+        """The document at hand."""
+
+    async def validate(self, text: str) -> None:
+        """Check *text* without looking at the network. Raises NmstateFailure."""
+        await self._order(SHOW_SECONDS, order="validate", text=text)
+
+    async def show(self) -> dict[str, Any]:
+        """Return the present state, without secrets. Raises NmstateFailure."""
+        state: dict[str, Any] = await self._order(SHOW_SECONDS, order="show")
+        return state
+
+    async def difference(self, text: str) -> dict[str, Any]:
+        """Return what *text* asks for beyond the present state; empty: nothing. Raises NmstateFailure."""
+        result = await self._order(SHOW_SECONDS, order="difference", text=text)
+        return remaining(result["difference"], {"routes": result["routes"]})
+
+    async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
+        """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
+        # With secrets, as in `difference` of the child: hidden ones would differ from the file's.
+        state = await self._order(SHOW_SECONDS, order="show", secrets=True)
+        found = await self.compare(text, moved.without_bridges(state, bridges))
+        return moved.still_asked(found, moved.uplinks(state, bridges))
+
+    async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what *text* asks for beyond *state*, which may be any host's. Raises NmstateFailure."""
+        return remaining(await self._order(SHOW_SECONDS, order="compare", text=text, state=state), state)
+
+    async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:
+        """Apply *text*, verified but uncommitted; return the checkpoint's path if the binding tells it.
+
+        Raises NmstateFailure; unless its kind is ``killed`` or ``died``, libnmstate has rolled back already.
+        """
+        checkpoint = await self._order(seconds, order="apply", text=text, rollback_timeout=rollback_timeout)
+        return None if checkpoint is None else str(checkpoint)
+
+    async def commit(self, checkpoint: str | None) -> None:
+        """Make the applied state last. Raises NmstateFailure."""
+        await self._order(COMMIT_SECONDS, order="commit", checkpoint=checkpoint)
+
+    async def _order(self, seconds: float, **request: object) -> Any:  # noqa: ANN401  (JSON)
+        began = time.monotonic()
+        self._text = str(request.get("text", self._text))
+        try:
+            async with asyncio.timeout(seconds):
+                line = await self._exchange(json.dumps(request))
+        except asyncio.CancelledError:
+            await self.end()
+            raise
+        except TimeoutError as error:
+            await self.end()
+            raise NmstateFailure(
+                FailureKind.KILLED, f"libnmstate did not finish `{request['order']}` within {seconds:g} s"
+            ) from error
+        except (OSError, ValueError):
+            line = b""
+        if not line:
+            code = await self._process.wait()
+            raise NmstateFailure(FailureKind.DIED, f"the process that runs libnmstate died ({_ended(code)})")
+        answered = time.monotonic()
+        answer = json.loads(line)
+        self._worked(answered - began - answer["elsewhere"])
+        if "kind" in answer:
+            self._tell(answer["said"])
+            raise NmstateFailure(FailureKind(answer["kind"]), answer["text"])
+        return answer["result"]
+
+    def _tell(self, lines: list[str]) -> None:
+        """Pass on what was logged, which may quote the document; nothing where its secrets cannot be known."""
+        with contextlib.suppress(NodeFileInvalid):
+            secrets = secrets_in(self._text) if lines else frozenset()
+            for line in lines:
+                self._said(without_secrets(line, secrets))
+
+    async def _exchange(self, request: str) -> bytes:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
+            raise OSError("the child has no pipes")
+        stdin.write(request.encode() + b"\n")
+        await stdin.drain()
+        return await stdout.readline()
+
+    async def end(self) -> None:
+        """End the process, whatever it is doing."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+
+class Nmstate:
+    """libnmstate, at arm's length."""
+
+    def __init__(
+        self,
+        library_path: tuple[str, ...] = (BUNDLED,),
+        worked: Callable[[float], None] = lambda _: None,
+        said: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Add *library_path* behind the daemon's own import path: a packaged libnmstate goes first.
+
+        *worked* is told the seconds that children worked themselves, *said* what libnmstate logged of what failed.
+        """
+        self._worked = worked
+        self._said = said
+        self._path = os.pathsep.join((*sys.path, *library_path))
+        self._warm: asyncio.Task[asyncio.subprocess.Process] | None = None
+
+    def warm(self) -> None:
+        """Start the first child now: it comes up while the daemon looks for bus, name and file (25 ms)."""
+        self._warm = asyncio.ensure_future(self._start())
+
+    async def close(self) -> None:
+        """End a child that was started and never needed."""
+        if warm := self._take_warm():
+            await Transaction(await warm).end()
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Start a child process, or take the one that is warm, and see to its end."""
+        process = await (self._take_warm() or self._start())
+        transaction = Transaction(process, self._worked, self._said)
+        try:
+            yield transaction
+        finally:
+            await transaction.end()
+
+    def _take_warm(self) -> asyncio.Task[asyncio.subprocess.Process] | None:
+        warm, self._warm = self._warm, None
+        return warm
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            str(WORKER),
+            self._path,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=LINE_LIMIT,
+        )
+
+
+def _ended(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit {code}"

@@ -1,0 +1,1 @@
+"""systemd-resolved, and a probe for DNS servers."""

@@ -1,0 +1,102 @@
+"""Does systemd-resolved run, and how is it made to read its drop-ins again?
+
+org.freedesktop.resolve1(5) is only looked for, never called: a call would start a service that nobody wants.
+Reloading is systemd's business (org.freedesktop.systemd1(5)): versions that cannot reload are restarted, one that
+does not run stays so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.edge.bus.connection import DBUS, Bus, Refused
+
+NAME = "org.freedesktop.resolve1"
+UNIT = "systemd-resolved.service"
+SYSTEMD = "org.freedesktop.systemd1"
+SYSTEMD_PATH = "/org/freedesktop/systemd1"
+RELOAD_SECONDS = 20.0
+_REMEDY = f"Look at `systemctl status {UNIT}`, then run `systemctl reload-or-restart {UNIT}`"
+
+
+class Resolved:
+    """systemd-resolved over the bus."""
+
+    def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
+        """Subscribe; *changed* is told when it starts or stops."""
+        self._bus = bus
+        self._changed = changed
+        self._runs: bool | None = None
+        self._jobs: dict[str, asyncio.Future[str]] | None = None
+        bus.subscribe(
+            f"type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{NAME}'",
+            "/org/freedesktop/DBus",
+            "NameOwnerChanged",
+            self._owner_changed,
+        )
+        bus.subscribe(
+            f"type='signal',sender='{SYSTEMD}',path='{SYSTEMD_PATH}',member='JobRemoved',arg2='{UNIT}'",
+            SYSTEMD_PATH,
+            "JobRemoved",
+            self._job_removed,
+        )
+
+    def forget(self) -> None:
+        """Ask again: signals were lost with the bus."""
+        self._runs = None
+
+    async def runs(self) -> bool:
+        """Tell whether it runs; without a bus it cannot be told anything, so it does not."""
+        if self._runs is None:
+            try:
+                (owned,) = await self._bus.call(*DBUS, "NameHasOwner", "s", [NAME])
+            except (Unavailable, Refused):
+                return False
+            self._runs = bool(owned)
+        return self._runs
+
+    async def reload(self) -> None:
+        """Let it read its configuration again; return when it has. Raises PublishFailed."""
+        jobs = self._jobs = {}
+        try:
+            await self._subscribe()
+            wanted = [UNIT, "replace"]
+            (path,) = await self._bus.call(
+                SYSTEMD, SYSTEMD_PATH, f"{SYSTEMD}.Manager", "ReloadOrTryRestartUnit", "ss", wanted
+            )
+            async with asyncio.timeout(RELOAD_SECONDS):
+                result = await _job(jobs, path)
+        except TimeoutError:
+            result = f"no end within {RELOAD_SECONDS:g} s"
+        except (Unavailable, Refused) as error:
+            result = str(error)
+        finally:
+            self._jobs = None
+        if result not in ("done", "skipped"):
+            raise PublishFailed(f"systemd-resolved did not read its drop-in again: {result}", remedy=_REMEDY)
+
+    async def _subscribe(self) -> None:
+        """Make systemd send signals at all; asking twice does no harm."""
+        try:
+            await self._bus.call(SYSTEMD, SYSTEMD_PATH, f"{SYSTEMD}.Manager", "Subscribe")
+        except Refused as error:
+            if not error.name.endswith("AlreadySubscribed"):
+                raise
+
+    def _owner_changed(self, body: Sequence[Any]) -> None:
+        if body[0] == NAME:
+            self._runs = None
+            self._changed()
+
+    def _job_removed(self, body: Sequence[Any]) -> None:
+        """Keep the result of a job, which may end before we are told its name."""
+        _, path, _, result = body
+        if self._jobs is not None and not (ended := _job(self._jobs, path)).done():
+            ended.set_result(str(result))
+
+
+def _job(jobs: dict[str, asyncio.Future[str]], path: str) -> asyncio.Future[str]:
+    return jobs.setdefault(path, asyncio.get_running_loop().create_future())

@@ -1,0 +1,1 @@
+"""systemd: units on D-Bus, notifications, the journal."""

@@ -1,0 +1,167 @@
+"""How is systemd made to read its unit files again, to start a unit, and to tell how that ended?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
+from nodenet.core.network_manager.availability import Service
+from nodenet.core.unit_stage.unit import Unit
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
+
+NAME = "org.freedesktop.systemd1"
+PATH = "/org/freedesktop/systemd1"
+RELOAD_SECONDS = 60.0
+"""systemd answers when the reload is over; thousands of units take it seconds."""
+
+
+MANAGER = f"{NAME}.Manager"
+NOTHING_QUEUED = 0
+ENDED = ("inactive", "failed")
+"""The ActiveState of a unit that does not run."""
+
+
+class Systemd:
+    """systemd's manager (org.freedesktop.systemd1(5))."""
+
+    def __init__(self, bus: Bus) -> None:
+        """Use the bus, or systemctl's private socket where there is none."""
+        self._bus = bus
+
+    async def reload(self) -> None:
+        """Read all unit files and drop-ins again. Raises PublishFailed."""
+        try:
+            await self._bus.call(NAME, PATH, MANAGER, "Reload", seconds=RELOAD_SECONDS)
+        except (Unavailable, Refused):
+            await self._reload_without_bus()
+
+    async def any_runs(self, units: Sequence[str]) -> bool:
+        """Tell whether one of *units* runs, or may: systemd could not be asked."""
+        try:
+            (found,) = await self._bus.call(NAME, PATH, MANAGER, "ListUnitsByNames", "as", [list(units)])
+        except (Unavailable, Refused):
+            return True
+        return any(active not in ENDED for _name, _description, _load, active, *_rest in found)
+
+    async def service(self, name: str) -> Service | None:
+        """Return how a service stands, None while systemd does not tell. Few bytes: this is asked again and again."""
+        try:
+            (listed,) = await self._bus.call(NAME, PATH, MANAGER, "ListUnitsByNames", "as", [[name]])
+            _, _, load_state, active_state, _, _, path, _, job, _ = listed[0]
+            if active_state != "failed":
+                return Service(load_state, active_state, job)
+            result = await self._bus.get(NAME, path, f"{NAME}.Service", "Result")
+            restarts = await self._bus.get(NAME, path, f"{NAME}.Service", "NRestarts")
+        except (Unavailable, Refused):
+            return None
+        return Service(load_state, active_state, job, result, restarts)
+
+    async def start_failed(self, name: str) -> str | None:
+        """Forget that a service failed and start it; return why not, if so. A job that is queued for it is left."""
+        try:
+            # It also gives the start limit back: without it systemd refuses (systemctl(1), reset-failed).
+            await self._bus.call(NAME, PATH, MANAGER, "ResetFailedUnit", "s", [name])
+            await self._bus.call(NAME, PATH, MANAGER, "StartUnit", "ss", [name, "fail"])
+        except (Unavailable, Refused) as error:
+            return str(error)
+        return None
+
+    async def _reload_without_bus(self) -> None:
+        process = await asyncio.create_subprocess_exec(
+            "systemctl", "daemon-reload", stderr=asyncio.subprocess.PIPE, stdin=asyncio.subprocess.DEVNULL
+        )
+        try:
+            async with asyncio.timeout(RELOAD_SECONDS):
+                _, errors = await process.communicate()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            errors = b"no answer"
+        if process.returncode:
+            raise PublishFailed(
+                f"systemd did not read the drop-ins again: {errors.decode(errors='replace').strip()}",
+                remedy="Run `systemctl daemon-reload`, then start kubelet",
+            )
+
+
+class Units:
+    """The services that do stages (org.freedesktop.systemd1(5), Manager and Unit objects)."""
+
+    def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
+        """*changed* is told when a job of a unit ended that somebody asked for."""
+        self._bus = bus
+        self._changed = changed
+        self._ended: dict[str, str | None] = {}
+        self._kept: set[str] = set()
+
+    async def unit(self, name: str) -> Unit:
+        """Return how a unit stands; its jobs are listened to from then on. Raises Unavailable."""
+        try:
+            path, common = await self._properties(name)
+            if common["LoadState"] == "loaded":
+                await self._listen(str(common["Id"]))
+            path, common = await self._properties(name)  # again: a job may have ended before we listened
+            (service,) = await self._bus.call(NAME, path, PROPERTIES, "GetAll", "s", [f"{NAME}.Service"])
+        except Refused as error:
+            raise Unavailable(f"systemd does not tell of {name} ({error.text})") from error
+        return _unit(name, common, {key: value.value for key, value in service.items()})
+
+    async def _properties(self, name: str) -> tuple[str, dict[str, Any]]:
+        (path,) = await self._bus.call(NAME, PATH, MANAGER, "LoadUnit", "s", [name])
+        (values,) = await self._bus.call(NAME, path, PROPERTIES, "GetAll", "s", [f"{NAME}.Unit"])
+        return path, {key: value.value for key, value in values.items()}
+
+    async def _listen(self, unit: str) -> None:
+        if unit not in self._ended:
+            rule = (
+                f"type='signal',sender='{NAME}',path='{PATH}',interface='{MANAGER}',member='JobRemoved',arg2='{unit}'"
+            )
+            await self._bus.listen(rule, PATH, "JobRemoved", self._removed)
+            self._ended[unit] = None
+        with suppress(Refused):  # subscribed already; a bus that was restarted has forgotten it
+            await self._bus.call(NAME, PATH, MANAGER, "Subscribe")
+            self._kept.clear()
+        if unit not in self._kept:
+            # systemd forgets a oneshot that ended and that nobody refers to, and with it that it ever ran.
+            await self._bus.call(NAME, PATH, MANAGER, "RefUnit", "s", [unit])
+            self._kept.add(unit)
+
+    def _removed(self, body: Sequence[Any]) -> None:
+        _number, _job, unit, result = body
+        if unit in self._ended:
+            self._ended[unit] = result
+            self._changed()
+
+    async def start(self, unit: Unit) -> None:
+        """Ask for its start. Raises UnitFailed when systemd refuses, Unavailable."""
+        self._ended[unit.id] = None
+        try:
+            await self._bus.call(NAME, PATH, MANAGER, "StartUnit", "ss", [unit.name, "replace"])
+        except Refused as error:
+            raise UnitFailed(
+                f"systemd does not start {unit.name}: {error.text}", remedy=f"See `systemctl status {unit.name}`"
+            ) from error
+
+    def ended(self, unit: Unit) -> str | None:
+        """Return how its newest job ended, None when none did since it was asked for."""
+        return self._ended.get(unit.id)
+
+
+def _unit(name: str, common: dict[str, Any], service: dict[str, Any]) -> Unit:
+    job, _ = common["Job"]
+    return Unit(
+        name,
+        common["Id"],
+        common["LoadState"],
+        common["ActiveState"],
+        common["SubState"],
+        service["Result"],
+        oneshot=service["Type"] == "oneshot",
+        ran=common["InactiveExitTimestampMonotonic"] != 0,
+        condition=common["ConditionResult"] or common["ConditionTimestampMonotonic"] == 0,
+        job=None if job == NOTHING_QUEUED else job,
+        after=frozenset(common["After"]),
+    )

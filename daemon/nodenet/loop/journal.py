@@ -1,0 +1,108 @@
+"""What does the journal tell of a boot? One line an outcome, one cause line a failure, a good boot a short story."""
+
+from __future__ import annotations
+
+import structlog
+
+from nodenet.core.boot.inhibit import Hold
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.stages import StageName, StageState, Status
+from nodenet.core.messages import Message
+from nodenet.core.status.document import Refusal
+
+log = structlog.get_logger()
+
+
+def is_news(before: StageState, after: StageState) -> bool:
+    """Tell whether an attempt that led from *before* to *after* is worth a line: a second look mostly is not."""
+    if before.over:
+        return (before.status, before.detail, before.problem) != (after.status, after.detail, after.problem)
+    return after.status is not Status.WAITING or before.detail != after.detail
+
+
+def outcome(stage: StageState, told: Outcome, known: Problem | None = None) -> None:
+    """Tell how an attempt ended, which left *stage* so; its times are fields, for ``nodenetctl boot-report``.
+
+    The problem that the stage had before, *known*, has its line already.
+    """
+    name, times = stage.name, _times(stage)
+    match told:
+        case Done(detail=text, message=message, problem=beside):
+            log.info(text, message=message, stage=name.value, **times)
+            if beside and beside != known:
+                problem(name, beside)
+        case Skipped(reason=text, message=message):
+            log.info(f"{name} is skipped: {text}", message=message, stage=name.value, **times)
+        case Waiting(reason=text):
+            log.info(f"{name} waits: {text}", message=Message.STAGE_WAITING, stage=name.value, wait=text, **times)
+        case Failed(problem=cause):
+            problem(name, cause, **times)
+
+
+def _times(stage: StageState) -> dict[str, str]:
+    """Return status and times of *stage*, in seconds of CLOCK_BOOTTIME; what is not over has no end."""
+    times = {
+        "stage_started": stage.started,
+        "stage_ended": stage.ended,
+        "stage_waiting_since": stage.waiting_since,
+        "stage_waited": stage.waited,
+        "stage_resumed": stage.resumed,
+        "stage_elsewhere": stage.elsewhere,
+    }
+    told = {name: f"{value:.6f}" for name, value in times.items() if value is not None}
+    return {"status": stage.status.value, **told}
+
+
+def problem(name: StageName | None, what: Problem, **fields: str) -> None:
+    """Tell the one cause line of a failure."""
+    log.error(what.cause, message=what.message, stage=name, cause=what.cause, remedy=what.remedy, **fields)
+
+
+def held(hold: Hold) -> None:
+    """Tell that somebody keeps a stage from starting."""
+    log.info(f"{hold.stage} is held by {hold}", message=Message.STAGE_HELD, stage=hold.stage.value)
+
+
+def released(hold: Hold) -> None:
+    """Tell that the hold is over."""
+    log.info(f"{hold.stage} is let go by {hold.who}", message=Message.STAGE_RELEASED, stage=hold.stage.value)
+
+
+def ready(seconds: float, failed: StageName | None) -> None:
+    """Tell that kubelet is let go, *seconds* after the daemon began."""
+    if failed:
+        text = f"Ready after {seconds:.1f} s, degraded ({failed} failed): kubelet and CRI-O may start"
+        log.warning(text, message=Message.READY_DEGRADED)
+    else:
+        log.info(f"Ready after {seconds:.1f} s: kubelet and CRI-O may start", message=Message.READY)
+
+
+def reloaded(failed: StageName | None) -> None:
+    """Tell how a reload ended; what *failed* has its cause line already."""
+    if failed is None:
+        log.info("Reloaded", message=Message.RELOADED)
+    else:
+        text = f"Reloaded in part: the settings are in force, but {failed} failed, as told before"
+        log.warning(text, message=Message.RELOAD_INCOMPLETE, stage=failed.value)
+
+
+def refused(what: Refusal) -> None:
+    """Tell that nothing of a reload was taken, with its one cause line."""
+    problem(what.stage, what.problem)
+    log.warning("Reload refused: everything stays as it is", message=Message.RELOAD_REFUSED)
+
+
+def edited(calm: float) -> None:
+    """Tell that a reload begins which nobody asked for: nothing was edited for *calm* seconds."""
+    text = f"Settings or node file were edited while the boot waits: read again, unchanged for {calm:.0f} s"
+    log.info(text, message=Message.EDITED)
+
+
+def asked(what: str, stage: StageName) -> None:
+    """Tell that somebody wants a stage to do *what*; what comes of it the stage tells."""
+    log.info(f"Asked to {what}", message=Message.ASKED, stage=stage.value)
+
+
+def node_ips_are_back() -> None:
+    """Tell that what was lost is there again."""
+    log.info("The published node IPs are on the node again", message=Message.NODE_IP_BACK, stage="nodeip")

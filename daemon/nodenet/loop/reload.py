@@ -1,0 +1,188 @@
+"""What did the administrator write, may it be put in force, and was it edited since?
+
+A reload is judged whole, settings and node file, before anything of it is put in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.stages import Boot, StageName
+from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable, error_of
+from nodenet.core.settings.model import Settings
+from nodenet.core.status.document import Refusal, Standing
+from nodenet.ports import Stage
+
+CALM_SECONDS = (1.0, 5.0, 30.0)
+"""An edit counts when it is still the same after so long: an editor or a copy may be half way.
+
+Longer with each one that began the boot anew: what touches a file every few seconds must not hold kubelet back.
+"""
+RELOAD = "`nodenetctl reload --wait`"
+"""Works while the boot waits too: systemd keeps its own reload back until the unit has started."""
+Lying = tuple[Settings | str, str | None, str | None]
+"""What lies on the disk: the settings, or what is wrong with them; name and digest of the node file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer.
+
+    *drift* tells what the node has lost of its publication since.
+    """
+
+    boot: Boot
+    stages: Mapping[StageName, Stage]
+    network_type: str
+    attempt_seconds: float
+    drift: Callable[[Facts], Problem | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """*facts* name the host and its node file as they would be taken; *error* of *stage* is what speaks against it."""
+
+    facts: Facts
+    error: NodenetError | None = None
+    stage: StageName | None = StageName.NMSTATE
+
+
+class Inputs(Protocol):
+    """Settings and node file as they lie on the disk."""
+
+    def settings(self) -> Settings:
+        """Return the settings. Raises SettingsInvalid."""
+
+    def node_file(self, settings: Settings, facts: Facts) -> Facts:
+        """Return *facts* with the node file that *settings* lead to."""
+
+    async def judge(self, settings: Settings, facts: Facts) -> Judged:
+        """Tell whether that file would be taken. Raises NodenetError when it cannot be told."""
+
+    def plant(self, settings: Settings) -> Plant:
+        """Put *settings* in force: return their stages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Of a reload: *facts* of what lies on the disk, and why nothing of it is taken, if so."""
+
+    settings: Settings
+    facts: Facts
+    refusal: Refusal | None = None
+    error: NodenetError | None = None
+
+
+class InForce:
+    """What is in force of settings and node file, beside what lies on the disk."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        """Put what lies there in force. Raises SettingsInvalid."""
+        self._inputs = inputs
+        self._settings = inputs.settings()
+        self._since = "the start of nodenetd"
+        self._changed = False
+        """Whether the last reload brought other settings."""
+        self._refused: tuple[Lying, str | None] | None = None
+        """What the last reload was refused with, and the host name that it was judged for."""
+        self._edit: tuple[Lying, float] | None = None
+        self._begun_by_edits = 0
+        self.plant = inputs.plant(self._settings)
+
+    async def judge(self, facts: Facts) -> Judgement:
+        """Tell whether settings and node file would be taken; nothing is in force by that."""
+        try:
+            settings = self._inputs.settings()
+        except SettingsInvalid as error:
+            self._refused = (str(error), None, None), facts.hostname
+            return self._settings_refused(facts, error)
+        seen = self._inputs.node_file(settings, facts)
+        try:
+            judged = await self._inputs.judge(settings, facts)
+        except Unavailable:  # says nothing of the file, and may pass: the stage waits for it
+            return Judgement(settings, facts)
+        except NodenetError as error:
+            judged = Judged(seen, error, None)
+        if judged.error is None:
+            return Judgement(settings, facts)
+        self._refused = (settings, *_file(judged.facts)), judged.facts.hostname
+        # The node keeps its name as well; the status shows what lies there for it.
+        return self._node_file_refused(settings, seen, judged.error, judged.stage)
+
+    def take(self, judgement: Judgement, *, asked: bool) -> None:
+        """Put in force what was judged to be good; *asked*: by somebody, not by an edit."""
+        self._changed = judgement.settings != self._settings
+        self._refused = self._edit = None
+        self._begun_by_edits += not asked
+        self._settings, self._since = judgement.settings, "the last reload"
+        self.plant = self._inputs.plant(self._settings)
+
+    def error(self, name: StageName, problem: Problem, *, reload: bool) -> NodenetError:
+        """Return what is told to somebody whose order stage *name* did not carry out."""
+        settings = "the changed settings are in force, but " if reload and self._changed else ""
+        return error_of(problem.message)(f"{settings}{name}: {problem.cause}", remedy=problem.remedy)
+
+    def edited(self, standing: Standing, now: float) -> bool:
+        """Tell whether something was edited since it was last looked at, and is complete."""
+        lying = self._lying(standing)
+        if lying is None:
+            self._edit = None
+        elif self._edit is None or self._edit[0] != lying:
+            self._edit = (lying, now)
+        return self._edit is not None and now - self._edit[1] >= self.calm_seconds
+
+    @property
+    def calm_seconds(self) -> float:
+        """How long the next edit has to lie there before it is taken."""
+        return CALM_SECONDS[min(self._begun_by_edits, len(CALM_SECONDS) - 1)]
+
+    def is_settled(self, facts: Facts) -> bool:
+        """Tell whether a stage that found *facts* has met all that the last reload was refused with."""
+        if self._refused is None:
+            return True
+        (settings, *_), hostname = self._refused
+        return settings == self._settings and hostname in (None, facts.hostname)
+
+    def _lying(self, standing: Standing) -> Lying | None:
+        """Return what lies on the disk if it is neither in force nor refused."""
+        if standing.refused and self._refused:
+            refused, hostname = self._refused
+            lying = self._on_disk(replace(standing.facts, hostname=hostname))
+            return None if lying == refused else lying
+        lying = self._on_disk(standing.facts)
+        # Until its stage is over, that one reads the file itself.
+        file = _file(standing.facts) if standing.boot[StageName.NMSTATE].over else lying[1:]
+        return None if lying == (self._settings, *file) else lying
+
+    def _on_disk(self, facts: Facts) -> Lying:
+        try:
+            settings = self._inputs.settings()
+        except SettingsInvalid as error:
+            return str(error), None, None
+        return settings, *_file(self._inputs.node_file(settings, facts))
+
+    def _settings_refused(self, facts: Facts, error: SettingsInvalid) -> Judgement:
+        cause = f"{error.cause}; those of {self._since} stay in force, but the next boot would end here"
+        problem = Problem(error.message, cause, _then(error.remedy))
+        return Judgement(self._settings, facts, Refusal(problem), type(error)(cause, remedy=problem.remedy))
+
+    def _node_file_refused(
+        self, settings: Settings, facts: Facts, error: NodenetError, stage: StageName | None
+    ) -> Judgement:
+        beside = "; the changed settings are not in force either" if settings != self._settings else ""
+        problem = Problem(error.message, error.cause + beside, _then(error.remedy))
+        told = type(error)(": ".join(filter(None, (stage, problem.cause))), remedy=problem.remedy)
+        return Judgement(self._settings, facts, Refusal(problem, stage), told)
+
+
+def _file(facts: Facts) -> tuple[str | None, str | None]:
+    """Return name and digest of the file that was seen, though it may ask for nothing."""
+    return facts.unused or (facts.node_file, facts.digest)
+
+
+def _then(remedy: str) -> str:
+    return f"{remedy or 'Mend it'}; then run {RELOAD}"

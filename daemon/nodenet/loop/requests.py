@@ -1,0 +1,90 @@
+"""What was asked of the loop from outside, and how is whoever waits for the end of it answered?"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from enum import Enum
+
+from nodenet.core.boot.outcome import Topic
+from nodenet.core.boot.stages import StageName
+from nodenet.core.errors import NodenetError
+
+Callers = list[asyncio.Future[None]]
+
+
+class Order(Enum):
+    """What somebody may wait for the end of; the value is the stage that it begins with."""
+
+    RELOAD = StageName.HOSTNAME
+    RESELECT = StageName.NODEIP
+    REMOVE_BRIDGE = StageName.CONFIGURE_OVS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """The callers whose order was taken at one time; none where an edit gave it."""
+
+    callers: Callers
+    answer_by: float
+    """When they are told what the loop waits for; seconds of CLOCK_BOOTTIME."""
+
+
+@dataclass(slots=True)
+class Requests:
+    """Everything that waits for its turn, and the callers whose turn it is."""
+
+    asked: dict[Order, Callers] = field(default_factory=dict)
+    reruns: set[StageName] = field(default_factory=set)
+    topics: set[Topic] = field(default_factory=set)
+    stop: bool = False
+    wakened: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by every request and every event."""
+    begun: dict[Order, list[Taken]] = field(default_factory=dict)
+    """What is under way, and who waits for its end."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything waits for its turn."""
+        return bool(self.stop or self.asked or self.reruns)
+
+    async def ask(self, order: Order) -> None:
+        """Give *order* and wait until the loop has answered. Raises what it was answered with."""
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.asked.setdefault(order, []).append(answer)
+        self.wakened.set()
+        await answer
+
+    def take(self, order: Order, answer_by: float) -> Taken | None:
+        """Begin *order* if anybody gave it; return who did."""
+        if order not in self.asked:
+            return None
+        taken = Taken(self.asked.pop(order), answer_by)
+        self.begun.setdefault(order, []).append(taken)
+        return taken
+
+    def answer(self, order: Order, error: NodenetError | None, only: Taken | None = None) -> None:
+        """End *order*, and tell those who wait for it (*only*: of them no others); None: it went well."""
+        begun = self.begun.pop(order, [])
+        ended = [only] if only else begun
+        if left := [taken for taken in begun if taken not in ended]:
+            self.begun[order] = left
+        for answer in (caller for taken in ended for caller in taken.callers if not caller.done()):
+            if error is None:
+                answer.set_result(None)
+            else:
+                answer.set_exception(error)
+
+    def answer_late(self, now: float, error: NodenetError) -> None:
+        """Tell those who have waited long enough."""
+        for order, begun in tuple(self.begun.items()):
+            for taken in begun:
+                if now > taken.answer_by:
+                    self.answer(order, error, taken)
+
+    def answer_all(self, error: NodenetError) -> None:
+        """Tell everybody that nothing comes of it any more."""
+        for order in tuple(self.asked):
+            self.take(order, 0.0)
+        for order in tuple(self.begun):
+            self.answer(order, error)

@@ -1,0 +1,79 @@
+"""How does the loop work and sleep without being taken for dead by systemd?"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
+
+from nodenet.core.boot.outcome import Topic
+from nodenet.loop.requests import Requests
+from nodenet.ports import Clock
+
+ROUNDING_SECONDS = 1e-6
+BURST_SECONDS = 0.01
+"""Events that follow one another so closely are one."""
+T = TypeVar("T")
+
+
+class Pulse(Protocol):
+    """The service manager's view of a loop that is alive."""
+
+    @property
+    def seconds(self) -> float:
+        """How often ``beat`` wants to be called."""
+
+    def beat(self, *, starting: bool) -> None:
+        """Feed the watchdog; extend the start timeout while *starting*."""
+
+
+class Heart:
+    """Beats while something is waited for, and wakes on requests."""
+
+    def __init__(self, requests: Requests, pulse: Pulse, clock: Clock, starting: Callable[[], bool]) -> None:
+        """*starting* tells whether systemd's start timeout is to be extended."""
+        self._requests = requests
+        self._pulse = pulse
+        self._clock = clock
+        self._starting = starting
+
+    async def beat_during(self, work: Coroutine[Any, Any, T], seconds: float = math.inf) -> T | None:
+        """Return what *work* returns, None when the daemon stops meanwhile; after *seconds* nothing beats."""
+        task = asyncio.ensure_future(work)
+        hung = self._clock.boottime() + seconds
+        while not task.done():
+            if self._requests.stop:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+                return None
+            self._requests.wakened.clear()
+            waker = asyncio.ensure_future(self._requests.wakened.wait())
+            await asyncio.wait({task, waker}, timeout=self._pulse.seconds, return_when=asyncio.FIRST_COMPLETED)
+            waker.cancel()
+            if self._clock.boottime() < hung:  # what hangs is left to systemd's watchdog
+                self._beat()
+        return task.result()
+
+    async def sleep(self, topics: frozenset[Topic], seconds: float) -> None:
+        """Sleep until a request, an event of *topics*, or *seconds* have passed."""
+        until = self._clock.boottime() + seconds
+        while True:
+            if self._requests.topics & topics:
+                await asyncio.sleep(BURST_SECONDS)
+                return
+            if self._requests.pending:
+                return
+            left = until - self._clock.boottime()
+            if left < ROUNDING_SECONDS:
+                return
+            self._beat()
+            self._requests.wakened.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, self._pulse.seconds)):
+                    await self._requests.wakened.wait()
+
+    def _beat(self) -> None:
+        self._pulse.beat(starting=self._starting())

@@ -1,0 +1,1 @@
+"""The apply pipeline that the nmstate and configure-ovs stages share."""

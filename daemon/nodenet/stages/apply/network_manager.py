@@ -1,0 +1,55 @@
+"""Is NetworkManager there, and if not, what is said of it, and done?
+
+A NetworkManager that failed and that systemd has given up is started again, a few times and visibly: nothing else
+would, and the node would stay dark. One that somebody stopped or masked is only told of.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from nodenet.core.apply.failure import ManagerState
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import PAUSES, UNIT, Service, absence, is_due
+from nodenet.ports import Clock, Manager, Systemd
+
+log = structlog.get_logger()
+
+
+class Presence:
+    """NetworkManager's presence on the bus. All stages share one, for the whole run: no reload adds starts."""
+
+    def __init__(self, manager: Manager, systemd: Systemd, clock: Clock) -> None:
+        """Ask *manager*, and where it is not there, *systemd*."""
+        self._manager = manager
+        self._systemd = systemd
+        self._clock = clock
+        self._starts = 0
+        self._given_up_since: float | None = None
+
+    async def look(self) -> tuple[ManagerState, str]:
+        """Return how far NetworkManager is, and the words of the wait for it; never raises."""
+        state = await self._manager.state()
+        if state is not ManagerState.ABSENT:
+            return state, state.value
+        service = await self._systemd.service(UNIT)
+        if service and service.active_state == "active":
+            state = await self._manager.state()  # again: it may have come between the two questions
+            if state is not ManagerState.ABSENT:
+                return state, state.value
+        await self._start_if_due(service)
+        return state, absence(service, self._starts)
+
+    async def _start_if_due(self, service: Service | None) -> None:
+        if service is None or not service.given_up:
+            self._given_up_since = None
+            return
+        now = self._clock.boottime()
+        if self._given_up_since is None:
+            self._given_up_since = now
+        if is_due(self._starts, now - self._given_up_since):
+            self._starts, self._given_up_since = self._starts + 1, None
+            refusal = await self._systemd.start_failed(UNIT)
+            ending = f", which systemd refuses: {refusal}" if refusal else ""
+            text = f"NetworkManager has failed: {service.result}; start {self._starts} of {len(PAUSES)}{ending}"
+            log.warning(text, message=Message.MANAGER_STARTED)

@@ -1,0 +1,90 @@
+"""Where do the facts come from that br-ex is planned on? Nothing is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from nodenet.core.apply.failure import FailureKind, NmstateFailure
+from nodenet.core.br_ex.facts import BridgeFacts
+from nodenet.core.kernel.snapshot import AddressFlag
+from nodenet.core.node_ip.select import Selection
+from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Sysctls, Transaction
+
+DEFAULT_BRIDGE = PurePosixPath("/etc/ovnk/default_bridge")
+EXTRA_BRIDGE = PurePosixPath("/etc/ovnk/extra_bridge")
+NEW_LINKS = "default"
+"""The name below /proc/sys that has the settings of links to come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gatherer:
+    """Everybody who knows something of the node."""
+
+    profiles: Profiles
+    ovsdb: Ovsdb
+    sysctls: Sysctls
+    kernel: Kernel
+    files: Files
+
+    async def gather(
+        self,
+        transaction: Transaction,
+        selection: Selection | None,
+        *,
+        remembered: str | None = None,
+        remembered_mac: str | None = None,
+    ) -> BridgeFacts:
+        """Return the facts as they are now; *remembered* is the uplink of the last boot, with its permanent MAC.
+
+        A node without Open vSwitch has no bridges of it. Raises NmstateFailure, Unavailable, PublishFailed.
+        """
+        state = await transaction.show()
+        found = await self.profiles.inventory()
+        named = {place: self._text(place) for place in (DEFAULT_BRIDGE, EXTRA_BRIDGE)}
+        links = {*_with_addresses(state), *(text.strip() for text in named.values() if text)}
+        temporary = (entry for entry in self.kernel.snapshot().addresses if AddressFlag.TEMPORARY in entry.flags)
+        return BridgeFacts(
+            state=state,
+            temporary=tuple(entry.address for entry in temporary),
+            global_dns=found.global_dns,
+            devices=found.devices,
+            profiles=found.profiles,
+            sysctls={
+                link: self.sysctls.of_link(link) for link in (NEW_LINKS, *sorted(links)) if _could_be_a_link(link)
+            },
+            node_ips=selection.node_ips if selection else (),
+            node_ip_link=selection.link if selection else None,
+            default_bridge=named[DEFAULT_BRIDGE],
+            extra_bridge=named[EXTRA_BRIDGE],
+            remembered=remembered,
+            remembered_mac=remembered_mac,
+            ovs=await self.ovsdb.bridges() if self.ovsdb.answers() else (),
+        )
+
+    async def prove_plugin(self) -> None:
+        """Return when NetworkManager can do Open vSwitch. Raises NmstateFailure, Unavailable.
+
+        libnmstate sees that it cannot only when it has changed the uplink's profile: the rollback costs the address.
+        """
+        if not (await self.profiles.inventory(profiles=False)).ovs:
+            why = "NetworkManager has not loaded its plugin for Open vSwitch"
+            raise NmstateFailure(FailureKind.DEPENDENCY, why)
+
+    def _text(self, path: PurePosixPath) -> str | None:
+        content = self.files.read(path)
+        return None if content is None else content.decode(errors="backslashreplace")
+
+
+def _with_addresses(state: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the links that speak IP: only their settings can matter, and a node may have a thousand others."""
+    for interface in state.get("interfaces", ()):
+        if any(interface.get(family, {}).get("enabled") for family in ("ipv4", "ipv6")):
+            yield interface["name"]
+
+
+def _could_be_a_link(name: str) -> bool:
+    """Whether it may stand in a path: whoever plans refuses the others, and says why."""
+    return name not in ("", ".", "..") and not set(name) & set("/\0\n")

@@ -1,0 +1,250 @@
+"""How does a plan become a bridge without the node being out of reach?
+
+What was leased is carried over as static address and route, so that the bridge can speak before DHCP has answered. The
+apply is committed when the node is seen to be back on the bridge. Then DHCP gets its address back: at once, or, where
+no server answers, when one does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from nodenet.core.apply.intent import Phase
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.br_ex.facts import BridgeFacts
+from nodenet.core.br_ex.plan import Document, Plan
+from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.ports import Clock, Files, Manager, Profiles, Sysctls, Transaction
+from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, Records
+from nodenet.stages.br_ex.profile_backup import ProfileKeeper
+from nodenet.stages.br_ex.verify import Look
+
+ACCEPT_DAD = "net/ipv6/conf/accept_dad"
+DAD_OWED = PurePosixPath("/run/nodenet/accept-dad")
+"""Holds the usual value while duplicate address detection is off: a daemon that is killed then gives it back later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The edges a bridge is made with."""
+
+    clock: Clock
+    files: Files
+    manager: Manager
+    profiles: Profiles
+    keeper: ProfileKeeper
+    sysctls: Sysctls
+    look: Look
+
+
+class BridgeMaker:
+    """Makes the bridges of a plan, and finishes them."""
+
+    def __init__(self, tools: Tools, pipeline: Pipeline) -> None:
+        """Apply through *pipeline*."""
+        self._tools = tools
+        self._look = tools.look
+        self._records = Records(tools.files)
+        self._pipeline = pipeline
+
+    @property
+    def record(self) -> BridgeRecord | None:
+        """What the bridges were made of."""
+        return self._records.load(BRIDGE, bridge_record.parse)
+
+    def save(self, record: BridgeRecord) -> None:
+        """Write the record. Raises PublishFailed."""
+        self._records.save(BRIDGE, bridge_record.render(record))
+
+    async def make(self, transaction: Transaction, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Make the bridges; the record returned tells whether the finish is owed.
+
+        Raises NmstateFailure with the network as it was, or RollbackFailed, PublishFailed, Unavailable.
+        """
+        answering = {
+            item.bridge: await self._look.answering(uplink.link, item.gateways)
+            for item, uplink in zip(plan.expect, plan.uplinks, strict=True)
+        }
+        record = await self._remembered(plan, facts)
+        self.save(record)
+
+        async def accept() -> None:
+            nonlocal record
+            await self._complete(plan)
+            await self._look.addressed(plan.expect)
+            await self._ask_again(record)
+            if record.finish and await self._look.confirmed(record):
+                await self._set(record.finish)
+                record = record.finished()
+                await self._look.addressed(plan.expect)
+            elif record.finish:
+                record = await self._with_servers(record, plan, facts)
+            for bridge, gateways in answering.items():
+                await self._look.reachable(bridge, gateways)
+            await self._look.until_set(self._tools.sysctls, plan.sysctls)
+
+        with self._without_dad(record):
+            await self.apply(transaction, plan.carried or plan.document, accept)
+        self.save(record)
+        return record
+
+    async def _ask_again(self, record: BridgeRecord) -> None:
+        """Let DHCP begin anew where it has no answer yet.
+
+        What a new bridge sends is lost until ovs-vswitchd has joined its ports, and a lost first request is repeated
+        only after two seconds and a half.
+        """
+        if record.finish and record.lease and await self._look.lease(record) is None:
+            for bridge in record.finish:
+                await self._tools.profiles.ask_again(bridge)
+
+    async def _with_servers(self, record: BridgeRecord, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Let the bridges have the leases' name servers too: a silent DHCP server does not tell them again."""
+        finish = dict(record.finish or {})
+        for uplink in plan.uplinks:
+            device = facts.device(uplink.link)
+            if uplink.bridge not in finish or not device or not device.lease4 or not device.lease4.servers:
+                continue
+            if device.profile and device.profile.setting("ipv4", "ignore-auto-dns"):
+                continue
+            own = plan.beyond.get(uplink.bridge, {}).get("ipv4", {}).get("dns-data") or []
+            await self._set({uplink.bridge: {"ipv4": {"dns-data": [*own, *device.lease4.servers]}}})
+            without = {**finish[uplink.bridge].get("ipv4", {}), "dns-data": own or None}
+            finish[uplink.bridge] = {**finish[uplink.bridge], "ipv4": without}
+        return replace(record, finish=finish)
+
+    async def finish(self, record: BridgeRecord) -> BridgeRecord:
+        """Give what was carried back to DHCP; return the record of bridges that are owed nothing."""
+        if record.finish:
+            await self._set(record.finish)
+        record = record.finished()
+        self.save(record)
+        return record
+
+    async def settle(self, record: BridgeRecord) -> tuple[BridgeRecord, Problem | None]:
+        """Finish bridges that are owed it, if the time has come; else return why that is a problem, if it is one."""
+        if record.lease_ends is not None and self._tools.clock.unix() >= record.lease_ends:
+            cause = f"The lease of {record.lease} has ended and no DHCP server renews it"
+            remedy = "Look at the DHCP server; the address comes back with its answer"
+            return await self.finish(record), Problem(Message.LEASE_LOST, cause, remedy)
+        if await self._look.is_confirmed(record):
+            return await self.finish(record), None
+        lease = await self._look.lease(record)
+        if lease is None or str(lease) == record.lease:
+            return record, None
+        # A rollback would not help: the uplink would ask the same server, and get the other address too.
+        cause = f"The DHCP server gives br-ex {lease}; the node keeps {record.lease} until that lease ends"
+        remedy = "Let the DHCP server give this node its address again, or reboot to take the new one"
+        return record, Problem(Message.LEASE_LOST, cause, remedy)
+
+    def forget(self, *, removed_in: str | None = None) -> None:
+        """Take note that the network is what it was before the bridges. Raises PublishFailed."""
+        if record := self.record:
+            self.save(replace(record.finished(), originals={}, adopted=False, removed_in=removed_in))
+        self._tools.files.remove(BRIDGE_INTENT)
+
+    def found_good(self) -> None:
+        """Take note that the bridges are as they should be, where an interrupted apply left that open."""
+        intent = self._pipeline.record
+        if intent and intent.phase is not Phase.GOOD:
+            self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=intent.digest))
+
+    async def adopt(self, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Take over bridges that somebody else made and that are as they should be; nothing is applied."""
+        record = replace((await self._remembered(plan, facts)).finished(), adopted=True)
+        self.save(record)
+        return record
+
+    async def _remembered(self, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Return the record of what the plan will change."""
+        links = [uplink.link for uplink in plan.uplinks]
+        devices = [device for link in links if (device := facts.device(link))]
+        profiles = {device.link: device.profile.uuid for device in devices if device.profile}
+        leases = [device.lease4 for device in devices if device.lease4]
+        # Of a bridge that is only put right, the uplink's profile is libnmstate's by now: the one kept before counts.
+        earlier = self._kept_below(plan, facts)
+        return BridgeRecord(
+            uplinks={uplink.bridge: uplink.link for uplink in plan.uplinks},
+            macs={device.link: mac for device in devices if (mac := device.permanent_mac or device.mac)},
+            node_ips=tuple(str(address) for item in plan.expect for address in item.addresses),
+            originals={
+                link: earlier.get(uuid) or await self._tools.keeper.keep(uuid) for link, uuid in profiles.items()
+            },
+            present=self.record.present if earlier and self.record else tuple(each.uuid for each in facts.profiles),
+            finish=plan.finish_settings or None,
+            lease=next((str(lease.address.ip) for lease in leases), None),
+            lease_ends=next((lease.expires for lease in leases), None),
+        )
+
+    def _kept_below(self, plan: Plan, facts: BridgeFacts) -> dict[str, KeptProfile]:
+        """Return by UUID what was kept of the uplinks that are below their bridges already."""
+        kept = self.record.originals if self.record else {}
+        below = {uplink.link for uplink in plan.uplinks if facts.uplink_of(uplink.bridge) == uplink.link}
+        return {original.uuid: original for link, original in kept.items() if link in below}
+
+    async def _complete(self, plan: Plan) -> None:
+        """Set what NMState has no words for, on the bridges' own profiles."""
+        if plan.clear_global_dns:
+            await self._tools.manager.restore_dns({})
+        if plan.beyond:
+            await self._set(plan.beyond)
+
+    async def _set(self, settings: ProfileSettings) -> None:
+        """Set properties of the bridges' own profiles, and let the bridges take them up."""
+        devices = (await self._tools.profiles.inventory()).devices
+        for bridge, changes in settings.items():
+            device = next((each for each in devices if each.link == bridge and each.kind == "ovs-interface"), None)
+            if device is None or device.profile is None:
+                continue
+            uuid = device.profile.uuid
+            if not await self._tools.profiles.set(uuid, changes):
+                continue
+            if "ipv6" in changes and device.lease6:
+                # NetworkManager 1.58 ends DHCPv6 for good when IPv6 settings are reapplied.
+                await self._tools.profiles.activate(uuid, bridge)
+            else:
+                await self._tools.profiles.reapply(bridge)
+
+    async def apply(self, transaction: Transaction, document: Document, accept: Callable[[], Awaitable[None]]) -> None:
+        """Apply *document*, and commit it once *accept* returns. Raises as ``Pipeline.apply`` does."""
+        text = json.dumps(document)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        intent = self._pipeline.intent(digest, Phase.APPLYING, in_force=None, brings_bridge=True)
+        await self._pipeline.apply(transaction, text, intent, accept)
+        self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=digest))
+
+    @contextlib.contextmanager
+    def _without_dad(self, record: BridgeRecord) -> Iterator[None]:
+        """Let the bridge take its IPv6 addresses at once.
+
+        They move from one link of this host to another and were checked there: another duplicate address detection
+        (RFC 4862 section 5.4) would make them unusable for a second or two. A new link has the values of `default`.
+        """
+        usual = self._tools.sysctls.read("default", ACCEPT_DAD)
+        if usual is None or all(address.version == 4 for address in record.addresses):
+            yield
+            return
+        self._tools.files.write(DAD_OWED, usual.encode())
+        self._tools.sysctls.write("default", {ACCEPT_DAD: "0"})
+        try:
+            yield
+        finally:
+            self.give_dad_back()
+
+    def give_dad_back(self) -> None:
+        """Let new links check their addresses as usual, where an apply, of a killed daemon perhaps, switched it off."""
+        if (usual := self._tools.files.read(DAD_OWED)) is None:
+            return
+        sysctls, bridges = self._tools.sysctls, self.record.uplinks if self.record else ()
+        for link in ("default", *(bridge for bridge in bridges if sysctls.read(bridge, ACCEPT_DAD))):
+            sysctls.write(link, {ACCEPT_DAD: usual.decode()})
+        self._tools.files.remove(DAD_OWED)

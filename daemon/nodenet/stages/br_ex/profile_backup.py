@@ -1,0 +1,34 @@
+"""How is a profile that libnmstate writes into kept, so that it can be given back with every comment in it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.ports import Files, Profiles
+
+PRIVATE = 0o600
+"""NetworkManager ignores keyfiles that others may read (nm-settings-keyfile(5))."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileKeeper:
+    """Keeps what NetworkManager says of a profile, and what its file says beyond that."""
+
+    profiles: Profiles
+    files: Files
+
+    async def keep(self, uuid: str) -> KeptProfile:
+        """Return the profile with its secrets and its file. Raises Unavailable, PublishFailed."""
+        kept = await self.profiles.keep(uuid)
+        content = self.files.read(kept.file) if kept.file else None
+        try:
+            return replace(kept, keyfile=content.decode() if content is not None else None)
+        except UnicodeDecodeError:
+            return kept
+
+    async def give_back(self, kept: KeptProfile) -> None:
+        """Make the profile what it was, and its file to the byte. Raises Unavailable, PublishFailed."""
+        await self.profiles.give_back(kept)
+        if kept.file and kept.keyfile is not None and self.files.write(kept.file, kept.keyfile.encode(), PRIVATE):
+            await self.profiles.load(str(kept.file))

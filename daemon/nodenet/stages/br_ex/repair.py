@@ -1,0 +1,156 @@
+"""How is put right what a power cut, a kill or a script's failure left of a bridge?
+
+Two moments: before the node IP is chosen, where an interrupted apply left the node without its addresses; and before
+br-ex is made, where database and profiles disagree. Only what is ours is touched; everything is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import structlog
+
+from nodenet.core.apply.intent import Phase
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Outcome, Topic, Waiting
+from nodenet.core.br_ex.condition import Rule, Standing, orphans
+from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.errors import Unavailable
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.objects import DISCONNECTED
+from nodenet.ports import Kernel, Ovsdb, Profiles, Stage
+from nodenet.stages.apply.pipeline import MANAGER, Pipeline
+from nodenet.stages.br_ex.make import BridgeMaker
+from nodenet.stages.br_ex.profile_backup import ProfileKeeper
+
+log = structlog.get_logger()
+
+PATIENCE_SECONDS = 5.0
+"""How long the address may take to come back by itself: a rollback has just been asked for, or a server is slow."""
+
+
+class BridgeMender:
+    """Takes away what is left of bridges, and gives the uplinks their own profiles back."""
+
+    def __init__(self, ovsdb: Ovsdb, profiles: Profiles, keeper: ProfileKeeper) -> None:
+        """Work through them."""
+        self._ovsdb = ovsdb
+        self._profiles = profiles
+        self._keeper = keeper
+
+    async def mend(self, found: Iterable[Standing]) -> bool:
+        """Take what is dead out of the database where it is ours; tell whether anything was. Raises Unavailable.
+
+        What else does not fit is put right by making the bridge.
+        """
+        mended = False
+        for standing in found:
+            for finding in standing.findings:
+                if not finding.ours:
+                    continue
+                if finding.rule is Rule.BRIDGE_WITHOUT_PROFILE:
+                    mended |= await self._ovsdb.remove_bridge(standing.bridge)
+                elif finding.rule is Rule.PORT_WITHOUT_LINK:
+                    mended |= await self._ovsdb.remove_port(standing.bridge, finding.port)
+                else:
+                    continue
+                log.warning(f"Mended: {finding.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs")
+        return mended
+
+    async def take_away(self, bridge: str, profiles: Sequence[str]) -> None:
+        """Delete the *profiles* of a bridge (UUIDs), and the bridge where the database still has it.
+
+        *profiles* begin with the bridge's own. They go from the links upwards: a link that was freed by the end of
+        its bridge would at once be given to its profile for the bridge again, and be left with none.
+        NetworkManager keeps a bridge that somebody else's port is on. Raises Unavailable.
+        """
+        for uuid in reversed(profiles):
+            await self._profiles.delete(uuid)
+        await self._ovsdb.remove_bridge(bridge)
+
+    async def connect(self, link: str) -> None:
+        """See that *link* comes up, with whatever profile NetworkManager has for it. Raises Unavailable."""
+        if (await self._profiles.inventory(profiles=False)).states.get(link) == DISCONNECTED:
+            await self._profiles.connect(link)
+
+    async def orphan(self, record: BridgeRecord) -> str | None:
+        """Return the name of an uplink's profile that waits for a bridge that is gone. Raises Unavailable."""
+        profiles = (await self._profiles.inventory()).profiles
+        return next((each.name for each in orphans(profiles, {kept.uuid for kept in record.originals.values()})), None)
+
+    async def give_back(self, record: BridgeRecord) -> None:
+        """Make the network of *record* what it was before its bridges. Raises Unavailable."""
+        inventory = await self._profiles.inventory()
+        links = {*record.uplinks, *record.uplinks.values()}
+        new = [profile for profile in inventory.profiles if profile.uuid not in record.present]
+        for profile in new:
+            if profile.link in links:
+                await self._profiles.delete(profile.uuid)
+        for kept in record.originals.values():
+            await self._keeper.give_back(kept)
+        for bridge in record.uplinks:
+            await self._ovsdb.remove_bridge(bridge)
+        for link, kept in record.originals.items():
+            await self._profiles.activate(kept.uuid, link)
+
+
+class AfterMending:
+    """The stage that chooses the node IP, behind a look at what an interrupted apply left."""
+
+    def __init__(
+        self, stage: Stage, mender: BridgeMender, maker: BridgeMaker, pipeline: Pipeline, kernel: Kernel
+    ) -> None:
+        """Run *stage* once the network is fit for it."""
+        self._stage = stage
+        self._mender = mender
+        self._maker = maker
+        self._pipeline = pipeline
+        self._kernel = kernel
+        self._missed_since: float | None = None
+        self._looked = False
+
+    async def attempt(self, facts: Facts) -> Outcome:
+        """Return the stage's own outcome, or Waiting before that."""
+        intent, record = self._pipeline.record, self._maker.record
+        try:
+            if intent and record and intent.phase is Phase.APPLYING:
+                if waiting := await self._recover(record):
+                    return waiting
+            elif record and record.originals and not self._looked:
+                await self._free_orphan(record)
+        except Unavailable as error:
+            return Waiting(f"making the network again what it was before br-ex: {error.cause}", MANAGER)
+        return await self._stage.attempt(facts)
+
+    async def _recover(self, record: BridgeRecord) -> Waiting | None:
+        if waiting := await self._pipeline.obstacle("the network as it was before br-ex", uses_ovs=False):
+            return waiting
+        if not record.addresses or self._has_address(record):
+            return None  # on the uplink or on the bridge: configure-ovs sees to the rest
+        now = self._pipeline.now()
+        if self._missed_since is None:
+            self._missed_since = now
+        if now - self._missed_since < PATIENCE_SECONDS:
+            reason = f"{record.node_ips[0]} to come back after the making of br-ex was interrupted"
+            return Waiting(reason, frozenset({Topic.KERNEL}), 1.0)
+        await self._give_back(record, "The making of br-ex was interrupted and the node has lost its address")
+        return None
+
+    async def _free_orphan(self, record: BridgeRecord) -> None:
+        """Give an uplink its own profile back where the bridge's profiles are gone: nobody else would."""
+        if self._has_address(record):
+            return
+        if await self._pipeline.obstacle("the network as it was before br-ex", uses_ovs=False):
+            return  # the stage waits for NetworkManager too
+        if orphan := await self._mender.orphan(record):
+            why = f"The profile {orphan!r} is for a port of a bridge whose profiles are gone, and cannot come up"
+            await self._give_back(record, why)
+        self._looked = True
+
+    def _has_address(self, record: BridgeRecord) -> bool:
+        return any(self._kernel.can_bind(address, 0) for address in record.addresses)
+
+    async def _give_back(self, record: BridgeRecord, why: str) -> None:
+        log.warning(f"{why}: the network becomes what it was", message=Message.BRIDGE_MENDED, stage="configure-ovs")
+        await self._mender.give_back(record)
+        self._maker.forget()

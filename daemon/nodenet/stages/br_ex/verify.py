@@ -1,0 +1,114 @@
+"""Is what was applied a success? Asked while it can still be rolled back.
+
+Not what libnmstate returned counts: the node IPs must be on the bridge, and the gateways that answered before must
+answer again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from nodenet.core.apply.failure import FailureKind, NmstateFailure
+from nodenet.core.br_ex.plan import Expectation
+from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.errors import Unavailable
+from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.ports import Kernel, Neighbours, Profiles, Sysctls
+
+BASELINE_SECONDS = 1.0
+ANSWER_SECONDS = 5.0
+"""How long a gateway may take that answered before."""
+TAKE_SECONDS = 10.0
+LOOK_SECONDS = 0.02
+ASK_SECONDS = 0.1
+"""Between two questions to NetworkManager."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The edges that tell how a bridge stands."""
+
+    kernel: Kernel
+    profiles: Profiles
+    neighbours: Neighbours
+    address_seconds: float = 20.0
+    """How long the node IPs may take to come to the bridge, well within the checkpoint's time-out."""
+    lease_seconds: float = 3.0
+    """How long a DHCP server may take, once it was asked again, before the finish is put off."""
+
+    async def addressed(self, expect: Iterable[Expectation]) -> None:
+        """Return when the node IPs are usable on their bridge. Raises NmstateFailure."""
+        wanted = [(address, item.bridge) for item in expect for address in item.addresses]
+        if not await _until(lambda: _now(not self._missing(wanted)), self.address_seconds, LOOK_SECONDS):
+            address, bridge = self._missing(wanted)[0]
+            raise _no_success(f"{address} did not come to {bridge} within {self.address_seconds:g} s")
+
+    async def confirmed(self, record: BridgeRecord) -> bool:
+        """Tell whether the DHCP server gives the bridge what is carried over, within a bound. Raises Unavailable."""
+        return await _until(lambda: self.is_confirmed(record), self.lease_seconds, ASK_SECONDS)
+
+    async def is_confirmed(self, record: BridgeRecord) -> bool:
+        """Tell the same as of now."""
+        return record.lease is None or str(await self.lease(record)) == record.lease
+
+    async def answering(
+        self, link: str, gateways: Collection[IPAddress], seconds: float = BASELINE_SECONDS
+    ) -> frozenset[IPAddress]:
+        """Return those *gateways* that answer on *link* within *seconds*. Raises Unavailable."""
+        answers = await asyncio.gather(*(self.neighbours.answers(gateway, link, seconds) for gateway in gateways))
+        return frozenset(gateway for gateway, answer in zip(gateways, answers, strict=True) if answer)
+
+    async def reachable(self, bridge: str, gateways: Collection[IPAddress]) -> None:
+        """Return when all *gateways* answer on *bridge*. Raises NmstateFailure."""
+        if silent := set(gateways) - await self.answering(bridge, gateways, ANSWER_SECONDS):
+            raise _no_success(f"the gateway {min(map(str, silent))} answered before and does not on {bridge}")
+
+    async def until_set(self, sysctls: Sysctls, wanted: Mapping[str, Mapping[str, str]]) -> None:
+        """Return when the bridges have their settings in the kernel. Raises NmstateFailure.
+
+        A bridge whose profile is activated anew is gone for a moment.
+        """
+        for bridge, values in wanted.items():
+            taken = functools.partial(_taken, sysctls, bridge, values)
+            if not await _until(taken, TAKE_SECONDS, ASK_SECONDS):
+                raise _no_success(f"the kernel does not take the settings of {bridge}")
+
+    async def lease(self, record: BridgeRecord) -> IPAddress | None:
+        """Return the address that DHCPv4 gives a bridge now, None while no server answers. Raises Unavailable."""
+        inventory = await self.profiles.inventory(profiles=False)
+        leases = [device.lease4 for device in inventory.devices if device.link in record.uplinks and device.lease4]
+        return next((lease.address.ip for lease in leases), None)
+
+    def _missing(self, wanted: Iterable[tuple[IPAddress, str]]) -> list[tuple[IPAddress, str]]:
+        snapshot = self.kernel.snapshot()
+        places = {(item.address, item.link) for item in snapshot.addresses}
+        return [pair for pair in wanted if pair not in places or not self.kernel.can_bind(pair[0], 0)]
+
+
+async def _until(reached: Callable[[], Awaitable[bool]], seconds: float, pause: float) -> bool:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while not await reached():  # noqa: ASYNC110  (nobody tells of it)
+                await asyncio.sleep(pause)
+            return True
+    return False
+
+
+async def _taken(sysctls: Sysctls, link: str, values: Mapping[str, str]) -> bool:
+    try:
+        sysctls.write(link, values)
+    except Unavailable:
+        return False
+    return True
+
+
+async def _now(value: bool) -> bool:  # noqa: FBT001  (what `_until` asks for)
+    return value
+
+
+def _no_success(why: str) -> NmstateFailure:
+    return NmstateFailure(FailureKind.VERIFICATION, why)

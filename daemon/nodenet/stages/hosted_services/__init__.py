@@ -1,0 +1,1 @@
+"""Hosted services on the node."""

@@ -1,0 +1,49 @@
+"""Does the link of the node IP forward packets, also after the node IP moved to br-ex?
+
+No stage of its own: it watches what the stages find out, so that it follows the node IP whoever moves it.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services.forwarding import SYSCTLS, forwarding_link, to_set
+from nodenet.core.messages import Message
+from nodenet.core.settings.model import Settings
+from nodenet.core.status.document import Standing
+from nodenet.ports import Sysctls
+
+log = structlog.get_logger()
+
+
+class Forwarding:
+    """Sets what the kernel needs to be told of the node IP's link; READY comes after it.
+
+    Looked at with every change of the standing: NetworkManager sets it back when it reapplies the link's profile.
+    """
+
+    def __init__(self, links: Sysctls) -> None:
+        """*links* reads and writes."""
+        self._links = links
+        self._told: str | None = None
+        self.settings = Settings()
+        """Those in force; the composition renews them."""
+
+    def show(self, standing: Standing) -> None:
+        """See to the link of the node IP; what cannot be set is told once for a link."""
+        link = forwarding_link(self.settings, standing.facts)
+        if link is None:
+            return
+        present = {name: value for name in SYSCTLS if (value := self._links.read(link, name)) is not None}
+        if not (wanted := to_set(present)):
+            return
+        try:
+            self._links.write(link, wanted)
+        except Unavailable as error:
+            if link == self._told:
+                return
+            self._told = link
+            cause = f"{link} does not forward packets: {error.cause}"
+            remedy = f"Run `echo 1 >/proc/sys/net/ipv4/conf/{link}/forwarding`, and the same for ipv6"
+            log.error(cause, message=Message.FORWARDING_FAILED, stage="nodeip", cause=cause, remedy=remedy)

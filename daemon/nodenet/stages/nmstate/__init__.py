@@ -1,0 +1,1 @@
+"""The nmstate stage, and the check of a node file before a reload."""

@@ -1,0 +1,233 @@
+"""The nmstate stage: is this node's file in force, and if not, can it be put in force?
+
+find → read → parse → ready? → difference → plan → the apply pipeline → record. Where a file is refused, the
+place for re-applying the last known good one is ``_refused``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+import structlog
+
+from nodenet.core.apply import intent
+from nodenet.core.apply.failure import TRIES, FailureKind, NmstateFailure, delay, may_try_again
+from nodenet.core.apply.intent import Phase, Plan
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.errors import (
+    LibnmstateMissing,
+    NodeFileInvalid,
+    NodenetError,
+    PublishFailed,
+    RollbackFailed,
+    Unavailable,
+)
+from nodenet.core.messages import Message
+from nodenet.core.node_file import content as desired
+from nodenet.core.node_file import find as node_file
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile
+from nodenet.ports import Files, Nmstate, Transaction
+from nodenet.stages.apply.pipeline import MANAGER, Pipeline
+
+log = structlog.get_logger()
+
+BRIDGE_IN_THE_WAY = (
+    "What it says of a link below br-ex can change only after `nodenetctl bridge remove`; then "
+    "`nodenetctl reload --wait` and `nodenetctl bridge make`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One pass: the file, what it asks for, and the facts before it."""
+
+    file: NodeFile
+    wish: Desired
+    facts: Facts
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """How often a file was tried, and when that began (seconds of CLOCK_BOOTTIME)."""
+
+    number: int
+    began: float
+
+
+class NmstateStage:
+    """Puts the node file in force, or says why not and leaves the network as it was."""
+
+    def __init__(self, files: Files, nmstate: Nmstate, pipeline: Pipeline, boot_id: str, directory: PurePath) -> None:
+        """Look for node files in *directory*."""
+        self._files = files
+        self._nmstate = nmstate
+        self._pipeline = pipeline
+        self._boot_id = boot_id
+        self._directory = directory
+        self._tries: dict[str, Tries] = {}
+        self._told = ""
+
+    async def attempt(self, facts: Facts) -> Outcome:
+        """Return the outcome of one pass. Raises LibnmstateMissing."""
+        facts = replace(facts, node_file=None, digest=None, unused=None)
+        try:
+            found = node_file.search(facts.hostname, self._files.listing(self._directory))
+            if found.found is None:
+                return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
+            facts = replace(facts, node_file=found.found)
+            file = node_file.read(found.found, self._files.read_node_file(self._directory, found.found))
+            facts = replace(facts, digest=file.digest)
+            wish = desired.parse(file)
+            if wish.empty:
+                why = "has nothing but comments" if file.text.strip() else "is empty"
+                facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
+                return self._none(facts, f"{file.name} {why}: it counts as no node file")
+            self._tell_found(file)
+            return await self._settle(Job(file, wish, facts, self._pipeline.now()))
+        except node_file.Rivals as error:
+            return _failed(self._as_before(replace(facts, node_file=error.names)), error, error.cause)
+        except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
+            return _failed(self._as_before(facts), error, error.cause)
+        except Unavailable as error:
+            return Waiting(error.cause, MANAGER)
+
+    def _none(self, facts: Facts, reason: str) -> Skipped:
+        """Nothing asks for anything. What an earlier file set stays, and is told: nobody undoes it."""
+        return Skipped(reason, replace(self._as_before(facts), brings_bridge=False))
+
+    def _tell_found(self, file: NodeFile) -> None:
+        if self._told != file.digest:
+            self._told = file.digest
+            path = self._directory / file.name
+            fields = {"stage": "nmstate", "node_file": str(path), "digest": file.digest}
+            log.info(f"Found the node file {path}", message=Message.NODE_FILE_FOUND, **fields)
+
+    async def _settle(self, job: Job) -> Outcome:
+        """Ask for the difference and do what it calls for."""
+        if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs):
+            return waiting
+        try:
+            async with self._nmstate.transaction() as transaction:
+                matches = await self._matches(job, transaction)
+                return await self._carry_out(job, transaction, matches=matches)
+        except NmstateFailure as failure:
+            text = desired.without_secrets(failure.cause, job.wish.secrets)
+            return self._again_or_refused(job, NmstateFailure(failure.kind, text, failure.remedy))
+
+    async def _matches(self, job: Job, transaction: Transaction) -> bool:
+        """Tell whether the state is what the file asks for. Raises NmstateFailure.
+
+        What a file in force gave to a link, configure-ovs may have moved to a bridge. Of another file it cannot be
+        told what of it is about the bridge by now: it is refused.
+        """
+        text, refused = job.file.text, None
+        try:
+            if not await transaction.difference(text):
+                return True
+        except NmstateFailure as failure:
+            if failure.kind is not FailureKind.INVALID:
+                raise
+            refused = failure
+        known = self._is_in_force(job.file)
+        if not (known or refused):
+            return False
+        above = tuple(name for name in (BRIDGE, EXTRA_BRIDGE) if name not in job.wish.bridges)
+        left = await transaction.difference_below(text, above)  # raises too, unless only bridges were in the way
+        if refused and not known:
+            raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
+        return not left
+
+    def _is_in_force(self, file: NodeFile) -> bool:
+        """Tell whether the network was last made by *file*; of what was before nodenet the marker tells."""
+        record = self._pipeline.record
+        return record.in_force == file.digest if record else self._is_marked(file)
+
+    def _is_marked(self, file: NodeFile) -> bool:
+        return self._files.read(self._directory / node_file.APPLIED) == file.text.encode()
+
+    async def _carry_out(self, job: Job, transaction: Transaction, *, matches: bool) -> Outcome:
+        record = self._pipeline.record
+        file, retry = job.file, job.facts.retry_refused
+        match intent.plan(file.digest, record, self._boot_id, matches=matches, retry_refused=retry):
+            case Plan.KEEP:
+                self._mark(file)
+                reason = f"{file.name} is applied already and the state matches it"
+                return Skipped(reason, _good(job), Message.NETWORK_UNCHANGED)
+            case Plan.ADOPT:
+                self._in_force(job)
+                detail = f"{file.name} asks for what is there already; nothing was applied"
+                return Done(detail, _good(job), Message.NETWORK_UNCHANGED)
+            case Plan.REFUSE if record:
+                problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
+                return Failed(problem, self._as_before(job.facts))
+            case _:
+                return await self._apply(job, transaction)
+
+    async def _apply(self, job: Job, transaction: Transaction) -> Done:
+        before = self._as_before(job.facts)
+        record = self._pipeline.intent(
+            job.file.digest,
+            Phase.APPLYING,
+            in_force=before.applied_digest,
+            brings_bridge=before.brings_bridge,
+        )
+        seconds = await self._pipeline.apply(transaction, job.file.text, record)
+        self._in_force(job)
+        detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s"
+        return Done(detail, _good(job), Message.NETWORK_APPLIED)
+
+    def _again_or_refused(self, job: Job, failure: NmstateFailure) -> Outcome:
+        """Try again what may pass, a bounded number of times."""
+        if failure.kind is FailureKind.MISSING:
+            raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
+        name, digest = job.file.name, job.file.digest
+        before = self._tries.pop(digest, Tries(0, job.began))
+        tries = before.number + 1
+        if not may_try_again(failure.kind, tries, self._pipeline.now() - before.began):
+            return self._refused(job, failure)
+        self._tries[digest] = Tries(tries, before.began)
+        text = f"Try {tries} of {TRIES} to apply {name} failed: {failure.cause}"
+        log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
+        return Waiting(f"the next try of {name}, after: {failure.cause}", seconds=delay(tries))
+
+    def _refused(self, job: Job, failure: NmstateFailure) -> Failed:
+        facts = self._as_before(job.facts)
+        cause = f"{job.file.name}: {failure.cause}"
+        record = self._pipeline.record
+        touched = record is not None and record.phase is Phase.APPLYING and record.digest == job.file.digest
+        if record and touched:  # the network was touched: not again in this boot
+            self._pipeline.save(replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy))
+        return _failed(facts, failure, cause)
+
+    def _as_before(self, facts: Facts) -> Facts:
+        """Return the facts of the file that is in force still."""
+        record = self._pipeline.record
+        in_force, bridge = (record.in_force, record.brings_bridge) if record else (None, False)
+        return replace(facts, applied_digest=in_force, brings_bridge=bridge, retry_refused=False)
+
+    def _in_force(self, job: Job) -> None:
+        digest = job.file.digest
+        bridge = job.wish.brings_bridge
+        self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
+        self._tries.clear()
+        self._mark(job.file)
+
+    def _mark(self, file: NodeFile) -> None:
+        """Keep the compatibility marker a byte copy of the file in force; root's alone, it may hold secrets."""
+        self._files.write(self._directory / node_file.APPLIED, file.text.encode(), 0o600)
+
+
+def _good(job: Job) -> Facts:
+    digest, bridge = job.file.digest, job.wish.brings_bridge
+    return replace(job.facts, applied_digest=digest, brings_bridge=bridge, retry_refused=False)
+
+
+def _failed(facts: Facts, error: NodenetError, cause: str) -> Failed:
+    invalid = isinstance(error, NmstateFailure) and error.kind is FailureKind.INVALID
+    message = Message.NODE_FILE_INVALID if invalid else error.message
+    return Failed(Problem(message, cause, error.remedy), facts)

@@ -1,0 +1,1 @@
+"""The nodeip stage, and the publisher of its result."""

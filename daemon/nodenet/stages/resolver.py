@@ -1,0 +1,229 @@
+"""The resolv-prepender stage: are this host's look-ups answered, and by the node's own resolver first?
+
+It runs before nodeip, since everything behind it may have to look up names, and yet names the node IP: so there are
+two passes. The first sees that resolv.conf has a nameserver at all. The second comes with the node IP, and again
+with every change of DNS: it puts the node IP first once something answers there, and keeps the file true.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import structlog
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.errors import PublishFailed
+from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.messages import Message
+from nodenet.core.resolver import resolv_conf
+from nodenet.core.resolver import view as resolver
+from nodenet.core.resolver.view import (
+    BEAT_SECONDS,
+    DONE,
+    DROP_IN,
+    LEAVE_ALONE,
+    LEFT_ALONE,
+    NM_FILES,
+    RESOLV_CONF,
+    UNMANAGED,
+    WRITERS,
+    View,
+)
+from nodenet.core.settings.model import ResolverMode, Settings
+from nodenet.ports import Clock, DnsManager, Files, Resolved, ResolverProbe
+
+log = structlog.get_logger()
+
+TOPICS = frozenset({Topic.DNS, Topic.NODE_IP, Topic.BUS})
+PATIENCE_SECONDS = 30.0
+"""How long a nameserver is waited for; then the boot goes on without: kubelet is not held back for ever."""
+RELOAD_OWED = PurePosixPath("/run/nodenet/resolved-reload-owed")
+"""Stands while the drop-in was written and systemd-resolved has not read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookUps:
+    """Everybody outside who has to do with look-ups."""
+
+    manager: DnsManager
+    resolved: Resolved
+    probe: ResolverProbe
+
+
+class ResolvPrependerStage:
+    """Puts the node's own resolver first, and keeps it there."""
+
+    def __init__(self, outside: LookUps, files: Files, clock: Clock, settings: Settings) -> None:
+        """What is asked for stands in *settings*: VIPs, ``cluster_domain``, ``resolver``."""
+        self._outside = outside
+        self._files = files
+        self._clock = clock
+        self._vips = settings.api_vips + settings.ingress_vips
+        self._domain = settings.cluster_domain
+        self._always = settings.resolver is ResolverMode.ALWAYS
+        self._began = clock.boottime()
+        self._silent_since: float | None = None
+        self._first: IPAddress | None = None
+        self._wrote: bytes | None = None
+        self._mended: list[float] = []
+        self._told: set[str] = set()
+
+    async def attempt(self, facts: Facts) -> Outcome:
+        """Return Done once look-ups are answered or nothing more can be done for them now, Waiting before."""
+        if not self._vips:
+            await self._give_back()
+            return Skipped("no VIPs are configured: the node has no resolver of its own", facts)
+        view = await self._look()
+        own = facts.selection.node_ips if facts.selection else ()
+        node_ip = own[0] if own else None
+        first = node_ip if await self._takes(node_ip, view) else None
+        known = view.upstream(own)
+        nobody = not known and first is None
+        if nobody and (left := self._patience()) > 0:
+            return Waiting(f"a nameserver: NetworkManager knows none, {RESOLV_CONF} has none", TOPICS, left)
+        # DNS has events, but nobody tells that a program rewrote the file.
+        problem, pause = _nobody() if nobody else None, BEAT_SECONDS
+        try:
+            await self._take_over(view)
+            pause = await self._write(view, node_ip, first) or pause
+            await self._tell_resolved(view, node_ip, first)
+        except PublishFailed as error:
+            problem = Problem(error.message, error.cause, error.remedy)
+        if node_ip is not None:
+            self._files.write(DONE, b"")
+            if first is None:
+                pause = min(pause, self._next_probe())
+        detail = _detail(known, node_ip, first)
+        return Done(detail, facts, Message.RESOLVER_SET, problem, Again(TOPICS, pause))
+
+    async def _look(self) -> View:
+        manager, resolved = await asyncio.gather(self._outside.manager.dns(), self._outside.resolved.runs())
+        return View(
+            found=self._files.read(RESOLV_CONF),
+            leads_to=self._files.leads_to(RESOLV_CONF),
+            manager_files=tuple(self._files.read(path) for path in NM_FILES),
+            manager=manager,
+            resolved=resolved,
+            kept=self._wrote,
+        )
+
+    async def _take_over(self, view: View) -> None:
+        """Let NetworkManager leave resolv.conf alone in this boot: it would empty the file while links move."""
+        writes = view.manager is not None and view.manager.rc_manager in WRITERS
+        if writes and view.place is not None and self._files.write(LEFT_ALONE, LEAVE_ALONE):
+            await self._outside.manager.read_configuration()
+
+    async def _give_back(self) -> None:
+        if self._files.read(LEFT_ALONE) is not None:
+            self._files.remove(LEFT_ALONE)
+            await self._outside.manager.read_configuration()
+
+    def _patience(self) -> float:
+        return self._began + PATIENCE_SECONDS - self._clock.boottime()
+
+    async def _takes(self, node_ip: IPAddress | None, view: View) -> bool:
+        """Tell whether the node IP goes first. Once it is, it stays for this boot: a resolver may be restarted."""
+        if node_ip is None:
+            return False
+        if self._always or node_ip == self._first or self._is_first(node_ip, view):
+            return True
+        name = f"api-int.{self._domain}" if self._domain else ""
+        return await self._outside.probe.answers(node_ip, name)
+
+    def _is_first(self, node_ip: IPAddress, view: View) -> bool:
+        """Tell whether an earlier nodenetd of this boot has put it first; what others did since counts for nothing."""
+        if self._wrote is not None or self._files.read(DONE) is None:
+            return False
+        if view.place is None:
+            return resolver.names(self._files.read(DROP_IN), node_ip)
+        return resolv_conf.is_ours(view.found) and resolv_conf.nameservers(view.found)[:1] == (node_ip,)
+
+    def _next_probe(self) -> float:
+        now = self._clock.boottime()
+        if self._silent_since is None:
+            self._silent_since = now
+        return resolver.probe_pause(now - self._silent_since)
+
+    async def _write(self, view: View, node_ip: IPAddress | None, first: IPAddress | None) -> float:
+        """Make resolv.conf what it should be; return how long to leave it to somebody who keeps rewriting it."""
+        before, self._first = self._first, first
+        if view.place is None:
+            return 0.0
+        source = view.source
+        if resolv_conf.is_ours(source):  # made from itself: what was put first before, or in an earlier boot, goes
+            for address in (before, node_ip):
+                if address is not None and address != first:
+                    source = resolv_conf.without(source, address)
+        wanted = resolv_conf.prepended(source, first, self._domain)
+        if not resolv_conf.nameservers(wanted):
+            return 0.0
+        if view.found not in (wanted, self._wrote) and self._wrote is not None and (pause := self._mend(view)):
+            return pause
+        if self._files.write(view.place, wanted) and view.manager and view.manager.rc_manager == UNMANAGED:
+            await self._outside.manager.repeat_lookups()
+        self._wrote = wanted
+        return 0.0
+
+    def _mend(self, view: View) -> float:
+        """Name whoever rewrote the file, once; return how long to wait before it is put right, 0: now."""
+        now = self._clock.boottime()
+        if pause := resolver.mend_pause(self._mended, now):
+            return pause
+        self._mended = [*self._mended[-8:], now]
+        who, remedy = _culprit(view)
+        if who not in self._told:
+            self._told.add(who)
+            text = f"{RESOLV_CONF} was rewritten by {who} and put right again"
+            log.warning(text, message=Message.RESOLVER_REWRITTEN, stage="resolv-prepender", remedy=remedy)
+        return 0.0
+
+    async def _tell_resolved(self, view: View, node_ip: IPAddress | None, first: IPAddress | None) -> None:
+        """Give systemd-resolved its drop-in; one that names an address the node no longer has is taken away."""
+        if not view.resolved:
+            return
+        if node_ip is not None:
+            self._drop_in(view, node_ip, first)
+        if self._files.read(RELOAD_OWED) is not None:
+            await self._outside.resolved.reload()
+            self._files.remove(RELOAD_OWED)
+
+    def _drop_in(self, view: View, node_ip: IPAddress, first: IPAddress | None) -> None:
+        there = self._files.read(DROP_IN)
+        named = resolver.names(there, node_ip)
+        if named and (first is None or view.manager is None):
+            return  # nothing answers yet, but it was right before; or the domains are not known at this moment
+        wanted = resolver.drop_in(first, self._domain, view.domains) if first else None
+        if wanted == there:
+            return
+        self._files.write(RELOAD_OWED, b"")
+        if wanted is None:
+            self._files.remove(DROP_IN)
+        else:
+            self._files.write(DROP_IN, wanted)
+
+
+def _nobody() -> Problem:
+    cause = f"No nameserver within {PATIENCE_SECONDS:.0f} s: NetworkManager knows none and {RESOLV_CONF} has none"
+    return Problem(Message.NO_NAMESERVER, cause, "Give the profile a nameserver (ipv4.dns, or by DHCP)")
+
+
+def _culprit(view: View) -> tuple[str, str]:
+    """Return who most likely rewrote the file, and how to stop it."""
+    who = resolv_conf.likely_writer(view.found or b"") if view.found is not None else "a program that removed it"
+    if who == "NetworkManager":
+        mode = view.manager.rc_manager if view.manager else "unknown"
+        return f"{who} (rc-manager {mode})", "Set rc-manager=unmanaged in [main] of /etc/NetworkManager/conf.d/*.conf"
+    if resolv_conf.is_ours(view.found):
+        return who, "Run `systemctl mask --now on-prem-resolv-prepender.path`"
+    return who, f"Stop that program from writing {RESOLV_CONF}; nameservers belong into NetworkManager's profiles"
+
+
+def _detail(known: tuple[IPAddress, ...], node_ip: IPAddress | None, first: IPAddress | None) -> str:
+    others = ", ".join(map(str, known[: resolv_conf.MAX_SERVERS - (first is not None)])) or "nobody"
+    if first is not None:
+        return f"Look-ups ask {first}, this node, first, then {others}"
+    why = "the node IP is not known yet" if node_ip is None else f"nothing answers DNS on {node_ip} yet"
+    return f"Look-ups ask {others}; {why}"

@@ -1,0 +1,106 @@
+"""A stage that a systemd unit does: start it unless it ran, wait for its end, believe what it published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.stages import StageName
+from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.messages import Message
+from nodenet.core.node_file import find as node_file
+from nodenet.core.unit_stage import evidence as providers
+from nodenet.core.unit_stage.unit import LOOK_SECONDS, Move, Unit, plan
+from nodenet.ports import Clock, Files, Host, Kernel, Units
+
+PUBLICATION_SECONDS = 60.0
+"""How long after a unit's end its publication may come: some of it is written by others, on NetworkManager's signal."""
+PUBLICATION_TOPICS = frozenset({Topic.UNIT, Topic.KERNEL, Topic.HOSTNAME})
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is looked at to believe a unit."""
+
+    host: Host
+    files: Files
+    kernel: Kernel
+    clock: Clock
+    directory: PurePath
+    """Where the node files lie."""
+
+
+class UnitStage:
+    """One stage, done by one unit."""
+
+    def __init__(self, stage: StageName, unit: str, units: Units, world: World) -> None:
+        """*unit* is the name of a service."""
+        self._stage = stage
+        self._unit = unit
+        self._units = units
+        self._world = world
+        self._started_for: int | None = None
+        """The run that it was started for: it is started once for each."""
+        self._over_since: float | None = None
+
+    async def attempt(self, facts: Facts) -> Outcome:
+        """Return Done when the unit ended and published, Waiting until then, Failed when it cannot any more."""
+        try:
+            unit = await self._units.unit(self._unit)
+            move = plan(unit, self._units.ended(unit), tried=self._started_for == facts.runs)
+            match move:
+                case Move.START:
+                    self._started_for, self._over_since = facts.runs, None
+                    await self._units.start(unit)
+                    return Waiting(f"{self._unit}, which was started", frozenset({Topic.UNIT}), LOOK_SECONDS)
+                case Waiting():
+                    return move
+                case Problem():
+                    return self._failed(move, facts)
+                case Move.OVER | Move.UNMET:
+                    return self._believed(unit, move, facts)
+        except Unavailable as error:
+            return Waiting(f"systemd, to ask for {self._unit}: {error.cause}", frozenset({Topic.BUS}))
+        except UnitFailed as error:
+            return self._failed(Problem(error.message, error.cause, error.remedy), facts)
+
+    def _failed(self, problem: Problem, facts: Facts) -> Failed:
+        # Whoever starts the unit by hand ends the failure: its next end is an event.
+        return Failed(problem, facts, again=Again(frozenset({Topic.UNIT}), 60.0))
+
+    def _believed(self, unit: Unit, move: Move, facts: Facts) -> Outcome:
+        proof, found = providers.PROOFS[self._stage], self._evidence()
+        missing = proof.missing(found)
+        if missing is None:
+            self._over_since = None
+            return Done(f"{unit.name} did it", proof.learnt(found, facts), Message.UNIT_DONE)
+        if move is Move.UNMET:
+            reason = f"a condition of {unit.name} does not hold"
+            if self._stage is not StageName.NODEIP:
+                return Skipped(reason, facts)
+            return self._failed(Problem(Message.UNIT_FAILED, f"{reason}, and {missing}", _look_at(unit)), facts)
+        now = self._world.clock.boottime()
+        if self._over_since is None:
+            self._over_since = now
+        if now - self._over_since < PUBLICATION_SECONDS:
+            return Waiting(f"what {unit.name} is to leave behind: {missing}", PUBLICATION_TOPICS, 1.0)
+        return self._failed(
+            Problem(Message.UNIT_FAILED, f"{unit.name} ended well, but {missing}", _look_at(unit)), facts
+        )
+
+    def _evidence(self) -> providers.Evidence:
+        world = self._world
+        contents = {path: world.files.read(path) for path in providers.WATCHED}
+        return providers.Evidence(
+            world.host.name(),
+            world.files.listing(world.directory),
+            world.files.read(world.directory / node_file.APPLIED),
+            {path: content for path, content in contents.items() if content is not None},
+            world.kernel.snapshot(),
+        )
+
+
+def _look_at(unit: Unit) -> str:
+    return f"See `journalctl -u {unit.name}`"

@@ -1,0 +1,180 @@
+"""Order, readiness and health of a boot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.stages import TRANSITIONS, Boot, Health, StageName, Status, new_boot, reason_to_skip
+from nodenet.core.messages import Message
+
+FACTS = Facts()
+DONE = Done("done", FACTS, Message.STARTED)
+SKIPPED = Skipped("nothing to do", FACTS)
+WAITING = Waiting("something")
+FAILED = Failed(Problem(Message.APPLY_FAILED, "cause", "remedy"), FACTS)
+LOST = Done("done", FACTS, Message.STARTED, FAILED.problem)
+
+
+def after(boot: Boot, name: StageName, outcome: Outcome) -> Boot:
+    return boot.begun(name, 1.0).after(name, outcome, 2.0)
+
+
+def ended(*, degrade: bool = True, **outcomes: Outcome) -> Boot:
+    """Return a boot in which every stage is done, except those named."""
+    boot = new_boot({}, degrade=degrade)
+    for name in StageName:
+        boot = after(boot, name, outcomes.get(name.name.lower(), DONE))
+    return boot
+
+
+def test_the_order_is_the_one_administrators_know() -> None:
+    """resolv-prepender → nodeip → configure-ovs, behind hostname and nmstate."""
+    boot, order = new_boot({}, degrade=True), []
+    while (name := boot.next()) is not None:
+        order.append(name.value)
+        boot = after(boot, name, DONE)
+    assert order == ["hostname", "nmstate", "resolv-prepender", "nodeip", "configure-ovs", "hosted-services"]
+
+
+def test_a_stage_that_waits_stays_due() -> None:
+    """Nobody overtakes it; it keeps the time it first began."""
+    boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, WAITING)
+    assert boot.next() is StageName.HOSTNAME
+    again = boot.begun(StageName.HOSTNAME, 9.0)
+    assert again[StageName.HOSTNAME].started == 1.0
+    assert again.current is StageName.HOSTNAME
+
+
+@pytest.mark.parametrize("outcome", [SKIPPED, FAILED])
+def test_without_published_node_ips_a_boot_is_never_ready(outcome: Outcome) -> None:
+    """Whatever else is settled: kubelet would start with an empty or old address."""
+    assert not ended(nodeip=outcome).ready
+
+
+@pytest.mark.parametrize("outcome", [DONE, SKIPPED])
+def test_settled_stages_make_a_boot_ready(outcome: Outcome) -> None:
+    """Done or skipped."""
+    assert ended(nmstate=outcome).ready
+    assert ended(nmstate=outcome).health is Health.OK
+
+
+def test_a_failed_stage_degrades_or_blocks_as_the_settings_say() -> None:
+    """`on_failure`."""
+    assert ended(nmstate=FAILED).ready
+    assert ended(nmstate=FAILED).health is Health.DEGRADED
+    blocked = after(after(new_boot({}, degrade=False), StageName.HOSTNAME, DONE), StageName.NMSTATE, FAILED)
+    assert not blocked.ready
+    assert blocked.next() is None
+    assert blocked.health is Health.FAILED
+
+
+def test_something_lost_on_the_way_degrades_and_does_not_fail() -> None:
+    """The stage is done, the problem is shown."""
+    boot = ended(nodeip=LOST)
+    assert (boot.ready, boot.health, boot.failed_since(StageName.HOSTNAME)) == (True, Health.DEGRADED, None)
+    assert boot.problem == (StageName.NODEIP, FAILED.problem)
+
+
+def test_again_from_a_stage_keeps_what_is_before_it() -> None:
+    """And forgets what is behind it."""
+    boot = ended(nmstate=FAILED).again_from(StageName.NODEIP)
+    assert boot[StageName.NMSTATE].status is Status.FAILED
+    assert [stage.status for stage in boot.stages[3:]] == [Status.PENDING] * 3
+    assert boot.health is Health.WAITING
+
+
+@pytest.mark.parametrize("status", [Status.DONE, Status.SKIPPED, Status.FAILED, Status.RUNNING])
+def test_only_a_pending_or_waiting_stage_begins(status: Status) -> None:
+    """A pair that is not in the table is a mistake of the program, and is told; a second look begins nothing."""
+    assert (status, None) not in TRANSITIONS
+
+
+@pytest.mark.parametrize(
+    ("facts", "network_type", "reason"),
+    [
+        (Facts(node_file="w.yml", brings_bridge=True), "OVNKubernetes", "w.yml brings its own br-ex"),
+        (FACTS, "Calico", "the network type is Calico"),
+        (FACTS, "OVNKubernetes", None),
+    ],
+)
+def test_configure_ovs_is_skipped_for_the_first_reason_that_holds(
+    facts: Facts, network_type: str, reason: str | None
+) -> None:
+    """An administrator reads why."""
+    stage = new_boot({}, degrade=True)[StageName.CONFIGURE_OVS]
+    assert reason_to_skip(stage, facts, network_type) == reason
+
+
+def test_a_stage_that_is_switched_off_says_so() -> None:
+    """Provider `skip`."""
+    stage = new_boot({"nmstate": "skip"}, degrade=True)[StageName.NMSTATE]
+    assert reason_to_skip(stage, FACTS, "OVNKubernetes") == "switched off in the settings"
+
+
+def test_a_second_look_comes_before_the_next_stage() -> None:
+    """It is due by time or by event, and what must wait for it leaves the stage as it is."""
+    look = Again(frozenset({Topic.DNS}), 10.0)
+    boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, replace(DONE, again=look))
+    assert boot.due(3.0) is StageName.NMSTATE
+    assert boot.seconds_left(3.0) == 9.0
+    assert boot.due(12.0) is StageName.HOSTNAME
+    woken = boot.woken({Topic.DNS, Topic.OVS}, 3.0)
+    assert woken.due(3.0) is StageName.HOSTNAME
+    held = woken.after(StageName.HOSTNAME, Waiting("the bus", frozenset({Topic.BUS}), 5.0), 3.0)
+    assert held[StageName.HOSTNAME].status is Status.DONE
+    assert held[StageName.HOSTNAME].detail == "done"
+    assert held.topics == {Topic.BUS}
+    assert held.due(3.0) is StageName.NMSTATE
+    assert woken.after(StageName.HOSTNAME, DONE, 3.0).topics == frozenset()
+
+
+def test_a_waiting_stage_is_due_by_its_time_or_its_event_only() -> None:
+    """And nobody overtakes it."""
+    boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, Waiting("a name", frozenset({Topic.HOSTNAME}), 5.0))
+    assert boot.due(3.0) is None
+    assert boot.due(7.0) is StageName.HOSTNAME
+    assert boot.woken({Topic.KERNEL}, 3.0).due(3.0) is None
+    assert boot.woken({Topic.HOSTNAME}, 3.0).due(3.0) is StageName.HOSTNAME
+
+
+def test_the_time_a_stage_waits_is_told_apart() -> None:
+    """From each end of an attempt that has to wait to the beginning of the next."""
+    name = StageName.HOSTNAME
+    boot = new_boot({}, degrade=True)
+    for begun, told, outcome in ((1.0, 1.5, WAITING), (4.0, 4.25, WAITING), (5.25, 6.0, DONE)):
+        boot = boot.begun(name, begun).after(name, outcome, told)
+    stage = boot[name]
+    assert (stage.started, stage.ended, stage.waited) == (1.0, 6.0, 3.5)
+
+
+def test_the_time_in_which_others_work_is_that_of_all_attempts() -> None:
+    """Until the stage is over: a second look changes none of its times."""
+    name = StageName.HOSTNAME
+    boot = new_boot({}, degrade=True).begun(name, 1.0).after(name, WAITING, 2.0, 0.25)
+    boot = boot.begun(name, 3.0).after(name, DONE, 4.0, 0.5)
+    assert boot[name].elsewhere == 0.75
+    assert boot.after(name, DONE, 9.0, 1.0)[name].elsewhere == 0.75
+
+
+S, EVENTS = Status, {"begins": None, "Done": Done, "Skipped": Skipped, "Waiting": Waiting, "Failed": Failed}
+TABLE = {
+    # status:    begins     Done    Skipped    Waiting    Failed; None: a mistake of the program
+    S.PENDING: (S.RUNNING, None, None, None, None),
+    S.WAITING: (S.RUNNING, None, None, None, None),
+    S.RUNNING: (None, S.DONE, S.SKIPPED, S.WAITING, S.FAILED),
+    S.DONE: (None, S.DONE, S.SKIPPED, S.DONE, S.FAILED),
+    S.SKIPPED: (None, S.DONE, S.SKIPPED, S.SKIPPED, S.FAILED),
+    S.FAILED: (None, S.DONE, S.SKIPPED, S.FAILED, S.FAILED),
+}
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("status", Status)
+def test_every_event_in_every_status_is_decided(status: Status, event: str) -> None:
+    """All thirty pairs: where each leads, or that it cannot be."""
+    assert TRANSITIONS.get((status, EVENTS[event])) is TABLE[status][tuple(EVENTS).index(event)]
+    assert len(TABLE) == len(Status)

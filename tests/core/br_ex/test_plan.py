@@ -1,0 +1,145 @@
+"""Does a node's facts give the plan of its golden, in whatever order they are told, and does libnmstate take it?"""
+
+from __future__ import annotations
+
+import json
+from operator import itemgetter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import libnmstate
+from br_ex_cases import CASES, directories, documents, expected_of, facts_of, shuffled, told
+from nodenet.core.br_ex import facts_json as bridge_facts_json
+from nodenet.core.br_ex.condition import Owner, standing
+from nodenet.core.br_ex.plan import compared, plan
+from nodenet.core.br_ex.removal import removal
+from nodenet.core.errors import UplinkRefused
+from nodenet.core.nmstate import state as shown
+from nodenet.core.node_file.content import remaining
+from nodenet.core.settings.model import Datapath
+
+PLANNED = [path for path in directories() if "refused" not in expected_of(path)]
+REFUSED = [path for path in directories() if "refused" in expected_of(path)]
+
+
+def name_of(path: Path) -> str:
+    return path.name
+
+
+@pytest.mark.parametrize("case", directories(), ids=name_of)
+def test_what_comes_of_a_node(case: Path) -> None:
+    """`python tests/bridge_cases.py` writes the goldens anew."""
+    assert told(facts_of(case)) == expected_of(case)
+
+
+@pytest.mark.parametrize("case", directories(), ids=name_of)
+def test_the_order_of_the_facts_is_chance(case: Path) -> None:
+    document = json.loads((case / "facts.json").read_text())
+    expected = expected_of(case)
+    for seed in range(3):
+        facts = bridge_facts_json.from_document(shuffled(document, Random(seed)))  # noqa: S311  (no secret)
+        assert told(facts) == expected
+
+
+@pytest.mark.parametrize("case", PLANNED, ids=name_of)
+def test_libnmstate_takes_every_document(case: Path) -> None:
+    """No key that its schema does not have, none that it would refuse on this node."""
+    facts = facts_of(case)
+    removed = removal(facts)
+    for document in [*documents(plan(facts)), *([removed] if removed["interfaces"] else [])]:
+        libnmstate.validate(document)
+        assert libnmstate.generate_differences(document, dict(facts.state)) is not None
+
+
+@pytest.mark.parametrize("case", PLANNED, ids=name_of)
+def test_nothing_is_said_of_a_link_that_is_not_meant(case: Path) -> None:
+    """Only the uplinks and the bridges are named; what is not named stays as it is."""
+    facts = facts_of(case)
+    made = plan(facts)
+    meant = {name for uplink in made.uplinks for name in (uplink.link, uplink.bridge)}
+    for document in documents(made):
+        assert {item["name"] for item in document["interfaces"]} <= meant
+        assert {route["next-hop-interface"] for route in document.get("routes", {}).get("config", ())} <= meant
+    assert set(made.beyond) | set(made.sysctls) <= meant
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=name_of)
+def test_a_refusal_names_the_remedy(case: Path) -> None:
+    with pytest.raises(UplinkRefused) as caught:
+        plan(facts_of(case))
+    assert caught.value.cause
+    assert caught.value.remedy
+    assert not caught.value.permanent
+
+
+@pytest.mark.parametrize(
+    "case", ["standing-ours", "standing-ours-static", "standing-ours-with-ovn", "standing-old-script"]
+)
+def test_a_bridge_that_stands_leaves_nothing_to_do(case: str) -> None:
+    """A second run in the same boot: the plan is what is there, and no lease is on its way."""
+    facts = facts_of(CASES / case)
+    made = plan(facts, Datapath.NETDEV)
+    difference = remaining(libnmstate.generate_differences(made.document, dict(facts.state)), facts.state)
+    marked_only = [{"name": "br-ex", "type": "ovs-bridge", "state": "up"}] if case == "standing-old-script" else []
+    assert [without_mark(item) for item in difference.get("interfaces", ())] == marked_only
+    assert not difference.get("routes")
+    assert made.carried is None
+    assert made.finish is None
+
+
+def without_mark(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key not in {"ovs-db", "bridge"}}
+
+
+def test_the_plan_of_the_first_run_is_that_of_the_second() -> None:
+    """Moving the configuration changes nothing of it: DHCP, identity and metric come out the same."""
+    first, second = facts_of(CASES / "dual-stack-dhcp-and-ra"), facts_of(CASES / "standing-ours")
+    before, after = plan(first).document["interfaces"], plan(second).document["interfaces"]
+    for item in before:
+        item.get("ipv6", {}).pop("token", None)  # the two were two boots
+    for item in after:
+        item.get("ipv6", {}).pop("token", None)
+    assert before == after
+
+
+def test_ports_of_others_are_no_difference() -> None:
+    """They are looked for as they are, VLAN and all, and never applied: libnmstate would make profiles for them."""
+    facts = facts_of(CASES / "standing-ours-with-ports-of-others")
+    made = plan(facts)
+    (looked_for,), (applied,) = (
+        [item["bridge"]["port"] for item in document["interfaces"] if item["type"] == "ovs-bridge"]
+        for document in (compared(made, facts), made.document)
+    )
+    there = shown.ovs_bridge(facts.state, "br-ex")
+    assert there is not None
+    by_name = itemgetter("name")
+    assert sorted(looked_for, key=by_name) == sorted(there["bridge"]["port"], key=by_name)
+    assert applied == [{"name": "eth0"}, {"name": "br-ex"}]
+
+
+def test_what_is_ours_is_known_by_its_mark_alone() -> None:
+    """Neither the names of the profiles nor the row in the database is needed."""
+    facts = bridge_facts_json.document(facts_of(CASES / "standing-ours"))
+    for profile in facts["profiles"]:
+        profile["name"] = "renamed by an administrator"
+    facts["ovs"] = []
+    assert standing(bridge_facts_json.from_document(facts), wanted="eth0").owner is Owner.OURS
+
+
+def test_the_node_gets_its_own_metrics_back() -> None:
+    """Removal with the profile that the uplink had: what it said of metrics holds again."""
+    before, after = (
+        facts_of(CASES / "static-dual-stack-policy-routes-rules-dns-onlink"),
+        facts_of(CASES / "standing-ours-static"),
+    )
+    original = next(profile for profile in before.profiles if profile.link == "eth0")
+    routes = {
+        (route["destination"], route.get("metric")): route["next-hop-interface"]
+        for route in removal(after, (original,))["routes"]["config"]
+    }
+    assert routes[("198.51.100.0/24", 200)] == "eth0"
+    assert routes[("0.0.0.0/0", None)] == "eth0"
+    assert ("0.0.0.0/0", 48) not in routes

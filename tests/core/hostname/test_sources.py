@@ -1,0 +1,74 @@
+"""Which of a host's names is the node's, and what is said of the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodenet.core.hostname.sources import Origin, Source, Verdict, chosen, judged, on_command_line, static_name
+
+
+def source(origin: Origin, value: str, *, fallback: bool = False) -> Source:
+    return Source(origin, "somewhere", value, fallback)
+
+
+STATIC, KERNEL = source(Origin.STATIC, "kept"), source(Origin.KERNEL, "worker-0")
+FQDN, SHORT = source(Origin.DHCP6_FQDN, "worker-0.example.com"), source(Origin.DHCP6_FQDN, "worker-0")
+
+
+@pytest.mark.parametrize(
+    ("sources", "winner"),
+    [
+        ((KERNEL, FQDN, STATIC), STATIC),
+        ((source(Origin.STATIC, ""), KERNEL, FQDN), FQDN),
+        ((KERNEL, SHORT), KERNEL),
+        ((KERNEL, source(Origin.DHCP6_FQDN, "localhost.localdomain")), KERNEL),
+        ((source(Origin.KERNEL, "fedora", fallback=True),), None),
+        ((source(Origin.KERNEL, "localhost"), source(Origin.DHCP, "worker-0")), None),
+    ],
+)
+def test_the_name_is_chosen_by_rank_among_those_that_will_do(
+    sources: tuple[Source, ...], winner: Source | None
+) -> None:
+    """Static, full name by DHCPv6, what is in force."""
+    assert chosen(sources) is winner
+
+
+def test_every_source_gets_a_verdict_and_a_reason() -> None:
+    """Also one that gives nothing."""
+    sources = (
+        STATIC,
+        KERNEL,
+        source(Origin.REVERSE_DNS, ""),
+        source(Origin.DHCP, "localhost"),
+        source(Origin.DHCP, "kept"),
+    )
+    told = judged(sources)
+    assert [item.verdict for item in told] == [
+        Verdict.SELECTED, Verdict.USABLE, Verdict.ABSENT, Verdict.REFUSED, Verdict.USABLE
+    ]  # fmt: skip
+    assert all(item.sentence for item in told)
+    assert told[1].sentence == "static outranks it"
+    assert told[4].sentence == "the same as static"
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("quiet", []),
+        ("quiet systemd.hostname=worker-0 ro", ["worker-0"]),
+        ("ip=192.0.2.5::192.0.2.1:255.255.255.0:worker-0:eth0:none", ["worker-0"]),
+        ("ip=[2001:db8::5]::[2001:db8::1]:64:worker-0:eth0:none", ["worker-0"]),
+        ("ip=dhcp ip=eth0:dhcp ip=192.0.2.5::192.0.2.1:255.255.255.0::eth0:none", []),
+    ],
+)
+def test_the_kernels_command_line_is_read(line: str, names: list[str]) -> None:
+    """systemd.hostname= and the fifth field of ip=."""
+    assert [found.value for found in on_command_line(line)] == names
+
+
+@pytest.mark.parametrize(
+    ("content", "name"), [(None, ""), (b"", ""), (b"# made by hand\n\n worker-0 \n", "worker-0"), (b"\xff", "\ufffd")]
+)
+def test_the_static_name_is_read_as_systemd_reads_it(content: bytes | None, name: str) -> None:
+    """Comments and blanks are passed over."""
+    assert static_name(content) == name

@@ -1,0 +1,81 @@
+"""By what a unit is believed, stage by stage."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+import pytest
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.stages import StageName
+from nodenet.core.kernel.snapshot import Address, Link, Snapshot
+from nodenet.core.node_ip.published_files import RUN
+from nodenet.core.node_ip.select import Selection
+from nodenet.core.unit_stage.evidence import BRIDGE_UP, PRIMARY_IP, PROOFS, RESOLV_DONE, Evidence, unit_of
+
+HERE = Snapshot(
+    links=(Link(3, "br-ex"),),
+    addresses=tuple(
+        Address(ip_address(ip), length, "br-ex") for ip, length in (("192.0.2.5", 24), ("2001:db8::5", 64))
+    ),
+)
+V4, V6 = {PRIMARY_IP: b"192.0.2.5"}, {PRIMARY_IP: b"2001:db8::5\n"}
+BRIDGE_FILE = b"interfaces:\n- name: br-ex\n  type: ovs-bridge\n  state: up\n"
+
+
+@pytest.mark.parametrize(
+    ("stage", "lacks", "has"),
+    [
+        (StageName.HOSTNAME, Evidence("localhost"), Evidence("worker-0")),
+        (StageName.NMSTATE, Evidence(listing=("cluster.yml",)), Evidence(listing=("cluster.yml",), applied=b"")),
+        (StageName.NMSTATE, Evidence(listing=("cluster.yaml",)), Evidence()),
+        (StageName.RESOLV_PREPENDER, Evidence(), Evidence(files={RESOLV_DONE: b""})),
+        (StageName.NODEIP, Evidence(snapshot=HERE), Evidence(files=V4, snapshot=HERE)),
+        (StageName.NODEIP, Evidence(files=V4), Evidence(files=V6, snapshot=HERE)),
+        (StageName.NODEIP, Evidence(files={PRIMARY_IP: b"x"}, snapshot=HERE), Evidence(files=V4, snapshot=HERE)),
+        (StageName.CONFIGURE_OVS, Evidence(), Evidence(files={BRIDGE_UP: b""})),
+        (StageName.CONFIGURE_OVS, Evidence(), Evidence(snapshot=HERE)),
+    ],
+)  # fmt: skip
+def test_a_unit_is_believed_when_its_publication_is_there(stage: StageName, lacks: Evidence, has: Evidence) -> None:
+    """And what is missing is named."""
+    assert PROOFS[stage].missing(lacks)
+    assert PROOFS[stage].missing(has) is None
+
+
+def test_every_stage_has_a_proof() -> None:
+    """Whatever may be a unit."""
+    assert set(PROOFS) == set(StageName)
+
+
+def test_the_boot_learns_what_the_unit_published() -> None:
+    """Node IPs in the order of the files, the link, the bridge, and what the applied file brings."""
+    published = {
+        PRIMARY_IP: b"2001:db8::5",
+        RUN / "ipv4": b"192.0.2.5",
+        RUN / "ipv6": b"2001:db8::5",
+        RUN / "remote-worker": b"",
+    }
+    found = Evidence("Worker-0.", applied=BRIDGE_FILE, files=published, snapshot=HERE)
+    facts = Facts()
+    for stage in StageName:
+        facts = PROOFS[stage].learnt(found, facts)
+    assert facts.hostname == "worker-0"
+    assert facts.selection is not None
+    assert [str(ip) for ip in facts.selection.node_ips] == ["2001:db8::5", "192.0.2.5"]
+    assert (facts.selection.link, facts.selection.remote_worker) == ("br-ex", True)
+    assert (facts.bridge, facts.brings_bridge) == ("br-ex", True)
+    assert facts.applied_digest
+
+
+def test_the_node_ip_is_on_the_bridge_that_a_unit_made() -> None:
+    """Status, forwarding and look-ups follow it there."""
+    before = Facts(selection=Selection((ip_address("192.0.2.5"),), "eth0"))
+    facts = PROOFS[StageName.CONFIGURE_OVS].learnt(Evidence(snapshot=HERE), before)
+    assert (facts.bridge, facts.selection) == ("br-ex", Selection((ip_address("192.0.2.5"),), "br-ex"))
+
+
+def test_a_provider_names_its_unit() -> None:
+    """Or none."""
+    assert unit_of("unit:a.service") == "a.service"
+    assert unit_of("builtin") is None

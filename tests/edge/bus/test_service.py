@@ -1,0 +1,250 @@
+"""The bus contract: the code against the reviewed XML, and what callers see on a real bus."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.bus.test_connection import ask_bus, client
+from edge.private_bus import PrivateBus
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.inhibit import Hold
+from nodenet.core.boot.outcome import Done, Failed, Problem, Skipped, Waiting
+from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.errors import Busy, NodeFileInvalid
+from nodenet.core.messages import Message as MessageId
+from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STAGE, introspection, stage_path
+from nodenet.core.status.bus_values import signals
+from nodenet.core.status.document import Standing
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType
+from nodenet.edge.bus.service import Orders, Service
+
+INTERFACE = MANAGER.name
+CONTRACT = Path(__file__).parents[3] / "units" / "dbus"
+
+
+def shape(text: str) -> set[tuple[Any, ...]]:
+    """Return an interface as a set of facts: names, directions and types."""
+    (interface,) = ET.fromstring(text).iter("interface")  # noqa: S314  (our own file)
+    facts: set[tuple[Any, ...]] = {("interface", interface.get("name"))}
+    for part in interface:
+        arguments = tuple((a.get("direction", "out"), a.get("type")) for a in part.iter("arg"))
+        facts.add((part.tag, part.get("name"), part.get("type"), part.get("access"), arguments))
+    return facts
+
+
+@pytest.mark.parametrize(
+    ("path", "contract"), [(PATH, "org.nodenet1.xml"), (stage_path(StageName.NODEIP), "org.nodenet1.Stage.xml")]
+)
+def test_the_code_serves_what_the_contract_says(path: str, contract: str) -> None:
+    """Nothing more, nothing less."""
+    assert shape(introspection(path) or "") == shape((CONTRACT / contract).read_text())
+
+
+def test_the_objects_are_a_tree_that_can_be_walked() -> None:
+    """As `busctl tree` walks it: from the root, by introspection."""
+    found: list[str] = []
+
+    def walk(path: str) -> None:
+        node = ET.fromstring(introspection(path) or "")  # noqa: S314  (our own)
+        found.extend([path] if node.find("interface") is not None else [])
+        for child in node.findall("node"):
+            walk(f"{path.rstrip('/')}/{child.get('name')}")
+
+    walk("/")
+    assert found == list(OBJECTS)
+    assert introspection("/org/nodenet1/stage/nobody") is None
+
+
+@contextlib.asynccontextmanager
+async def serving(private_bus: PrivateBus, orders: Orders, standing: list[Standing]) -> AsyncIterator[Service]:
+    bus = Bus(address=private_bus.address, changed=lambda _: None)
+    service = Service(bus, orders, lambda: standing[-1])
+    service.show(standing[-1])
+    task = asyncio.create_task(bus.run())
+    try:
+        assert await bus.wait_up(5)
+        yield service
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def refuse() -> None:
+    raise NodeFileInvalid("worker-0.yml, line 3: duplicate key", remedy="Keep one")
+
+
+def refuse_to_hold(stage: StageName, who: str, why: str) -> int:
+    raise Busy(f"{stage} is held by {who}: {why}")
+
+
+def about(topic: str) -> str:
+    return f"about {topic}"
+
+
+ORDERS = Orders(
+    reload=refuse,
+    reselect=refuse,
+    remove_bridge=refuse,
+    run_stage=lambda _: None,
+    inhibit=refuse_to_hold,
+    explain=lambda topic: f"about {topic}",
+)
+START = Standing(new_boot({}, degrade=True), boot_id="b")
+
+
+async def call(  # noqa: PLR0913 -- a D-Bus call has that many parts
+    bus: Any,
+    member: str,
+    signature: str = "",
+    body: list[Any] | None = None,
+    interface: str = INTERFACE,
+    path: str = PATH,
+) -> Any:
+    return await bus.call(
+        Message(destination=NAME, path=path, interface=interface, member=member, signature=signature, body=body or [])
+    )
+
+
+async def test_state_is_read_as_properties_and_as_one_document(private_bus: PrivateBus) -> None:
+    """Whoever starts late reads it."""
+    async with serving(private_bus, ORDERS, [START]), client(private_bus.address) as bus:
+        everything = (await call(bus, "GetAll", "s", [INTERFACE], PROPERTIES)).body[0]
+        assert everything["Health"].value == "waiting"
+        assert len(everything["Stages"].value) == len(StageName)
+        document = json.loads((await call(bus, "GetStatus")).body[0])
+        assert document["schema_version"] == 1
+        assert (await call(bus, "Explain", "s", ["node-ip"])).body == ["about node-ip"]
+
+
+async def test_a_refused_reload_is_an_error_with_cause_and_remedy(private_bus: PrivateBus) -> None:
+    """The caller of `systemctl reload` reads it."""
+    async with serving(private_bus, ORDERS, [START]), client(private_bus.address) as bus:
+        reply = await call(bus, "Reload")
+        assert reply.error_name == "org.nodenet1.Error.NodeFileInvalid"
+        assert reply.body == ["worker-0.yml, line 3: duplicate key. Keep one"]
+
+
+async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: PrivateBus) -> None:
+    """The caller is not left waiting, and sees no file paths."""
+
+    def broken(topic: str) -> str:
+        raise ZeroDivisionError(topic)
+
+    orders = Orders(
+        reload=refuse,
+        reselect=refuse,
+        remove_bridge=refuse,
+        run_stage=lambda _: None,
+        inhibit=refuse_to_hold,
+        explain=broken,
+    )
+    async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
+        reply = await call(bus, "Explain", "s", ["node-ip"])
+        assert reply.body == ["an internal error, see the journal of nodenetd"]
+
+
+@pytest.mark.parametrize(
+    ("member", "signature", "body", "interface"),
+    [
+        ("RunStage", "s", ["no-such-stage"], INTERFACE),
+        ("RunStage", "u", [7], INTERFACE),
+        ("RunStage", "s", ["x" * 1_000_000], INTERFACE),
+        ("NoSuchMethod", "", [], INTERFACE),
+        ("Get", "ss", [INTERFACE, "NoSuchProperty"], PROPERTIES),
+        ("Set", "ssv", None, PROPERTIES),
+    ],
+)
+async def test_nonsense_is_refused_and_the_service_lives(
+    private_bus: PrivateBus, member: str, signature: str, body: list[Any] | None, interface: str
+) -> None:
+    """One error reply each."""
+    from dbus_next.signature import Variant  # noqa: PLC0415
+
+    arguments = [INTERFACE, "Health", Variant("s", "ok")] if body is None else body
+    async with serving(private_bus, ORDERS, [START]), client(private_bus.address) as bus:
+        reply = await call(bus, member, signature, arguments, interface)
+        assert reply.message_type is MessageType.ERROR
+        assert (await call(bus, "GetStatus")).message_type is MessageType.METHOD_RETURN
+
+
+async def test_changes_are_told_by_signals_and_by_properties(private_bus: PrivateBus) -> None:
+    """A hint each, and the state to read."""
+    async with serving(private_bus, ORDERS, [START]) as service, client(private_bus.address) as bus:
+        heard: asyncio.Queue[Any] = asyncio.Queue()
+        bus.add_message_handler(lambda m: heard.put_nowait(m) if (m.path or "").startswith(PATH) else None)
+        await ask_bus(bus, "AddMatch", f"type='signal',path_namespace='{PATH}'")
+        boot = START.boot.begun(StageName.HOSTNAME, 1.0).after(
+            StageName.HOSTNAME, Skipped("nobody needs it", Facts()), 1.0
+        )
+        service.show(replace(START, boot=boot))
+        told = {(m.member, m.path): m.body for m in [await heard.get() for _ in range(3)]}
+        *what, microseconds, sequence = told["StageChanged", PATH]
+        assert what == ["hostname", "skipped", "nobody needs it"]
+        assert (microseconds > 0, sequence) == (True, 1)
+        assert told["PropertiesChanged", PATH][0] == INTERFACE
+        assert {"Stages", "Sequence"} <= set(told["PropertiesChanged", PATH][1])
+        name, changed, _ = told["PropertiesChanged", stage_path(StageName.HOSTNAME)]
+        assert name == STAGE.name
+        assert {key: value.value for key, value in changed.items()} == {
+            "Status": "skipped", "Detail": "nobody needs it", "Started": 1_000_000, "Ended": 1_000_000
+        }  # fmt: skip
+
+
+async def test_changes_of_stages_are_numbered_without_a_gap(private_bus: PrivateBus) -> None:
+    """A client that misses one sees it, and what is read says which changes it contains."""
+    async with serving(private_bus, ORDERS, [START]) as service, client(private_bus.address) as bus:
+        heard: asyncio.Queue[Any] = asyncio.Queue()
+        bus.add_message_handler(lambda m: heard.put_nowait(m.body) if m.member == "StageChanged" else None)
+        await ask_bus(bus, "AddMatch", f"type='signal',path='{PATH}',member='StageChanged'")
+        boot = START.boot
+        for name in StageName:
+            boot = boot.begun(name, 1.0)
+            service.show(replace(START, boot=boot))
+            boot = boot.after(name, Skipped("", Facts()), 1.0)
+            service.show(replace(START, boot=boot))
+        numbers = [(await heard.get())[4] for _ in range(2 * len(StageName))]
+        assert numbers == list(range(1, 2 * len(StageName) + 1))
+        reply = await call(bus, "Get", "ss", [INTERFACE, "Sequence"], PROPERTIES)
+        assert reply.body[0].value == numbers[-1]
+
+
+async def test_a_stage_has_an_object_of_its_own(private_bus: PrivateBus) -> None:
+    """Its state as properties; Run is RunStage."""
+    ran: list[StageName] = []
+    orders = replace(ORDERS, run_stage=ran.append)
+    boot = START.boot.begun(StageName.CONFIGURE_OVS, 2.5).after(StageName.CONFIGURE_OVS, Waiting("OVS"), 3.0)
+    hold = Hold(StageName.CONFIGURE_OVS, "backup", "copies the disk", 1)
+    standing = replace(START, boot=boot, holds=(hold,))
+    path = "/org/nodenet1/stage/configure_ovs"
+    async with serving(private_bus, orders, [standing]), client(private_bus.address) as bus:
+        values = (await call(bus, "GetAll", "s", [STAGE.name], PROPERTIES, path)).body[0]
+        assert {name: value.value for name, value in values.items()} == {
+            "Name": "configure-ovs", "Provider": "builtin", "Status": "waiting", "Detail": "OVS",
+            "Started": 2_500_000, "Ended": 0, "NextTry": 8_000_000, "Held": [["backup", "copies the disk"]],
+        }  # fmt: skip
+        assert (await call(bus, "Run", interface=STAGE.name, path=path)).message_type is MessageType.METHOD_RETURN
+        assert ran == [StageName.CONFIGURE_OVS]
+        refused = await call(bus, "GetStatus", path=path)  # the other interface's method
+        assert refused.message_type is MessageType.ERROR
+
+
+def test_an_apply_and_a_rollback_are_told() -> None:
+    """NetworkApplied with the digest in force, RolledBack with the cause."""
+    facts = Facts(node_file="w.yml", digest="new", applied_digest="new")
+    running = START.boot.begun(StageName.NMSTATE, 1.0)
+    done = running.after(StageName.NMSTATE, Done("ok", facts, MessageId.NETWORK_APPLIED), 2.0)
+    told = dict(signals(replace(START, boot=running), replace(START, boot=done, facts=facts)))
+    assert told["NetworkApplied"] == ["w.yml", "new"]
+    problem = Problem(MessageId.APPLY_FAILED, "mtu is 1500", "")
+    failed = running.after(StageName.NMSTATE, Failed(problem, facts), 2.0)
+    told = dict(signals(replace(START, boot=running), replace(START, boot=failed, facts=Facts(digest="new"))))
+    assert told["RolledBack"] == ["new", "mtu is 1500"]

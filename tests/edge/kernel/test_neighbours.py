@@ -1,0 +1,133 @@
+"""Who answers on a link, between two namespaces of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+import pytest
+
+from edge.namespace import PATIENCE_SECONDS, Namespace
+from nodenet.core.errors import Unavailable
+from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.edge.kernel.neighbours import Neighbours
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),
+    reason="a network namespace needs root, nsenter and iproute2",
+)
+ROUTER4, ROUTER6, ROUTER_LOCAL = (ip_address(text) for text in ("192.0.2.1", "2001:db8::1", "fe80::1"))
+NOBODY4, NOBODY6 = ip_address("192.0.2.9"), ip_address("2001:db8::9")
+ROUTER_MAC = "02:00:00:00:00:01"
+SHORT = 0.5
+
+
+@pytest.fixture
+def near() -> Iterator[Namespace]:
+    """The node's side: eth0 to the router, eth1 to nobody."""
+    here, there = Namespace(), Namespace()
+    try:
+        for side in (here, there):
+            side.sysctl("net/ipv6/conf/default/accept_dad", 0)
+        here.ip(
+            f"link add eth0 type veth peer name far0 address {ROUTER_MAC} netns {there._holder.pid}",
+            "link add eth1 type veth peer name lost1",
+            "address add 192.0.2.5/24 dev eth0",
+            "address add 2001:db8::5/64 dev eth0",
+            "address add 192.0.2.6/24 dev eth1",
+            "link set eth0 up",
+            "link set eth1 up",
+            "link set lost1 up",
+        )
+        there.ip(
+            "address add 192.0.2.1/24 dev far0",
+            "address add 2001:db8::1/64 dev far0",
+            "address add fe80::1/64 dev far0",
+            "link set far0 up",
+        )
+        yield here
+    finally:
+        here.close()
+        there.close()
+
+
+def answers(namespace: Namespace, address: IPAddress, link: str = "eth0", *, seconds: float = PATIENCE_SECONDS) -> bool:
+    return namespace.call(lambda: asyncio.run(Neighbours().answers(address, link, seconds)))
+
+
+@pytest.mark.parametrize("router", [ROUTER4, ROUTER6, ROUTER_LOCAL], ids=str)
+def test_a_router_answers(near: Namespace, router: IPAddress) -> None:
+    """In both families, by its link-local address too; and again, when it is known already."""
+    assert answers(near, router)
+    assert answers(near, router)
+
+
+@pytest.mark.parametrize("nobody", [NOBODY4, NOBODY6], ids=str)
+def test_nobody_does_not(near: Namespace, nobody: IPAddress) -> None:
+    assert not answers(near, nobody, seconds=SHORT)
+
+
+def test_the_same_address_on_another_link_is_another_neighbour(near: Namespace) -> None:
+    """The question stays on its link."""
+    assert answers(near, ROUTER4)
+    assert not answers(near, ROUTER4, "eth1", seconds=SHORT)
+
+
+def test_what_was_known_before_is_no_answer(near: Namespace) -> None:
+    """Who has gone since is found out although the entry still counts as reachable."""
+    near.ip("neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 nud reachable dev eth0")
+    assert not answers(near, NOBODY4, seconds=SHORT)
+
+
+def test_a_router_whose_card_was_changed_answers(near: Namespace) -> None:
+    """The old link-layer address leads nowhere; the kernel finds the new one by asking everybody."""
+    near.ip("neigh add 192.0.2.1 lladdr 02:00:00:00:00:99 nud reachable dev eth0")
+    assert answers(near, ROUTER4)
+
+
+def test_an_entry_that_somebody_fixed_stays(near: Namespace) -> None:
+    """It cannot be asked, and must not be lost by asking."""
+    near.ip("neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 nud permanent dev eth0")
+    assert answers(near, NOBODY4, seconds=SHORT)
+    (entry,) = near.ip_json("neigh show 192.0.2.9 dev eth0")
+    assert entry["state"] == ["PERMANENT"]
+
+
+def test_a_router_that_comes_later_is_seen(near: Namespace) -> None:
+    """That the link was down when it was asked is not the end."""
+    near.ip("link set eth0 down")
+
+    async def come_back() -> bool:
+        question = asyncio.create_task(Neighbours().answers(ROUTER4, "eth0", PATIENCE_SECONDS))
+        await asyncio.sleep(0.2)
+        assert not question.done()
+        await asyncio.to_thread(near.ip, "link set eth0 up")
+        return await question
+
+    assert near.call(lambda: asyncio.run(come_back()))
+
+
+@pytest.mark.parametrize("router", [ROUTER4, ROUTER_LOCAL], ids=str)
+def test_a_router_that_tells_of_itself_is_asked_nevertheless(near: Namespace, router: IPAddress) -> None:
+    """Its link-layer address is news, as after a router advertisement, but no answer: the kernel would wait on."""
+    for family in ("ipv4", "ipv6"):
+        near.sysctl(f"net/{family}/neigh/eth0/delay_first_probe_time", 60)
+    near.ip("link set eth0 down")
+
+    async def told_meanwhile() -> bool:
+        question = asyncio.create_task(Neighbours().answers(router, "eth0", PATIENCE_SECONDS))
+        await asyncio.sleep(0.1)
+        told = f"neigh replace {router} lladdr {ROUTER_MAC} nud stale dev eth0"
+        await asyncio.to_thread(near.ip, "link set eth0 up", told)
+        return await question
+
+    assert near.call(lambda: asyncio.run(told_meanwhile()))
+
+
+def test_no_such_link(near: Namespace) -> None:
+    """Is an error, not a silence."""
+    with pytest.raises(Unavailable, match="neighbours on nosuch cannot be asked"):
+        answers(near, ROUTER4, "nosuch")

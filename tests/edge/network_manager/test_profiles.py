@@ -1,0 +1,195 @@
+"""The client of NetworkManager's profiles, against a stand-in on a real bus; the lab has the real NetworkManager."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from edge.bus.test_connection import client, quiet, running
+from edge.private_bus import PrivateBus
+from nodenet.core.errors import NotAllowed, Unavailable
+from nodenet.core.network_manager.objects import NAME, PATH
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.edge.bus.connection import PROPERTIES, Message, MessageType, Variant
+from nodenet.edge.network_manager.profiles import Profiles
+
+UUID = "27c8b5dd-4006-3837-adaa-400702e7ab0d"
+SETTINGS = {
+    "connection": {"id": Variant("s", "wired"), "uuid": Variant("s", UUID), "type": Variant("s", "802-3-ethernet")},
+    "802-3-ethernet": {
+        "mac-address": Variant("ay", bytes.fromhex("525400880101")),
+        "s390": Variant("a{ss}", {"a": "b"}),
+    },
+    "802-1x": {"identity": Variant("s", "node")},
+    "ipv4": {"address-data": Variant("aa{sv}", [{"address": Variant("s", "10.0.0.1"), "prefix": Variant("u", 24)}])},
+    "ipv6": {"route-metric": Variant("x", 100)},
+}
+
+
+LEGACY = {"addresses": Variant("aau", [[16777226, 24, 0]])}
+"""The same in the form of old, which NetworkManager tells too and would believe."""
+
+
+@dataclass
+class StandIn:
+    """NetworkManager with one profile; *heard* are the calls that change something."""
+
+    gone: bool = False
+    hides: bool = False
+    """Whether the profile is for another user."""
+    knows_flags: bool = True
+    heard: list[tuple[str, list[Any]]] = field(default_factory=list)
+    settings_told: int = 0
+    of: list[str] = field(default_factory=list)
+    """The objects they were made of."""
+
+    def answer(self, message: Message) -> Message | None:
+        if message.message_type is not MessageType.METHOD_CALL:
+            return None
+        if message.interface == PROPERTIES and message.path == "/settings/1":
+            value = {"Unsaved": Variant("b", True), "Filename": Variant("s", "/run/x")}[message.body[1]]
+            return Message.new_method_return(message, "v", [value])
+        if message.member == "GetConnectionByUuid":
+            if self.gone or message.body != [UUID]:
+                return Message.new_error(message, f"{NAME}.Settings.InvalidConnection", "No connection")
+            return Message.new_method_return(message, "o", ["/settings/1"])
+        replies = {
+            "GetSettings": ("a{sa{sv}}", [{**SETTINGS, "ipv4": SETTINGS["ipv4"] | LEGACY}]),
+            "GetSecrets": ("a{sa{sv}}", [{"802-1x": {"password": Variant("s", "secret")}}]),
+            "GetManagedObjects": ("a{oa{sa{sv}}}", [self._objects()]),
+        }
+        self.settings_told += message.member == "GetSettings"
+        if message.member in replies and not (self.hides and message.member == "GetSettings"):
+            return Message.new_method_return(message, *replies[message.member])
+        return self._change(message)
+
+    def _objects(self) -> dict[str, Any]:
+        connection = {f"{NAME}.Settings.Connection": {"Flags": Variant("u", 0), "Filename": Variant("s", "/etc/x")}}
+        devices = {f"/device/{number}": {f"{NAME}.Device": _device(kind)} for number, kind in ((1, 1), (2, 26))}
+        return {"/settings/1": connection, PATH: {NAME: {"Capabilities": Variant("au", [2])}}, **devices}
+
+    def _change(self, message: Message) -> Message | None:
+        if message.member == "GetSettings":
+            return Message.new_error(message, f"{NAME}.Settings.PermissionDenied", "uid 7 has no permission")
+        self.heard.append((message.member, message.body))
+        self.of.append(message.path)
+        if message.member == "Update2":
+            return Message.new_method_return(message, "a{sv}", [{}])
+        if message.member == "AddConnection2":
+            return Message.new_method_return(message, "oa{sv}", ["/settings/2", {}])
+        if message.member == "LoadConnections":
+            return Message.new_method_return(message, "bas", [False, message.body[0]])
+        if message.member == "Reapply" and message.body[2] and not self.knows_flags:
+            return Message.new_error(message, "org.freedesktop.NetworkManager.Device.InvalidArguments", "flags")
+        return Message.new_method_return(message)
+
+
+def _device(kind: int) -> dict[str, Variant]:
+    """Return eth0, or the bridge of that name, by NMDeviceType."""
+    return {
+        "Interface": Variant("s", "eth0"),
+        "DeviceType": Variant("u", kind),
+        "Real": Variant("b", True),
+        "Managed": Variant("b", True),
+        **{name: Variant("o", "/") for name in ("ActiveConnection", "Dhcp4Config", "Dhcp6Config")},
+    }
+
+
+@contextlib.asynccontextmanager
+async def profiles(private_bus: PrivateBus, service: StandIn) -> AsyncIterator[Profiles]:
+    bus = quiet(private_bus.address)
+    async with client(private_bus.address) as other, running(bus):
+        other.add_message_handler(service.answer)
+        await other.request_name(NAME)
+        assert await bus.wait_up(5)
+        yield Profiles(bus)
+
+
+async def test_a_profile_that_is_hidden_is_not_absent(private_bus: PrivateBus) -> None:
+    async with profiles(private_bus, StandIn(hides=True)) as made:
+        with pytest.raises(NotAllowed, match="uid 7 has no permission"):
+            await made.inventory()
+
+
+async def test_everything_is_read(private_bus: PrivateBus) -> None:
+    """Variants are gone, whatever they were in."""
+    async with profiles(private_bus, StandIn()) as made:
+        found = await made.inventory()
+    assert found.ovs
+    assert found.profiles[0].setting("ipv4", "address-data") == [{"address": "10.0.0.1", "prefix": 24}]
+
+
+async def test_devices_alone_are_one_question(private_bus: PrivateBus) -> None:
+    """A lease is waited for by asking ten times a second, on a node with dozens of profiles."""
+    service = StandIn()
+    async with profiles(private_bus, service) as made:
+        whole, found = await made.inventory(), await made.inventory(profiles=False)
+    assert found == replace(whole, profiles=())
+    assert service.settings_told == 1
+
+
+async def test_a_change_leaves_the_rest_alone(private_bus: PrivateBus) -> None:
+    """Secrets included; a property that is there keeps its type, and no change is no call."""
+    service = StandIn()
+    async with profiles(private_bus, service) as made:
+        assert await made.set(UUID, {"ipv6": {"dhcp-iaid": "0x01020304", "route-metric": 48}, "new": {"x": True}})
+        assert not await made.set(UUID, {"ipv6": {"route-metric": 100, "token": None}})
+    ((_, (settings, flags, _)),) = service.heard
+    assert flags == 0x21
+    assert settings["802-1x"] == {"identity": Variant("s", "node"), "password": Variant("s", "secret")}
+    assert settings["ipv6"] == {"route-metric": Variant("x", 48), "dhcp-iaid": Variant("s", "0x01020304")}
+    assert settings["new"] == {"x": Variant("b", True)}
+    assert settings["802-3-ethernet"] == SETTINGS["802-3-ethernet"]
+
+
+async def test_values_get_the_types_of_network_manager(private_bus: PrivateBus) -> None:
+    """Also those in lists, and of what says the same in numbers nothing is left."""
+    route = {"dest": "10.1.0.0", "prefix": 16, "next-hop": "10.0.0.9", "onlink": True}
+    wanted = {"route-data": [route], "dns-search": ["a.example"], "route-table": 5, "dad-timeout": 9}
+    service = StandIn()
+    async with profiles(private_bus, service) as made:
+        assert await made.set(UUID, {"ipv4": {**wanted, "route-metric": 48}})
+    ((_, (settings, _, _)),) = service.heard
+    found = {key: value.signature for key, value in settings["ipv4"].items()}
+    (sent,) = settings["ipv4"]["route-data"].value
+    assert {key: value.signature for key, value in sent.items()} == dict(zip(route, ["s", "u", "s", "b"], strict=True))
+    assert found.pop("address-data") == "aa{sv}"
+    assert found == dict(zip([*wanted, "route-metric"], ["aa{sv}", "as", "u", "i", "x"], strict=True))
+
+
+@pytest.mark.parametrize(("gone", "call", "flags"), [(False, "Update2", 0x28), (True, "AddConnection2", 0x22)])
+async def test_what_was_kept_is_given_back(private_bus: PrivateBus, gone: bool, call: str, flags: int) -> None:  # noqa: FBT001
+    """With every type and every secret, over a file; in memory, since it was there."""
+    service = StandIn()
+    async with profiles(private_bus, service) as made:
+        kept = KeptProfile.from_json((await made.keep(UUID)).to_json())
+        assert (kept.name, kept.path, kept.in_memory, kept.file) == ("wired", "/run/x", True, None)
+        service.gone = gone
+        await made.give_back(kept)
+    ((member, (settings, given, _)),) = service.heard
+    assert (member, given) == (call, flags)
+    assert settings == {**SETTINGS, "802-1x": {**SETTINGS["802-1x"], "password": Variant("s", "secret")}}
+
+
+async def test_an_older_one_knows_no_flags_of_reapply(private_bus: PrivateBus) -> None:
+    """NetworkManager < 1.42 is asked again without; and it is the link that is asked, not a bridge of its name."""
+    service = StandIn(knows_flags=False)
+    async with profiles(private_bus, service) as made:
+        await made.reapply("eth0")
+    assert [body[2] for _, body in service.heard] == [1, 0]
+    assert service.of == ["/device/1"] * 2
+
+
+async def test_what_is_not_there(private_bus: PrivateBus) -> None:
+    """A deleted profile is deleted; anything else asked of it names it."""
+    service = StandIn(gone=True)
+    async with profiles(private_bus, service) as made:
+        assert not await made.delete(UUID)
+        with pytest.raises(Unavailable, match=f"has no profile {UUID}"):
+            await made.keep(UUID)
+        with pytest.raises(Unavailable, match="cannot load /etc/x"):
+            await made.load("/etc/x")

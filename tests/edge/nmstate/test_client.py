@@ -1,0 +1,201 @@
+"""The child process that runs libnmstate: killed when it hangs, survived when it dies.
+
+A real libnmstate cannot be made to hang or crash on demand, so a stand-in module does that here; the real one on a
+real node is in the lab.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from nodenet.core.apply.failure import FailureKind, NmstateFailure
+from nodenet.edge.nmstate.client import Nmstate
+
+STAND_IN = """
+import os, signal, time
+ACCEPTS_TEXT = True
+class NmstateError(Exception): pass
+class NmstateVerificationError(NmstateError): pass
+class NmstateValueError(NmstateError, ValueError): pass
+def show(*, include_secrets=False): return {"routes": {"config": [{"destination": "0.0.0.0/0", "table-id": 254}]}}
+def generate_differences(new, old):
+    if new == "bad": raise NmstateValueError("eth0: unknown key")
+    if new == "default": return {"interfaces": [], "routes": {"config": [{"destination": "0.0.0.0/0"}]}}
+    return {"interfaces": [{"name": new}]}
+def apply(text, commit, rollback_timeout):
+    print("a library that prints does not garble the answers")
+    if text == "hang": time.sleep(3600)
+    if text == "crash": os.kill(os.getpid(), signal.SIGSEGV)
+    if text == "wrong": raise NmstateVerificationError("mtu is 1500")
+    if text == "surprise": raise RuntimeError
+    return "/checkpoint/1"
+def commit(checkpoint): assert checkpoint == "/checkpoint/1"
+"""
+
+
+def lives(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def speaking_to(module: str, directory: Path, made: Nmstate) -> Nmstate:
+    """Have the children of *made* find *module*, kept in *directory*, as libnmstate."""
+    (directory / "libnmstate.py").write_text(module)
+    made._path = os.pathsep.join([str(directory), *sys.path])
+    return made
+
+
+@pytest.fixture
+def nmstate(tmp_path: Path) -> Nmstate:
+    return speaking_to(STAND_IN, tmp_path, Nmstate())
+
+
+async def test_the_time_that_a_child_works_is_told_without_that_of_others(tmp_path: Path) -> None:
+    """Libnmstate asks others in show, not in a difference. Here the child's clock leaps in both."""
+    leaps = """
+now = time.monotonic
+def leap(seconds, before=now): time.monotonic = lambda: before() + seconds
+"""
+    slow = STAND_IN.replace("ACCEPTS_TEXT", leaps + "ACCEPTS_TEXT").replace(
+        "include_secrets=False): ", "include_secrets=False): leap(1000); "
+    )
+    slow = slow.replace("(new, old):", "(new, old):\n    leap(5000)")
+    told: list[float] = []
+    made = speaking_to(slow, tmp_path, Nmstate(worked=told.append))
+    async with made.transaction() as transaction:
+        await transaction.difference("eth0")
+    assert [round(seconds, -3) for seconds in told] == [-1000]
+
+
+async def test_a_transaction_speaks_with_one_child(nmstate: Nmstate) -> None:
+    """Difference, apply, commit; what a library prints does no harm."""
+    async with nmstate.transaction() as transaction:
+        assert (await transaction.show())["routes"]["config"]
+        assert await transaction.difference("eth0") == {"interfaces": [{"name": "eth0"}]}
+        assert await transaction.difference("default") == {}
+        checkpoint = await transaction.apply("eth0", 60, 10)
+        await transaction.commit(checkpoint)
+        pid = transaction._process.pid
+    assert not lives(pid)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "said"),
+    [
+        ("hang", FailureKind.KILLED, "did not finish `apply` within 0.5 s"),
+        ("crash", FailureKind.DIED, "signal 11"),
+        ("wrong", FailureKind.VERIFICATION, "mtu is 1500"),
+        ("surprise", FailureKind.INTERNAL, "RuntimeError"),
+    ],
+)
+async def test_each_way_an_apply_can_end_badly_has_its_kind(
+    nmstate: Nmstate, text: str, kind: FailureKind, said: str
+) -> None:
+    """The daemon lives, and no child is left."""
+    async with nmstate.transaction() as transaction:
+        pid = transaction._process.pid
+        with pytest.raises(NmstateFailure) as caught:
+            await transaction.apply(text, 60, 0.5 if text == "hang" else 20)
+    assert caught.value.kind is kind
+    assert said in caught.value.cause
+    assert caught.value.remedy
+    assert not lives(pid)
+
+
+async def test_a_bad_document_is_invalid(nmstate: Nmstate) -> None:
+    """Refused before anything is applied."""
+    async with nmstate.transaction() as transaction:
+        with pytest.raises(NmstateFailure, match="unknown key") as caught:
+            await transaction.difference("bad")
+    assert caught.value.kind is FailureKind.INVALID
+
+
+async def test_a_cancelled_apply_leaves_no_child(nmstate: Nmstate) -> None:
+    """A daemon that is stopped ends what it started."""
+    async with nmstate.transaction() as transaction:
+        pid = transaction._process.pid
+        task = asyncio.ensure_future(transaction.apply("hang", 60, 60))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not lives(pid)
+
+
+async def test_a_missing_module_is_missing(tmp_path: Path) -> None:
+    """The one failure that no retry mends."""
+    nmstate = Nmstate()
+    strange = {"site-packages", "tests"}
+    nmstate._path = os.pathsep.join(
+        [str(tmp_path), *(path for path in sys.path if not strange & set(Path(path).parts))]
+    )
+    with pytest.raises(NmstateFailure) as caught:
+        async with nmstate.transaction() as transaction:
+            await transaction.difference("eth0")
+    assert caught.value.kind is FailureKind.MISSING
+
+
+async def test_the_real_module_validates_text() -> None:
+    """Where the binding is installed: a good document passes, an unknown key does not."""
+    pytest.importorskip("libnmstate", reason="the binding's wheel is not installed in this environment")
+    async with Nmstate().transaction() as transaction:
+        await transaction.validate("interfaces:\n- name: eth0\n  type: ethernet\n")
+        with pytest.raises(NmstateFailure, match="mtuu") as caught:
+            await transaction.validate("interfaces:\n- name: eth0\n  type: ethernet\n  mtuu: 9\n")
+    assert caught.value.kind is FailureKind.INVALID
+
+
+NOISY = STAND_IN.replace(
+    "ACCEPTS_TEXT",
+    """import logging
+def noise():
+    for _ in range(6): logging.getLogger("libnmstate").warning("Ignoring properties of %s", "eth9")
+ACCEPTS_TEXT""",
+).replace("(new, old):", "(new, old):\n    noise()")
+
+
+async def test_what_libnmstate_logs_is_told_once_and_only_of_what_failed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It says a thing each time it reads a document, also of documents that are its own; all is well then."""
+    told: list[str] = []
+    made = speaking_to(NOISY, tmp_path, Nmstate(said=told.append))
+    async with made.transaction() as transaction:
+        await transaction.difference("eth0")
+        assert told == []
+        with pytest.raises(NmstateFailure, match="unknown key"):
+            await transaction.difference("bad")
+    assert told == ["Ignoring properties of eth9"]
+    assert "Ignoring" not in capfd.readouterr().err
+
+
+SECRETIVE = """
+import logging
+ACCEPTS_TEXT = True
+class NmstateValueError(Exception): pass
+def apply(text, commit, rollback_timeout):
+    logging.getLogger("libnmstate").warning("cannot use %s", text.split("psk: ")[-1].strip())
+    if "good" not in text: raise NmstateValueError("refused")
+def commit(checkpoint):
+    logging.getLogger("libnmstate").warning("lost: hunter2")
+    raise NmstateValueError("too late")
+"""
+
+
+async def test_what_libnmstate_logs_is_told_without_the_secrets_of_the_document(tmp_path: Path) -> None:
+    """The journal has more readers than the node file; a document that cannot be read hides its secrets from us."""
+    told: list[str] = []
+    made = speaking_to(SECRETIVE, tmp_path, Nmstate(said=told.append))
+    secretive = "interfaces:\n- name: {name}\n  libreswan:\n    psk: hunter2\n"
+    async with made.transaction() as transaction:
+        for text in (secretive.format(name="bad"), "a: [\npsk: hunter2"):
+            with pytest.raises(NmstateFailure, match="refused"):
+                await transaction.apply(text, 60, 10)
+        await transaction.apply(secretive.format(name="good"), 60, 10)
+        with pytest.raises(NmstateFailure, match="too late"):
+            await transaction.commit(None)
+    assert told == ["cannot use <hidden>", "lost: <hidden>"]

@@ -1,0 +1,76 @@
+"""The line to the service manager: the bytes that systemd gets, and what happens when it does not listen."""
+
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodenet.edge.systemd.notify import Notifier
+
+
+@pytest.fixture(params=["path", "abstract"])
+def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[socket.socket, str]]:
+    """A listening manager and its NOTIFY_SOCKET."""
+    name = str(tmp_path / "notify") if request.param == "path" else "@nodenet-" + secrets.token_hex(8)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(name.replace("@", "\0"))
+        listener.settimeout(5)
+        yield listener, name
+
+
+def test_the_manager_hears_every_word(manager: tuple[socket.socket, str]) -> None:
+    listener, name = manager
+    notifier = Notifier({"NOTIFY_SOCKET": name})
+    notifier.status("nmstate: waits\nfor NetworkManager")
+    notifier.extend(1.5)
+    notifier.watchdog()
+    notifier.ready("ready")
+    notifier.stopping()
+    assert [listener.recv(4096) for _ in range(5)] == [
+        b"STATUS=nmstate: waits for NetworkManager",
+        b"EXTEND_TIMEOUT_USEC=1500000",
+        b"WATCHDOG=1",
+        b"READY=1\nSTATUS=ready",
+        b"STOPPING=1",
+    ]
+
+
+def test_a_beat_feeds_the_watchdog_and_extends_only_a_start(manager: tuple[socket.socket, str]) -> None:
+    listener, name = manager
+    watched = Notifier({"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())})
+    watched.beat(starting=True)
+    watched.beat(starting=False)
+    assert listener.recv(4096) == b"WATCHDOG=1\nEXTEND_TIMEOUT_USEC=90000000"
+    assert listener.recv(4096) == b"WATCHDOG=1"
+    assert watched.seconds == 15.0
+
+
+@pytest.mark.parametrize(
+    ("environment", "seconds"),
+    [
+        ({}, None),
+        ({"WATCHDOG_USEC": "30000000"}, 30.0),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}, 30.0),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}, None),
+        ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "soon"}, None),
+    ],
+)
+def test_only_our_own_watchdog_counts(environment: dict[str, str], seconds: float | None) -> None:
+    assert Notifier(environment).watchdog_seconds == seconds
+
+
+def test_nobody_listens_and_nothing_happens(tmp_path: Path) -> None:
+    for environment in ({}, {"NOTIFY_SOCKET": str(tmp_path / "gone")}, {"NOTIFY_SOCKET": "vsock:2:1"}):
+        Notifier(environment).ready("ready")
+        Notifier(environment).beat(starting=True)
+
+
+def test_a_manager_that_does_not_read_cannot_block(manager: tuple[socket.socket, str]) -> None:
+    _, name = manager
+    notifier = Notifier({"NOTIFY_SOCKET": name})
+    for _ in range(5000):
+        notifier.status("x" * 1000)

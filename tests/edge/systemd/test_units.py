@@ -1,0 +1,175 @@
+"""Starting units over the bus: the calls systemd gets, and in which order the signal may come."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from edge.bus.test_connection import client, quiet, running
+from edge.private_bus import PrivateBus
+from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.network_manager.availability import Service
+from nodenet.edge.bus.connection import Message, MessageType, Variant
+from nodenet.edge.systemd.units import MANAGER, NAME, PATH, Systemd, Units
+
+UNIT_PATH = f"{PATH}/unit/other_2eservice"
+
+
+class Stand:
+    """What answers as org.freedesktop.systemd1 on the test's bus: one service, its calls written down."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.calls: list[str] = []
+        self.refuse_start = False
+        self.common: dict[str, Any] = {
+            "Id": Variant("s", "other.service"),
+            "LoadState": Variant("s", "loaded"),
+            "ActiveState": Variant("s", "inactive"),
+            "SubState": Variant("s", "dead"),
+            "Job": Variant("(uo)", [0, "/"]),
+            "After": Variant("as", ["basic.target"]),
+            "ConditionResult": Variant("b", False),
+            "ConditionTimestampMonotonic": Variant("t", 0),
+            "InactiveExitTimestampMonotonic": Variant("t", 0),
+        }
+        self.service = {"Result": Variant("s", "success"), "Type": Variant("s", "oneshot")}
+        connection.add_message_handler(self.answer)
+
+    def answer(self, message: Any) -> Any:  # noqa: PLR0911 -- one for each method
+        if message.message_type is not MessageType.METHOD_CALL or message.destination != NAME:
+            return None
+        self.calls.append(message.member)
+        match message.member:
+            case "LoadUnit":
+                return Message.new_method_return(message, "o", [UNIT_PATH])
+            case "GetAll":
+                which = self.common if message.body[0].endswith(".Unit") else self.service
+                return Message.new_method_return(message, "a{sv}", [which])
+            case "StartUnit" if self.refuse_start:
+                return Message.new_error(message, f"{NAME}.NoSuchUnit", "Unit other.service not found.")
+            case "StartUnit":
+                self.end_job("done")  # before the reply: the worst order
+                return Message.new_method_return(message, "o", [f"{PATH}/job/7"])
+            case "RefUnit":
+                return Message.new_method_return(message)
+            case _:
+                return Message.new_error(message, f"{NAME}.AlreadySubscribed", "Client is already subscribed.")
+
+    def end_job(self, result: str, unit: str = "other.service") -> None:
+        body = [7, f"{PATH}/job/7", unit, result]
+        self.connection.send(Message.new_signal(PATH, MANAGER, "JobRemoved", "uoss", body))
+
+
+@contextlib.asynccontextmanager
+async def stand(private_bus: PrivateBus) -> AsyncIterator[Stand]:
+    async with client(private_bus.address) as connection:
+        await connection.request_name(NAME)
+        yield Stand(connection)
+
+
+async def test_a_job_that_ends_before_the_reply_is_not_missed(private_bus: PrivateBus) -> None:
+    """Signals are asked for before the start."""
+    heard: list[str] = []
+    bus = quiet(private_bus.address)
+    units = Units(bus, lambda: heard.append("changed"))
+    async with stand(private_bus) as systemd, running(bus):
+        assert await bus.wait_up(5)
+        unit = await units.unit("other.service")
+        assert (unit.id, unit.active_state, unit.job, unit.ran, unit.condition) == (
+            "other.service", "inactive", None, False, True
+        )  # fmt: skip
+        assert units.ended(unit) is None
+        await units.start(unit)
+        async with asyncio.timeout(5):
+            while not heard:
+                await asyncio.sleep(0.005)
+        assert units.ended(unit) == "done"
+        assert systemd.calls.index("Subscribe") < systemd.calls.index("StartUnit")
+
+
+async def test_jobs_of_other_units_are_nobodys_business(private_bus: PrivateBus) -> None:
+    """A boot has hundreds of them: the bus keeps them away."""
+    heard: list[str] = []
+    bus = quiet(private_bus.address)
+    units = Units(bus, lambda: heard.append("changed"))
+    async with stand(private_bus) as systemd, running(bus):
+        assert await bus.wait_up(5)
+        unit = await units.unit("other.service")
+        for _ in range(100):
+            systemd.end_job("failed", "stranger.service")
+        systemd.end_job("timeout")
+        async with asyncio.timeout(5):
+            while not heard:
+                await asyncio.sleep(0.005)
+        assert units.ended(unit) == "timeout"
+        assert heard == ["changed"]
+
+
+async def test_a_unit_that_systemd_does_not_start_is_an_error_with_its_words(private_bus: PrivateBus) -> None:
+    """Not found, masked, no permission."""
+    bus = quiet(private_bus.address)
+    units = Units(bus, lambda: None)
+    async with stand(private_bus) as systemd, running(bus):
+        assert await bus.wait_up(5)
+        systemd.refuse_start = True
+        with pytest.raises(UnitFailed, match=r"other.service: Unit other.service not found"):
+            await units.start(await units.unit("other.service"))
+
+
+async def test_without_systemd_a_unit_is_unavailable(private_bus: PrivateBus) -> None:
+    """It may come back."""
+    bus = quiet(private_bus.address)
+    async with running(bus):
+        assert await bus.wait_up(5)
+        with pytest.raises(Unavailable):
+            await Units(bus, lambda: None).unit("other.service")
+
+
+@dataclass
+class Given:
+    """A systemd that knows one service, as a row of ListUnitsByNames."""
+
+    active_state: str = "failed"
+    calls: list[Any] = field(default_factory=list)
+    refuse: bool = False
+
+    def answer(self, message: Any) -> Any:
+        if message.message_type is not MessageType.METHOD_CALL or message.destination != NAME:
+            return None
+        self.calls.append((message.member, *message.body))
+        match message.member:
+            case "ListUnitsByNames":
+                row = ["a.service", "", "loaded", self.active_state, "failed", "", UNIT_PATH, 4, "start", "/job/4"]
+                return Message.new_method_return(message, "a(ssssssouso)", [[row]])
+            case "Get":
+                values = {"Result": Variant("s", "timeout"), "NRestarts": Variant("u", 2)}
+                return Message.new_method_return(message, "v", [values[message.body[1]]])
+            case "StartUnit" if self.refuse:
+                return Message.new_error(message, f"{NAME}.UnitMasked", "Unit a.service is masked.")
+            case _:
+                return Message.new_method_return(message)
+
+
+async def test_a_service_is_looked_at_and_one_that_failed_is_started_without_a_fight(private_bus: PrivateBus) -> None:
+    """Its result is asked for only where it failed; a job that somebody queued is not replaced."""
+    bus, given = quiet(private_bus.address), Given()
+    systemd = Systemd(bus)
+    assert await systemd.service("a.service") is None  # no bus yet
+    async with client(private_bus.address) as connection, running(bus):
+        connection.add_message_handler(given.answer)
+        await connection.request_name(NAME)
+        assert await bus.wait_up(5)
+        assert await systemd.service("a.service") == Service("loaded", "failed", "start", "timeout", 2)
+        assert await systemd.start_failed("a.service") is None
+        assert given.calls[3:] == [("ResetFailedUnit", "a.service"), ("StartUnit", "a.service", "fail")]
+        given.refuse, given.active_state = True, "inactive"
+        assert "masked" in str(await systemd.start_failed("a.service"))
+        given.calls.clear()
+        assert await systemd.service("a.service") == Service("loaded", "inactive", "start")
+        assert len(given.calls) == 1

@@ -1,0 +1,45 @@
+"""A node file gives the uplink its address, and configure-ovs moves that to br-ex: is the file still in force?"""
+
+from __future__ import annotations
+
+import pytest
+
+from br_ex.test_make import BRIDGED, SETTINGS, audits, identity, writes_nothing
+from factories import NodeFactory
+from harness import Flavour, Lan
+from story import CLUSTER, causes, node_file, settle, stage
+
+
+@pytest.mark.usefixtures("lan")
+def test_the_file_stays_in_force(product_node: NodeFactory) -> None:
+    """A reload and a reboot find it applied and touch nothing; without the record, the marker tells of it."""
+    node = product_node(files={SETTINGS: BRIDGED, node_file("cluster.yml"): CLUSTER}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["link"]) == ("ok", "br-ex")
+    before = identity(node, "br-ex")
+    writes_nothing(node)
+    node.reboot()
+    document = settle(node)
+    assert (document["health"], stage(document, "nmstate")["status"]) == ("ok", "skipped")
+    assert identity(node, "br-ex") == before
+    assert audits(node) == 0
+    assert causes(node) == []
+    node.run("systemctl stop nodenetd; rm -r /var/lib/nodenet; systemctl start nodenetd", timeout=90)
+    assert settle(node)["health"] == "ok"
+    assert audits(node) == 0
+
+
+def test_a_changed_file_is_refused_with_the_way_out(product_node: NodeFactory, lan: Lan) -> None:
+    """What it asks of the uplink cannot be told from what br-ex has: taken away, applied, made again."""
+    files = {SETTINGS: BRIDGED, node_file("cluster.yml"): CLUSTER}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    node.write(node_file("cluster.yml"), CLUSTER.replace("1401", "1402"))
+    refused = node.run("systemctl reload nodenetd; nodenetctl status --json", check=False, timeout=90)
+    assert "nodenetctl bridge remove" in refused.stdout
+    node.run("nodenetctl bridge remove && systemctl reload nodenetd && nodenetctl bridge make", timeout=120)
+    assert settle(node)["health"] == "ok"
+    assert identity(node, "br-ex")["mtu"] == 1402
+    lan.run("ping", "-c1", "-W5", node.addresses("br-ex")[0])

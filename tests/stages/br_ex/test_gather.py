@@ -1,0 +1,70 @@
+"""The facts of a node, from everybody who knows one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import ip_address
+
+from fakes import FakeFiles, FakeKernel, FakeNmstate, FakeOvsdb, FakeProfiles, FakeSysctls
+from nodenet.core.br_ex.facts import BridgeFacts, Device, OvsBridge, Profile
+from nodenet.core.kernel.snapshot import Address, AddressFlag, Snapshot
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.node_ip.select import Selection
+from nodenet.stages.br_ex.gather import DEFAULT_BRIDGE, EXTRA_BRIDGE, Gatherer
+
+NODE_IP = ip_address("192.0.2.5")
+PRIVACY = ip_address("2001:db8::beef")
+STATE = {
+    "interfaces": [
+        {"name": "eth0", "ipv4": {"enabled": True}},
+        {"name": "eth1", "ipv4": {"enabled": False}, "ipv6": {"enabled": False}},
+        {"name": "veth7"},
+    ]
+}
+PROFILE = Profile("u", "wired", "802-3-ethernet", "eth0")
+
+
+def gatherer(files: dict[str, bytes] | None = None) -> Gatherer:
+    addresses = (
+        Address(NODE_IP, 24, "eth0"),
+        Address(PRIVACY, 64, "eth0", flags=frozenset({AddressFlag.TEMPORARY})),
+    )
+    settings = {link: {"net/ipv4/conf/forwarding": "1"} for link in ("default", "eth0", "eth1", "veth7")}
+    return Gatherer(
+        FakeProfiles(Inventory((Device("eth0", "ethernet", profile=PROFILE),), (PROFILE,), global_dns=True)),
+        FakeOvsdb(held=(OvsBridge("br-int"),)),
+        FakeSysctls(settings),
+        FakeKernel(Snapshot(addresses=addresses)),
+        FakeFiles(files or {}),
+    )
+
+
+async def test_everything_is_there() -> None:
+    """Settings only of links that speak IP, or that somebody names."""
+    made = gatherer({str(DEFAULT_BRIDGE): b"eth1\n", str(EXTRA_BRIDGE): b"../../kernel\xff"})
+    facts = await made.gather(
+        FakeNmstate(shown=STATE), Selection((NODE_IP,), "eth0"), remembered="eth9", remembered_mac="02::"
+    )
+    assert set(facts.sysctls) == {"default", "eth0", "eth1"}
+    assert replace(facts, sysctls={}) == BridgeFacts(
+        state=STATE,
+        temporary=(PRIVACY,),
+        global_dns=True,
+        devices=(Device("eth0", "ethernet", profile=PROFILE),),
+        profiles=(PROFILE,),
+        node_ips=(NODE_IP,),
+        node_ip_link="eth0",
+        default_bridge="eth1\n",
+        extra_bridge="../../kernel\\xff",
+        remembered="eth9",
+        remembered_mac="02::",
+        ovs=(OvsBridge("br-int"),),
+    )
+
+
+async def test_a_node_without_open_vswitch_and_without_a_node_ip() -> None:
+    """Its facts can be told all the same."""
+    made = gatherer()
+    made.ovsdb.up = False  # type: ignore[attr-defined]
+    facts = await made.gather(FakeNmstate(shown=STATE), None)
+    assert (facts.ovs, facts.node_ips, facts.default_bridge) == ((), (), None)

@@ -1,0 +1,580 @@
+"""The configure-ovs stage: prove, make, carry, finish, keep, mend, remove; and what it says when it cannot."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Interface, ip_address
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+
+from br_ex_cases import CASES, facts_of
+from fakes import (
+    BOOT_ID,
+    FakeClock,
+    FakeFiles,
+    FakeKernel,
+    FakeManager,
+    FakeNeighbours,
+    FakeNmstate,
+    FakeOvsdb,
+    FakeProfiles,
+    FakeSysctls,
+    FakeSystemd,
+)
+from nodenet.core.apply import intent
+from nodenet.core.apply.failure import FailureKind, NmstateFailure
+from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting
+from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.br_ex.facts import Device, Lease4, Profile
+from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.errors import Unavailable
+from nodenet.core.kernel.snapshot import Address, IPAddress, Snapshot
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.node_ip.select import Selection
+from nodenet.core.settings.model import Datapath
+from nodenet.stages.apply.network_manager import Presence
+from nodenet.stages.apply.pipeline import Outside, Pipeline
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
+from nodenet.stages.br_ex.gather import Gatherer
+from nodenet.stages.br_ex.make import BridgeMaker, Tools
+from nodenet.stages.br_ex.profile_backup import ProfileKeeper
+from nodenet.stages.br_ex.remove import BridgeRemover
+from nodenet.stages.br_ex.repair import AfterMending, BridgeMender
+from nodenet.stages.br_ex.stage import PATIENCE_SECONDS, ConfigureOvsStage, Ground
+from nodenet.stages.br_ex.verify import Look
+
+
+def _with_server(device: Device) -> Device:
+    """Return a device whose lease tells a name server."""
+    return replace(device, lease4=replace(device.lease4, servers=("10.88.0.1",))) if device.lease4 else device
+
+
+NODE_IP = ip_address("10.88.0.113")
+GATEWAY = ip_address("10.88.0.1")
+FLAG = "/run/nodeip-configuration/br-ex-up"
+HINT = "/var/lib/ovnk/iface_default_hint"
+
+
+@dataclass
+class Rig:
+    """The stage over fakes, on a node of the fixtures."""
+
+    case: str = "dhcp4"
+    server: IPAddress | None = NODE_IP
+    """What the DHCP server gives the bridge."""
+    files: FakeFiles = field(default_factory=FakeFiles)
+    manager: FakeManager = field(default_factory=FakeManager)
+    nmstate: FakeNmstate = field(default_factory=lambda: FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
+    ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
+    clock: FakeClock = field(default_factory=FakeClock)
+    profiles: FakeProfiles = field(default_factory=FakeProfiles)
+    sysctls: FakeSysctls = field(default_factory=FakeSysctls)
+    neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours({GATEWAY}))
+    kernel: FakeKernel = field(default_factory=FakeKernel)
+
+    def __post_init__(self) -> None:
+        facts = facts_of(CASES / self.case)
+        self.nmstate.shown = dict(facts.state)
+        self.ovsdb.held = facts.ovs
+        self.devices, self.known = tuple(map(_with_server, facts.devices)), facts.profiles
+        self.node_ips = facts.node_ips or (NODE_IP,)
+        self.place(facts.node_ip_link or "eth0")
+        self.nmstate.during_apply = lambda: self.place("br-ex")
+        presence = Presence(self.manager, FakeSystemd(), self.clock)
+        outside = Outside(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
+        pipeline = Pipeline(outside, BOOT_ID, 240.0, BRIDGE_INTENT, "configure-ovs")
+        keeper = ProfileKeeper(self.profiles, self.files)
+        look = Look(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)
+        maker = BridgeMaker(
+            Tools(self.clock, self.files, self.manager, self.profiles, keeper, self.sysctls, look), pipeline
+        )
+        mender = BridgeMender(self.ovsdb, self.profiles, keeper)
+        gatherer = Gatherer(self.profiles, self.ovsdb, self.sysctls, self.kernel, self.files)
+        ground = Ground(self.files, self.nmstate, self.ovsdb, self.kernel, gatherer, Datapath.NETDEV, BOOT_ID)
+        remover = BridgeRemover(keeper, look, maker, mender)
+        self.stage = ConfigureOvsStage(ground, maker, mender, remover, pipeline)
+        self.after_mending = AfterMending(self.stage, mender, maker, pipeline, self.kernel)
+
+    def place(self, link: str) -> None:
+        """Let *link* have the node IP; a bridge gets what the server gives."""
+        self.kernel.now = Snapshot(addresses=tuple(Address(address, 24, link) for address in self.node_ips))
+        devices = self.devices
+        if link == "br-ex":
+            lease = Lease4(IPv4Interface(f"{self.server}/24")) if self.server else None
+            bridge = Device(
+                "br-ex", "ovs-interface", profile=Profile("u-br-ex", "br-ex-if", "ovs-interface"), lease4=lease
+            )
+            devices = (*devices, Device("br-ex", "ovs-bridge"), bridge)
+        self.profiles.found = Inventory(devices, self.known, ovs=True)
+
+    async def attempt(self, **asked: Any) -> Outcome:
+        self.clock.now += 1
+        facts = Facts(selection=Selection(self.node_ips, "eth0"), **asked)
+        return await self.stage.attempt(facts)
+
+    @property
+    def record(self) -> BridgeRecord:
+        return bridge_record.parse(self.files.content[str(BRIDGE)])
+
+    @property
+    def uplink_profile(self) -> Profile:
+        return next(profile for profile in self.known if profile.link == "eth0" and profile.kind == "802-3-ethernet")
+
+    @property
+    def phase(self) -> Phase:
+        return intent.parse(self.files.content[str(BRIDGE_INTENT)]).phase
+
+    @property
+    def given_back(self) -> list[Any]:
+        """Return what was set on the bridge's profile."""
+        return [order[2] for order in self.profiles.done if order[0] == "set"]
+
+    def interface(self, step: int) -> dict[str, Any]:
+        """Return what the document of an apply says of br-ex's own interface."""
+        document = json.loads(self.nmstate.applied[step])
+        found: dict[str, Any] = next(item for item in document["interfaces"] if item["type"] == "ovs-interface")
+        return found
+
+
+async def test_the_lease_is_carried_and_given_back_before_the_commit() -> None:
+    """First DHCP and the address, then DHCP alone; committed as one; the world is told where the node IP is."""
+    rig = Rig()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.message is Message.BRIDGE_MADE
+    assert outcome.problem is None
+    assert (outcome.facts.bridge, outcome.facts.uplink) == ("br-ex", "eth0")
+    assert outcome.facts.selection
+    assert outcome.facts.selection.link == "br-ex"
+    assert rig.interface(0)["ipv4"]["address"] == [{"ip": "10.88.0.113", "prefix-length": 24}]
+    assert rig.given_back == [{"ipv4": {"address-data": [], "route-data": []}}]
+    assert len(rig.nmstate.committed) == 1
+    assert (rig.record.uplinks, rig.record.finish, rig.phase) == ({"br-ex": "eth0"}, None, Phase.GOOD)
+    assert (rig.files.content[FLAG], rig.files.content[HINT]) == (b"", b"eth0\n")
+
+
+async def test_what_there_was_is_on_the_disk_before_the_network_is_touched() -> None:
+    """The uplink's profile, all profiles, and the intent."""
+    rig = Rig()
+    seen: list[tuple[Phase, list[str], Any]] = []
+
+    def look() -> None:
+        seen.append((rig.phase, list(rig.record.originals), rig.record.finish))
+        rig.place("br-ex")
+
+    rig.nmstate.during_apply = look
+    await rig.attempt()
+    phase, originals, finish = seen[0]
+    assert (phase, originals) == (Phase.APPLYING, ["eth0"])
+    assert finish
+
+
+async def test_a_second_look_writes_nothing() -> None:
+    """Only whether Open vSwitch lives is asked."""
+    rig = Rig()
+    await rig.attempt()
+    rig.files.writes.clear()
+    applied = len(rig.nmstate.applied)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.again
+    assert outcome.again.topics == {Topic.OVS}
+    assert (rig.files.writes, len(rig.nmstate.applied)) == ([], applied)
+
+
+async def test_an_open_vswitch_that_dies_later_degrades_until_it_is_back() -> None:
+    """The bridge is not touched."""
+    rig = Rig()
+    await rig.attempt()
+    rig.ovsdb.dead = Unavailable("ovs-vswitchd is gone", remedy="start it")
+    dead = await rig.attempt()
+    assert isinstance(dead, Done)
+    assert dead.problem
+    assert dead.problem.cause == "ovs-vswitchd is gone"
+    rig.ovsdb.dead = None
+    back = await rig.attempt()
+    assert isinstance(back, Done)
+    assert back.problem is None
+
+
+async def test_nothing_is_touched_before_open_vswitch_is_seen_to_work() -> None:
+    """Waited for in words, not for ever, and tried again when it comes."""
+    rig = Rig(ovsdb=FakeOvsdb(dead=Unavailable("ovs-vswitchd is gone", remedy="start it")))
+    first = await rig.attempt()
+    assert isinstance(first, Waiting)
+    assert first.reason == "ovs-vswitchd is gone"
+    rig.clock.now += PATIENCE_SECONDS
+    late = await rig.attempt()
+    assert isinstance(late, Failed)
+    assert late.problem.remedy == "start it"
+    assert late.again
+    assert Topic.OVS in late.again.topics
+    assert rig.nmstate.applied == []
+    rig.ovsdb.dead = None
+    assert isinstance(await rig.attempt(), Done)
+
+
+async def test_a_silent_server_leaves_the_lease_carried_and_the_finish_owed() -> None:
+    """It is finished when the server answers with the same address."""
+    rig = Rig(server=None)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem is None
+    assert outcome.again
+    assert outcome.again.seconds
+    assert rig.record.finish
+    assert rig.given_back == [{"ipv4": {"dns-data": ["10.88.0.1"]}}]
+    assert len(rig.nmstate.applied) == 1
+    assert "carries the lease" in outcome.detail
+    rig.server = NODE_IP
+    rig.place("br-ex")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert "carries" not in outcome.detail
+    assert rig.given_back[1:] == [{"ipv4": {"address-data": [], "route-data": [], "dns-data": None}}]
+    assert rig.record.finish is None
+
+
+@pytest.mark.parametrize(("server", "asked"), [(NODE_IP, 0), (None, 1), (ip_address("10.88.0.222"), 0)])
+async def test_dhcp_that_has_no_answer_on_the_new_bridge_asks_again(server: IPAddress | None, asked: int) -> None:
+    """Once: its first request may have been lost, and it would wait for seconds before the next."""
+    rig = Rig(server=server)
+    await rig.attempt()
+    assert [order for order in rig.profiles.done if order[0] == "ask_again"] == [("ask_again", "br-ex")] * asked
+
+
+async def test_a_server_that_stays_silent_is_looked_for_ever_more_rarely_and_at_little_cost() -> None:
+    """It may be silent for days: what costs more than a question to NetworkManager is not done each time."""
+    rig = Rig(server=None)
+    await rig.attempt()
+    rig.ovsdb.dead = Unavailable("nobody asks")
+    pauses = []
+    for _ in range(5):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Done)
+        assert outcome.again
+        assert outcome.problem is None
+        pauses.append(outcome.again.seconds)
+    assert pauses == [4, 8, 15, 15, 15]
+
+
+async def test_another_lease_changes_no_address_and_is_a_problem() -> None:
+    """A rollback would get the other address too: the carried one is kept."""
+    rig = Rig(server=ip_address("10.88.0.222"))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.message is Message.LEASE_LOST
+    assert "10.88.0.222" in outcome.problem.cause
+    assert (len(rig.nmstate.applied), rig.manager.rolled_back) == (1, [])
+
+
+async def test_a_carried_lease_is_given_up_when_it_ends() -> None:
+    """The server that is silent then may have given the address to somebody else."""
+    rig = Rig(server=None)
+    await rig.attempt()
+    rig.nmstate.left = {}
+    ends = rig.record.lease_ends
+    assert ends
+    rig.clock.now += ends - rig.clock.unix()
+    rig.nmstate.during_apply = lambda: None
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.message is Message.LEASE_LOST
+    assert rig.record.finish is None
+
+
+async def test_node_ips_that_do_not_come_to_the_bridge_roll_it_back() -> None:
+    """Not what libnmstate returned is success."""
+    rig = Rig()
+    rig.nmstate.during_apply = lambda: None
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.BRIDGE_FAILED
+    assert "10.88.0.113 did not come to br-ex" in outcome.problem.cause
+    assert (rig.nmstate.committed, FLAG in rig.files.content) == ([], False)
+
+
+async def test_a_gateway_that_fell_silent_rolls_it_back_one_that_never_spoke_does_not() -> None:
+    """What answered before must answer after."""
+    mute = Rig(neighbours=FakeNeighbours())
+    assert isinstance(await mute.attempt(), Done)
+    rig = Rig()
+
+    def lose() -> None:
+        rig.place("br-ex")
+        rig.neighbours.there.clear()
+
+    rig.nmstate.during_apply = lose
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert "10.88.0.1 answered before" in outcome.problem.cause
+    assert rig.nmstate.committed == []
+
+
+async def test_an_apply_that_fails_is_tried_again_by_events_ever_later() -> None:
+    """Kubelet may run by then: the network is not shaken for nothing."""
+    failure = NmstateFailure(FailureKind.VERIFICATION, "br-ex is not there")
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure, failure]))
+    pauses = []
+    for _ in range(2):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Failed)
+        assert outcome.again
+        pauses.append(outcome.again.seconds)
+    assert pauses == [30.0, 60.0]
+
+
+async def test_an_uplink_that_cannot_be_is_refused_with_nothing_touched() -> None:
+    """With the file's name and what to do."""
+    rig = Rig("refused-unknown-link")
+    rig.files.content["/etc/ovnk/default_bridge"] = b"enp9s0\n"
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.UPLINK_REFUSED
+    assert "/etc/ovnk/default_bridge" in outcome.problem.cause
+    assert outcome.problem.remedy
+    assert rig.nmstate.applied == []
+
+
+async def test_the_old_script_s_bridge_is_adopted_as_it_is() -> None:
+    """Whatever the difference to a bridge of ours would be: nothing is applied."""
+    rig = Rig("standing-old-script")
+    rig.place("br-ex")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert rig.nmstate.applied == []
+    assert rig.record.adopted
+    assert rig.ovsdb.marked == [("br-ex", "nodenet-adopted", "eth0")]
+
+
+async def test_a_bridge_that_is_marked_as_adopted_is_not_marked_again() -> None:
+    """The second run writes nothing."""
+    rig = Rig("standing-old-script-adopted")
+    rig.place("br-ex")
+    await rig.attempt()
+    rig.files.writes.clear()
+    again = Rig("standing-old-script-adopted", files=rig.files)
+    again.place("br-ex")
+    assert isinstance(await again.attempt(), Done)
+    assert (rig.ovsdb.marked, again.ovsdb.marked, rig.files.writes) == ([], [], [])
+
+
+@pytest.mark.parametrize("case", ["standing-old-script-with-ports-of-others", "standing-ours-with-ports-of-others"])
+async def test_ports_of_others_are_left_alone(case: str) -> None:
+    """Neither taken for the uplink nor for a difference; said once a boot."""
+    rig = Rig(case)
+    rig.place("br-ex")
+    rig.nmstate.left = {}
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.facts.uplink == "eth0"
+    assert (rig.nmstate.applied, rig.ovsdb.removed) == ([], [])
+    said = rig.files.content["/run/nodenet/ports-of-others"].decode().splitlines()
+    assert [line.split()[5] for line in said] == ["aaa0", "tenant0"]
+
+
+async def test_a_foreign_bridge_is_named_and_left_alone() -> None:
+    """Neither made nor mended."""
+    rig = Rig("stale-foreign-bridge")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.BRIDGE_FOREIGN
+    assert (rig.nmstate.applied, rig.ovsdb.removed, rig.profiles.done) == ([], [], [])
+
+
+@pytest.mark.parametrize("case", ["stale-bridge-without-profile", "stale-port-without-link"])
+async def test_what_is_dead_in_the_database_and_ours_is_taken_out(case: str) -> None:
+    """Then the bridge is made."""
+    rig = Rig(case)
+    await rig.attempt()
+    assert rig.ovsdb.removed
+
+
+async def test_a_bridge_that_is_there_before_any_record_is_remembered() -> None:
+    """The state directory was lost, the bridge was not."""
+    rig = Rig("standing-ours", nmstate=FakeNmstate())
+    rig.place("br-ex")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.message is Message.BRIDGE_UNCHANGED
+    assert (rig.nmstate.applied, rig.record.uplinks) == ([], {"br-ex": "eth0"})
+
+
+async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
+    """In one transaction; a reload does not bring it back, an order does."""
+    rig = Rig()
+    await rig.attempt()
+    made = Rig("standing-ours", files=rig.files)
+    made.place("br-ex")
+    made.nmstate.during_apply = lambda: made.place("eth0")
+    outcome = await made.attempt(remove_bridge=True)
+    assert isinstance(outcome, Skipped)
+    assert outcome.message is Message.BRIDGE_REMOVED
+    assert (outcome.facts.bridge, outcome.facts.remove_bridge) == (None, False)
+    assert [order[0] for order in made.profiles.done if order[0] != "keep"] == ["give_back"]
+    assert FLAG not in made.files.content
+    again = Rig(files=made.files)
+    assert isinstance(await again.attempt(), Skipped)
+    assert isinstance(await again.attempt(retry_refused=True), Done)
+
+
+async def test_the_old_script_s_bridge_goes_from_the_links_upwards_and_its_uplink_comes_up_again() -> None:
+    """A link that NetworkManager leaves without a profile is given one: nobody else would."""
+    rig = Rig("standing-old-script")
+    rig.place("br-ex")
+    await rig.attempt()
+    rig.profiles.found = replace(rig.profiles.found, states={"eth0": "disconnected"})
+    rig.profiles.on_connect = lambda: rig.place("eth0")
+    outcome = await rig.attempt(remove_bridge=True)
+    assert isinstance(outcome, Skipped)
+    kinds = {profile.uuid: profile.kind for profile in rig.known}
+    orders = [order for order in rig.profiles.done if order[0] in ("delete", "connect")]
+    deleted = [kinds[order[1]] for order in orders[:-1]]
+    assert deleted == ["ovs-interface", "802-3-ethernet", "ovs-port", "ovs-port", "ovs-bridge"]
+    assert orders[-1] == ("connect", "eth0")
+
+
+async def test_there_may_be_nothing_to_remove() -> None:
+    """And that is said."""
+    outcome = await Rig().attempt(remove_bridge=True)
+    assert isinstance(outcome, Skipped)
+    assert "no br-ex" in outcome.reason
+
+
+async def test_ovn_is_kept_from_an_old_database_once_a_boot() -> None:
+    """Later it may have been told a new one."""
+    rig = Rig()
+    await rig.attempt()
+    await Rig(files=rig.files, ovsdb=rig.ovsdb).attempt()
+    assert rig.ovsdb.parked == 1
+
+
+async def test_duplicate_address_detection_is_off_only_while_addresses_move() -> None:
+    """They are on this host; everything is as usual afterwards."""
+    usual = {"net/ipv6/conf/accept_dad": "1"}
+    rig = Rig("dual-stack-dhcp-and-ra", sysctls=FakeSysctls({"default": dict(usual), "br-ex": dict(usual)}))
+    seen: list[str | None] = []
+    rig.nmstate.during_apply = lambda: seen.append(rig.sysctls.read("default", *usual))
+    await rig.attempt()
+    assert seen[0] == "0"
+    assert rig.sysctls.values["default"] == rig.sysctls.values["br-ex"] == usual
+
+
+async def test_duplicate_address_detection_comes_back_after_a_kill_in_the_middle() -> None:
+    """What else appears on the node, a pod's link for one, must check its addresses."""
+    usual = {"net/ipv6/conf/accept_dad": "1"}
+    rig = Rig("dual-stack-dhcp-and-ra", sysctls=FakeSysctls({"default": dict(usual)}))
+    left: dict[str, bytes] = {}
+    rig.nmstate.during_apply = lambda: left.update(rig.files.content)
+    await rig.attempt()
+    killed = Rig("standing-ours", files=rig.files, sysctls=FakeSysctls({"default": dict.fromkeys(usual, "0")}))
+    killed.files.content.update(left)
+    await killed.attempt()
+    assert killed.sysctls.values["default"] == usual
+    await killed.attempt()
+    assert killed.sysctls.writes.count(("default", usual)) == 1
+
+
+def interrupted(rig: Rig) -> None:
+    """Leave what a kill in the middle of the making leaves."""
+    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), present=("u1",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, "an earlier boot", 5.0))
+
+
+async def test_a_node_that_lost_its_address_gets_its_network_back_before_the_node_ip_is_chosen() -> None:
+    """What the interrupted apply added goes, what it changed is given back."""
+    rig = Rig()
+    interrupted(rig)
+    rig.kernel.unbindable.add(NODE_IP)
+    waiting = await rig.after_mending.attempt(Facts())
+    assert isinstance(waiting, Waiting)
+    assert rig.ovsdb.removed == []
+    rig.clock.now += 10
+    await rig.after_mending.attempt(Facts())
+    assert "br-ex" in rig.ovsdb.removed
+    assert str(BRIDGE_INTENT) not in rig.files.content or rig.phase is Phase.GOOD
+
+
+async def test_a_node_that_has_its_address_is_not_mended() -> None:
+    """configure-ovs sees to the rest."""
+    rig = Rig()
+    interrupted(rig)
+    await rig.after_mending.attempt(Facts(selection=Selection((NODE_IP,), "eth0")))
+    assert rig.ovsdb.removed == []
+    assert rig.phase is Phase.GOOD
+
+
+def test_a_record_survives_being_stored() -> None:
+    """And a torn one is refused."""
+    record = BridgeRecord({"br-ex": "eth0"}, {"eth0": "52:54:00:00:00:01"}, lease="192.0.2.5")
+    assert bridge_record.parse(bridge_record.render(record)) == record
+    with pytest.raises(ValueError, match="complete"):
+        bridge_record.parse(b'{"version": 1, "uplinks": {}}')
+    with pytest.raises(ValueError, match="version"):
+        bridge_record.parse(b"[]")
+
+
+def test_the_paths_are_where_other_software_looks() -> None:
+    """They are a contract."""
+    assert PurePosixPath(FLAG).parent == PurePosixPath("/run/nodeip-configuration")
+    assert replace(BridgeRecord({}), finish={}).finished().finish is None
+
+
+async def test_putting_a_bridge_right_keeps_what_there_was_before_it() -> None:
+    """The uplink's profile is libnmstate's by then: the one to give back is that of the first making."""
+    rig = Rig("stale-port-without-link")
+    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
+    record = BridgeRecord({"br-ex": "eth0"}, originals={"eth0": kept}, present=("u1",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.message is Message.BRIDGE_MADE
+    assert (rig.record.originals["eth0"].name, rig.record.present) == ("as it was", ("u1",))
+
+
+@pytest.mark.parametrize("has_bridge", [False, True])
+async def test_an_uplink_whose_bridge_has_lost_its_profiles_gets_its_own_back(*, has_bridge: bool) -> None:
+    """NetworkManager would never bring it up, and there would be no node IP for ever."""
+    rig = Rig("stale-port-without-link")
+    rig.kernel.unbindable.add(NODE_IP)
+    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
+    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), originals={"eth0": kept}, present=("u1",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    if not has_bridge:
+        left = tuple(profile for profile in rig.known if not profile.kind.startswith("ovs"))
+        rig.profiles.found = replace(rig.profiles.found, profiles=left)
+    await rig.after_mending.attempt(Facts())
+    given = [order for order in rig.profiles.done if order[0] == "give_back"]
+    assert bool(given) is not has_bridge
+
+
+async def test_without_network_managers_plugin_nothing_is_touched() -> None:
+    """An apply would find out in its middle, and its rollback costs the address for a moment."""
+    rig = Rig()
+    rig.profiles.found = replace(rig.profiles.found, ovs=False)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert "plugin" in outcome.problem.cause
+    assert rig.nmstate.applied == []
+    assert outcome.again
+    assert Topic.NETWORK_MANAGER in outcome.again.topics
+
+
+async def test_nothing_is_made_while_the_node_ip_is_away() -> None:
+    """After a rollback it is on its way back: a plan without it would not keep it."""
+    rig = Rig()
+    rig.kernel.unbindable.add(NODE_IP)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert str(NODE_IP) in outcome.reason
+    assert rig.nmstate.applied == []

@@ -1,0 +1,349 @@
+"""The nmstate stage: keep, adopt, apply, try again, refuse; and what it writes each time."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+import pytest
+
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd
+from nodenet.core.apply import intent
+from nodenet.core.apply.failure import Checkpoint, FailureKind, ManagerState, NmstateFailure
+from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Waiting
+from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
+from nodenet.core.messages import Message
+from nodenet.stages.apply.network_manager import Presence
+from nodenet.stages.apply.pipeline import Outside, Pipeline
+from nodenet.stages.apply.records import INTENT
+from nodenet.stages.nmstate.stage import NmstateStage
+
+DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
+FILE = str(DIRECTORY / "worker-0.yml")
+APPLIED = str(DIRECTORY / "applied")
+TEXT = b"interfaces:\n- name: eth0\n  type: ethernet\n"
+BRIDGE = b"interfaces:\n- name: br-ex\n  type: ovs-interface\n"
+NAMED = Facts(hostname="worker-0")
+
+
+@dataclass
+class Rig:
+    """The stage over fakes."""
+
+    files: FakeFiles = field(default_factory=lambda: FakeFiles({FILE: TEXT}))
+    manager: FakeManager = field(default_factory=FakeManager)
+    nmstate: FakeNmstate = field(default_factory=lambda: FakeNmstate({"interfaces": [{"name": "eth0"}]}))
+    ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        presence = Presence(self.manager, FakeSystemd(), self.clock)
+        outside = Outside(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
+        pipeline = Pipeline(outside, BOOT_ID, 240.0)
+        self.stage = NmstateStage(self.files, self.nmstate, pipeline, BOOT_ID, DIRECTORY)
+
+    async def attempt(self, facts: Facts = NAMED) -> Outcome:
+        self.clock.now += 1
+        return await self.stage.attempt(facts)
+
+    @property
+    def record(self) -> Intent:
+        return intent.parse(self.files.content[str(INTENT)])
+
+    def remember(self, record: Intent) -> None:
+        self.files.content[str(INTENT)] = intent.render(record)
+
+
+async def test_a_new_file_is_applied_committed_and_recorded() -> None:
+    """The record is good, the marker is a byte copy, and the second pass writes nothing."""
+    rig = Rig()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.message is Message.NETWORK_APPLIED
+    assert outcome.facts.applied_digest == outcome.facts.digest == rig.record.digest
+    assert (rig.nmstate.applied, rig.nmstate.committed) == ([TEXT.decode()], ["/checkpoint/1"])
+    assert rig.record.phase is Phase.GOOD
+    assert rig.files.content[APPLIED] == TEXT
+    rig.files.writes.clear()
+    again = await rig.attempt()
+    assert isinstance(again, Skipped)
+    assert again.facts.applied_digest == again.facts.digest
+    assert rig.files.writes == []
+    assert len(rig.nmstate.applied) == 1
+
+
+async def test_the_intent_is_on_the_disk_before_the_network_is_touched() -> None:
+    """And the marker is not."""
+    rig = Rig()
+    seen: list[tuple[Phase, bool]] = []
+    rig.nmstate.during_apply = lambda: seen.append((rig.record.phase, APPLIED in rig.files.content))
+    await rig.attempt()
+    assert seen == [(Phase.APPLYING, False)]
+
+
+async def test_a_state_that_matches_already_is_adopted() -> None:
+    """Nothing is applied; the record is written once."""
+    rig = Rig(nmstate=FakeNmstate())
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert rig.nmstate.applied == []
+    assert rig.record.phase is Phase.GOOD
+
+
+async def test_an_interrupted_apply_is_applied_once_more_even_where_the_state_matches() -> None:
+    """It was never verified."""
+    rig = Rig(nmstate=FakeNmstate())
+    rig.remember(Intent("other", Phase.APPLYING, "an earlier boot", 5.0))
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.nmstate.applied == [TEXT.decode()]
+
+
+@pytest.mark.parametrize("standing", [state for state in ManagerState if state is not ManagerState.READY])
+async def test_network_manager_is_waited_for_in_words(standing: ManagerState) -> None:
+    """Nothing is touched before it is past its start-up."""
+    rig = Rig(manager=FakeManager(standing))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == standing.value
+    assert rig.nmstate.applied == []
+
+
+async def test_open_vswitch_is_waited_for_where_the_file_needs_it() -> None:
+    """And only there."""
+    rig = Rig(ovsdb=FakeOvsdb(up=False))
+    assert isinstance(await rig.attempt(), Done)
+    rig = Rig(files=FakeFiles({FILE: BRIDGE}), ovsdb=FakeOvsdb(up=False))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "Open vSwitch" in outcome.reason
+
+
+async def test_a_foreign_checkpoint_is_waited_for_and_named() -> None:
+    """Never destroyed."""
+    rig = Rig(manager=FakeManager(pending=[Checkpoint("/cp/7", 90.0)]))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "/cp/7" in outcome.reason
+    assert rig.manager.rolled_back == []
+
+
+async def test_our_own_stale_checkpoint_is_rolled_back() -> None:
+    """Ours is the one made after our intent of this boot."""
+    rig = Rig(manager=FakeManager(pending=[Checkpoint("/cp/7", 90.0)]))
+    rig.remember(Intent("d", Phase.APPLYING, BOOT_ID, 80.0))
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.manager.rolled_back == ["/cp/7"]
+
+
+async def test_what_may_pass_is_tried_three_times() -> None:
+    """With a growing pause, then it is refused."""
+    failure = NmstateFailure(FailureKind.PLUGIN, "activation failed")
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [1]}, fails=[failure, failure, failure]))
+    pauses = []
+    for _ in range(2):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Waiting)
+        pauses.append(outcome.seconds)
+    assert pauses == sorted(pauses)
+    last = await rig.attempt()
+    assert isinstance(last, Failed)
+    assert last.problem.cause == "worker-0.yml: activation failed"
+    assert rig.record.phase is Phase.REFUSED
+
+
+async def test_a_try_that_succeeds_ends_the_tries() -> None:
+    """A passing fault costs a pause, nothing else."""
+    failure = NmstateFailure(FailureKind.KILLED, "hung")
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [1]}, fails=[failure]))
+    assert isinstance(await rig.attempt(), Waiting)
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.record.phase is Phase.GOOD
+
+
+async def test_a_failed_verification_is_refused_and_left_alone_in_this_boot() -> None:
+    """The network is not shaken again until somebody asks."""
+    failure = NmstateFailure(FailureKind.VERIFICATION, "mtu is 1500")
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [1]}, fails=[failure]))
+    rig.remember(Intent("old", Phase.GOOD, "boot0", 1.0, in_force="old", brings_bridge=True))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert (outcome.facts.applied_digest, outcome.facts.brings_bridge) == ("old", True)
+    again = await rig.attempt()
+    assert isinstance(again, Failed)
+    assert again.problem.cause == outcome.problem.cause
+    assert rig.nmstate.applied == []
+    asked = await rig.attempt(Facts(hostname="worker-0", retry_refused=True))
+    assert isinstance(asked, Done)
+
+
+async def test_the_checkpoint_of_a_killed_child_is_rolled_back_at_once() -> None:
+    """NetworkManager's timer is only the last resort."""
+    rig = Rig()
+    rig.nmstate.fails = [NmstateFailure(FailureKind.KILLED, "hung")]
+    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/cp/1", rig.clock.now))
+    await rig.attempt()
+    assert rig.manager.rolled_back == ["/cp/1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"a: [", "line 1"), (b"\xff", "UTF-8"), (b"interfaces: 3", "not a list")]
+)
+async def test_a_file_that_cannot_be_read_touches_nothing(content: bytes, said: str) -> None:
+    """The cause names the file; no record, no marker."""
+    rig = Rig(files=FakeFiles({FILE: content}))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.NODE_FILE_INVALID
+    assert outcome.problem.cause.startswith("worker-0.yml")
+    assert said in outcome.problem.cause
+    assert rig.files.writes == []
+
+
+async def test_a_file_that_libnmstate_refuses_touches_nothing() -> None:
+    """Found by the difference already."""
+    rig = Rig(nmstate=FakeNmstate(difference_fails=NmstateFailure(FailureKind.INVALID, "eth0: unknown key mtuu")))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.cause == "worker-0.yml: eth0: unknown key mtuu"
+    assert outcome.problem.message is Message.NODE_FILE_INVALID
+    assert rig.files.writes == []
+
+
+REFUSED = NmstateFailure(FailureKind.INVALID, "eth0 cannot have IP enabled as it is attached to controller br-ex")
+
+
+async def test_a_file_whose_link_went_below_br_ex_is_in_force_all_the_same() -> None:
+    """By the record, or by the marker that the old chain left."""
+    rig = Rig()
+    await rig.attempt()
+    rig.nmstate.difference_fails, rig.nmstate.below = REFUSED, {}
+    rig.files.writes.clear()
+    assert isinstance(await rig.attempt(), Skipped)
+    assert (rig.nmstate.bridges, rig.files.writes) == (("br-ex", "br-ex1"), [])
+    before = Rig(FakeFiles({FILE: TEXT, APPLIED: TEXT}), nmstate=FakeNmstate(difference_fails=REFUSED, below={}))
+    assert isinstance(await before.attempt(), Done)
+    assert before.nmstate.applied == []
+
+
+async def test_another_file_for_a_link_below_br_ex_is_refused_with_the_way_out() -> None:
+    """And one that is wrong in itself is told to be wrong."""
+    rig = Rig()
+    await rig.attempt()
+    before = rig.record.digest
+    rig.files.content[FILE] = TEXT + b"  mtu: 9000\n"
+    rig.nmstate.difference_fails, rig.nmstate.below = REFUSED, {}
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert "nodenetctl bridge remove" in outcome.problem.remedy
+    assert outcome.facts.applied_digest == before
+    rig.nmstate.below = None
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert "nodenetctl check" in outcome.problem.remedy
+
+
+async def test_a_missing_libnmstate_is_permanent() -> None:
+    """Exit 78, no restart loop."""
+    rig = Rig(nmstate=FakeNmstate(difference_fails=NmstateFailure(FailureKind.MISSING, "No module named libnmstate")))
+    with pytest.raises(LibnmstateMissing, match="python3-libnmstate"):
+        await rig.attempt()
+
+
+async def test_no_node_file_is_skipped_with_the_names_searched() -> None:
+    """An administrator sees what would have been taken."""
+    outcome = await Rig(files=FakeFiles()).attempt()
+    assert isinstance(outcome, Skipped)
+    assert "worker-0.yml" in outcome.reason
+    assert "cluster.yaml" in outcome.reason
+
+
+async def test_an_empty_file_counts_as_none() -> None:
+    """Comments configure nothing."""
+    outcome = await Rig(files=FakeFiles({FILE: b"# later\n"})).attempt()
+    assert isinstance(outcome, Skipped)
+
+
+async def test_a_full_disk_leaves_the_network_alone() -> None:
+    """Without an intent on the disk nothing is applied."""
+    rig = Rig()
+    rig.files.broken = PublishFailed("/var/lib/nodenet/intent.json: No space left on device", remedy="Make room")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.PUBLISH_FAILED
+    assert rig.nmstate.applied == []
+
+
+async def test_a_rollback_that_fails_is_told_as_such() -> None:
+    """A person must look."""
+    rig = Rig()
+    rig.nmstate.fails = [RollbackFailed("devices are gone", remedy="Look")]
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.ROLLBACK_FAILED
+
+
+async def test_an_unreadable_record_is_set_aside() -> None:
+    """Never half believed, never lost."""
+    rig = Rig()
+    rig.files.content[str(INTENT)] = b'{"version": 99}'
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.files.content["/var/lib/nodenet/intent.unreadable"] == b'{"version": 99}'
+
+
+async def test_a_secret_of_the_file_is_in_no_cause_and_no_record() -> None:
+    """Journal, status, bus and the disk are told without it."""
+    secret = b"interfaces:\n- name: eth0\n  802.1x:\n    password: hunter2\n"
+    failure = NmstateFailure(FailureKind.VERIFICATION, "desired hunter2, current null")
+    rig = Rig(files=FakeFiles({FILE: secret}), nmstate=FakeNmstate({"interfaces": [1]}, fails=[failure]))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.cause == "worker-0.yml: desired <hidden>, current null"
+    assert b"hunter2" not in rig.files.content[str(INTENT)]
+
+
+@pytest.mark.parametrize("dns", [None, {"searches": ["example.com"]}])
+async def test_dns_that_a_rollback_forgets_is_put_back(dns: object) -> None:
+    """NetworkManager before 1.48; a newer one needs nothing."""
+    rig = Rig(manager=FakeManager(dns=dns))
+    rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "mtu is 1500")]
+    await rig.attempt()
+    assert rig.manager.restored == ([] if dns is None else [dns])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(b"", "is empty"), (b"\n \n", "is empty"), (b"# later\n", "has nothing but comments")]
+)
+async def test_a_file_that_asks_for_nothing_is_none_in_every_place(text: bytes, why: str) -> None:
+    """Neither in force nor out of it; what the earlier one set is told, for nobody undoes it."""
+    rig = Rig()
+    before = await rig.attempt()
+    assert isinstance(before, Done)
+    rig.files.content[FILE] = text
+    outcome = await rig.attempt(before.facts)
+    assert isinstance(outcome, Skipped)
+    assert outcome.reason == f"worker-0.yml {why}: it counts as no node file"
+    assert (outcome.facts.node_file, outcome.facts.digest) == (None, None)
+    assert outcome.facts.unused == ("worker-0.yml", hashlib.sha256(text).hexdigest())
+    assert outcome.facts.applied_digest == before.facts.digest
+    fresh = await rig.attempt()
+    assert isinstance(fresh, Skipped)
+    assert fresh.facts == outcome.facts
+    del rig.files.content[FILE]
+    gone = await rig.attempt(outcome.facts)
+    assert isinstance(gone, Skipped)
+    assert gone.facts.unused is None
+
+
+async def test_two_files_for_one_host_are_both_named() -> None:
+    """Neither is read, so neither has a digest."""
+    rig = Rig()
+    before = await rig.attempt()
+    assert isinstance(before, Done)
+    rig.files.content[FILE.replace(".yml", ".yaml")] = TEXT
+    outcome = await rig.attempt(before.facts)
+    assert isinstance(outcome, Failed)
+    assert (outcome.facts.node_file, outcome.facts.digest) == ("worker-0.yaml and worker-0.yml", None)
+    assert outcome.facts.applied_digest == before.facts.digest

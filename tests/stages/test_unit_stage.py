@@ -1,0 +1,130 @@
+"""A stage that a systemd unit does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+
+import pytest
+
+from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeUnits
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting, detail_of
+from nodenet.core.boot.stages import StageName
+from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.unit_stage.evidence import RESOLV_DONE
+from nodenet.core.unit_stage.unit import Unit
+from nodenet.stages.unit_stage import PUBLICATION_SECONDS, UnitStage, World
+
+DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
+FINISHED = Unit("other.service", "other.service", ran=True)
+
+
+@dataclass
+class Rig:
+    """The stage resolv-prepender, done by other.service."""
+
+    name: StageName = StageName.RESOLV_PREPENDER
+    units: FakeUnits = field(default_factory=FakeUnits)
+    files: FakeFiles = field(default_factory=FakeFiles)
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        world = World(FakeHost(), self.files, FakeKernel(), self.clock, DIRECTORY)
+        self.stage = UnitStage(self.name, "other.service", self.units, world)
+
+    async def attempt(self, runs: int = 0) -> Outcome:
+        return await self.stage.attempt(Facts(runs=runs))
+
+    def publish(self) -> None:
+        self.files.content[str(RESOLV_DONE)] = b""
+
+
+async def test_a_unit_is_started_its_end_awaited_and_its_publication_believed() -> None:
+    """The plain way."""
+    rig = Rig()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert Topic.UNIT in outcome.topics
+    rig.units.now, rig.units.job_ended = FINISHED, "done"
+    rig.publish()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.detail == "other.service did it"
+    assert rig.units.started == ["other.service"]
+
+
+async def test_a_unit_that_did_its_work_before_is_not_started_again() -> None:
+    """Nor by a reload."""
+    rig = Rig()
+    rig.units.now = FINISHED
+    rig.publish()
+    assert isinstance(await rig.attempt(runs=1), Done)
+    assert rig.units.started == []
+
+
+async def test_a_unit_is_believed_only_with_its_publication() -> None:
+    """Awaited for a minute, then a problem that names what is missing; it ends when that comes."""
+    rig = Rig()
+    rig.units.now = FINISHED
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert str(RESOLV_DONE) in outcome.reason
+    rig.clock.now += PUBLICATION_SECONDS
+    failed = await rig.attempt()
+    assert isinstance(failed, Failed)
+    assert str(RESOLV_DONE) in failed.problem.cause
+    assert failed.again
+    rig.publish()
+    assert isinstance(await rig.attempt(), Done)
+
+
+async def test_a_failed_unit_is_started_once_for_each_run_that_somebody_asks_for() -> None:
+    """A second look does not start it; a reload or RunStage does. Whoever starts it by hand ends the failure."""
+    rig = Rig()
+    await rig.attempt()
+    rig.units.now, rig.units.job_ended = replace(FINISHED, active_state="failed", result="exit-code"), "failed"
+    for _ in range(3):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Failed)
+        assert "other.service failed (exit-code)" in outcome.problem.cause
+        assert outcome.again
+        assert outcome.again.topics == {Topic.UNIT}
+    assert len(rig.units.started) == 1
+    assert isinstance(await rig.attempt(runs=1), Waiting)
+    assert len(rig.units.started) == 2
+    rig.units.now, rig.units.job_ended = FINISHED, "done"
+    rig.publish()
+    assert isinstance(await rig.attempt(runs=1), Done)
+
+
+@pytest.mark.parametrize(("name", "kind"), [(StageName.RESOLV_PREPENDER, Skipped), (StageName.NODEIP, Failed)])
+async def test_a_unit_whose_condition_does_not_hold_had_nothing_to_do(
+    name: StageName, kind: type[Skipped | Failed]
+) -> None:
+    """Where kubelet can start without it."""
+    rig = Rig(name)
+    await rig.attempt()
+    rig.units.now, rig.units.job_ended = replace(FINISHED, ran=False, condition=False), "done"
+    outcome = await rig.attempt()
+    assert isinstance(outcome, kind)
+    assert "a condition of other.service does not hold" in detail_of(outcome)
+
+
+async def test_without_systemd_on_the_bus_the_stage_waits() -> None:
+    """And says for what."""
+    rig = Rig()
+    rig.units.broken = Unavailable("the system bus does not answer")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "other.service" in outcome.reason
+    assert Topic.BUS in outcome.topics
+
+
+async def test_a_start_that_systemd_refuses_is_a_failure() -> None:
+    """With systemd's own words."""
+    rig = Rig()
+    rig.units.refuses = UnitFailed("systemd does not start other.service: refused", remedy="See")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert "refused" in outcome.problem.cause

@@ -1,0 +1,238 @@
+"""In which cases of the fixtures is our answer another one than that of ``runtimecfg node-ip``, and why?
+
+docs/node-ip.md has them as a table, with both answers computed. A case that differs and does not stand here, or stands
+here and does not differ, fails a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from node_ip_cases import CASES, Case, read_case, text
+from nodenet.core.kernel.snapshot import IPAddress
+from old_tool import Answer, answers
+
+
+class Difference(NamedTuple):
+    """A kind of case, its fixtures (the first one is the example), and why we answer otherwise."""
+
+    words: str
+    cases: tuple[str, ...]
+    why: str
+
+
+DIFFERENCES = (
+    Difference(
+        "the hint is one of the node's own addresses",
+        ("hint-own-address",),
+        "it is what people mean, no VIP",
+    ),
+    Difference(
+        "the hint is one of its addresses that is not checked yet",
+        ("hint-own-tentative",),
+        "its neighbour is not what was asked for",
+    ),
+    Difference(
+        "the hint points to one link, the VIPs to another",
+        ("hint-outranks-vip",),
+        "the administrator's word is the last",
+    ),
+    Difference(
+        "the hint is a prefix or the name of a link",
+        (
+            *("hint-prefix", "hint-link", "hint-alternative-name", "hint-required-unmatched", "hint-several-in-order"),
+            *("hint-unmatched", "hint-without-default-route", "public-and-private-links", "remote-worker-with-hint"),
+            "sticky-yields-to-hint",
+        ),
+        "one address is no hint for a pool of nodes, and no word in a file may take a node down",
+    ),
+    Difference(
+        "a hint for each family",
+        ("hint-families-independent",),
+        "each family is asked for by itself",
+    ),
+    Difference(
+        "two links on the VIP's subnet",
+        ("vip-two-links-one-subnet",),
+        "metric, then index: the same in every boot",
+    ),
+    Difference(
+        "the VIP's link has no address yet, another one has the default route",
+        ("vip-link-without-address",),
+        "the order of events must not decide",
+    ),
+    Difference(
+        "a VIP is on the link and no VIP's subnet",
+        ("vip-on-default-path",),
+        "keepalived moves it away",
+    ),
+    Difference(
+        "a VIP that no setting names, labelled by keepalived",
+        ("vip-by-label",),
+        "keepalived moves it away",
+    ),
+    Difference(
+        "a VIP as the other family's address",
+        ("vip-never-companion",),
+        "keepalived moves it away",
+    ),
+    Difference(
+        "the VIP's link has no address of the other family",
+        ("vip-other-family-elsewhere",),
+        "a dual-stack node needs both",
+    ),
+    Difference(
+        "the other family is late",
+        (
+            *("dual-ipv6-late", "dual-ipv4-late", "auto-ipv6-starting", "auto-router-advertisement-without-address"),
+            *("auto-ipv6-starting-beside-another-link", "tentative-beside-the-leader"),
+        ),
+        "DHCP, routers and conflict detection take their time; without a wait it is missing for the whole boot",
+    ),
+    Difference(
+        "an order of families is set, and they are on different links",
+        ("dual-ipv6-first-split",),
+        "a setting is followed to the letter",
+    ),
+    Difference(
+        "one family alone is wanted",
+        ("reject-unwanted-family",),
+        "there is a setting for it",
+    ),
+    Difference(
+        "an IPv6 address beside an IPv4 default route",
+        ("own-family-route-needed",),
+        "nobody reaches it through the other family's route",
+    ),
+    Difference(
+        "IPv6 addresses of several subnets, one of them the IPv6 router's",
+        ("ipv6-gateway-beside-ipv4",),
+        "each family has metrics and gateways of its own",
+    ),
+    Difference(
+        "two dual-stack links, IPv6 is preferred and has other metrics than IPv4",
+        ("metrics-of-the-preferred-family-ipv6",),
+        "each family has metrics and gateways of its own",
+    ),
+    Difference(
+        "several addresses on the link",
+        ("primary-before-secondary", "secondary-on-br-ex-after-reboot"),
+        "a secondary address is usually somebody else's, the lowest number means nothing",
+    ),
+    Difference(
+        "several default routes on a link",
+        ("best-of-several-routes",),
+        "the best one counts, not the one that is listed first",
+    ),
+    Difference(
+        "a multipath default route",
+        ("multipath", "multipath-ipv6", "next-hop-group", "two-gateways-one-link"),
+        "it counts for each of its links",
+    ),
+    Difference(
+        "the default route is in another table",
+        ("other-table-by-setting",),
+        "there is a setting for it",
+    ),
+    Difference(
+        "`unreachable default` of IPv6",
+        ("only-unreachable-default", "unreachable-default"),
+        "the kernel tells it with `lo`, it leads nowhere",
+    ),
+    Difference(
+        "a router announces the node's address on `lo`",
+        ("address-on-lo",),
+        "a hint needs no default route and no subnet of the link",
+    ),
+    Difference(
+        "links of pods and containers, and those that are denied",
+        ("reject-denied-link", "deny-link-by-setting"),
+        "no other node reaches them",
+    ),
+    Difference(
+        "a link that is down or has no carrier",
+        ("reject-link-down", "reject-no-carrier"),
+        "nobody reaches the node there",
+    ),
+    Difference(
+        "a link whose own name contains `eip`",
+        ("link-named-like-egress",),
+        "only what follows the link's name is the label",
+    ),
+    Difference(
+        "an IPv4-mapped IPv6 address",
+        ("reject-ipv4-mapped", "vip-mapped-contains-nothing"),
+        "it is no IPv6 address",
+    ),
+    Difference(
+        "a deprecated IPv4 address",
+        ("reject-deprecated-ipv4",),
+        "its preferred lifetime is over, as IPv6's",
+    ),
+    Difference(
+        "a privacy address",
+        ("reject-temporary",),
+        "it changes by design",
+    ),
+    Difference(
+        "an address that another host has, or that cannot be listened on",
+        ("reject-dad-failed", "reject-not-bindable"),
+        "the next one can be used, the same one would be tried for ever",
+    ),
+    Difference(
+        "the second address is not checked yet",
+        ("reject-tentative", "wait-tentative"),
+        "CRI-O cannot listen on it",
+    ),
+    Difference(
+        "an address that was published before",
+        (
+            *("sticky-keeps-over-rank", "sticky-companion", "sticky-companion-elsewhere", "sticky-dual-one-lost"),
+            "sticky-moved-to-bridge",
+            *("sticky-not-back-yet", "sticky-renamed-link", "sticky-secondary", "sticky-this-boot-deprecated"),
+            *("sticky-this-boot-link-down", "sticky-this-boot-over-vip", "sticky-this-boot-tentative"),
+        ),
+        "rejoining a cluster with another address breaks etcd",
+    ),
+)
+
+
+def differs(case: Case) -> bool:
+    """Whether the old tool may give another answer, or gives the same one without waiting for what is on its way."""
+    return _awaited(case) or answers(case.snapshot, case.policy, case.unbindable) != {case.selection().node_ips}
+
+
+def row(difference: Difference) -> tuple[str, str, str, str]:
+    """Return the difference as the page tells it: its first fixture's answers."""
+    example, *others = difference.cases
+    case = read_case(CASES / example)
+    more = f" and {len(others)} more" if others else ""
+    return f"{difference.words} (`{example}`{more})", _its_answer(case), _our_answer(case), difference.why
+
+
+def _its_answer(case: Case) -> str:
+    told = sorted(map(_in_words, answers(case.snapshot, case.policy, case.unbindable)))
+    return f"{' or '.join(told)}, by chance" if len(told) > 1 else told[0]
+
+
+def _our_answer(case: Case) -> str:
+    node_ips = case.selection().node_ips
+    if _awaited(case):
+        return f"waits first; then {_addresses(node_ips)}" if node_ips else "waits"
+    return _addresses(node_ips) or "none"
+
+
+def _awaited(case: Case) -> bool:
+    selection = case.selection()
+    return bool(selection.missing or selection.pending)
+
+
+def _in_words(answer: Answer) -> str:
+    if answer is None:
+        return "refuses the hint, over and over"
+    return _addresses(answer) or "none, over and over"
+
+
+def _addresses(answer: Iterable[IPAddress]) -> str:
+    return ", ".join(f"`{text(item)}`" for item in answer)

@@ -1,0 +1,66 @@
+"""Makes what `nodenetctl boot-report` must say of the boots in fixtures/boot_report/, for review: read the difference.
+
+`make_boots.py` makes it anew from the kept journals; `make_boots.py NAME < journal` keeps a boot first, as
+`journalctl -b -o json` prints it on a node.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+BOOTS = ROOT / "fixtures" / "boot_report"
+sys.path[:0] = [str(ROOT / "daemon")]
+
+from nodenet.cli.boot_report import lines  # noqa: E402 -- found there
+from nodenet.core.boot_report.svg import picture  # noqa: E402
+from nodenet.core.boot_report.timeline import FINISHED, JOBS, UNITS, document, report  # noqa: E402
+
+KEPT = re.compile(
+    r"__MONOTONIC_TIMESTAMP|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|_PID|MESSAGE|MESSAGE_ID|UNIT|SYSLOG_IDENTIFIER"
+    r"|NM_LOG_DOMAINS|TIMESTAMP_BOOTTIME|\w+_USEC|STAGE\w*|STATUS|WAIT"
+)
+
+
+def matches(entry: dict[str, Any]) -> bool:
+    """Tell whether boot-report asks journalctl for this entry."""
+    name, message = entry.get("SYSLOG_IDENTIFIER"), entry.get("MESSAGE_ID")
+    manager = name == "NetworkManager" and entry.get("NM_LOG_DOMAINS") == "CORE"
+    job = message in JOBS and entry.get("UNIT") in UNITS
+    return name == "nodenetd" or manager or (entry.get("_PID") == "1" and (job or message in FINISHED))
+
+
+def kept(journal: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first and last entry and what matches, with the fields that are read."""
+    chosen = [entry for entry in journal if matches(entry) or entry in (journal[0], journal[-1])]
+    return [{key: value for key, value in sorted(entry.items()) if KEPT.fullmatch(key)} for entry in chosen]
+
+
+def expected(journal: list[Any]) -> dict[str, str]:
+    """Return what must be said of a journal, by file name."""
+    what = report(journal)
+    return {
+        "report.json": json.dumps(document(what), indent=1) + "\n",
+        "report.txt": "\n".join(lines(what)) + "\n",
+        "report.svg": picture([what]),
+    }
+
+
+def main() -> None:
+    """Keep what standard input holds, if a name is given; make all that is expected."""
+    for name in sys.argv[1:]:
+        journal = kept([json.loads(line) for line in sys.stdin])
+        path = BOOTS / name / "journal.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("[\n" + ",\n".join(json.dumps(entry) for entry in journal) + "\n]\n")
+    for path in BOOTS.glob("*/journal.json"):
+        for name, text in expected(json.loads(path.read_text())).items():
+            (path.parent / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Which tables of docs/node-ip.md are made from the fixtures? `python tools/make_docs.py` writes them.
+
+A marked block of the page has a row for each rule or place; what the row shows was computed from the snapshot of the
+case that it names, so the page cannot say what the code does not do.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parents[1] / place) for place in ("tests", "daemon")]
+
+from bench.figures import table
+from differences import DIFFERENCES, row
+from node_ip_cases import CASES, read_case, text
+from nodenet.core.node_ip.ranking import KEY_NAMES
+from nodenet.core.node_ip.rules import REJECTIONS, Rule
+from nodenet.core.node_ip.select import Candidate, Selection, Verdict
+
+PAGE = Path(__file__).parents[1] / "docs" / "node-ip.md"
+_BLOCK = re.compile(r"(<!-- (?P<name>[a-z-]+): made from the fixtures -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
+
+REJECTED: Mapping[Rule, tuple[str, str]] = {
+    Rule.UNSPECIFIED: ("`0.0.0.0`, `::`", "reject-unspecified"),
+    Rule.LOOPBACK: ("`127.0.0.0/8`, `::1` (not: other addresses on `lo`)", "address-on-lo"),
+    Rule.MULTICAST: ("`224.0.0.0/4`, `ff00::/8`", "reject-multicast"),
+    Rule.IPV4_MAPPED: ("`::ffff:0:0/96`", "reject-ipv4-mapped"),
+    Rule.LINK_LOCAL: ("`169.254.0.0/16`, `fe80::/10`", "reject-link-local-ipv4"),
+    Rule.DENIED_LINK: (
+        "links of OVN, container engines and pod networks (`br-ex1`, `docker0`, `cali*` …) and of `deny_links`",
+        "reject-denied-link",
+    ),
+    Rule.VIP: ("a VIP of the settings, by value; or keepalived's label `vip`", "vip-on-node"),
+    Rule.EGRESS_IP: ("a label with `eip` after the link's name", "reject-egress-ip"),
+    Rule.OVN_INTERNAL: ("`fd69::/112`, network type OVNKubernetes only", "reject-ovn-internal"),
+    Rule.UNWANTED_FAMILY: ("a family that the setting `families` leaves out", "reject-unwanted-family"),
+    Rule.LINK_DOWN: ("its link is down or has no carrier", "reject-no-carrier"),
+    Rule.DAD_FAILED: ("another host has it", "reject-dad-failed"),
+    Rule.TENTATIVE: ("duplicate address detection still runs (optimistic addresses are usable)", "reject-tentative"),
+    Rule.TEMPORARY: ("a privacy address", "reject-temporary"),
+    Rule.DEPRECATED: ("the preferred lifetime is over", "reject-deprecated"),
+    Rule.NOT_BINDABLE: ("a server was tried on it and could not listen", "reject-not-bindable"),
+}
+"""What each rule holds for, and the case that shows it."""
+
+RANKED: tuple[tuple[str, str, str], ...] = (
+    ("path", "hint, VIP, default route", "hint-outranks-vip"),
+    ("hint", "the one that is named earlier", "hint-several-in-order"),
+    (
+        "metric",
+        "the lower metric of the default route of its family; none: IPv4 0, IPv6 1024, as in the kernel",
+        "lower-metric-wins",
+    ),
+    ("link index", "the lower", "lower-index-before-public"),
+    ("family", "the preferred one", ""),
+    ("gateway", "inside the address's subnet", "gateway-in-prefix-first"),
+    ("scope", "public before private (RFC 1918, RFC 4193)", "public-before-private"),
+    ("kind", "primary before secondary", "primary-before-secondary"),
+    ("address", "the lower", "lower-address-before-longer-prefix"),
+    ("prefix", "the longer", "same-address-two-prefixes"),
+)
+"""The places of the rank, what each prefers, and the case that shows it; addresses of one link need no family."""
+
+
+def rejections() -> str:
+    """Return the table of the rules that reject, in the order in which they are tried."""
+    rows = []
+    for rule, _ in REJECTIONS:
+        holds, case = REJECTED[rule]
+        shown = _first(case, lambda item, rule=rule: item.rule is rule)  # type: ignore[misc]
+        rows.append((f"`{rule}`", holds, f"{_where(shown)}: {shown.sentence}", f"`{case}`"))
+    return table(("rule", "holds for", "example", "case"), rows)
+
+
+def ranks() -> str:
+    """Return the table of the places of the rank."""
+    if len(RANKED) != len(KEY_NAMES):
+        raise AssertionError("the rank has places that the page does not tell of")
+    return table(("place", "prefers", "example", "case"), [_rank(*entry) for entry in RANKED])
+
+
+def _rank(place: str, prefers: str, case: str) -> tuple[str, str, str, str]:
+    if not case:
+        return place, prefers, "", ""
+    loser = _first(case, lambda item: item.verdict is Verdict.ELIGIBLE)
+    return place, prefers, f"not {_where(loser)}: {loser.sentence}", f"`{case}`"
+
+
+def _first(case: str, wanted: Callable[[Candidate], bool]) -> Candidate:
+    selection: Selection = read_case(CASES / case).selection()
+    return next(item for item in selection.candidates if wanted(item))
+
+
+def _where(item: Candidate) -> str:
+    return f"`{text(item.address)}/{item.prefix_length}` on `{item.link}`"
+
+
+def differences() -> str:
+    """Return the table of the cases in which the tool that is replaced answers otherwise."""
+    return table(("case", "its answer", "ours", "why"), map(row, DIFFERENCES))
+
+
+BLOCKS: Mapping[str, Callable[[], str]] = {"rejections": rejections, "ranks": ranks, "differences": differences}
+
+
+def made(page: str, blocks: Mapping[str, Callable[[], str]] = BLOCKS) -> str:
+    """Return *page* with its marked blocks made anew."""
+    return _BLOCK.sub(lambda found: found[1] + blocks[found["name"]]() + found[3], page)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(made(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
