@@ -17,7 +17,7 @@ if __name__ == "__main__":
 
 from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.br_ex.condition import Owner
-from nodenet.core.br_ex.explain import explanation, standings
+from nodenet.core.br_ex.explain import conditions, explanation
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.plan import Plan, plan
 from nodenet.core.br_ex.removal import removal
@@ -52,7 +52,7 @@ def told(facts: BridgeFacts) -> dict[str, Any]:
         made = plan(facts)
     except UplinkRefused as refusal:
         return {"refused": refusal.cause, "remedy": refusal.remedy}
-    found = standings(facts, made.uplinks)
+    found = conditions(facts, made.uplinks)
     back = {"removal": removal(facts)} if any(each.owner is not Owner.NOBODY for each in found) else {}
     document: dict[str, Any] = json.loads(json.dumps(explanation(made, found)))
     return {key: value for key, value in document.items() if value and key != "schema_version"} | back

@@ -10,20 +10,21 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
-from nodenet.core.apply.failure import Checkpoint, ManagerState
 from nodenet.core.boot.facts import Facts
-from nodenet.core.br_ex.facts import OvsBridge
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.hostname.sources import Source
-from nodenet.core.kernel.snapshot import IPAddress, Snapshot
-from nodenet.core.network_manager.availability import Service
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.network_manager.availability import ManagerState, Service
+from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.settings.model import Settings
-from nodenet.core.status.document import Standing, document
+from nodenet.core.status.document import BootStatus, document
 from nodenet.core.unit_stage.unit import Unit
-from nodenet.loop.reload import Judged, Plant
+from nodenet.loop.reload import Judged, StageSet
 
 BOOT_ID = "b" * 32
 
@@ -95,14 +96,14 @@ class FakeFiles:
 class FakeManager:
     """NetworkManager."""
 
-    standing: ManagerState = ManagerState.READY
+    status: ManagerState = ManagerState.READY
     pending: list[Checkpoint] = field(default_factory=list)
     rolled_back: list[str] = field(default_factory=list)
     dns: object | None = None
     restored: list[object] = field(default_factory=list)
 
     async def state(self) -> ManagerState:
-        return self.standing
+        return self.status
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         return tuple(self.pending)
@@ -448,12 +449,12 @@ class FakeLeaseNames:
 
 @dataclass
 class FakeWatch:
-    """Somebody who is shown every standing."""
+    """Somebody who is shown every status."""
 
-    shown: list[Standing] = field(default_factory=list)
+    shown: list[BootStatus] = field(default_factory=list)
 
-    def show(self, standing: Standing) -> None:
-        self.shown.append(standing)
+    def show(self, status: BootStatus) -> None:
+        self.shown.append(status)
 
     @property
     def last(self) -> dict[str, Any]:
@@ -464,7 +465,7 @@ class FakeWatch:
 class FakeInputs:
     """Settings and node file on a disk; *make* builds the plant of the settings."""
 
-    make: Callable[[], Plant]
+    make: Callable[[], StageSet]
     now: Settings = field(default_factory=Settings)
     refuse: SettingsInvalid | None = None
     file: tuple[str | None, str | None] = (None, None)
@@ -489,6 +490,6 @@ class FakeInputs:
             raise self.fails
         return Judged(self.node_file(settings, facts), self.bad)
 
-    def plant(self, settings: Settings) -> Plant:  # noqa: ARG002
+    def build_stages(self, settings: Settings) -> StageSet:  # noqa: ARG002
         self.plants += 1
         return self.make()

@@ -9,10 +9,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel import iproute_read as iproute_json
-from nodenet.core.kernel.snapshot import Family, IPAddress, Snapshot
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_ip.hints import parse_value
-from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.select import Selection, select
 
@@ -26,7 +27,7 @@ class Case:
 
     snapshot: Snapshot
     policy: Policy
-    sticky: Sticky | None
+    sticky: LastPublished | None
     unbindable: frozenset[IPAddress]
 
     def selection(self) -> Selection:
@@ -94,11 +95,11 @@ def _policy(values: dict[str, Any]) -> Policy:
     return Policy(**values, hints=reading.hints)
 
 
-def _sticky(values: dict[str, Any] | None) -> Sticky | None:
+def _sticky(values: dict[str, Any] | None) -> LastPublished | None:
     if values is None:
         return None
     addresses = _addresses(values.pop("addresses"))
-    return Sticky(addresses, boot_id="0123456789abcdef0123456789abcdef", **values)
+    return LastPublished(addresses, boot_id="0123456789abcdef0123456789abcdef", **values)
 
 
 def _addresses(texts: list[str] | tuple[str, ...]) -> tuple[IPAddress, ...]:

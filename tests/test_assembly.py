@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodenet.assembly import Machine
+from nodenet.assembly import Assembly
 from nodenet.core.boot.stages import StageName
 from nodenet.core.settings.model import Settings
 from nodenet.edge.clock import Idle
-from nodenet.loop.reload import Plant
-from nodenet.stages.apply.network_manager import Presence
+from nodenet.loop.reload import StageSet
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.nmstate.stage import NmstateStage
 
 
-def presence_of(plant: Plant) -> Presence:
+def presence_of(plant: StageSet) -> NetworkManagerStarter:
     stage = plant.stages[StageName.NMSTATE]
     assert isinstance(stage, NmstateStage)
     return stage._pipeline._out.presence
@@ -22,8 +22,8 @@ def presence_of(plant: Plant) -> Presence:
 def test_a_reload_gives_no_more_starts_of_network_manager() -> None:
     """They are counted in one place for the whole run: an edit that nobody asked to be read reloads, too."""
     idle = Idle()
-    machine = Machine(lambda _: None, idle)
-    before, after = machine.plant(Settings()), machine.plant(replace(Settings(), apply_timeout=300))
+    machine = Assembly(lambda _: None, idle)
+    before, after = machine.build_stages(Settings()), machine.build_stages(replace(Settings(), apply_timeout=300))
     idle.close()
     assert before.stages[StageName.NMSTATE] is not after.stages[StageName.NMSTATE]
     assert presence_of(before) is presence_of(after)

@@ -19,7 +19,7 @@ from nodenet.cli.main import VERBS
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, STAGE
-from nodenet.core.status.document import Standing, document
+from nodenet.core.status.document import BootStatus, document
 
 UNITS = Path(__file__).parents[1] / "units"
 COMPAT = sorted(UNITS.glob("compat/*.service"))
@@ -231,8 +231,8 @@ def test_the_gate_holds_whatever_must_wait() -> None:
 @pytest.mark.parametrize("ready", [True, False])
 def test_the_gate_opens_when_the_state_file_says_so(tmp_path: Path, ready: bool) -> None:  # noqa: FBT001
     state = tmp_path / "state.json"
-    standing = Standing(new_boot({}, degrade=True), ready=ready)
-    state.write_text(json.dumps(document(standing), indent=1))
+    status = BootStatus(new_boot({}, degrade=True), ready=ready)
+    state.write_text(json.dumps(document(status), indent=1))
     (line,) = (
         line for line in (UNITS / "nodenet-ready.service").read_text().splitlines() if line.startswith("ExecStart=")
     )

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-from nodenet.core.kernel.snapshot import Address, AddressFlag, Family, IPAddress, Route, Snapshot
+from nodenet.core.ip import Family, IPAddress
+from nodenet.core.kernel.snapshot import Address, AddressFlag, Route, Snapshot
 from nodenet.core.node_ip.policy import Policy
 
 Answer = tuple[IPAddress, ...] | None

@@ -17,12 +17,13 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.boot.stages import StageName, new_boot
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, UsageInvalid
-from nodenet.core.kernel.snapshot import IPAddress, Snapshot
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.node_ip.explain import explanation
-from nodenet.core.node_ip.policy_from_settings import HINT_FILE, wishes
-from nodenet.core.settings import model as core_settings
+from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
+from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import OnFailure, Settings
 from nodenet.core.status.bus_interfaces import NAME
 from nodenet.core.unit_stage.evidence import unit_of
@@ -43,24 +44,24 @@ from nodenet.edge.open_vswitch.database import Ovsdb
 from nodenet.edge.resolver.probe import ResolverProbe
 from nodenet.edge.resolver.resolved import Resolved
 from nodenet.edge.systemd.units import Systemd, Units
-from nodenet.loop.reload import Judged, Plant
-from nodenet.stages.apply.network_manager import Presence
-from nodenet.stages.apply.pipeline import Outside, Pipeline
+from nodenet.loop.reload import Judged, StageSet
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import BRIDGE_INTENT
 from nodenet.stages.br_ex.gather import Gatherer
-from nodenet.stages.br_ex.make import BridgeMaker, Tools
+from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 from nodenet.stages.br_ex.remove import BridgeRemover
-from nodenet.stages.br_ex.repair import AfterMending, BridgeMender
-from nodenet.stages.br_ex.stage import ConfigureOvsStage, Ground
-from nodenet.stages.br_ex.verify import Look
+from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
+from nodenet.stages.br_ex.stage import ConfigureOvsEdges, ConfigureOvsStage
+from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hosted_services.forwarding import Forwarding
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate.check import NodeFileJudge
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.node_ip.stage import NodeipStage
-from nodenet.stages.resolver import LookUps, ResolvPrependerStage
-from nodenet.stages.unit_stage import UnitStage, World
+from nodenet.stages.resolver import ResolverEdges, ResolvPrependerStage
+from nodenet.stages.unit_stage import UnitStage, UnitStageEdges
 
 log = structlog.get_logger()
 
@@ -79,7 +80,7 @@ class Kernel:
         return netlink.can_bind(address, link_index)
 
 
-class Machine:
+class Assembly:
     """Every edge of the daemon, built once."""
 
     def __init__(self, wake: Callable[[Topic], None], idle: Idle) -> None:
@@ -97,7 +98,7 @@ class Machine:
         self.units = Units(self.bus, lambda: wake(Topic.UNIT))
         self.clock = Clock(idle)
         self.nmstate = Nmstate(worked=self.clock.worked_for_us, said=lambda text: log.info(f"libnmstate: {text}"))
-        self.presence = Presence(self.manager, self.systemd, self.clock)
+        self.presence = NetworkManagerStarter(self.manager, self.systemd, self.clock)
         self.ovsdb = Ovsdb()
         self.profiles = Profiles(self.bus)
         self.boot_id = boot_id()
@@ -138,27 +139,31 @@ class Machine:
         return json.dumps(explanation(self.nodeip.explain(anew=topic == "reselect")))
 
     def _nodeip_and_bridge(
-        self, settings: Settings, outside: Outside, nodeip: NodeipStage
+        self, settings: Settings, outside: PipelineEdges, nodeip: NodeipStage
     ) -> dict[StageName, ports.Stage]:
         """Return the stages that share the making of br-ex."""
         timeout = float(settings.apply_timeout)
         pipeline = Pipeline(outside, self.boot_id, timeout, BRIDGE_INTENT, StageName.CONFIGURE_OVS.value)
         kernel, sysctls = Kernel(), Sysctls()
         keeper = ProfileKeeper(self.profiles, files)
-        look = Look(kernel, self.profiles, Neighbours())
-        maker = BridgeMaker(Tools(self.clock, files, self.manager, self.profiles, keeper, sysctls, look), pipeline)
-        mender = BridgeMender(self.ovsdb, self.profiles, keeper)
+        look = Verifier(kernel, self.profiles, Neighbours())
+        maker = BridgeMaker(
+            BridgeMakerEdges(self.clock, files, self.manager, self.profiles, keeper, sysctls, look), pipeline
+        )
+        mender = BridgeRepairer(self.ovsdb, self.profiles, keeper)
         gatherer = Gatherer(self.profiles, self.ovsdb, sysctls, kernel, files)
-        ground = Ground(files, self.nmstate, self.ovsdb, kernel, gatherer, settings.bridge_datapath, self.boot_id)
+        ground = ConfigureOvsEdges(
+            files, self.nmstate, self.ovsdb, kernel, gatherer, settings.bridge_datapath, self.boot_id
+        )
         remover = BridgeRemover(keeper, look, maker, mender)
         return {
-            StageName.NODEIP: AfterMending(nodeip, mender, maker, pipeline, kernel),
+            StageName.NODEIP: RecoverFirst(nodeip, mender, maker, pipeline, kernel),
             StageName.CONFIGURE_OVS: ConfigureOvsStage(ground, maker, mender, remover, pipeline),
         }
 
     def settings(self) -> Settings:
         """Return the settings as they lie on the disk. Raises SettingsInvalid."""
-        return core_settings.parse(settings_files.read()).settings
+        return settings_parser.parse(settings_files.read()).settings
 
     def node_file(self, settings: Settings, facts: Facts) -> Facts:
         """Return *facts* with the node file that *settings* lead to, where nodenetd applies it."""
@@ -182,11 +187,11 @@ class Machine:
             return Judged(seen, error)
         return Judged(seen)
 
-    def plant(self, settings: Settings) -> Plant:
+    def build_stages(self, settings: Settings) -> StageSet:
         """Put *settings* in force: return the stages that they ask for."""
         self.forwarding.settings = settings
         directory = self._node_files = PurePath(settings.node_file_dir)
-        outside = Outside(files, self.manager, self.presence, self.nmstate, self.ovsdb, self.clock)
+        outside = PipelineEdges(files, self.manager, self.presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))
         kernel = Kernel()
         nodeip = self.nodeip = NodeipStage(
@@ -195,19 +200,19 @@ class Machine:
             self.systemd,
             self.clock,
             self.presence,
-            lambda: wishes(settings, files.read(PurePath(HINT_FILE))),
+            lambda: read_policy(settings, files.read(PurePath(HINT_FILE))),
             self.boot_id,
         )
         stages: dict[StageName, ports.Stage] = {
             StageName.HOSTNAME: HostnameStage(self.host, LeaseNames(self.bus), files, directory),
             StageName.NMSTATE: NmstateStage(files, self.nmstate, pipeline, self.boot_id, directory),
             StageName.RESOLV_PREPENDER: ResolvPrependerStage(
-                LookUps(self.dns, self.resolved, ResolverProbe()), files, self.clock, settings
+                ResolverEdges(self.dns, self.resolved, ResolverProbe()), files, self.clock, settings
             ),
             **self._nodeip_and_bridge(settings, outside, nodeip),
         }
-        stages |= self._done_by_units(settings, World(self.host, files, kernel, self.clock, directory))
-        return Plant(
+        stages |= self._done_by_units(settings, UnitStageEdges(self.host, files, kernel, self.clock, directory))
+        return StageSet(
             new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
             stages,
             settings.network_type,
@@ -215,6 +220,6 @@ class Machine:
             nodeip.drift,
         )
 
-    def _done_by_units(self, settings: Settings, world: World) -> dict[StageName, ports.Stage]:
+    def _done_by_units(self, settings: Settings, world: UnitStageEdges) -> dict[StageName, ports.Stage]:
         providers = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
         return {name: UnitStage(name, unit, self.units, world) for name, unit in providers.items() if unit}

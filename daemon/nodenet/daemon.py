@@ -18,14 +18,14 @@ from typing import Any
 import structlog
 
 from nodenet import __version__
-from nodenet.assembly import Machine
+from nodenet.assembly import Assembly
 from nodenet.core.boot.outcome import Problem, Topic
 from nodenet.core.boot.stages import Health
 from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed
 from nodenet.core.messages import Message
-from nodenet.core.status.document import Standing, document, ended, line
+from nodenet.core.status.document import BootStatus, document, ended, line
 from nodenet.edge.bus import watch as bus_watch
-from nodenet.edge.bus.inhibitors import Inhibitors
+from nodenet.edge.bus.inhibitors import InhibitorLocks
 from nodenet.edge.bus.service import Orders, Service
 from nodenet.edge.clock import Idle, boot_id
 from nodenet.edge.files import disk as files
@@ -55,10 +55,10 @@ class StateFile:
         self._path = path
         self._told = False
 
-    def show(self, standing: Standing) -> None:
+    def show(self, status: BootStatus) -> None:
         """Write the document if it differs; a full or broken /run is told once."""
         try:
-            files.write(self._path, _rendered(document(standing)))
+            files.write(self._path, _rendered(document(status)))
             self._told = False
         except PublishFailed as error:
             if not self._told:
@@ -75,10 +75,10 @@ class ServiceManager:
         self._line = ""
         self._ready = False
 
-    def show(self, standing: Standing) -> None:
+    def show(self, status: BootStatus) -> None:
         """Tell what changed."""
-        text = line(standing)
-        if standing.ready and not self._ready:
+        text = line(status)
+        if status.ready and not self._ready:
             self._ready = True
             self._notifier.ready(text)
         elif text != self._line:
@@ -133,12 +133,12 @@ def leave_word(error: NodenetError) -> None:
 
 async def serve(idle: Idle) -> int:
     """Build everything and run the loop, which sleeps in *idle*."""
-    machine = Machine(lambda topic: reconciler.wake(topic), idle)  # noqa: PLW0108  (it is made below)
+    machine = Assembly(lambda topic: reconciler.wake(topic), idle)  # noqa: PLW0108  (it is made below)
     notifier = Notifier()
     log.info(f"nodenetd {__version__} begins, boot {machine.boot_id[:8]}", message=Message.STARTED)
     files.clear_stray()
     reconciler: Reconciler
-    inhibitors = Inhibitors(lambda hold: reconciler.hold(hold), lambda hold: reconciler.release(hold))  # noqa: PLW0108
+    inhibitors = InhibitorLocks(lambda lock: reconciler.inhibit(lock), lambda lock: reconciler.release(lock))  # noqa: PLW0108
     service = Service(
         machine.bus,
         Orders(
@@ -149,14 +149,14 @@ async def serve(idle: Idle) -> int:
             inhibit=inhibitors.take,
             explain=machine.explain,
         ),
-        lambda: reconciler.standing,
+        lambda: reconciler.status,
     )
     watches = (machine.forwarding, StateFile(STATE_FILE), ServiceManager(notifier), service)
     reconciler = Reconciler(machine, watches, notifier, machine.clock, machine.boot_id)
     return await _run(machine, reconciler, notifier)
 
 
-async def _run(machine: Machine, reconciler: Reconciler, notifier: Notifier) -> int:
+async def _run(machine: Assembly, reconciler: Reconciler, notifier: Notifier) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, reconciler.stop)

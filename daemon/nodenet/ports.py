@@ -7,17 +7,18 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import PurePath, PurePosixPath
 from typing import Any, Protocol
 
-from nodenet.core.apply.failure import Checkpoint, ManagerState
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome
-from nodenet.core.br_ex.facts import OvsBridge
 from nodenet.core.hostname.sources import Source as NameSource
-from nodenet.core.kernel.snapshot import IPAddress, Snapshot
-from nodenet.core.network_manager.availability import Service
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.network_manager.availability import ManagerState, Service
+from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.core.resolver.view import ManagerDns
-from nodenet.core.status.document import Standing
+from nodenet.core.status.document import BootStatus
 from nodenet.core.unit_stage.unit import Unit
 
 
@@ -277,9 +278,9 @@ class Stage(Protocol):
 
 
 class Watch(Protocol):
-    """Something that sees the standing after every change: state file, bus, service manager."""
+    """Something that sees the status after every change: state file, bus, service manager."""
 
-    def show(self, standing: Standing) -> None:
+    def show(self, status: BootStatus) -> None:
         """Show it."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
-from nodenet.cli.ask import told
+from nodenet.cli.ask import error_from_reply
 from nodenet.core.errors import AccessDenied, NodeFileInvalid, Unavailable
 from nodenet.core.status.bus_interfaces import NAME
 from nodenet.edge.bus.connection import Message, MessageType
@@ -70,16 +70,16 @@ async def test_a_command_whose_bus_goes_away_says_so(private_bus: PrivateBus) ->
 def test_who_is_not_root_is_told_so_in_our_words() -> None:
     """Not in those of dbus-daemon, nor otherwise where the daemon itself looks."""
     for text in (RAW, "Reload is for root only. Call it as root"):
-        error = told(DENIED, text, as_root=False)
+        error = error_from_reply(DENIED, text, as_root=False)
         assert (str(error), error.exit_code) == ("only root may do this. Run it with sudo", 77)
 
 
 def test_a_bus_that_refuses_root_lacks_its_policy() -> None:
-    error = told(DENIED, RAW, as_root=True)
+    error = error_from_reply(DENIED, RAW, as_root=True)
     assert error.exit_code == 77
     assert error.remedy.endswith("org.nodenet1.conf")
 
 
 def test_every_other_refusal_is_the_daemons_own() -> None:
-    error = told(NodeFileInvalid.bus_name, "worker-0.yml, line 3: duplicate key. Keep one", as_root=False)
+    error = error_from_reply(NodeFileInvalid.bus_name, "worker-0.yml, line 3: duplicate key. Keep one", as_root=False)
     assert (type(error), str(error)) == (NodeFileInvalid, "worker-0.yml, line 3: duplicate key. Keep one")

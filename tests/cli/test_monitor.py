@@ -19,7 +19,7 @@ import pytest
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.core.boot.outcome import Waiting
 from nodenet.core.boot.stages import StageName, new_boot
-from nodenet.core.status.document import Standing, document
+from nodenet.core.status.document import BootStatus, document
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.bus.service import Orders, Service
 
@@ -30,7 +30,7 @@ from nodenet.cli.main import main
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job, such as this test run, ignores it
 sys.exit(main(sys.argv[1:]))
 """
-START = Standing(new_boot({}, degrade=True), boot_id="b")
+START = BootStatus(new_boot({}, degrade=True), boot_id="b")
 PRESENT = len(StageName) + 2
 """Lines of the present state: stages, health, readiness."""
 
@@ -79,13 +79,13 @@ async def monitor(address: str, state: Path, *words: str) -> AsyncIterator[Monit
             await process.wait()
 
 
-def show(state: Path, standing: Standing) -> None:
+def show(state: Path, status: BootStatus) -> None:
     fresh = state.with_suffix(".new")
-    fresh.write_text(json.dumps(document(standing)))
+    fresh.write_text(json.dumps(document(status)))
     fresh.rename(state)
 
 
-def waiting(reason: str) -> Standing:
+def waiting(reason: str) -> BootStatus:
     boot = START.boot.begun(StageName.HOSTNAME, 1.0).after(StageName.HOSTNAME, Waiting(reason), 2.0)
     return replace(START, boot=boot)
 

@@ -17,7 +17,7 @@ from nodenet.core.boot.outcome import Done, Failed, Problem, Skipped, Waiting
 from nodenet.core.boot.stages import StageName, new_boot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.status.document import Standing, document, ended
+from nodenet.core.status.document import BootStatus, document, ended
 from nodenet.core.status.text import lines
 
 FACTS = Facts(hostname="worker-0", node_file="worker-0.yml", digest="a" * 64, applied_digest="a" * 64)
@@ -33,7 +33,7 @@ def boot(nmstate: Done | Failed | Waiting) -> dict[str, Any]:
         if isinstance(outcome, Waiting):
             break
     facts = FACTS if isinstance(nmstate, Waiting) else nmstate.facts
-    return document(Standing(made, facts, "b", ready=made.ready))
+    return document(BootStatus(made, facts, "b", ready=made.ready))
 
 
 GOOD = boot(Done("applied", FACTS, Message.NETWORK_APPLIED))
@@ -134,14 +134,14 @@ def test_a_skipped_stage_is_over(state: Path) -> None:
     """Nobody waits for what is not run."""
     made = new_boot({}, degrade=True)
     made = made.begun(StageName.HOSTNAME, 1.0).after(StageName.HOSTNAME, Skipped("nobody needs it", FACTS), 1.0)
-    state.write_text(json.dumps(document(Standing(made, FACTS))))
+    state.write_text(json.dumps(document(BootStatus(made, FACTS))))
     assert wait.run(shown(state, stage="hostname")) == 0
 
 
 def provided(**providers: str) -> dict[str, Any]:
     """Return the document of a boot that begins, with these providers."""
     return document(
-        Standing(new_boot({name.replace("_", "-"): unit for name, unit in providers.items()}, degrade=True))
+        BootStatus(new_boot({name.replace("_", "-"): unit for name, unit in providers.items()}, degrade=True))
     )
 
 
@@ -193,7 +193,7 @@ def test_the_first_five_lines_say_what_a_person_wants_to_know() -> None:
 def test_notes_on_the_choice_stand_below_it() -> None:
     """A hint that matches nothing or cannot be read, in the document and for people."""
     notes = ("hint eth9 (the setting `hint`) matches no usable address of this node", "another one")
-    made = document(Standing(new_boot({}, degrade=True), Facts(selection=Selection(notes=notes))))
+    made = document(BootStatus(new_boot({}, degrade=True), Facts(selection=Selection(notes=notes))))
     assert made["notes"] == list(notes)
     assert list(lines(made, 9.0))[2:4] == [f"  note        {note}" for note in notes]
 

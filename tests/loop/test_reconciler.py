@@ -14,7 +14,7 @@ import structlog
 
 from fakes import BOOT_ID, FakeClock, FakeInputs, FakePulse, FakeWatch
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.inhibit import Hold
+from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.stages import BUILT, Boot, StageName, new_boot
 from nodenet.core.errors import (
@@ -32,7 +32,7 @@ from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import line
 from nodenet.edge.clock import Clock, Idle
 from nodenet.loop.reconciler import Reconciler
-from nodenet.loop.reload import CALM_SECONDS, InForce, Plant
+from nodenet.loop.reload import CALM_SECONDS, InForce, StageSet
 
 PROBLEM = Problem(Message.APPLY_FAILED, "it did not hold", "look at it")
 
@@ -64,18 +64,18 @@ class Rig:
     degrade: bool = True
     ran: list[StageName] = field(default_factory=list)
     watch: FakeWatch = field(default_factory=FakeWatch)
-    pulse: FakePulse = field(default_factory=FakePulse)
+    watchdog: FakePulse = field(default_factory=FakePulse)
     drift: Problem | None = None
 
     def __post_init__(self) -> None:
         done = Done("done", Facts(), Message.STARTED)
         self.stages = {name: Scripted(name, self.ran, [done]) for name in BUILT}
         self.inputs = FakeInputs(self.build)
-        self.reconciler = Reconciler(self.inputs, (self.watch,), self.pulse, Clock(Idle()), BOOT_ID)
+        self.reconciler = Reconciler(self.inputs, (self.watch,), self.watchdog, Clock(Idle()), BOOT_ID)
 
-    def build(self) -> Plant:
+    def build(self) -> StageSet:
         stages = dict(self.stages)
-        return Plant(new_boot({}, degrade=self.degrade), stages, "OVNKubernetes", 60.0, lambda _: self.drift)
+        return StageSet(new_boot({}, degrade=self.degrade), stages, "OVNKubernetes", 60.0, lambda _: self.drift)
 
     def __getitem__(self, name: StageName) -> Scripted:
         return self.stages[name]
@@ -110,19 +110,19 @@ async def test_the_stages_run_in_their_order_and_then_the_node_is_ready() -> Non
     assert rig.ran == [name for name in StageName if name in BUILT]
     stages = {stage["name"]: stage for stage in rig.watch.last["stages"]}
     assert stages["hosted-services"]["detail"] == "not built in this version"
-    assert [standing.ready for standing in rig.watch.shown] == sorted(standing.ready for standing in rig.watch.shown)
+    assert [status.ready for status in rig.watch.shown] == sorted(status.ready for status in rig.watch.shown)
     assert rig.watch.last["health"] == "ok"
 
 
 async def test_it_is_told_how_long_others_worked_in_an_attempt() -> None:
     """The story has it as a field, for who asks what nodenetd itself adds to a boot."""
     rig, clock = Rig(), FakeClock()
-    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.pulse, clock, BOOT_ID)
+    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.watchdog, clock, BOOT_ID)
     clock.away = 7.0
     rig[StageName.NMSTATE].before = lambda: setattr(clock, "away", clock.away + 2.5)
     async with rig.running():
         await rig.until(lambda: rig.ready)
-    boot = rig.reconciler.standing.boot
+    boot = rig.reconciler.status.boot
     assert (boot[StageName.NMSTATE].elsewhere, boot[StageName.NODEIP].elsewhere) == (2.5, 0.0)
 
 
@@ -193,12 +193,12 @@ async def test_a_source_of_events_is_listened_to_only_while_it_is_waited_for() -
 async def test_a_held_stage_waits_until_the_last_holder_lets_go() -> None:
     """It is not run, says who holds it, and what is behind it waits too."""
     rig = Rig()
-    first, second = (Hold(StageName.NMSTATE, who, "copies the disk", number) for number, who in enumerate("ab"))
-    rig.reconciler.hold(first)
-    rig.reconciler.hold(second)
+    first, second = (Inhibitor(StageName.NMSTATE, who, "copies the disk", number) for number, who in enumerate("ab"))
+    rig.reconciler.inhibit(first)
+    rig.reconciler.inhibit(second)
     async with rig.running() as reconciler:
         await rig.until(lambda: rig.last_stage(StageName.NMSTATE)["status"] == "waiting")
-        assert rig.last_stage(StageName.NMSTATE)["detail"] == "held by a: copies the disk (and 1 more)"
+        assert rig.last_stage(StageName.NMSTATE)["detail"] == "inhibited by a: copies the disk (and 1 more)"
         assert rig.last_stage(StageName.NMSTATE)["held"] == [
             {"who": "a", "why": "copies the disk"},
             {"who": "b", "why": "copies the disk"},
@@ -215,8 +215,8 @@ async def test_a_hold_on_a_stage_that_is_over_concerns_its_next_run() -> None:
     rig = Rig()
     async with rig.running() as reconciler:
         await rig.until(lambda: rig.ready)
-        hold = Hold(StageName.NMSTATE, "backup", "copies the disk", 1)
-        reconciler.hold(hold)
+        hold = Inhibitor(StageName.NMSTATE, "backup", "copies the disk", 1)
+        reconciler.inhibit(hold)
         assert rig.watch.last["health"] == "ok"
         reload = asyncio.ensure_future(reconciler.reload())
         await rig.until(lambda: rig.last_stage(StageName.NMSTATE)["status"] == "waiting")
@@ -233,7 +233,7 @@ async def test_a_stage_that_runs_cannot_be_held_any_more() -> None:
 
     def hold() -> None:
         with pytest.raises(Busy) as caught:
-            rig.reconciler.hold(Hold(StageName.NMSTATE, "backup", "copies the disk", 1))
+            rig.reconciler.inhibit(Inhibitor(StageName.NMSTATE, "backup", "copies the disk", 1))
         refused.append(caught.value)
 
     rig[StageName.NMSTATE].before = hold
@@ -377,24 +377,24 @@ async def test_an_edit_is_judged_once_and_only_when_it_is_complete() -> None:
     """A bad one is told once and leaves the boot as it was; an editor's half is never read."""
     rig, clock, calm = Rig(degrade=False), FakeClock(), CALM_SECONDS[0]
     comments = ("worker-0.yml", "nothing but comments")
-    force, boot = InForce(rig.inputs), over(rig.reconciler.standing.boot)
-    standing = replace(rig.reconciler.standing, boot=boot, facts=Facts(unused=comments))
+    force, boot = InForce(rig.inputs), over(rig.reconciler.status.boot)
+    status = replace(rig.reconciler.status, boot=boot, facts=Facts(unused=comments))
     rig.inputs.file = comments
-    assert not force.edited(standing, clock.now)
-    assert not force.edited(standing, clock.now + 2 * calm)
+    assert not force.edited(status, clock.now)
+    assert not force.edited(status, clock.now + 2 * calm)
     rig.inputs.file = ("worker-0.yml", "half")
-    assert not force.edited(standing, clock.now)
+    assert not force.edited(status, clock.now)
     rig.inputs.file = ("worker-0.yml", "whole")
-    assert not force.edited(standing, clock.now + calm)
-    assert force.edited(standing, clock.now + 2 * calm)
+    assert not force.edited(status, clock.now + calm)
+    assert force.edited(status, clock.now + 2 * calm)
     rig.inputs.bad = NodeFileInvalid("worker-0.yml: prefix-lenght")
-    standing = replace(standing, refused=(await force.judge(standing.facts)).refusal)
-    assert standing.refused
-    assert not force.edited(standing, clock.now + 3 * calm)
-    assert not force.edited(standing, clock.now + 9 * calm)
+    status = replace(status, refused=(await force.judge(status.facts)).refusal)
+    assert status.refused
+    assert not force.edited(status, clock.now + 3 * calm)
+    assert not force.edited(status, clock.now + 9 * calm)
     rig.inputs.refuse = SettingsInvalid("nodenet.toml: half a line")
-    assert not force.edited(standing, clock.now + 10 * calm)
-    assert force.edited(standing, clock.now + 11 * calm)
+    assert not force.edited(status, clock.now + 10 * calm)
+    assert force.edited(status, clock.now + 11 * calm)
 
 
 def over(boot: Boot) -> Boot:
@@ -442,7 +442,7 @@ async def test_many_reloads_at_once_are_one() -> None:
 async def test_a_reload_with_a_slow_apply_is_answered_with_what_became_of_it() -> None:
     """Work that takes longer than a wait may is no wait."""
     rig, clock = Rig(), FakeClock()
-    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.pulse, clock, BOOT_ID)
+    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.watchdog, clock, BOOT_ID)
 
     def take_long() -> None:
         clock.now += 1000
@@ -493,7 +493,7 @@ async def test_a_stop_cancels_a_running_attempt() -> None:
             raise AssertionError
 
     rig.stages[StageName.NMSTATE] = Endless()  # type: ignore[assignment]
-    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.pulse, Clock(Idle()), BOOT_ID)
+    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.watchdog, Clock(Idle()), BOOT_ID)
     task = asyncio.create_task(rig.reconciler.run())
     await rig.until(
         lambda: (
@@ -512,14 +512,14 @@ async def test_the_pulse_beats_while_a_stage_waits_and_while_it_runs() -> None:
     rig = Rig()
     rig[StageName.NODEIP].play = [Waiting("an address", frozenset(), 60.0)]
     async with rig.running():
-        await rig.until(lambda: len(rig.pulse.beats) >= 3)
-    assert all(rig.pulse.beats)
+        await rig.until(lambda: len(rig.watchdog.beats) >= 3)
+    assert all(rig.watchdog.beats)
     rig = Rig()
     async with rig.running():
         await rig.until(lambda: rig.ready)
-        rig.pulse.beats.clear()
-        await rig.until(lambda: bool(rig.pulse.beats))
-    assert not any(rig.pulse.beats)
+        rig.watchdog.beats.clear()
+        await rig.until(lambda: bool(rig.watchdog.beats))
+    assert not any(rig.watchdog.beats)
 
 
 async def test_a_lost_node_ip_is_told_once_and_degrades_the_node_until_it_is_back() -> None:
@@ -600,7 +600,7 @@ async def test_a_stage_that_is_over_is_looked_at_again_on_its_events_before_and_
         reconciler.wake(Topic.KERNEL)
         await asyncio.sleep(0.05)
         assert rig.ran == [*first, StageName.HOSTNAME]
-    assert all(standing.ready for standing in rig.watch.shown[-2:])
+    assert all(status.ready for status in rig.watch.shown[-2:])
 
 
 async def test_a_problem_that_a_second_look_finds_again_is_told_once() -> None:
@@ -629,4 +629,4 @@ async def test_a_failed_stage_heals_by_a_second_look() -> None:
     async with rig.running():
         await rig.until(lambda: rig.ready and rig.watch.last["health"] == "ok")
     assert rig[StageName.NMSTATE].attempts == 3
-    assert "waiting" not in [standing.boot[StageName.NMSTATE].status for standing in rig.watch.shown]
+    assert "waiting" not in [status.boot[StageName.NMSTATE].status for status in rig.watch.shown]

@@ -19,15 +19,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from fakes import BOOT_ID, FakeInputs, FakePulse
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.inhibit import Hold
+from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.stages import OVER, StageName, Status, new_boot
 from nodenet.core.errors import Busy, NodeFileInvalid, NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
-from nodenet.core.status.document import Standing
+from nodenet.core.status.document import BootStatus
 from nodenet.loop.reconciler import ANSWER_SECONDS, Reconciler
-from nodenet.loop.reload import Plant
+from nodenet.loop.reload import StageSet
 
 FACTS = Facts()
 PROBLEM = Problem(Message.APPLY_FAILED, "it did not hold", "look at it")
@@ -122,14 +122,14 @@ class Fake:
 
 
 class Judge:
-    """Sees every standing and holds it to what must always be true."""
+    """Sees every status and holds it to what must always be true."""
 
     def __init__(self) -> None:
-        self.last: Standing | None = None
+        self.last: BootStatus | None = None
 
-    def show(self, standing: Standing) -> None:
-        boot, before = standing.boot, self.last
-        self.last = standing
+    def show(self, status: BootStatus) -> None:
+        boot, before = status.boot, self.last
+        self.last = status
         begun = [stage for stage in boot.stages if stage.status in (Status.RUNNING, Status.WAITING)]
         assert len(begun) <= 1, "two stages are under way"
         for stage in begun:
@@ -137,8 +137,8 @@ class Judge:
             assert all(other.status in OVER for other in in_front), f"{stage.name} began before its turn"
             assert stage.status is Status.RUNNING or stage.detail, f"{stage.name} waits and does not say for what"
         if before is not None and before.ready:
-            assert standing.ready, "READY was taken back"
-        elif standing.ready:
+            assert status.ready, "READY was taken back"
+        elif status.ready:
             assert boot.ready, "READY came early"
             assert boot[StageName.NODEIP].status is Status.DONE
 
@@ -157,16 +157,16 @@ class AnyBoot(RuleBasedStateMachine):
         self.degrade, self.inputs = degrade, FakeInputs(self.build)
         self.fakes[StageName.NMSTATE].learns = partial(self.inputs.node_file, Settings())
         self.asked: list[asyncio.Future[Any]] = []
-        self.holds: list[Hold] = []
+        self.holds: list[Inhibitor] = []
         self.reconciler = Reconciler(self.inputs, (self.judge,), FakePulse(1.0), self.loop, BOOT_ID)
         self.task = self.loop.create_task(self.reconciler.run())
 
     def is_held(self, name: StageName) -> bool:
-        return any(hold.stage is name for hold in self.reconciler.standing.holds)
+        return any(hold.stage is name for hold in self.reconciler.status.inhibitors)
 
-    def build(self) -> Plant:
+    def build(self) -> StageSet:
         providers = {name.value: "unit:other.service" for name in StageName}
-        return Plant(
+        return StageSet(
             new_boot(providers, degrade=self.degrade), dict(self.fakes), "OVNKubernetes", 600.0, lambda _: None
         )
 
@@ -204,10 +204,10 @@ class AnyBoot(RuleBasedStateMachine):
 
     @rule(name=stages)
     def hold(self, name: StageName) -> None:
-        hold = Hold(name, "lab", "looks", len(self.holds))
-        running = self.reconciler.standing.boot[name].status is Status.RUNNING
+        hold = Inhibitor(name, "lab", "looks", len(self.holds))
+        running = self.reconciler.status.boot[name].status is Status.RUNNING
         try:
-            self.reconciler.hold(hold)
+            self.reconciler.inhibit(hold)
         except Busy:
             assert running
         else:
@@ -236,12 +236,12 @@ class AnyBoot(RuleBasedStateMachine):
         """Time goes by: every stage is over or one waits by name; who asked is answered; a stop ends it."""
         self.inputs.refuse = self.inputs.bad = None
         self.loop.run_until_complete(asyncio.sleep(LONG))
-        boot = self.reconciler.standing.boot
+        boot = self.reconciler.status.boot
         for _ in range(50):  # the very moment between two stages is no end
             if self.attempts.running or (name := boot.next()) is None or boot[name].status is Status.WAITING:
                 break
             self.loop.run_until_complete(asyncio.sleep(0.003))
-            boot = self.reconciler.standing.boot
+            boot = self.reconciler.status.boot
         if self.attempts.running == 0 and (name := boot.next()) is not None:
             assert boot[name].status is Status.WAITING
             assert boot[name].detail

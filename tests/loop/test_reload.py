@@ -16,7 +16,7 @@ from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import NodeFileInvalid, NodenetError, PublishFailed, SettingsInvalid, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
-from nodenet.core.status.document import Standing
+from nodenet.core.status.document import BootStatus
 from nodenet.loop.reconciler import ANSWER_SECONDS, Reconciler
 from nodenet.loop.reload import CALM_SECONDS, InForce, Judged
 
@@ -71,7 +71,7 @@ async def test_an_edit_that_cannot_be_judged_is_refused_once() -> None:
         await rig.until(lambda: rig[StageName.NODEIP].attempts == 1)
         rig.inputs.now, rig.inputs.fails = NEW, PublishFailed("/etc/hostname cannot be read")
         with structlog.testing.capture_logs() as lines:
-            await rig.until(lambda: reconciler.standing.refused is not None)
+            await rig.until(lambda: reconciler.status.refused is not None)
             await asyncio.sleep(2.5 * CALM_SECONDS[0])
         assert len([entry for entry in lines if entry.get("message") is Message.RELOAD_REFUSED]) == 1
         reconciler.wake(Topic.KERNEL)
@@ -86,7 +86,7 @@ async def test_refused_settings_are_taken_with_the_mended_file_though_its_stage_
         await rig.until(lambda: rig[StageName.NMSTATE].attempts == 1)
         rig.inputs.now = NEW
         bad(rig)
-        await rig.until(lambda: reconciler.standing.refused is not None)
+        await rig.until(lambda: reconciler.status.refused is not None)
         good(rig, "mended")
         await rig.until(lambda: rig.ready)
         assert (rig.inputs.plants, rig.watch.last["health"]) == (2, "ok")
@@ -116,9 +116,9 @@ async def test_settings_that_are_as_before_again_end_their_refusal() -> None:
     async with rig.running() as reconciler:
         await rig.until(lambda: rig[StageName.NMSTATE].attempts == 1)
         rig.inputs.refuse = SettingsInvalid("nodenet.toml: half a line")
-        await rig.until(lambda: reconciler.standing.refused is not None)
+        await rig.until(lambda: reconciler.status.refused is not None)
         rig.inputs.refuse = None
-        await rig.until(lambda: rig.ready and reconciler.standing.refused is None)
+        await rig.until(lambda: rig.ready and reconciler.status.refused is None)
 
 
 async def test_a_reload_that_a_stop_cuts_short_is_not_told_as_done() -> None:
@@ -132,7 +132,7 @@ async def test_a_reload_that_a_stop_cuts_short_is_not_told_as_done() -> None:
             return await super().judge(settings, facts)
 
     rig = Rig()
-    rig.reconciler = Reconciler(Slow(rig.build), (rig.watch,), rig.pulse, FakeClock(), BOOT_ID)
+    rig.reconciler = Reconciler(Slow(rig.build), (rig.watch,), rig.watchdog, FakeClock(), BOOT_ID)
     task = asyncio.create_task(rig.reconciler.run())
     await rig.until(lambda: rig.ready)
     reload = asyncio.create_task(rig.reconciler.reload())
@@ -170,10 +170,10 @@ async def test_a_refused_reload_leaves_the_name_of_the_node_alone() -> None:
     force, facts = InForce(inputs), inputs.node_file(Settings(), Facts(hostname="old"))
     judgement = await force.judge(facts)
     assert judgement.facts == facts
-    standing = Standing(over(rig.reconciler.standing.boot), judgement.facts, refused=judgement.refusal)
-    assert standing.refused
-    assert not force.edited(standing, 0.0)
-    assert not force.edited(standing, 100.0)
+    status = BootStatus(over(rig.reconciler.status.boot), judgement.facts, refused=judgement.refusal)
+    assert status.refused
+    assert not force.edited(status, 0.0)
+    assert not force.edited(status, 100.0)
     assert not force.is_settled(facts), "the stage sees the other name's file"
     assert force.is_settled(replace(facts, hostname="new"))
 
@@ -197,7 +197,7 @@ async def test_a_second_reload_answers_nobody_but_its_own_caller() -> None:
 async def test_a_second_reload_does_not_make_the_first_one_wait_longer() -> None:
     """Each caller is told in its own time what the loop waits for."""
     rig, clock = Rig(), FakeClock()
-    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.pulse, clock, BOOT_ID)
+    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.watchdog, clock, BOOT_ID)
     rig[StageName.NODEIP].play = [DONE, WAITING]
 
     async def waits(attempts: int) -> None:
@@ -223,16 +223,16 @@ async def test_a_second_reload_does_not_make_the_first_one_wait_longer() -> None
 async def test_what_writes_a_file_again_and_again_does_not_hold_kubelet_back() -> None:
     """Each boot that an edit began asks for a longer calm; one that somebody asks for does not."""
     rig = Rig()
-    force, boot = InForce(rig.inputs), over(rig.reconciler.standing.boot)
+    force, boot = InForce(rig.inputs), over(rig.reconciler.status.boot)
     now, waited = 0.0, []
     for number in range(5):
-        standing = Standing(boot, Facts(node_file="worker-0.yml", digest=str(number)))
+        status = BootStatus(boot, Facts(node_file="worker-0.yml", digest=str(number)))
         rig.inputs.file = ("worker-0.yml", str(number + 1))
         began = now
-        while not force.edited(standing, now):
+        while not force.edited(status, now):
             now += 0.5
         waited.append(now - began)
-        force.take(await force.judge(standing.facts), asked=number == 1)
+        force.take(await force.judge(status.facts), asked=number == 1)
     assert waited == [1.0, 5.0, 5.0, 30.0, 30.0]
 
 
@@ -244,7 +244,7 @@ async def test_a_refused_edit_does_not_make_the_mended_one_wait() -> None:
         await rig.until(lambda: bool(rig.watch.shown) and rig.watch.last["health"] == "failed")
         with structlog.testing.capture_logs() as lines:
             bad(rig)
-            await rig.until(lambda: reconciler.standing.refused is not None)
+            await rig.until(lambda: reconciler.status.refused is not None)
             good(rig, "mended")
             await rig.until(lambda: rig.ready)
     edits = [entry["event"] for entry in lines if entry.get("message") is Message.EDITED]

@@ -15,13 +15,13 @@ from fakes import FakeClock, FakeDnsManager, FakeFiles, FakeProbe, FakeResolved
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Skipped, Topic, Waiting
 from nodenet.core.errors import PublishFailed
-from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.resolver.resolv_conf import nameservers
 from nodenet.core.resolver.view import BEAT_SECONDS, DONE, DROP_IN, LEFT_ALONE, NM_FILES, ManagerDns
 from nodenet.core.settings.model import ResolverMode, Settings
-from nodenet.stages.resolver import PATIENCE_SECONDS, LookUps, ResolvPrependerStage
+from nodenet.stages.resolver import PATIENCE_SECONDS, ResolverEdges, ResolvPrependerStage
 
 NODE_IP = ip_address("192.0.2.9")
 OTHER_IP = ip_address("192.0.2.10")
@@ -51,7 +51,7 @@ class Rig:
 
     def restart(self) -> None:
         """Begin as a daemon that knows nothing but its files."""
-        outside = LookUps(self.manager, self.resolved, self.probe)
+        outside = ResolverEdges(self.manager, self.resolved, self.probe)
         self.stage = ResolvPrependerStage(outside, self.files, self.clock, self.settings)
 
     async def attempt(self, facts: Facts = AFTER) -> Outcome:

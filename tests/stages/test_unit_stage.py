@@ -14,7 +14,7 @@ from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.unit_stage.evidence import RESOLV_DONE
 from nodenet.core.unit_stage.unit import Unit
-from nodenet.stages.unit_stage import PUBLICATION_SECONDS, UnitStage, World
+from nodenet.stages.unit_stage import PUBLICATION_SECONDS, UnitStage, UnitStageEdges
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 FINISHED = Unit("other.service", "other.service", ran=True)
@@ -30,7 +30,7 @@ class Rig:
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        world = World(FakeHost(), self.files, FakeKernel(), self.clock, DIRECTORY)
+        world = UnitStageEdges(FakeHost(), self.files, FakeKernel(), self.clock, DIRECTORY)
         self.stage = UnitStage(self.name, "other.service", self.units, world)
 
     async def attempt(self, runs: int = 0) -> Outcome:

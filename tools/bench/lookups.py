@@ -35,9 +35,9 @@ from nodenet.edge.files import disk as files  # noqa: E402
 from nodenet.edge.network_manager.dns import MANAGER, DnsManager  # noqa: E402
 from nodenet.edge.resolver.probe import ResolverProbe  # noqa: E402
 from nodenet.loop.reconciler import Reconciler  # noqa: E402
-from nodenet.loop.reload import Plant  # noqa: E402
+from nodenet.loop.reload import StageSet  # noqa: E402
 from nodenet.ports import Stage  # noqa: E402
-from nodenet.stages.resolver import LookUps, ResolvPrependerStage  # noqa: E402
+from nodenet.stages.resolver import ResolverEdges, ResolvPrependerStage  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 SIGNALS = 2_000
@@ -124,10 +124,10 @@ async def measure(directory: Path) -> Measured:
     bus = Bus(address=f"unix:path={directory / 'bus'}", changed=lambda _: None)
     manager = DnsManager(bus, lambda: reconciler.wake(Topic.DNS))
     settings = Settings(api_vips=(ip_address("192.0.2.2"),), cluster_domain="example.com")
-    stage = ResolvPrependerStage(LookUps(manager, FakeResolved(), ResolverProbe()), disk, Clock(Idle()), settings)
+    stage = ResolvPrependerStage(ResolverEdges(manager, FakeResolved(), ResolverProbe()), disk, Clock(Idle()), settings)
     counted = Counted(stage)
     stages: dict[StageName, Stage] = {**{name: Nothing() for name in BUILT}, StageName.RESOLV_PREPENDER: counted}
-    plant = Plant(new_boot({}, degrade=True), stages, "", 60.0, lambda _: None)
+    plant = StageSet(new_boot({}, degrade=True), stages, "", 60.0, lambda _: None)
     reconciler = Reconciler(FakeInputs(lambda: plant), (), FakePulse(seconds=10.0), Clock(Idle()), BOOT_ID)
     carrying, running = asyncio.create_task(bus.run()), asyncio.create_task(reconciler.run())
     try:

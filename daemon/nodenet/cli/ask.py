@@ -37,13 +37,13 @@ async def _ask(member: str, signature: str, body: Sequence[Any], *, seconds: flo
     except TimeoutError:
         return []
     except Refused as refusal:
-        raise told(refusal.name, refusal.text, as_root=os.geteuid() == 0) from refusal
+        raise error_from_reply(refusal.name, refusal.text, as_root=os.geteuid() == 0) from refusal
     finally:
         connection.cancel()
         await asyncio.wait({connection})
 
 
-def told(name: str, text: str, *, as_root: bool) -> NodenetError:
+def error_from_reply(name: str, text: str, *, as_root: bool) -> NodenetError:
     """Return the D-Bus error *name* as one of ours; dbus-daemon's own *text* speaks of match rules."""
     kind = error_named(name)
     if kind is not AccessDenied:

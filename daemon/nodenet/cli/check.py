@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodenet.cli.outputs import note
-from nodenet.core.apply.failure import FailureKind, NmstateFailure
 from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, Unavailable, UsageInvalid
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import content as desired
 from nodenet.core.node_file import find as node_file
 

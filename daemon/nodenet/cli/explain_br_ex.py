@@ -13,13 +13,13 @@ from typing import Any
 
 from nodenet.cli import saved
 from nodenet.cli.table import printable
-from nodenet.core.apply.failure import NmstateFailure
 from nodenet.core.br_ex import facts_json as bridge_facts_json
-from nodenet.core.br_ex.condition import Standing
-from nodenet.core.br_ex.explain import MADE_BY, explanation, standings
+from nodenet.core.br_ex.condition import BridgeCondition
+from nodenet.core.br_ex.explain import MADE_BY, conditions, explanation
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.plan import Plan, compared, plan
 from nodenet.core.errors import Unavailable
+from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.settings.model import Datapath
 
 DESCRIPTION = """Say which link goes below br-ex (and br-ex1) and why, how a bridge that is there stands, what nodenetd
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(bridge_facts_json.document(facts), indent=1))
         return 0
     made = plan(facts, datapath)
-    found = standings(facts, made.uplinks)
+    found = conditions(facts, made.uplinks)
     difference = _difference(made, facts)
     if arguments.json:
         print(json.dumps(explanation(made, found) | {"difference": difference}, indent=1))
@@ -80,12 +80,13 @@ def _difference(made: Plan, facts: BridgeFacts) -> dict[str, Any]:
         raise Unavailable(f"libnmstate cannot compare the plan: {error.cause}", remedy=error.remedy) from error
 
 
-def _lines(made: Plan, found: tuple[Standing, ...], difference: Mapping[str, Any]) -> Iterator[str]:
+def _lines(made: Plan, found: tuple[BridgeCondition, ...], difference: Mapping[str, Any]) -> Iterator[str]:
     for uplink in made.uplinks:
         yield f"# {uplink.bridge} goes over {printable(uplink.link)}, because {printable(uplink.reason)}."
-    for standing in found:
-        yield f"# {standing.bridge} {MADE_BY[standing.owner]}{'.' if standing.sound or not standing.findings else ':'}"
-        for finding in standing.findings:
+    for condition in found:
+        end = "." if condition.sound or not condition.findings else ":"
+        yield f"# {condition.bridge} {MADE_BY[condition.owner]}{end}"
+        for finding in condition.findings:
             who = "nodenetd may mend it" if finding.ours else "not nodenetd's to mend"
             yield f"#   {finding.rule}: {printable(finding.sentence)} ({who})."
     yield from (f"# Note: {printable(note)}." for note in made.notes)

@@ -20,16 +20,16 @@ from nodenet.cli.difference import show
 from nodenet.cli.outputs import note
 from nodenet.cli.table import Table, printable
 from nodenet.core.errors import PublishFailed, UsageInvalid
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel import iproute_read as iproute_json
-from nodenet.core.kernel.snapshot import Family, IPAddress, Snapshot
-from nodenet.core.node_ip import last_published as sticky
-from nodenet.core.node_ip import published_files as publication
+from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.node_ip import last_published, published_files
 from nodenet.core.node_ip.diff import compare
 from nodenet.core.node_ip.explain import explanation, summary
 from nodenet.core.node_ip.hints import HintReading, parse_value
-from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.policy_from_settings import HINT_FILE, Wishes, noted, wishes
+from nodenet.core.node_ip.policy_from_settings import HINT_FILE, PolicyReading, noted, read_policy
 from nodenet.core.node_ip.select import Selection, Verdict, select, select_bindable
 
 DESCRIPTION = """Say which addresses of this host are its node IPs, and for every other address why it is not.
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.snapshot is None:
         snapshot, wished = _this_host()
     else:
-        snapshot, wished = _read(arguments.snapshot), Wishes(Policy())
+        snapshot, wished = _read(arguments.snapshot), PolicyReading(Policy())
     policy = _what_if(wished.policy, arguments)
     if arguments.diff is not None:
         # No server is tried on this host's addresses: none can be on those of the other snapshot.
@@ -108,36 +108,36 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if selection.node_ips else 1
 
 
-def _this_host() -> tuple[Snapshot, Wishes]:
+def _this_host() -> tuple[Snapshot, PolicyReading]:
     """Return the kernel's state and what the settings of this host ask for."""
-    from nodenet.core.settings import model as settings  # noqa: PLC0415 - a snapshot needs neither settings nor kernel
+    from nodenet.core.settings import parse as settings  # noqa: PLC0415 - a snapshot needs neither settings nor kernel
     from nodenet.edge.files import settings as settings_files  # noqa: PLC0415
     from nodenet.edge.kernel import netlink  # noqa: PLC0415
 
     found = settings.parse(settings_files.read()).settings
-    return netlink.read_snapshot(), wishes(found, _readable(PurePath(HINT_FILE)))
+    return netlink.read_snapshot(), read_policy(found, _readable(PurePath(HINT_FILE)))
 
 
-def _live(snapshot: Snapshot, policy: Policy, published: Sticky | None) -> Selection:
+def _live(snapshot: Snapshot, policy: Policy, published: LastPublished | None) -> Selection:
     """Select as the daemon does: on this host a server can be tried on an address."""
     from nodenet.edge.kernel.netlink import can_bind  # noqa: PLC0415
 
     return select_bindable(snapshot, policy, published, can_bind)
 
 
-def _published() -> Sticky | None:
+def _published() -> LastPublished | None:
     """Return what was published last: in this boot, as everybody may know, else by the record, which root may read."""
     from nodenet.edge import clock  # noqa: PLC0415
 
     if addresses := status.node_ips():
-        return Sticky(addresses, this_boot=True)
-    content = _readable(sticky.SELECTION)
+        return LastPublished(addresses, this_boot=True)
+    content = _readable(last_published.SELECTION)
     try:
-        record = sticky.parse(content, clock.boot_id()) if content else None
+        record = last_published.parse(content, clock.boot_id()) if content else None
     except ValueError as error:
-        note(f"nodenetctl: {sticky.SELECTION}: left out of this answer: {error}")
+        note(f"nodenetctl: {last_published.SELECTION}: left out of this answer: {error}")
         record = None
-    return sticky.standing(record, _readable(publication.PRIMARY))
+    return last_published.still_published(record, _readable(published_files.PRIMARY))
 
 
 def _readable(path: PurePath) -> bytes | None:

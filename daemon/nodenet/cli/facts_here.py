@@ -11,13 +11,14 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from nodenet.cli import status
-from nodenet.core.apply.failure import FailureKind, NmstateFailure
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.errors import NotAllowed, PublishFailed, Unavailable
-from nodenet.core.kernel.snapshot import IPAddress, Snapshot
-from nodenet.core.node_ip.policy_from_settings import HINT_FILE, wishes
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
 from nodenet.core.node_ip.select import select
-from nodenet.core.settings import model as settings_of
+from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Datapath, Settings
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.files import disk as files
@@ -40,7 +41,7 @@ class _Kernel:
 
 def read() -> tuple[BridgeFacts, Datapath]:
     """Return the facts as they are now. Raises Unavailable naming who does not answer, NotAllowed, SettingsInvalid."""
-    settings = settings_of.parse(settings_files.read()).settings
+    settings = settings_parser.parse(settings_files.read()).settings
     try:
         node_ips, link = _node_ips(settings)
         facts = asyncio.run(_gathered())
@@ -79,5 +80,5 @@ def _node_ips(settings: Settings) -> tuple[tuple[IPAddress, ...], str | None]:
     places = {item.address: item.link for item in snapshot.addresses}
     if published and published[0] in places:
         return published, places[published[0]]
-    selection = select(snapshot, wishes(settings, files.read(PurePath(HINT_FILE))).policy)
+    selection = select(snapshot, read_policy(settings, files.read(PurePath(HINT_FILE))).policy)
     return selection.node_ips, selection.link

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from nodenet.core.settings import model as settings
+from nodenet.core.settings import model, parse
 from nodenet.edge.files import settings as settings_files
 
 
@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print them; return the exit code. Raises SettingsInvalid."""
-    result = settings.parse(settings_files.read(arguments.directory))
-    values = settings.values(result.settings)
+    result = parse.parse(settings_files.read(arguments.directory))
+    values = model.values(result.settings)
     if arguments.json:
         entries = [{"key": key, "value": value, "origin": result.origins[key]} for key, value in values.items()]
         print(json.dumps({"schema_version": 1, "settings": entries}, indent=2))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nodenet.core.status.text import lines
 
 if TYPE_CHECKING:
-    from nodenet.core.kernel.snapshot import IPAddress
+    from nodenet.core.ip import IPAddress
 
 STATE = Path("/run/nodenet/state.json")
 EXIT_CODES = {"ok": 0, "degraded": 2}

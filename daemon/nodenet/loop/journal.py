@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from nodenet.core.boot.inhibit import Hold
+from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.stages import StageName, StageState, Status
 from nodenet.core.messages import Message
@@ -58,14 +58,16 @@ def problem(name: StageName | None, what: Problem, **fields: str) -> None:
     log.error(what.cause, message=what.message, stage=name, cause=what.cause, remedy=what.remedy, **fields)
 
 
-def held(hold: Hold) -> None:
+def inhibited(inhibitor: Inhibitor) -> None:
     """Tell that somebody keeps a stage from starting."""
-    log.info(f"{hold.stage} is held by {hold}", message=Message.STAGE_HELD, stage=hold.stage.value)
+    log.info(f"{inhibitor.stage} is held by {inhibitor}", message=Message.STAGE_HELD, stage=inhibitor.stage.value)
 
 
-def released(hold: Hold) -> None:
+def released(inhibitor: Inhibitor) -> None:
     """Tell that the hold is over."""
-    log.info(f"{hold.stage} is let go by {hold.who}", message=Message.STAGE_RELEASED, stage=hold.stage.value)
+    log.info(
+        f"{inhibitor.stage} is let go by {inhibitor.who}", message=Message.STAGE_RELEASED, stage=inhibitor.stage.value
+    )
 
 
 def ready(seconds: float, failed: StageName | None) -> None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodenet.core.boot.inhibit import Hold, Holds, held, with_another, without
+from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Outcome, Skipped, Topic, Waiting
 from nodenet.core.boot.stages import Boot, StageName, Status, reason_to_skip
 from nodenet.core.errors import NodenetError, Unavailable
-from nodenet.core.status.document import Standing
-from nodenet.loop import journal as story
+from nodenet.core.status.document import BootStatus
+from nodenet.loop import journal
 from nodenet.loop.reload import InForce, Inputs
 from nodenet.loop.requests import Order, Requests, Taken
-from nodenet.loop.watchdog import Heart, Pulse
+from nodenet.loop.watchdog import Watchdog, WatchdogLoop
 from nodenet.ports import Clock, Source, Watch
 
 ANSWER_SECONDS = 75.0
@@ -33,28 +33,28 @@ class Reconciler:
         self,
         inputs: Inputs,
         watches: tuple[Watch, ...],
-        pulse: Pulse,
+        watchdog: Watchdog,
         clock: Clock,
         boot_id: str,
     ) -> None:
         """Begin with what *inputs* are now (raises SettingsInvalid); *watches* see every change."""
         self._in_force = InForce(inputs)
         self._watches = watches
-        self._pulse = pulse
+        self._watchdog = watchdog
         self._clock = clock
         self._began = clock.boottime()
-        self._standing = Standing(self._in_force.plant.boot, boot_id=boot_id)
+        self._status = BootStatus(self._in_force.stage_set.boot, boot_id=boot_id)
         self._requests = Requests()
-        self._heart = Heart(self._requests, pulse, clock, self._is_bounded)
+        self._watchdog_loop = WatchdogLoop(self._requests, watchdog, clock, self._is_bounded)
         self._sources: dict[Topic, Source] = {}
         self._listening: frozenset[Topic] = frozenset()
         self._seen: float | None = None
         """When a drift that is not told yet was first seen."""
 
     @property
-    def standing(self) -> Standing:
+    def status(self) -> BootStatus:
         """Where the boot is."""
-        return self._standing
+        return self._status
 
     def listen_while_waiting(self, topic: Topic, source: Source) -> None:
         """Take events of *topic* from *source* while a stage waits for them, and at no other time."""
@@ -70,18 +70,18 @@ class Reconciler:
         self._requests.stop = True
         self._requests.wakened.set()
 
-    def hold(self, hold: Hold) -> None:
+    def inhibit(self, inhibitor: Inhibitor) -> None:
         """Keep a stage from starting. Raises Busy when it runs already."""
-        self._hold(with_another(self._standing.holds, hold, self._standing.boot[hold.stage]))
-        story.held(hold)
+        self._set_inhibitors(with_inhibitor(self._status.inhibitors, inhibitor, self._status.boot[inhibitor.stage]))
+        journal.inhibited(inhibitor)
 
-    def release(self, hold: Hold) -> None:
+    def release(self, inhibitor: Inhibitor) -> None:
         """Keep it no longer."""
-        self._hold(without(self._standing.holds, hold))
-        story.released(hold)
+        self._set_inhibitors(without_inhibitor(self._status.inhibitors, inhibitor))
+        journal.released(inhibitor)
 
-    def _hold(self, holds: Holds) -> None:
-        self._standing = replace(self._standing, holds=holds)
+    def _set_inhibitors(self, inhibitors: Inhibitors) -> None:
+        self._status = replace(self._status, inhibitors=inhibitors)
         self._show()
         self.wake(Topic.INHIBITOR)
 
@@ -110,7 +110,7 @@ class Reconciler:
             if self._requests.stop:
                 break
             self._answer()
-            name = self._standing.boot.due(self._clock.boottime())
+            name = self._status.boot.due(self._clock.boottime())
             if name is None:
                 await self._idle()
                 continue
@@ -126,12 +126,12 @@ class Reconciler:
         deadline = self._clock.boottime() + ANSWER_SECONDS
         if reload := self._requests.take(Order.RELOAD, deadline):
             await self._reload(reload)
-        boot, facts = self._standing.boot, self._standing.facts
+        boot, facts = self._status.boot, self._status.facts
         if self._requests.take(Order.RESELECT, deadline):
-            story.asked("choose the node IPs anew", StageName.NODEIP)
+            journal.asked("choose the node IPs anew", StageName.NODEIP)
             boot, facts = boot.again_from(StageName.NODEIP), replace(facts, reselect=True)
         if self._requests.take(Order.REMOVE_BRIDGE, deadline):
-            story.asked("take br-ex away", StageName.CONFIGURE_OVS)
+            journal.asked("take br-ex away", StageName.CONFIGURE_OVS)
             boot, facts = boot.again_from(StageName.CONFIGURE_OVS), replace(facts, remove_bridge=True)
         for name in self._requests.reruns:
             boot = boot.again_from(name)
@@ -139,56 +139,56 @@ class Reconciler:
         self._requests.reruns.clear()
         boot = boot.woken(self._requests.topics, self._clock.boottime())
         self._requests.topics.clear()
-        self._standing = replace(self._standing, boot=boot, facts=facts)
+        self._status = replace(self._status, boot=boot, facts=facts)
 
     async def _reload(self, taken: Taken) -> None:
         """Begin again with what lies on the disk, or refuse all of it."""
-        judgement = await self._heart.beat_during(self._in_force.judge(self._standing.facts))
+        judgement = await self._watchdog_loop.beat_during(self._in_force.judge(self._status.facts))
         if judgement is None:  # the daemon stops
             return
         facts = judgement.facts
         if judgement.refusal:
-            story.refused(judgement.refusal)
-            self._standing = replace(self._standing, facts=facts, refused=judgement.refusal)
+            journal.refused(judgement.refusal)
+            self._status = replace(self._status, facts=facts, refused=judgement.refusal)
             self._show()
             self._requests.answer(Order.RELOAD, judgement.error, taken)
             return
         self._in_force.take(judgement, asked=bool(taken.callers))
         facts = replace(facts, retry_refused=True, runs=facts.runs + 1)
-        self._standing = replace(self._standing, boot=self._in_force.plant.boot, facts=facts, refused=None)
+        self._status = replace(self._status, boot=self._in_force.stage_set.boot, facts=facts, refused=None)
 
     def _answer(self) -> None:
         """Answer who asked for something, once the stages are over or the time for it is."""
-        boot, name = self._standing.boot, self._standing.boot.next()
+        boot, name = self._status.boot, self._status.boot.next()
         if name is None:
             for order in tuple(self._requests.begun):
                 failed = boot.failed_since(order.value)
                 if order is Order.RELOAD:
-                    story.reloaded(failed and failed[0])
+                    journal.reloaded(failed and failed[0])
                 self._requests.answer(order, failed and self._in_force.error(*failed, reload=order is Order.RELOAD))
         elif boot[name].status is Status.WAITING:
             self._requests.answer_late(self._clock.boottime(), Unavailable(f"{name} waits: {boot[name].detail}"))
 
     def _is_bounded(self) -> bool:
         """Tell whether systemd's start timeout runs: it bounds a reload too, and an apply may take longer."""
-        return not self._standing.ready or bool(self._requests.begun)
+        return not self._status.ready or bool(self._requests.begun)
 
     async def _idle(self) -> None:
         """Nothing is due: sleep until something is."""
-        boot = self._standing.boot
+        boot = self._status.boot
         # A moment at least: the difference of two times may round to none before either has come.
         seconds = max(boot.seconds_left(self._clock.boottime()), MOMENT_SECONDS)
-        if not self._standing.ready:
-            if self._in_force.edited(self._standing, self._clock.boottime()):
-                story.edited(self._in_force.calm_seconds)
+        if not self._status.ready:
+            if self._in_force.edited(self._status, self._clock.boottime()):
+                journal.edited(self._in_force.calm_seconds)
                 self._requests.asked.setdefault(Order.RELOAD, [])
             seconds = min(seconds, EDIT_SECONDS)
         elif boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.
             self._see_drift()
-            seconds = min(seconds, self._pulse.seconds)
+            seconds = min(seconds, self._watchdog.seconds)
         self._listen(boot.topics)
-        await self._heart.sleep(boot.topics, seconds)
+        await self._watchdog_loop.sleep(boot.topics, seconds)
 
     def _listen(self, topics: frozenset[Topic]) -> None:
         """Listen to those sources that some stage waits for, and to no other."""
@@ -201,69 +201,69 @@ class Reconciler:
 
     def _see_drift(self, *, sure: bool = False) -> None:
         """Tell what was lost; unless *sure*, once seen at two beats: a rollback may take it away for a moment."""
-        drift, before, self._seen = self._in_force.plant.drift(self._standing.facts), self._seen, None
-        if drift == self._standing.drift:
+        drift, before, self._seen = self._in_force.stage_set.drift(self._status.facts), self._seen, None
+        if drift == self._status.drift:
             return
-        if drift and not sure and (before is None or self._clock.boottime() - before < self._pulse.seconds):
+        if drift and not sure and (before is None or self._clock.boottime() - before < self._watchdog.seconds):
             self._seen = self._clock.boottime() if before is None else before
             return
         if drift:
-            story.problem(StageName.NODEIP, drift)
+            journal.problem(StageName.NODEIP, drift)
         else:
-            story.node_ips_are_back()
-        self._standing = replace(self._standing, drift=drift)
+            journal.node_ips_are_back()
+        self._status = replace(self._status, drift=drift)
         self._show()
 
     async def _attempt(self, name: StageName) -> Outcome | None:
-        """Run the stage once, with the pulse beating; None when the daemon stops meanwhile."""
-        stage, facts = self._standing.boot[name], self._standing.facts
-        reason = reason_to_skip(stage, facts, self._in_force.plant.network_type)
-        wait = held(self._standing.holds, name)
+        """Run the stage once, with the watchdog beating; None when the daemon stops meanwhile."""
+        stage, facts = self._status.boot[name], self._status.facts
+        reason = reason_to_skip(stage, facts, self._in_force.stage_set.network_type)
+        wait = inhibited(self._status.inhibitors, name)
         if not stage.over:  # a second look does not begin the stage anew
-            self._change(self._standing.boot.begun(name, self._clock.boottime()), show=not (reason or wait))
+            self._change(self._status.boot.begun(name, self._clock.boottime()), show=not (reason or wait))
         if wait:
             return wait
         if reason and not stage.over:
             return Skipped(reason, facts)
-        plant = self._in_force.plant
+        plant = self._in_force.stage_set
         try:
-            return await self._heart.beat_during(plant.stages[name].attempt(facts), plant.attempt_seconds)
+            return await self._watchdog_loop.beat_during(plant.stages[name].attempt(facts), plant.attempt_seconds)
         except NodenetError as error:
             if error.permanent:
                 raise
             return Waiting(str(error))  # nobody else caught it: it may pass, and is visible meanwhile
 
     def _tell(self, name: StageName, outcome: Outcome, elsewhere: float) -> None:
-        """Take the outcome into the standing, the journal, and to everybody who watches."""
-        before, facts = self._standing.boot[name], self._standing.facts
-        boot = self._standing.boot.after(name, outcome, self._clock.boottime(), elsewhere)
+        """Take the outcome into the status, the journal, and to everybody who watches."""
+        before, facts = self._status.boot[name], self._status.facts
+        boot = self._status.boot.after(name, outcome, self._clock.boottime(), elsewhere)
         if not isinstance(outcome, Waiting):
             if not outcome.facts.same_place(facts):
                 self._requests.topics.add(Topic.NODE_IP)
             facts = outcome.facts
-        refused = self._standing.refused
+        refused = self._status.refused
         if refused and refused.stage is name and boot[name].over and self._in_force.is_settled(facts):
             refused = None  # the stage itself has seen the file
-        self._standing = replace(self._standing, facts=facts, refused=refused)
-        if story.is_news(before, boot[name]):
-            story.outcome(boot[name], outcome, before.problem)
+        self._status = replace(self._status, facts=facts, refused=refused)
+        if journal.is_news(before, boot[name]):
+            journal.outcome(boot[name], outcome, before.problem)
         self._change(boot)
-        if name is StageName.NODEIP and self._standing.ready:
+        if name is StageName.NODEIP and self._status.ready:
             self._see_drift(sure=True)
-        if boot.ready and not self._standing.ready:
+        if boot.ready and not self._status.ready:
             self._get_ready()
 
     def _get_ready(self) -> None:
-        problem = self._standing.boot.problem
-        story.ready(self._clock.boottime() - self._began, problem[0] if problem else None)
-        self._standing = replace(self._standing, ready=True)
+        problem = self._status.boot.problem
+        journal.ready(self._clock.boottime() - self._began, problem[0] if problem else None)
+        self._status = replace(self._status, ready=True)
         self._show()
 
     def _change(self, boot: Boot, *, show: bool = True) -> None:
-        self._standing = replace(self._standing, boot=boot)
+        self._status = replace(self._status, boot=boot)
         if show:
             self._show()
 
     def _show(self) -> None:
         for watch in self._watches:
-            watch.show(self._standing)
+            watch.show(self._status)

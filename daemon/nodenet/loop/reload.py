@@ -14,7 +14,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import Boot, StageName
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable, error_of
 from nodenet.core.settings.model import Settings
-from nodenet.core.status.document import Refusal, Standing
+from nodenet.core.status.document import BootStatus, Refusal
 from nodenet.ports import Stage
 
 CALM_SECONDS = (1.0, 5.0, 30.0)
@@ -24,12 +24,12 @@ Longer with each one that began the boot anew: what touches a file every few sec
 """
 RELOAD = "`nodenetctl reload --wait`"
 """Works while the boot waits too: systemd keeps its own reload back until the unit has started."""
-Lying = tuple[Settings | str, str | None, str | None]
+OnDisk = tuple[Settings | str, str | None, str | None]
 """What lies on the disk: the settings, or what is wrong with them; name and digest of the node file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plant:
+class StageSet:
     """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer.
 
     *drift* tells what the node has lost of its publication since.
@@ -63,7 +63,7 @@ class Inputs(Protocol):
     async def judge(self, settings: Settings, facts: Facts) -> Judged:
         """Tell whether that file would be taken. Raises NodenetError when it cannot be told."""
 
-    def plant(self, settings: Settings) -> Plant:
+    def build_stages(self, settings: Settings) -> StageSet:
         """Put *settings* in force: return their stages."""
 
 
@@ -87,11 +87,11 @@ class InForce:
         self._since = "the start of nodenetd"
         self._changed = False
         """Whether the last reload brought other settings."""
-        self._refused: tuple[Lying, str | None] | None = None
+        self._refused: tuple[OnDisk, str | None] | None = None
         """What the last reload was refused with, and the host name that it was judged for."""
-        self._edit: tuple[Lying, float] | None = None
+        self._edit: tuple[OnDisk, float] | None = None
         self._begun_by_edits = 0
-        self.plant = inputs.plant(self._settings)
+        self.stage_set = inputs.build_stages(self._settings)
 
     async def judge(self, facts: Facts) -> Judgement:
         """Tell whether settings and node file would be taken; nothing is in force by that."""
@@ -119,16 +119,16 @@ class InForce:
         self._refused = self._edit = None
         self._begun_by_edits += not asked
         self._settings, self._since = judgement.settings, "the last reload"
-        self.plant = self._inputs.plant(self._settings)
+        self.stage_set = self._inputs.build_stages(self._settings)
 
     def error(self, name: StageName, problem: Problem, *, reload: bool) -> NodenetError:
         """Return what is told to somebody whose order stage *name* did not carry out."""
         settings = "the changed settings are in force, but " if reload and self._changed else ""
         return error_of(problem.message)(f"{settings}{name}: {problem.cause}", remedy=problem.remedy)
 
-    def edited(self, standing: Standing, now: float) -> bool:
+    def edited(self, status: BootStatus, now: float) -> bool:
         """Tell whether something was edited since it was last looked at, and is complete."""
-        lying = self._lying(standing)
+        lying = self._lying(status)
         if lying is None:
             self._edit = None
         elif self._edit is None or self._edit[0] != lying:
@@ -147,18 +147,18 @@ class InForce:
         (settings, *_), hostname = self._refused
         return settings == self._settings and hostname in (None, facts.hostname)
 
-    def _lying(self, standing: Standing) -> Lying | None:
+    def _lying(self, status: BootStatus) -> OnDisk | None:
         """Return what lies on the disk if it is neither in force nor refused."""
-        if standing.refused and self._refused:
+        if status.refused and self._refused:
             refused, hostname = self._refused
-            lying = self._on_disk(replace(standing.facts, hostname=hostname))
+            lying = self._on_disk(replace(status.facts, hostname=hostname))
             return None if lying == refused else lying
-        lying = self._on_disk(standing.facts)
+        lying = self._on_disk(status.facts)
         # Until its stage is over, that one reads the file itself.
-        file = _file(standing.facts) if standing.boot[StageName.NMSTATE].over else lying[1:]
+        file = _file(status.facts) if status.boot[StageName.NMSTATE].over else lying[1:]
         return None if lying == (self._settings, *file) else lying
 
-    def _on_disk(self, facts: Facts) -> Lying:
+    def _on_disk(self, facts: Facts) -> OnDisk:
         try:
             settings = self._inputs.settings()
         except SettingsInvalid as error:

@@ -18,7 +18,7 @@ BURST_SECONDS = 0.01
 T = TypeVar("T")
 
 
-class Pulse(Protocol):
+class Watchdog(Protocol):
     """The service manager's view of a loop that is alive."""
 
     @property
@@ -29,13 +29,13 @@ class Pulse(Protocol):
         """Feed the watchdog; extend the start timeout while *starting*."""
 
 
-class Heart:
+class WatchdogLoop:
     """Beats while something is waited for, and wakes on requests."""
 
-    def __init__(self, requests: Requests, pulse: Pulse, clock: Clock, starting: Callable[[], bool]) -> None:
+    def __init__(self, requests: Requests, watchdog: Watchdog, clock: Clock, starting: Callable[[], bool]) -> None:
         """*starting* tells whether systemd's start timeout is to be extended."""
         self._requests = requests
-        self._pulse = pulse
+        self._watchdog = watchdog
         self._clock = clock
         self._starting = starting
 
@@ -51,7 +51,7 @@ class Heart:
                 return None
             self._requests.wakened.clear()
             waker = asyncio.ensure_future(self._requests.wakened.wait())
-            await asyncio.wait({task, waker}, timeout=self._pulse.seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, waker}, timeout=self._watchdog.seconds, return_when=asyncio.FIRST_COMPLETED)
             waker.cancel()
             if self._clock.boottime() < hung:  # what hangs is left to systemd's watchdog
                 self._beat()
@@ -72,8 +72,8 @@ class Heart:
             self._beat()
             self._requests.wakened.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(left, self._pulse.seconds)):
+                async with asyncio.timeout(min(left, self._watchdog.seconds)):
                     await self._requests.wakened.wait()
 
     def _beat(self) -> None:
-        self._pulse.beat(starting=self._starting())
+        self._watchdog.beat(starting=self._starting())

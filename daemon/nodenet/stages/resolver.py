@@ -16,7 +16,7 @@ import structlog
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.errors import PublishFailed
-from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.resolver import resolv_conf
 from nodenet.core.resolver import view as resolver
@@ -45,7 +45,7 @@ RELOAD_OWED = PurePosixPath("/run/nodenet/resolved-reload-owed")
 
 
 @dataclass(frozen=True, slots=True)
-class LookUps:
+class ResolverEdges:
     """Everybody outside who has to do with look-ups."""
 
     manager: DnsManager
@@ -56,7 +56,7 @@ class LookUps:
 class ResolvPrependerStage:
     """Puts the node's own resolver first, and keeps it there."""
 
-    def __init__(self, outside: LookUps, files: Files, clock: Clock, settings: Settings) -> None:
+    def __init__(self, outside: ResolverEdges, files: Files, clock: Clock, settings: Settings) -> None:
         """What is asked for stands in *settings*: VIPs, ``cluster_domain``, ``resolver``."""
         self._outside = outside
         self._files = files

@@ -21,7 +21,7 @@ PUBLICATION_TOPICS = frozenset({Topic.UNIT, Topic.KERNEL, Topic.HOSTNAME})
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class UnitStageEdges:
     """What is looked at to believe a unit."""
 
     host: Host
@@ -35,7 +35,7 @@ class World:
 class UnitStage:
     """One stage, done by one unit."""
 
-    def __init__(self, stage: StageName, unit: str, units: Units, world: World) -> None:
+    def __init__(self, stage: StageName, unit: str, units: Units, world: UnitStageEdges) -> None:
         """*unit* is the name of a service."""
         self._stage = stage
         self._unit = unit

@@ -13,11 +13,11 @@ import pytest
 import libnmstate
 from br_ex_cases import CASES, directories, documents, expected_of, facts_of, shuffled, told
 from nodenet.core.br_ex import facts_json as bridge_facts_json
-from nodenet.core.br_ex.condition import Owner, standing
+from nodenet.core.br_ex.condition import Owner, condition_of
 from nodenet.core.br_ex.plan import compared, plan
 from nodenet.core.br_ex.removal import removal
 from nodenet.core.errors import UplinkRefused
-from nodenet.core.nmstate import state as shown
+from nodenet.core.nmstate import state
 from nodenet.core.node_file.content import remaining
 from nodenet.core.settings.model import Datapath
 
@@ -113,7 +113,7 @@ def test_ports_of_others_are_no_difference() -> None:
         [item["bridge"]["port"] for item in document["interfaces"] if item["type"] == "ovs-bridge"]
         for document in (compared(made, facts), made.document)
     )
-    there = shown.ovs_bridge(facts.state, "br-ex")
+    there = state.ovs_bridge(facts.state, "br-ex")
     assert there is not None
     by_name = itemgetter("name")
     assert sorted(looked_for, key=by_name) == sorted(there["bridge"]["port"], key=by_name)
@@ -126,7 +126,7 @@ def test_what_is_ours_is_known_by_its_mark_alone() -> None:
     for profile in facts["profiles"]:
         profile["name"] = "renamed by an administrator"
     facts["ovs"] = []
-    assert standing(bridge_facts_json.from_document(facts), wanted="eth0").owner is Owner.OURS
+    assert condition_of(bridge_facts_json.from_document(facts), wanted="eth0").owner is Owner.OURS
 
 
 def test_the_node_gets_its_own_metrics_back() -> None:

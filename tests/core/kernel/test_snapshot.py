@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.errors import SnapshotInvalid
+from nodenet.core.ip import Family
 from nodenet.core.kernel import iproute_read as iproute_json
 from nodenet.core.kernel.iproute_write import to_document
-from nodenet.core.kernel.snapshot import AddressFlag, Family, NextHop, Route, Snapshot
+from nodenet.core.kernel.snapshot import AddressFlag, NextHop, Route, Snapshot
 
 SNAPSHOTS = Path(__file__).parents[3] / "fixtures" / "kernel"
 

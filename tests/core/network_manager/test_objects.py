@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.br_ex.facts import Device, Lease4, Lease6
 from nodenet.core.network_manager.objects import NAME, PATH, inventory, lease4, lease6, profile
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import Device, Lease4, Lease6
 
 LEASE = {
     "ip_address": "10.88.0.113",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.core.nmstate import below_bridge as moved
+from nodenet.core.nmstate import below_bridge
 
 BRIDGES = ("br-ex", "br-ex1")
 PORT = {"name": "bond0", "type": "bond", "controller": "br-ex", "mtu": 1500}
@@ -25,8 +25,8 @@ STATE = {
 
 def test_links_below_are_freed() -> None:
     """Of these bridges only; patch ports are no links."""
-    assert moved.uplinks(STATE, BRIDGES) == {"bond0"}
-    freed = moved.without_bridges(STATE, BRIDGES)
+    assert below_bridge.uplinks(STATE, BRIDGES) == {"bond0"}
+    freed = below_bridge.without_bridges(STATE, BRIDGES)
     assert [item["name"] for item in freed["interfaces"]] == ["bond0", "eth5", "br-int"]
     assert "controller" not in freed["interfaces"][0]
     assert freed["routes"] == STATE["routes"]
@@ -36,10 +36,12 @@ def test_only_ip_of_those_links_is_left_out() -> None:
     """Their MTU is asked for still, and the addresses of others."""
     ip = {"name": "bond0", "type": "bond", "state": "up", "ipv4": {"enabled": True}}
     routes = {"config": [{"next-hop-interface": "bond0"}, {"next-hop-interface": "eth5"}]}
-    left = moved.still_asked({"interfaces": [ip, OTHER], "routes": routes, "dns-resolver": {"config": {}}}, {"bond0"})
+    left = below_bridge.still_asked(
+        {"interfaces": [ip, OTHER], "routes": routes, "dns-resolver": {"config": {}}}, {"bond0"}
+    )
     assert left["interfaces"] == [OTHER]
     assert left["routes"] == {"config": [{"next-hop-interface": "eth5"}]}
     assert "dns-resolver" in left
-    assert moved.still_asked({"interfaces": [ip], "routes": {"config": routes["config"][:1]}}, {"bond0"}) == {}
-    (item,) = moved.still_asked({"interfaces": [{**ip, "mtu": 9000}]}, {"bond0"})["interfaces"]
+    assert below_bridge.still_asked({"interfaces": [ip], "routes": {"config": routes["config"][:1]}}, {"bond0"}) == {}
+    (item,) = below_bridge.still_asked({"interfaces": [{**ip, "mtu": 9000}]}, {"bond0"})["interfaces"]
     assert item == {"name": "bond0", "type": "bond", "state": "up", "mtu": 9000}

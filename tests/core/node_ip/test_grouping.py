@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.kernel.snapshot import Address, AddressFlag, Family, IPAddress, Link, NextHop, Route, Snapshot
-from nodenet.core.node_ip.grouping import FEW, Landmarks, stretches
+from nodenet.core.ip import Family, IPAddress
+from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
+from nodenet.core.node_ip.grouping import FEW, Boundaries, address_groups
 from nodenet.core.node_ip.hints import Hint
-from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.ranking import surroundings
 from nodenet.core.node_ip.select import Selection, select
@@ -94,7 +95,7 @@ def test_a_crowd_gets_the_answer_that_each_of_it_would_get(
     present = st.sampled_from([address.address for address in host.addresses])
     unbindable = frozenset(data.draw(st.lists(present, max_size=3)))
     published = data.draw(st.lists(present | ANY, max_size=2, unique=True))
-    sticky = Sticky(tuple(published), None, "boot", data.draw(st.booleans())) if published else None
+    sticky = LastPublished(tuple(published), None, "boot", data.draw(st.booleans())) if published else None
     apart = replace(host, addresses=one_by_one(host.addresses))
     assert told(select(host, policy, sticky, unbindable)) == told(select(apart, policy, sticky, unbindable))
 
@@ -134,8 +135,8 @@ def test_the_best_amid_a_crowd_is_found(there: Snapshot, policy: Policy) -> None
 def sizes(addresses: Sequence[Address], policy: Policy) -> list[int]:
     """Return how many addresses each stretch has."""
     host = Snapshot(LINKS, tuple(addresses))
-    landmarks = Landmarks(policy, surroundings(host, policy), ())
-    return [len(part.addresses) for part in stretches(host, policy, (), landmarks)]
+    landmarks = Boundaries(policy, surroundings(host, policy), ())
+    return [len(part.addresses) for part in address_groups(host, policy, (), landmarks)]
 
 
 def test_few_stand_for_many() -> None:

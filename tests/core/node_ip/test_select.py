@@ -12,9 +12,9 @@ import pytest
 
 from node_ip_cases import directories, read_case, shuffled, told
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
-from nodenet.core.node_ip import last_published as sticky
+from nodenet.core.node_ip import last_published
 from nodenet.core.node_ip.explain import explanation, summary
-from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import Rule
 from nodenet.core.node_ip.select import select
@@ -110,7 +110,7 @@ def test_what_is_published_survives_passing_troubles_only() -> None:
     """In the boot that published it, deprecation does not drop an address; a failed detection does."""
     address = Address(ip_address("2001:db8::5"), 64, "eth0", preferred_lifetime=0)
     route = Route(read_case(_case("default-route-ipv6")).snapshot.routes[0].destination, (NextHop("eth0"),))
-    record = Sticky((address.address,), this_boot=True)
+    record = LastPublished((address.address,), this_boot=True)
     here = Snapshot((Link(2, "eth0"),), (address,), (route,))
     assert select(here, Policy(), record).node_ips == (address.address,)
     assert select(here, Policy(), replace(record, this_boot=False)).node_ips == ()
@@ -120,23 +120,27 @@ def test_what_is_published_survives_passing_troubles_only() -> None:
 
 def test_the_record_is_read_as_it_was_written() -> None:
     addresses = (ip_address("192.0.2.5"), ip_address("2001:db8::5"))
-    record = Sticky(addresses, "52:54:00:00:00:02", "boot-1", in_vain=("IPv6 on eth0 is starting",))
-    assert sticky.parse(sticky.render(record), "boot-2") == record
-    assert sticky.parse(sticky.render(record), "boot-1") == replace(record, this_boot=True)
+    record = LastPublished(addresses, "52:54:00:00:00:02", "boot-1", in_vain=("IPv6 on eth0 is starting",))
+    assert last_published.parse(last_published.render(record), "boot-2") == record
+    assert last_published.parse(last_published.render(record), "boot-1") == replace(record, this_boot=True)
 
 
 def test_a_record_is_of_this_boot_where_it_is_published_still() -> None:
     """/run is empty after a boot, whatever became of the clock or the boot's number."""
-    record = Sticky((ip_address("192.0.2.5"), ip_address("2001:db8::5")), boot_id="boot-1")
-    assert sticky.standing(record, b"192.0.2.5") == replace(record, this_boot=True)
+    record = LastPublished((ip_address("192.0.2.5"), ip_address("2001:db8::5")), boot_id="boot-1")
+    assert last_published.still_published(record, b"192.0.2.5") == replace(record, this_boot=True)
     for primary in (None, b"192.0.2.6"):
-        assert sticky.standing(replace(record, this_boot=True), primary) == record
-    assert sticky.standing(replace(record, addresses=()), None) is sticky.standing(None, None) is None
+        assert last_published.still_published(replace(record, this_boot=True), primary) == record
+    assert (
+        last_published.still_published(replace(record, addresses=()), None)
+        is last_published.still_published(None, None)
+        is None
+    )
 
 
 def test_the_record_of_an_earlier_version_is_read() -> None:
     old = b'{"version": 1, "addresses": ["192.0.2.5"], "permanent_mac": null, "boot_id": "b"}'
-    assert sticky.parse(old, "c") == Sticky((ip_address("192.0.2.5"),), boot_id="b")
+    assert last_published.parse(old, "c") == LastPublished((ip_address("192.0.2.5"),), boot_id="b")
 
 
 @pytest.mark.parametrize(
@@ -150,4 +154,4 @@ def test_the_record_of_an_earlier_version_is_read() -> None:
 )
 def test_a_broken_record_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - any of them: the caller sets the file aside
-        sticky.parse(content, "boot")
+        last_published.parse(content, "boot")

@@ -12,11 +12,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from node_ip_cases import shuffled
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.iproute_read import from_document
 from nodenet.core.kernel.iproute_write import to_document
-from nodenet.core.kernel.snapshot import Address, AddressFlag, Family, IPAddress, Link, NextHop, Route, Snapshot
+from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.node_ip.hints import Hint, parse_value
-from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import Rule
 from nodenet.core.node_ip.select import Verdict, select
@@ -115,7 +116,7 @@ POLICIES = st.builds(
 STICKIES = st.one_of(
     st.none(),
     st.builds(
-        Sticky,
+        LastPublished,
         st.lists(st.sampled_from(IPV4 + IPV6), min_size=1, max_size=2, unique=True).map(tuple),
         st.just("52:54:00:00:00:02"),
         st.just("boot"),
@@ -125,14 +126,18 @@ STICKIES = st.one_of(
 
 
 @given(snapshots(), POLICIES, STICKIES, st.randoms(use_true_random=False))
-def test_order_does_not_matter(snapshot: Snapshot, policy: Policy, sticky: Sticky | None, chance: Random) -> None:
+def test_order_does_not_matter(
+    snapshot: Snapshot, policy: Policy, sticky: LastPublished | None, chance: Random
+) -> None:
     one, other = select(shuffled(snapshot, chance), policy, sticky), select(snapshot, policy, sticky)
     assert one == other
     assert one.candidates == other.candidates
 
 
 @given(snapshots(), POLICIES, STICKIES)
-def test_a_node_ip_is_on_the_host_and_can_be_one(snapshot: Snapshot, policy: Policy, sticky: Sticky | None) -> None:
+def test_a_node_ip_is_on_the_host_and_can_be_one(
+    snapshot: Snapshot, policy: Policy, sticky: LastPublished | None
+) -> None:
     selection = select(snapshot, policy, sticky)
     present = {address.address for address in snapshot.addresses}
     for address in selection.node_ips:
@@ -145,7 +150,7 @@ def test_a_node_ip_is_on_the_host_and_can_be_one(snapshot: Snapshot, policy: Pol
 
 
 @given(snapshots(), POLICIES, STICKIES)
-def test_every_address_has_one_verdict(snapshot: Snapshot, policy: Policy, sticky: Sticky | None) -> None:
+def test_every_address_has_one_verdict(snapshot: Snapshot, policy: Policy, sticky: LastPublished | None) -> None:
     selection = select(snapshot, policy, sticky)
     told = sorted((int(item.address), item.link) for item in selection.candidates)
     assert told == sorted((int(address.address), address.link) for address in snapshot.addresses)
@@ -188,7 +193,7 @@ ON_TWO_LINKS = Snapshot(
 def test_a_reboot_changes_nothing(snapshot: Snapshot, policy: Policy) -> None:
     """What was selected, kept as the record, is selected again."""
     first = select(snapshot, policy)
-    record = Sticky(first.node_ips, None, "boot")
+    record = LastPublished(first.node_ips, None, "boot")
     for sticky in (record, replace(record, this_boot=True)):
         again = select(snapshot, policy, sticky)
         assert again.node_ips == first.node_ips

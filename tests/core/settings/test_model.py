@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, Settings, Written, parse, values
+from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, Settings, Written, values
+from nodenet.core.settings.parse import parse
 
 MAIN = "/etc/nodenet/nodenet.toml"
 DROP_IN = "/etc/nodenet/nodenet.toml.d/50-site.toml"
@@ -39,7 +40,7 @@ def test_no_file_means_the_defaults_and_says_so() -> None:
 
 
 def test_no_file_costs_no_toml_parser() -> None:
-    program = "import sys; from nodenet.core.settings import model; model.parse([]); sys.exit('tomllib' in sys.modules)"
+    program = "import sys; from nodenet.core.settings import parse; parse.parse([]); sys.exit('tomllib' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
 
 

@@ -9,7 +9,7 @@ from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Waiting
 from nodenet.core.boot.stages import Boot, StageName, new_boot
 from nodenet.core.messages import Message
 from nodenet.core.status.bus_interfaces import MANAGER
-from nodenet.core.status.document import Standing, document
+from nodenet.core.status.document import BootStatus, document
 from nodenet.core.status.events import Event, Known, of_document, of_properties, of_signal
 
 FACTS = Facts()
@@ -17,7 +17,7 @@ PROBLEM = Problem(Message.APPLY_FAILED, "mtu is 1500", "Compare it")
 
 
 def told(boot: Boot, now: float = 9.0) -> list[Event]:
-    return list(of_document(document(Standing(boot, FACTS)), now))
+    return list(of_document(document(BootStatus(boot, FACTS)), now))
 
 
 def after(boot: Boot, outcome: Outcome, begun: float, ended: float) -> Boot:
@@ -90,14 +90,14 @@ def test_a_document_is_never_late() -> None:
     known, boot = Known(), new_boot({}, degrade=True)
     step = of_signal("StageChanged", ["nmstate", "waiting", "the bus", 900_000_000, 1], 900.0)
     assert [event.detail for event in known.news(step)] == ["the bus"]
-    read = of_document(document(Standing(after(boot, Waiting("NetworkManager"), 1.0, 2.0))), 950.0)
+    read = of_document(document(BootStatus(after(boot, Waiting("NetworkManager"), 1.0, 2.0))), 950.0)
     assert "NetworkManager" in [event.detail for event in known.news(read)]
 
 
 def test_what_is_so_at_the_start_did_not_happen_then() -> None:
     """A stage knows when it ended; since when the node is ready nobody says, and what comes later is news."""
     known, boot = Known(), after(new_boot({}, degrade=True), Done("applied", FACTS, Message.NETWORK_APPLIED), 1.0, 5.0)
-    first = list(known.news(of_document(document(Standing(boot, FACTS)), 99.0, first=True)))
+    first = list(known.news(of_document(document(BootStatus(boot, FACTS)), 99.0, first=True)))
     assert {event.time for event in first} == {5.0, None}
     assert [event.time for event in first if event.kind in ("health", "ready")] == [None, None]
     (step,) = known.news(of_signal("StageChanged", ["nodeip", "running", "", 100_000_000, 1], 100.1))

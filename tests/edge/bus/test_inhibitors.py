@@ -1,4 +1,4 @@
-"""A hold lasts as long as its descriptor: over a real bus, with real pipes and real processes."""
+"""An inhibitor lasts as long as its descriptor: over a real bus, with real pipes and real processes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 from edge.bus.test_connection import client, running
 from edge.bus.test_service import ORDERS, START
 from edge.private_bus import PrivateBus
-from nodenet.core.boot.inhibit import Hold
+from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import Busy
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.edge.bus.connection import Bus, Message
-from nodenet.edge.bus.inhibitors import Inhibitors
+from nodenet.edge.bus.inhibitors import InhibitorLocks
 from nodenet.edge.bus.service import Service
 
 
@@ -27,18 +27,18 @@ class Book:
     """Who holds, as the reconciler would know it."""
 
     def __init__(self, refuse: Busy | None = None) -> None:
-        self.holds: list[Hold] = []
+        self.inhibitors: list[Inhibitor] = []
         self.refuse = refuse
-        self.inhibitors = Inhibitors(self.hold, self.holds.remove)
+        self.locks = InhibitorLocks(self.take, self.inhibitors.remove)
 
-    def hold(self, hold: Hold) -> None:
+    def take(self, inhibitor: Inhibitor) -> None:
         if self.refuse:
             raise self.refuse
-        self.holds.append(hold)
+        self.inhibitors.append(inhibitor)
 
     async def empty(self) -> None:
         async with asyncio.timeout(5):
-            while self.holds:
+            while self.inhibitors:
                 await asyncio.sleep(0.005)
 
 
@@ -50,12 +50,12 @@ async def test_a_hold_ends_when_the_last_copy_is_closed() -> None:
     """Children that inherited it hold on; what a holder writes is nobody's business."""
     book = Book()
     before = open_descriptors()
-    descriptor = book.inhibitors.take(StageName.NMSTATE, "backup", "copies")
+    descriptor = book.locks.take(StageName.NMSTATE, "backup", "copies")
     child = await asyncio.create_subprocess_exec("sleep", "60", pass_fds=(descriptor,))
     os.write(descriptor, b"x" * 4096)
     os.close(descriptor)
     await asyncio.sleep(0.05)
-    assert [(hold.who, hold.why) for hold in book.holds] == [("backup", "copies")]
+    assert [(taken.who, taken.why) for taken in book.inhibitors] == [("backup", "copies")]
     child.kill()
     await child.wait()
     await book.empty()
@@ -67,15 +67,15 @@ async def test_a_refused_hold_leaves_nothing_open() -> None:
     book = Book(refuse=Busy("nmstate runs already"))
     before = open_descriptors()
     with pytest.raises(Busy):
-        book.inhibitors.take(StageName.NMSTATE, "backup", "copies")
+        book.locks.take(StageName.NMSTATE, "backup", "copies")
     assert open_descriptors() == before
 
 
 async def test_a_holder_sees_the_daemon_go() -> None:
     """Its end of the pipe breaks: poll(2) reports an error."""
     book = Book()
-    descriptor = book.inhibitors.take(StageName.NMSTATE, "backup", "copies")
-    book.inhibitors.close()
+    descriptor = book.locks.take(StageName.NMSTATE, "backup", "copies")
+    book.locks.close()
     poll = select.poll()
     poll.register(descriptor, 0)
     assert poll.poll(1000) == [(descriptor, select.POLLERR)]
@@ -100,7 +100,7 @@ async def test_a_hold_is_taken_over_the_bus_and_ends_with_its_process(private_bu
     """Killed, not asked: the kernel closes what it held."""
     book = Book()
     bus = Bus(address=private_bus.address, changed=lambda _: None)
-    Service(bus, replace(ORDERS, inhibit=book.inhibitors.take), lambda: START)
+    Service(bus, replace(ORDERS, inhibit=book.locks.take), lambda: START)
     async with running(bus):
         assert await bus.wait_up(5)
         before = open_descriptors()
@@ -109,7 +109,7 @@ async def test_a_hold_is_taken_over_the_bus_and_ends_with_its_process(private_bu
         )
         assert holder.stdout
         assert await asyncio.wait_for(holder.stdout.readline(), 20) == b"h 1\n"
-        assert [(hold.stage, hold.who) for hold in book.holds] == [(StageName.NMSTATE, "backup")]
+        assert [(taken.stage, taken.who) for taken in book.inhibitors] == [(StageName.NMSTATE, "backup")]
         holder.kill()
         await holder.communicate()
         await book.empty()
@@ -117,10 +117,10 @@ async def test_a_hold_is_taken_over_the_bus_and_ends_with_its_process(private_bu
 
 
 async def test_a_caller_that_takes_no_descriptors_holds_nothing(private_bus: PrivateBus) -> None:
-    """The bus cannot pass it on; the hold ends instead of staying for ever."""
+    """The bus cannot pass it on; the inhibitor ends instead of staying for ever."""
     book = Book()
     bus = Bus(address=private_bus.address, changed=lambda _: None)
-    Service(bus, replace(ORDERS, inhibit=book.inhibitors.take), lambda: START)
+    Service(bus, replace(ORDERS, inhibit=book.locks.take), lambda: START)
     async with running(bus), running(Bus(address=private_bus.address, changed=lambda _: None)) as other:
         assert await bus.wait_up(5)
         assert await other.wait_up(5)

@@ -16,14 +16,14 @@ import pytest
 from edge.bus.test_connection import ask_bus, client
 from edge.private_bus import PrivateBus
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.inhibit import Hold
+from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Done, Failed, Problem, Skipped, Waiting
 from nodenet.core.boot.stages import StageName, new_boot
 from nodenet.core.errors import Busy, NodeFileInvalid
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STAGE, introspection, stage_path
 from nodenet.core.status.bus_values import signals
-from nodenet.core.status.document import Standing
+from nodenet.core.status.document import BootStatus
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType
 from nodenet.edge.bus.service import Orders, Service
 
@@ -65,10 +65,10 @@ def test_the_objects_are_a_tree_that_can_be_walked() -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(private_bus: PrivateBus, orders: Orders, standing: list[Standing]) -> AsyncIterator[Service]:
+async def serving(private_bus: PrivateBus, orders: Orders, status: list[BootStatus]) -> AsyncIterator[Service]:
     bus = Bus(address=private_bus.address, changed=lambda _: None)
-    service = Service(bus, orders, lambda: standing[-1])
-    service.show(standing[-1])
+    service = Service(bus, orders, lambda: status[-1])
+    service.show(status[-1])
     task = asyncio.create_task(bus.run())
     try:
         assert await bus.wait_up(5)
@@ -98,7 +98,7 @@ ORDERS = Orders(
     inhibit=refuse_to_hold,
     explain=lambda topic: f"about {topic}",
 )
-START = Standing(new_boot({}, degrade=True), boot_id="b")
+START = BootStatus(new_boot({}, degrade=True), boot_id="b")
 
 
 async def call(  # noqa: PLR0913 -- a D-Bus call has that many parts
@@ -222,10 +222,10 @@ async def test_a_stage_has_an_object_of_its_own(private_bus: PrivateBus) -> None
     ran: list[StageName] = []
     orders = replace(ORDERS, run_stage=ran.append)
     boot = START.boot.begun(StageName.CONFIGURE_OVS, 2.5).after(StageName.CONFIGURE_OVS, Waiting("OVS"), 3.0)
-    hold = Hold(StageName.CONFIGURE_OVS, "backup", "copies the disk", 1)
-    standing = replace(START, boot=boot, holds=(hold,))
+    hold = Inhibitor(StageName.CONFIGURE_OVS, "backup", "copies the disk", 1)
+    status = replace(START, boot=boot, inhibitors=(hold,))
     path = "/org/nodenet1/stage/configure_ovs"
-    async with serving(private_bus, orders, [standing]), client(private_bus.address) as bus:
+    async with serving(private_bus, orders, [status]), client(private_bus.address) as bus:
         values = (await call(bus, "GetAll", "s", [STAGE.name], PROPERTIES, path)).body[0]
         assert {name: value.value for name, value in values.items()} == {
             "Name": "configure-ovs", "Provider": "builtin", "Status": "waiting", "Detail": "OVS",

@@ -12,7 +12,7 @@ import pytest
 
 from edge.namespace import PATIENCE_SECONDS, Namespace
 from nodenet.core.errors import Unavailable
-from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.ip import IPAddress
 from nodenet.edge.kernel.neighbours import Neighbours
 
 pytestmark = pytest.mark.skipif(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.core.apply.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.edge.nmstate.client import Nmstate
 
 STAND_IN = """

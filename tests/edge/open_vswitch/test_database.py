@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.br_ex.facts import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.errors import NotAllowed, Unavailable
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
 from nodenet.edge.open_vswitch.database import Ovsdb
 from unprivileged import unprivileged
 

@@ -170,7 +170,7 @@ def test_another_lease_after_a_reboot(product_node: NodeFactory, lan: Lan) -> No
 
 
 def test_a_second_address_does_not_move_the_node_ip_and_its_loss_is_told(product_node: NodeFactory) -> None:
-    """Sticky across reboots; drift is one line, no change; a reselection changes it."""
+    """LastPublished across reboots; drift is one line, no change; a reselection changes it."""
     node = product_node(flavour=Flavour.OPENSHIFT)
     node.write(keyfile("eth0"), static("eth0", "10.88.0.50/24", "gateway=10.88.0.1"), 0o600)
     node.boot()

@@ -7,18 +7,17 @@ from dataclasses import replace
 import pytest
 
 from fakes import FakeClock, FakeManager, FakeSystemd
-from nodenet.core.apply.failure import ManagerState
-from nodenet.core.network_manager.availability import PAUSES, Service
-from nodenet.stages.apply.network_manager import Presence
+from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
 
 FAILED = Service(active_state="failed", result="start-limit-hit")
 
 
 def presence(
     stands: Service | None, state: ManagerState = ManagerState.ABSENT
-) -> tuple[Presence, FakeSystemd, FakeClock]:
+) -> tuple[NetworkManagerStarter, FakeSystemd, FakeClock]:
     systemd, clock = FakeSystemd(stands=stands), FakeClock()
-    return Presence(FakeManager(state), systemd, clock), systemd, clock
+    return NetworkManagerStarter(FakeManager(state), systemd, clock), systemd, clock
 
 
 @pytest.mark.parametrize("state", [state for state in ManagerState if state is not ManagerState.ABSENT])
@@ -76,8 +75,10 @@ async def test_it_may_come_between_the_two_questions() -> None:
 
     class Coming(FakeManager):
         async def state(self) -> ManagerState:
-            now, self.standing = self.standing, ManagerState.STARTING
+            now, self.status = self.status, ManagerState.STARTING
             return now
 
-    made = Presence(Coming(ManagerState.ABSENT), FakeSystemd(stands=Service(active_state="active")), FakeClock())
+    made = NetworkManagerStarter(
+        Coming(ManagerState.ABSENT), FakeSystemd(stands=Service(active_state="active")), FakeClock()
+    )
     assert (await made.look())[0] is ManagerState.STARTING

@@ -6,10 +6,12 @@ from dataclasses import replace
 from ipaddress import ip_address
 
 from fakes import FakeFiles, FakeKernel, FakeNmstate, FakeOvsdb, FakeProfiles, FakeSysctls
-from nodenet.core.br_ex.facts import BridgeFacts, Device, OvsBridge, Profile
+from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Snapshot
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.stages.br_ex.gather import DEFAULT_BRIDGE, EXTRA_BRIDGE, Gatherer
 
 NODE_IP = ip_address("192.0.2.5")

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 import pytest
 
 from fakes import FakeFiles, FakeProfiles
-from nodenet.core.br_ex.facts import Profile
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profiles import Profile
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 
 FILE = PurePosixPath("/etc/NetworkManager/system-connections/eth0.nmconnection")

@@ -25,30 +25,31 @@ from fakes import (
     FakeSystemd,
 )
 from nodenet.core.apply import intent
-from nodenet.core.apply.failure import FailureKind, NmstateFailure
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting
 from nodenet.core.br_ex import record as bridge_record
-from nodenet.core.br_ex.facts import Device, Lease4, Profile
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
-from nodenet.core.kernel.snapshot import Address, IPAddress, Snapshot
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Address, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import Device, Lease4, Profile
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Datapath
-from nodenet.stages.apply.network_manager import Presence
-from nodenet.stages.apply.pipeline import Outside, Pipeline
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.gather import Gatherer
-from nodenet.stages.br_ex.make import BridgeMaker, Tools
+from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 from nodenet.stages.br_ex.remove import BridgeRemover
-from nodenet.stages.br_ex.repair import AfterMending, BridgeMender
-from nodenet.stages.br_ex.stage import PATIENCE_SECONDS, ConfigureOvsStage, Ground
-from nodenet.stages.br_ex.verify import Look
+from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
+from nodenet.stages.br_ex.stage import PATIENCE_SECONDS, ConfigureOvsEdges, ConfigureOvsStage
+from nodenet.stages.br_ex.verify import Verifier
 
 
 def _with_server(device: Device) -> Device:
@@ -87,20 +88,22 @@ class Rig:
         self.node_ips = facts.node_ips or (NODE_IP,)
         self.place(facts.node_ip_link or "eth0")
         self.nmstate.during_apply = lambda: self.place("br-ex")
-        presence = Presence(self.manager, FakeSystemd(), self.clock)
-        outside = Outside(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
+        presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
+        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, BOOT_ID, 240.0, BRIDGE_INTENT, "configure-ovs")
         keeper = ProfileKeeper(self.profiles, self.files)
-        look = Look(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)
+        look = Verifier(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)
         maker = BridgeMaker(
-            Tools(self.clock, self.files, self.manager, self.profiles, keeper, self.sysctls, look), pipeline
+            BridgeMakerEdges(self.clock, self.files, self.manager, self.profiles, keeper, self.sysctls, look), pipeline
         )
-        mender = BridgeMender(self.ovsdb, self.profiles, keeper)
+        mender = BridgeRepairer(self.ovsdb, self.profiles, keeper)
         gatherer = Gatherer(self.profiles, self.ovsdb, self.sysctls, self.kernel, self.files)
-        ground = Ground(self.files, self.nmstate, self.ovsdb, self.kernel, gatherer, Datapath.NETDEV, BOOT_ID)
+        ground = ConfigureOvsEdges(
+            self.files, self.nmstate, self.ovsdb, self.kernel, gatherer, Datapath.NETDEV, BOOT_ID
+        )
         remover = BridgeRemover(keeper, look, maker, mender)
         self.stage = ConfigureOvsStage(ground, maker, mender, remover, pipeline)
-        self.after_mending = AfterMending(self.stage, mender, maker, pipeline, self.kernel)
+        self.after_mending = RecoverFirst(self.stage, mender, maker, pipeline, self.kernel)
 
     def place(self, link: str) -> None:
         """Let *link* have the node IP; a bridge gets what the server gives."""

@@ -16,7 +16,7 @@ from nodenet.core.hosted_services.forwarding import forwarding_link
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Settings
-from nodenet.core.status.document import Standing
+from nodenet.core.status.document import BootStatus
 from nodenet.stages.hosted_services.forwarding import Forwarding
 
 V4, V6 = "net/ipv4/conf/forwarding", "net/ipv6/conf/forwarding"
@@ -26,8 +26,8 @@ ON_BRIDGE = replace(ON_ETH0, bridge="br-ex")
 OFF = {V4: "0", V6: "0"}
 
 
-def standing(facts: Facts) -> Standing:
-    return Standing(new_boot({}, degrade=True), facts=facts, boot_id=BOOT_ID)
+def status(facts: Facts) -> BootStatus:
+    return BootStatus(new_boot({}, degrade=True), facts=facts, boot_id=BOOT_ID)
 
 
 def forwarding(links: FakeSysctls, settings: Settings = VIPS) -> Forwarding:
@@ -58,7 +58,7 @@ def test_it_follows_the_node_ip_to_the_bridge() -> None:
     links = FakeSysctls({"eth0": {V4: "0", V6: "1"}, "br-ex": dict(OFF)})
     watch = forwarding(links)
     for facts in (Facts(), ON_ETH0, ON_ETH0, ON_BRIDGE, ON_BRIDGE):
-        watch.show(standing(facts))
+        watch.show(status(facts))
     assert links.writes == [("eth0", {V4: "1"}), ("br-ex", {V4: "1", V6: "1"})]
 
 
@@ -66,16 +66,16 @@ def test_it_is_set_again_when_somebody_sets_it_back() -> None:
     """NetworkManager does when it reapplies the bridge's profile, which configure-ovs asks it for."""
     links = FakeSysctls({"br-ex": dict(OFF)})
     watch = forwarding(links)
-    watch.show(standing(ON_BRIDGE))
+    watch.show(status(ON_BRIDGE))
     links.values["br-ex"][V4] = "0"
-    watch.show(standing(ON_BRIDGE))
+    watch.show(status(ON_BRIDGE))
     assert links.values["br-ex"] == {V4: "1", V6: "1"}
 
 
 def test_a_family_that_the_kernel_lacks_is_left_alone() -> None:
     """ipv6.disable=1 on the kernel's command line."""
     links = FakeSysctls({"eth0": {V4: "0"}})
-    forwarding(links).show(standing(ON_ETH0))
+    forwarding(links).show(status(ON_ETH0))
     assert links.writes == [("eth0", {V4: "1"})]
 
 
@@ -84,8 +84,8 @@ def test_what_cannot_be_set_is_told_once() -> None:
     links = FakeSysctls({"eth0": dict(OFF)}, broken=Unavailable("/proc/sys/… cannot be set to 1: Read-only"))
     watch = forwarding(links)
     with structlog.testing.capture_logs() as lines:
-        watch.show(standing(ON_ETH0))
-        watch.show(standing(ON_ETH0))
+        watch.show(status(ON_ETH0))
+        watch.show(status(ON_ETH0))
     (line,) = lines
     assert line["message"] is Message.FORWARDING_FAILED
     assert line["event"].startswith("eth0 does not forward packets")

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 import pytest
 
 from fakes import FakeFiles, FakeNmstate
-from nodenet.core.apply.failure import FailureKind, NmstateFailure
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.stages.nmstate.check import NodeFileJudge
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")

@@ -10,14 +10,16 @@ import pytest
 
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd
 from nodenet.core.apply import intent
-from nodenet.core.apply.failure import Checkpoint, FailureKind, ManagerState, NmstateFailure
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Waiting
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.messages import Message
-from nodenet.stages.apply.network_manager import Presence
-from nodenet.stages.apply.pipeline import Outside, Pipeline
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import INTENT
 from nodenet.stages.nmstate.stage import NmstateStage
 
@@ -40,8 +42,8 @@ class Rig:
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        presence = Presence(self.manager, FakeSystemd(), self.clock)
-        outside = Outside(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
+        presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
+        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
         self.stage = NmstateStage(self.files, self.nmstate, pipeline, BOOT_ID, DIRECTORY)
 
@@ -101,13 +103,13 @@ async def test_an_interrupted_apply_is_applied_once_more_even_where_the_state_ma
     assert rig.nmstate.applied == [TEXT.decode()]
 
 
-@pytest.mark.parametrize("standing", [state for state in ManagerState if state is not ManagerState.READY])
-async def test_network_manager_is_waited_for_in_words(standing: ManagerState) -> None:
+@pytest.mark.parametrize("status", [state for state in ManagerState if state is not ManagerState.READY])
+async def test_network_manager_is_waited_for_in_words(status: ManagerState) -> None:
     """Nothing is touched before it is past its start-up."""
-    rig = Rig(manager=FakeManager(standing))
+    rig = Rig(manager=FakeManager(status))
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
-    assert outcome.reason == standing.value
+    assert outcome.reason == status.value
     assert rig.nmstate.applied == []
 
 

@@ -22,13 +22,14 @@ from typing import Any
 from fakes import BOOT_ID, FakeClock, FakeKernel, FakeManager
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done
-from nodenet.core.kernel.snapshot import Address, Family, Link, NextHop, Route, Snapshot
+from nodenet.core.ip import Family
+from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.node_ip.last_published import SELECTION
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.policy_from_settings import Wishes
+from nodenet.core.node_ip.policy_from_settings import PolicyReading
 from nodenet.core.node_ip.published_files import CRIO_DROP_IN, KUBELET_DROP_IN, PRIMARY, RUN
 from nodenet.edge.files import disk as files
-from nodenet.stages.apply.network_manager import Presence
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.node_ip.publish import RELOAD_OWED
 from nodenet.stages.node_ip.stage import NodeipStage
 
@@ -87,9 +88,9 @@ def publish(disk: Disk, addresses: tuple[str, ...]) -> None:
     routes = tuple(Route(ip_network(text), (NextHop("eth0", None),)) for text in ("0.0.0.0/0", "::/0"))
     host = Snapshot((Link(2, "eth0"),), found, routes)
     families = tuple(Family.IPV6 if ":" in text else Family.IPV4 for text in addresses)
-    wishes = Wishes(Policy(families=families, platform="baremetal"))
+    wishes = PolicyReading(Policy(families=families, platform="baremetal"))
     clock = FakeClock()
-    presence = Presence(FakeManager(), disk, clock)
+    presence = NetworkManagerStarter(FakeManager(), disk, clock)
     stage = NodeipStage(FakeKernel(host), disk, disk, clock, presence, lambda: wishes, BOOT_ID)
     outcome = asyncio.run(stage.attempt(Facts(reselect=True)))
     assert isinstance(outcome, Done), outcome

@@ -9,19 +9,19 @@ from pathlib import PurePosixPath
 import pytest
 
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeManager, FakeSystemd
-from nodenet.core.apply.failure import ManagerState
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Topic, Waiting
 from nodenet.core.errors import PublishFailed
-from nodenet.core.kernel.snapshot import Address, AddressFlag, Family, Link, NextHop, Route, Snapshot
+from nodenet.core.ip import Family
+from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import Service
+from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.node_ip.hints import parse_value
 from nodenet.core.node_ip.last_published import SELECTION
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.policy_from_settings import Wishes
+from nodenet.core.node_ip.policy_from_settings import PolicyReading
 from nodenet.core.node_ip.published_files import KUBELET_DROP_IN
-from nodenet.stages.apply.network_manager import Presence
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.node_ip.publish import RELOAD_OWED
 from nodenet.stages.node_ip.stage import (
     ANSWER_SECONDS,
@@ -57,14 +57,14 @@ class Rig:
     systemd: FakeSystemd = field(default_factory=FakeSystemd)
     clock: FakeClock = field(default_factory=FakeClock)
     manager: FakeManager = field(default_factory=FakeManager)
-    wishes: Wishes = field(default_factory=lambda: Wishes(Policy(families=(Family.IPV4,))))
+    wishes: PolicyReading = field(default_factory=lambda: PolicyReading(Policy(families=(Family.IPV4,))))
 
     def __post_init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
         """Begin as a daemon that knows nothing but its files."""
-        presence = Presence(self.manager, self.systemd, self.clock)
+        presence = NetworkManagerStarter(self.manager, self.systemd, self.clock)
         self.stage = NodeipStage(
             self.kernel, self.files, self.systemd, self.clock, presence, lambda: self.wishes, BOOT_ID
         )
@@ -121,12 +121,12 @@ async def test_where_nobody_can_bring_an_address_that_is_said_first(state: Manag
     rig.reboot()
     rig.kernel.now = host(LINK_LOCAL)
     for reselect in (False, True):
-        rig.manager.standing = state
+        rig.manager.status = state
         outcome = await rig.stage.attempt(Facts(reselect=reselect))
         assert isinstance(outcome, Waiting)
         assert outcome.reason.startswith(f"{state}; eth0 ")
         assert Topic.NETWORK_MANAGER in outcome.topics
-        rig.manager.standing = ManagerState.READY
+        rig.manager.status = ManagerState.READY
         outcome = await rig.stage.attempt(Facts(reselect=reselect))
         assert isinstance(outcome, Waiting)
         assert outcome.reason.startswith("eth0 ")
@@ -134,7 +134,7 @@ async def test_where_nobody_can_bring_an_address_that_is_said_first(state: Manag
 
 async def test_a_family_that_the_settings_name_is_waited_for_but_not_for_ever() -> None:
     """Then the node is degraded, and says which family is missing."""
-    rig = Rig(FakeKernel(host(V4)), wishes=Wishes(Policy(families=(Family.IPV4, Family.IPV6))))
+    rig = Rig(FakeKernel(host(V4)), wishes=PolicyReading(Policy(families=(Family.IPV4, Family.IPV6))))
     assert isinstance(await rig.attempt(), Waiting)
     rig.clock.now += FAMILY_SECONDS - 1
     assert isinstance(await rig.attempt(), Waiting)
@@ -172,7 +172,7 @@ async def test_the_link_that_is_configured_first_is_not_chosen_for_that() -> Non
         if change == "time":
             rig.clock.now += SETTLE_SECONDS + 1
         else:
-            rig.manager.standing = ManagerState.READY
+            rig.manager.status = ManagerState.READY
         assert isinstance(await rig.attempt(), Done), change
 
 
@@ -182,7 +182,7 @@ async def test_each_family_is_decided_for_itself() -> None:
     of_eth1 = Address(ip_address("2001:db8::7"), 64, "eth1")
     by_router = replace(DEFAULT6, next_hops=(NextHop("eth1", ip_address("fe80::1")),))
     split = Snapshot((ETH0, eth1), (V4, of_eth1), (DEFAULT, by_router))
-    rig = Rig(FakeKernel(split), manager=FakeManager(ManagerState.STARTING), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(split), manager=FakeManager(ManagerState.STARTING), wishes=PolicyReading(Policy()))
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
     assert "may still get a better address" in outcome.reason
@@ -206,14 +206,14 @@ async def test_another_choice_than_the_last_is_no_matter_of_chance_either() -> N
 async def test_a_tentative_address_is_given_a_moment() -> None:
     """A bounded one, and none where nothing is pending. What began late, as after a late answer, gets its own."""
     tentative = Address(V6.address, 64, "eth0", flags=frozenset({AddressFlag.TENTATIVE}))
-    rig = Rig(FakeKernel(host(V4, LINK_LOCAL, tentative)), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(host(V4, LINK_LOCAL, tentative)), wishes=PolicyReading(Policy()))
     assert isinstance(await rig.attempt(), Waiting)
     rig.kernel.now = host(V4, LINK_LOCAL, V6)
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
     assert outcome.facts.selection
     assert outcome.facts.selection.node_ips == (V4.address, V6.address)
-    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=PolicyReading(Policy()))
     await rig.attempt()
     rig.clock.now += SETTLE_SECONDS - 0.1
     rig.kernel.now = host(V4, LINK_LOCAL, tentative)
@@ -237,7 +237,7 @@ async def test_what_is_published_stays_while_it_is_on_the_node() -> None:
     rig = Rig(FakeKernel(host(V4)))
     await rig.attempt()
     hints = parse_value("192.0.2.6", "test").hints
-    rig.wishes = Wishes(Policy(families=(Family.IPV4,), hints=hints))
+    rig.wishes = PolicyReading(Policy(families=(Family.IPV4,), hints=hints))
     rig.kernel.now = host(V4, OTHER)
     rig.restart()
     await rig.attempt()
@@ -276,7 +276,7 @@ async def test_kubelet_never_starts_with_the_drop_in_of_an_earlier_boot() -> Non
 
 async def test_the_other_familys_file_goes_with_its_address() -> None:
     """Nothing stale is published."""
-    rig = Rig(FakeKernel(host(V4, V6, LINK_LOCAL)), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(host(V4, V6, LINK_LOCAL)), wishes=PolicyReading(Policy()))
     await rig.attempt()
     assert rig.files.content["/run/nodeip-configuration/ipv6"] == b"2001:db8::5"
     rig.kernel.now = host(V4)
@@ -289,7 +289,7 @@ async def test_the_other_familys_file_goes_with_its_address() -> None:
 async def test_an_unreadable_hint_is_told_and_selection_goes_on() -> None:
     """Once, with file and line."""
     reading = parse_value("192.0.2.300", "/etc/default/nodeip-configuration, line 1")
-    rig = Rig(FakeKernel(host(V4)), wishes=Wishes(Policy(families=(Family.IPV4,)), reading.problems))
+    rig = Rig(FakeKernel(host(V4)), wishes=PolicyReading(Policy(families=(Family.IPV4,)), reading.problems))
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
     assert outcome.facts.selection
@@ -366,7 +366,7 @@ async def test_a_published_address_that_may_not_be_one_any_more_is_told() -> Non
     rig = Rig(FakeKernel(host(V4, OTHER)))
     await rig.attempt()
     rig.systemd.running = {"kubelet.service"}
-    rig.wishes = Wishes(Policy(families=(Family.IPV4,), api_vips=(V4.address,)))
+    rig.wishes = PolicyReading(Policy(families=(Family.IPV4,), api_vips=(V4.address,)))
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
     assert outcome.problem
@@ -389,7 +389,7 @@ async def test_a_published_address_that_is_gone_is_drift() -> None:
 async def test_a_router_that_gives_no_address_is_given_the_time_once() -> None:
     """It advertises itself, and DHCPv6 is not there: later boots do not wait, until something else is on its way."""
     advertised = Snapshot((ETH0,), (V4, LINK_LOCAL), (DEFAULT, replace(DEFAULT6, protocol="ra")))
-    rig = Rig(FakeKernel(advertised), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(advertised), wishes=PolicyReading(Policy()))
     assert isinstance(await rig.attempt(), Waiting)
     rig.clock.now += SETTLE_SECONDS + BEGUN_SECONDS + 1
     assert isinstance(await rig.attempt(), Done)
@@ -408,7 +408,7 @@ async def test_a_link_that_a_vip_points_to_is_given_its_time_once() -> None:
     """No fall-through to the default route in the first boot; a boot with the same result does not wait again."""
     eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
     snapshot = Snapshot((ETH0, eth1), (V4,), (DEFAULT,))
-    wishes = Wishes(Policy(families=(Family.IPV4,), api_vips=(ip_address("198.51.100.1"),)))
+    wishes = PolicyReading(Policy(families=(Family.IPV4,), api_vips=(ip_address("198.51.100.1"),)))
     rig = Rig(FakeKernel(snapshot), wishes=wishes)
     assert isinstance(await rig.attempt(), Waiting)
     rig.clock.now += SETTLE_SECONDS + 1
@@ -421,7 +421,7 @@ async def test_a_link_that_a_vip_points_to_is_given_its_time_once() -> None:
 
 async def test_a_dhcp_server_is_given_the_time_to_answer_once() -> None:
     """A router that is faster than DHCP does not make the node speak IPv6 alone in all later boots."""
-    rig = Rig(FakeKernel(host(LINK_LOCAL, V6)), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(host(LINK_LOCAL, V6)), wishes=PolicyReading(Policy()))
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
     assert outcome.reason == "whether a DHCP server answers on eth0"
@@ -433,11 +433,11 @@ async def test_a_dhcp_server_is_given_the_time_to_answer_once() -> None:
     assert outcome.facts.selection
     assert outcome.facts.selection.node_ips == (V4.address, V6.address)
     tentative = Address(ip_address("2001:db8::4"), 64, "eth0", flags=frozenset({AddressFlag.TENTATIVE}))
-    rig = Rig(FakeKernel(host(LINK_LOCAL, V6, tentative)), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(host(LINK_LOCAL, V6, tentative)), wishes=PolicyReading(Policy()))
     await rig.attempt()
     rig.clock.now += SETTLE_SECONDS + BEGUN_SECONDS + 1
     assert isinstance(await rig.attempt(), Waiting), "what else is waited for does not cut it short"
-    rig = Rig(FakeKernel(alone), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(alone), wishes=PolicyReading(Policy()))
     await rig.attempt()
     rig.clock.now += ANSWER_SECONDS[Family.IPV4] + 1
     assert isinstance(await rig.attempt(), Done)
@@ -451,7 +451,8 @@ async def test_a_router_on_the_first_link_is_given_the_time_though_another_one_h
     there = Address(ip_address("2001:db8::7"), 64, "eth1")
     by_router = replace(DEFAULT6, next_hops=(NextHop("eth1", ip_address("fe80::1")),))
     rig = Rig(
-        FakeKernel(Snapshot((ETH0, eth1), (V4, LINK_LOCAL, there), (DEFAULT, by_router))), wishes=Wishes(Policy())
+        FakeKernel(Snapshot((ETH0, eth1), (V4, LINK_LOCAL, there), (DEFAULT, by_router))),
+        wishes=PolicyReading(Policy()),
     )
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
@@ -465,7 +466,7 @@ async def test_a_router_on_the_first_link_is_given_the_time_though_another_one_h
 
 async def test_a_router_is_given_the_time_to_answer_once() -> None:
     """With `auto` the second family is not lost to a race; where no router answered, no later boot waits for it."""
-    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=PolicyReading(Policy()))
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
     assert "router" in outcome.reason
@@ -473,7 +474,7 @@ async def test_a_router_is_given_the_time_to_answer_once() -> None:
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
     assert rig.files.content["/run/nodeip-configuration/ipv6"] == b"2001:db8::5"
-    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=Wishes(Policy()))
+    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=PolicyReading(Policy()))
     await rig.attempt()
     rig.clock.now += SETTLE_SECONDS + 1
     assert isinstance(await rig.attempt(), Done)
@@ -483,7 +484,7 @@ async def test_a_router_is_given_the_time_to_answer_once() -> None:
 
 async def test_a_host_without_ipv6_waits_for_no_router() -> None:
     """Nothing was asked."""
-    assert isinstance(await Rig(FakeKernel(host(V4)), wishes=Wishes(Policy())).attempt(), Done)
+    assert isinstance(await Rig(FakeKernel(host(V4)), wishes=PolicyReading(Policy())).attempt(), Done)
 
 
 async def test_a_network_manager_that_will_not_come_is_told_with_the_way_out() -> None:

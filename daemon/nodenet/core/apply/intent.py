@@ -11,6 +11,8 @@ import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from nodenet.core.network_manager.checkpoint import Checkpoint
+
 VERSION = 1
 
 
@@ -78,3 +80,14 @@ def parse(content: bytes) -> Intent:
         return Intent(**{**fields, "phase": Phase(fields["phase"])})
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
+
+
+def is_ours(checkpoint: Checkpoint, record: Intent | None, boot_id: str) -> bool:
+    """Tell whether *checkpoint* was left by an apply of ours that was interrupted in this boot.
+
+    Checkpoints have no owner. Ours is the one made after our intent was written: an apply starts only when
+    no other is pending, and NetworkManager refuses a second one for the same devices.
+    """
+    if record is None or record.phase is not Phase.APPLYING or record.boot_id != boot_id:
+        return False
+    return checkpoint.created >= record.started

@@ -1,8 +1,8 @@
-"""Who keeps a stage from starting, and may they?
+"""Which inhibitors keep a stage from starting, and when may one be taken?
 
-A hold is taken with ``Inhibit`` over the bus and lasts as long as its file descriptor is open. It stops what has not
-begun: a stage that waits is held from its next attempt on, one that is over from its next run on (reload, RunStage).
-A stage that runs at that moment cannot be held any more, and whoever asks is told so.
+A program takes an inhibitor with the bus method ``Inhibit`` and keeps it as long as the file descriptor is open. An
+inhibitor stops a stage that has not begun: a waiting stage from its next attempt, a finished one from its next run
+(reload, RunStage). A stage that is running cannot be inhibited; the caller gets the error ``Busy``.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.boot.stages import StageName, StageState, Status
 from nodenet.core.errors import Busy, UsageInvalid
 
-MOST_HOLDS = 64
+MAX_INHIBITORS = 64
 """More at once are a program that leaks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Inhibitor:
     """One holder of a stage; *number* tells two of the same words apart."""
 
     stage: StageName
@@ -31,30 +31,35 @@ class Hold:
         return f"{self.who}: {self.why}"
 
 
-Holds = tuple[Hold, ...]
+Inhibitors = tuple[Inhibitor, ...]
 
 
-def with_another(holds: Holds, hold: Hold, stage: StageState) -> Holds:
-    """Return *holds* and *hold*. Raises UsageInvalid for unreadable words, Busy when it is too late or too many."""
-    for name, text in (("who", hold.who), ("why", hold.why)):
+def with_inhibitor(inhibitors: Inhibitors, inhibitor: Inhibitor, stage: StageState) -> Inhibitors:
+    """Return *inhibitors* with *inhibitor* added.
+
+    Raises UsageInvalid when *who* or *why* is not one line of text, Busy when the stage runs or there are too many.
+    """
+    for name, text in (("who", inhibitor.who), ("why", inhibitor.why)):
         if not text.strip() or not text.isprintable():
             raise UsageInvalid(f"{name} = {text!r} names nobody", remedy=f"Give {name} as one line of text")
     if stage.status is Status.RUNNING:
-        raise Busy(f"{hold.stage} runs already", remedy="Wait until it is over; a hold then concerns its next run")
-    if len(holds) >= MOST_HOLDS:
-        raise Busy(f"{len(holds)} holds are taken", remedy="Close some; `nodenetctl status` names them")
-    return (*holds, hold)
+        raise Busy(
+            f"{inhibitor.stage} runs already", remedy="Wait until it is over; a inhibitor then concerns its next run"
+        )
+    if len(inhibitors) >= MAX_INHIBITORS:
+        raise Busy(f"{len(inhibitors)} inhibitors are taken", remedy="Close some; `nodenetctl status` names them")
+    return (*inhibitors, inhibitor)
 
 
-def without(holds: Holds, hold: Hold) -> Holds:
-    """Return *holds* but for *hold*."""
-    return tuple(other for other in holds if other.number != hold.number)
+def without_inhibitor(inhibitors: Inhibitors, inhibitor: Inhibitor) -> Inhibitors:
+    """Return *inhibitors* but for *inhibitor*."""
+    return tuple(other for other in inhibitors if other.number != inhibitor.number)
 
 
-def held(holds: Holds, name: StageName) -> Waiting | None:
-    """Return what stage *name* waits for while somebody holds it, else None."""
-    holders = [str(hold) for hold in holds if hold.stage is name]
+def inhibited(inhibitors: Inhibitors, name: StageName) -> Waiting | None:
+    """Return what stage *name* waits for while somebody inhibitors it, else None."""
+    holders = [str(inhibitor) for inhibitor in inhibitors if inhibitor.stage is name]
     if not holders:
         return None
     more = f" (and {len(holders) - 1} more)" if len(holders) > 1 else ""
-    return Waiting(f"held by {holders[0]}{more}", frozenset({Topic.INHIBITOR}), 60.0)
+    return Waiting(f"inhibited by {holders[0]}{more}", frozenset({Topic.INHIBITOR}), 60.0)

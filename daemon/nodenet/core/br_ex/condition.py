@@ -11,19 +11,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from nodenet.core.br_ex.facts import (
-    ADOPTED,
-    MADE_BY_NM,
-    MARK,
-    PHYSICAL,
-    BridgeFacts,
-    OvsBridge,
-    OvsInterface,
-    OvsPort,
-    Profile,
-)
+from nodenet.core.br_ex.facts import ADOPTED, MARK, BridgeFacts
 from nodenet.core.br_ex.uplink import BRIDGE
-from nodenet.core.nmstate import state as shown
+from nodenet.core.network_manager.profiles import MADE_BY_NM, Profile
+from nodenet.core.nmstate import state
+from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge, OvsInterface, OvsPort
 
 EXTERNAL_IDS = "ovs-external-ids"
 PATCH = "patch"
@@ -74,7 +66,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BridgeCondition:
     """A bridge as it is now. *uplink* is the link that is a port of it, None where there is none.
 
     *profiles* are the UUIDs of its profiles: bridge, ports, interfaces and the uplink's, in that order.
@@ -93,14 +85,14 @@ class Standing:
         return self.owner is not Owner.NOBODY and self.uplink is not None and whole
 
 
-def standing(facts: BridgeFacts, bridge: str = BRIDGE, wanted: str | None = None) -> Standing:
+def condition_of(facts: BridgeFacts, bridge: str = BRIDGE, wanted: str | None = None) -> BridgeCondition:
     """Return how *bridge* stands; *wanted* is the uplink it should have, None where it should not be."""
     profiles = profiles_of(facts, bridge)
     row = facts.bridge(bridge)
     owner = _owner(bridge, row, profiles)
     uplink = facts.uplink_of(bridge)
     findings = tuple(_findings(facts, bridge, owner, uplink, wanted))
-    return Standing(bridge, owner, uplink, tuple(profile.uuid for profile in profiles), findings)
+    return BridgeCondition(bridge, owner, uplink, tuple(profile.uuid for profile in profiles), findings)
 
 
 def profiles_of(facts: BridgeFacts, bridge: str) -> tuple[Profile, ...]:
@@ -218,7 +210,7 @@ def _owner(bridge: str, row: OvsBridge | None, profiles: tuple[Profile, ...]) ->
 
 def _gone(facts: BridgeFacts, port: OvsPort) -> list[OvsInterface]:
     outside = (item for item in port.interfaces if item.kind in PHYSICAL)
-    return [item for item in outside if shown.link(facts.state, item.name) is None]
+    return [item for item in outside if state.link(facts.state, item.name) is None]
 
 
 def _ids(profiles: list[Profile]) -> set[str]:

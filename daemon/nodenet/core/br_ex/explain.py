@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodenet.core.br_ex.condition import Owner, Standing, standing
+from nodenet.core.br_ex.condition import BridgeCondition, Owner, condition_of
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.plan import Expectation, Plan
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE, Uplink
@@ -20,19 +20,19 @@ MADE_BY = {
 }
 
 
-def standings(facts: BridgeFacts, uplinks: tuple[Uplink, ...] = ()) -> tuple[Standing, ...]:
+def conditions(facts: BridgeFacts, uplinks: tuple[Uplink, ...] = ()) -> tuple[BridgeCondition, ...]:
     """Return how br-ex stands, and br-ex1 where it is there or asked for."""
     wanted = {uplink.bridge: uplink.link for uplink in uplinks}
-    found = [standing(facts, bridge, wanted.get(bridge)) for bridge in (BRIDGE, EXTRA_BRIDGE)]
+    found = [condition_of(facts, bridge, wanted.get(bridge)) for bridge in (BRIDGE, EXTRA_BRIDGE)]
     return tuple(each for each in found if each.bridge in {BRIDGE, *wanted} or each.owner is not Owner.NOBODY)
 
 
-def explanation(plan: Plan, found: tuple[Standing, ...]) -> dict[str, Any]:
+def explanation(plan: Plan, found: tuple[BridgeCondition, ...]) -> dict[str, Any]:
     """Return the JSON document; keys may be added, none changes its meaning."""
     return {
         "schema_version": SCHEMA_VERSION,
         "uplinks": [_uplink(uplink) for uplink in plan.uplinks],
-        "bridges": [_standing(each) for each in found],
+        "bridges": [_status(each) for each in found],
         "document": plan.document,
         "carried": plan.carried,
         "finish": plan.finish,
@@ -46,7 +46,7 @@ def explanation(plan: Plan, found: tuple[Standing, ...]) -> dict[str, Any]:
     }
 
 
-def summary(uplinks: tuple[Uplink, ...], found: tuple[Standing, ...]) -> str:
+def summary(uplinks: tuple[Uplink, ...], found: tuple[BridgeCondition, ...]) -> str:
     """Return which link goes below which bridge and why, and how the bridges stand."""
     over = "; ".join(f"{uplink.bridge} goes over {uplink.link}, because {uplink.reason}" for uplink in uplinks)
     there = "; ".join(f"{each.bridge} {MADE_BY[each.owner]}" for each in found)
@@ -57,7 +57,7 @@ def _uplink(uplink: Uplink) -> dict[str, str]:
     return {"bridge": uplink.bridge, "link": uplink.link, "rule": str(uplink.rule), "reason": uplink.reason}
 
 
-def _standing(each: Standing) -> dict[str, Any]:
+def _status(each: BridgeCondition) -> dict[str, Any]:
     return {
         "bridge": each.bridge,
         "owner": str(each.owner),

@@ -11,18 +11,11 @@ from dataclasses import fields, is_dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, ip_address
 from typing import Any
 
-from nodenet.core.br_ex.facts import (
-    BridgeFacts,
-    Device,
-    Lease4,
-    Lease6,
-    OvsBridge,
-    OvsInterface,
-    OvsPort,
-    Profile,
-)
+from nodenet.core.br_ex.facts import BridgeFacts
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.json.reader import Node, load, wrong
-from nodenet.core.kernel.snapshot import Family, IPAddress
+from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
 
 SCHEMA_VERSION = 1
 REMEDY = "The facts of a br-ex are what `nodenetctl explain br-ex --facts` prints"

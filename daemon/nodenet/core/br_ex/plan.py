@@ -19,8 +19,8 @@ from nodenet.core.br_ex.condition import foreign_ports
 from nodenet.core.br_ex.facts import MARK, BridgeFacts
 from nodenet.core.br_ex.source import Interface, Source, source_of
 from nodenet.core.br_ex.uplink import BRIDGE, Uplink, uplinks
-from nodenet.core.kernel.snapshot import IPAddress
-from nodenet.core.nmstate import state as shown
+from nodenet.core.ip import IPAddress
+from nodenet.core.nmstate import state
 from nodenet.core.settings.model import Datapath
 
 METRICS = {BRIDGE: 48}
@@ -95,7 +95,7 @@ def compared(made: Plan, facts: BridgeFacts) -> Document:
 
 
 def _with_foreign_ports(item: Document, facts: BridgeFacts) -> Document:
-    now = shown.ovs_bridge(facts.state, item["name"]) if item["type"] == shown.OVS_BRIDGE else None
+    now = state.ovs_bridge(facts.state, item["name"]) if item["type"] == state.OVS_BRIDGE else None
     if now is None:
         return item
     foreign = foreign_ports(facts, item["name"])
@@ -147,7 +147,7 @@ def _bridge(source: Source, uplink: Uplink, datapath: Datapath) -> Document:
     ports = [{"name": source.uplink}, {"name": uplink.bridge}]
     return {
         "name": uplink.bridge,
-        "type": shown.OVS_BRIDGE,
+        "type": state.OVS_BRIDGE,
         "state": "up",
         **({} if source.has_mac else _mac(source)),
         # OVN's patch port to br-int is not ours, and no difference.
@@ -161,7 +161,7 @@ def _interface(source: Source, bridge: str) -> Document:
     wait = source.item.get("wait-ip")
     return {
         "name": bridge,
-        "type": shown.OVS_INTERFACE,
+        "type": state.OVS_INTERFACE,
         "state": "up",
         **_mac(source),
         **({"mtu": int(mtu)} if mtu else {}),
@@ -208,7 +208,7 @@ def _finish(sources: Mapping[Uplink, Source]) -> Document:
     for uplink, source in sources.items():
         ip, _ = _final(source, uplink.bridge)
         ipv4 = {"ipv4": ip["ipv4"]}
-        interfaces.append({"name": uplink.bridge, "type": shown.OVS_INTERFACE, "state": "up", **ipv4})
+        interfaces.append({"name": uplink.bridge, "type": state.OVS_INTERFACE, "state": "up", **ipv4})
         learnt = bridge_routes.learnt(source, uplink.bridge, metric_of(uplink.bridge))
         routes += [{"state": "absent", **route} for route in learnt]
     return {"interfaces": interfaces, **({"routes": {"config": routes}} if routes else {})}

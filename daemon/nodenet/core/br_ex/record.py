@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any
 
-from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profile_backup import KeptProfile
 
 VERSION = 1

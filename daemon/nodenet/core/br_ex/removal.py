@@ -11,11 +11,12 @@ from typing import Any
 from nodenet.core.br_ex import dns as bridge_dns
 from nodenet.core.br_ex import ip as bridge_ip
 from nodenet.core.br_ex import routes as bridge_routes
-from nodenet.core.br_ex.condition import Owner, standing
-from nodenet.core.br_ex.facts import BridgeFacts, Profile
+from nodenet.core.br_ex.condition import Owner, condition_of
+from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.source import Source, source_of
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
-from nodenet.core.nmstate import state as shown
+from nodenet.core.network_manager.profiles import Profile
+from nodenet.core.nmstate import state
 
 NO_METRIC = -1
 """How NMState and NetworkManager say: that of the link's kind."""
@@ -33,11 +34,11 @@ def removal(facts: BridgeFacts, originals: tuple[Profile, ...] = (), bridges: tu
     rules: list[Document] = []
     sources: dict[str, Source] = {}
     for bridge in bridges or (BRIDGE, EXTRA_BRIDGE):
-        if standing(facts, bridge).owner in {Owner.NOBODY, Owner.FOREIGN}:
+        if condition_of(facts, bridge).owner in {Owner.NOBODY, Owner.FOREIGN}:
             continue
         interfaces += [{"name": bridge, "type": kind, "state": "absent"} for kind in ("ovs-interface", "ovs-bridge")]
         uplink = facts.uplink_of(bridge)
-        if uplink is None or shown.link(facts.state, uplink) is None:
+        if uplink is None or state.link(facts.state, uplink) is None:
             continue
         source = source_of(facts, bridge, uplink)
         original = next((profile for profile in originals if uplink in (profile.link, profile.name)), None)

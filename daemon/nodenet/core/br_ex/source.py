@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Address, IPv6Interface, ip_interface
 from typing import Any
 
-from nodenet.core.br_ex.facts import BridgeFacts, Device, Lease4, Lease6, Profile
-from nodenet.core.nmstate import state as shown
+from nodenet.core.br_ex.facts import BridgeFacts
+from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
+from nodenet.core.nmstate import state
 
 LINK_LOCAL = "fe80::/10"
 Interface = IPv4Interface | IPv6Interface
@@ -125,9 +126,9 @@ def source_of(facts: BridgeFacts, bridge: str, uplink: str) -> Source:
 
     A bridge over another link has that link's configuration, not this one's.
     """
-    below = shown.link(facts.state, uplink) or {}
-    above = shown.link(facts.state, bridge)
-    made = above is not None and above.get("type") == shown.OVS_INTERFACE and _has_ip(above)
+    below = state.link(facts.state, uplink) or {}
+    above = state.link(facts.state, bridge)
+    made = above is not None and above.get("type") == state.OVS_INTERFACE and _has_ip(above)
     if above is not None and made and facts.uplink_of(bridge) == uplink:
         return Source(facts, bridge, uplink, above, below, facts.device(bridge))
     return Source(facts, uplink, uplink, below, below, facts.device(uplink))

@@ -13,7 +13,7 @@ from enum import StrEnum
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.uplink_checks import refuse_unfit
 from nodenet.core.errors import UplinkRefused
-from nodenet.core.nmstate import state as shown
+from nodenet.core.nmstate import state
 
 BRIDGE = "br-ex"
 EXTRA_BRIDGE = "br-ex1"
@@ -99,7 +99,7 @@ def _named(facts: BridgeFacts, text: str, path: str) -> str:
     name = next(iter(text.splitlines()), "").strip()
     if not name:
         raise UplinkRefused(f"{path} is empty", remedy="Write the name of one link into it, or remove the file")
-    if name not in (BRIDGE, EXTRA_BRIDGE) and shown.link(facts.state, name) is None:
+    if name not in (BRIDGE, EXTRA_BRIDGE) and state.link(facts.state, name) is None:
         known = ", ".join(sorted(_links(facts))) or "none"
         raise UplinkRefused(
             f"{path} names {name!r}, and this node has no such link", remedy=f"Name one of the links it has: {known}"
@@ -122,7 +122,7 @@ def _remembered(facts: BridgeFacts, others: set[str | None]) -> Uplink | None:
     link = facts.remembered
     if link is None or link in others:
         return None
-    if shown.link(facts.state, link) is not None:
+    if state.link(facts.state, link) is not None:
         return Uplink(BRIDGE, link, UplinkRule.REMEMBERED, f"it was the uplink of {BRIDGE} at the last boot")
     renamed = _with_mac(facts, facts.remembered_mac)
     if renamed is None or renamed in others:
@@ -142,9 +142,9 @@ def _of_default_route(facts: BridgeFacts, others: set[str | None]) -> Uplink | N
     """Take the default route of the lowest metric, IPv4 before IPv6, as the kernel would."""
     running = facts.state.get("routes", {}).get("running") or ()
     found = [
-        (shown.is_ipv6(route), shown.metric_of(route), link)
+        (state.is_ipv6(route), state.metric_of(route), link)
         for route in running
-        if shown.is_default(route) and (link := _under(facts, route)) and link not in others
+        if state.is_default(route) and (link := _under(facts, route)) and link not in others
     ]
     if not found:
         return None
@@ -154,7 +154,7 @@ def _of_default_route(facts: BridgeFacts, others: set[str | None]) -> Uplink | N
     return Uplink(BRIDGE, link, UplinkRule.DEFAULT_ROUTE, reason)
 
 
-def _under(facts: BridgeFacts, route: shown.State) -> str | None:
+def _under(facts: BridgeFacts, route: state.State) -> str | None:
     """Return the link that *route* leaves by, the one below br-ex where it leaves by that."""
     link = route.get("next-hop-interface")
     return below(facts, BRIDGE) if link == BRIDGE else link

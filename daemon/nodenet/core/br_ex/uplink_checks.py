@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nodenet.core.br_ex.facts import BridgeFacts, Device
+from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.errors import UplinkRefused
-from nodenet.core.nmstate import state as shown
+from nodenet.core.network_manager.profiles import Device
+from nodenet.core.nmstate import state
 
 FIT = frozenset({"ethernet", "veth", "bond", "vlan", "linux-bridge", "dummy"})
 """Types of NMState that Open vSwitch takes as a port and that keep what is below them."""
@@ -35,7 +36,7 @@ EXTRA_REMEDY = "Name another link in /etc/ovnk/extra_bridge, or remove the file"
 def refuse_unfit(facts: BridgeFacts, link: str, bridge: str, told: str) -> None:
     """Raise UplinkRefused, beginning with *told*, unless *link* can go below *bridge*."""
     remedy = REMEDY if bridge == "br-ex" else EXTRA_REMEDY
-    item = shown.link(facts.state, link)
+    item = state.link(facts.state, link)
     if item is None:
         raise UplinkRefused(f"{told}, but this node has no such link", remedy=remedy)
     device = facts.device(link)
@@ -46,7 +47,7 @@ def refuse_unfit(facts: BridgeFacts, link: str, bridge: str, told: str) -> None:
     _refuse_shared(device, told)
 
 
-def _unfit_kind(item: shown.State, device: Device | None) -> str | None:
+def _unfit_kind(item: state.State, device: Device | None) -> str | None:
     kind, name = str(item.get("type", "")), str(item.get("name"))
     if name.startswith(OVN_LINKS):
         return "it belongs to OVN-Kubernetes"
@@ -63,13 +64,13 @@ def _taken(facts: BridgeFacts, link: str, bridge: str) -> str | None:
         names = {item.name for port in owner.ports for item in port.interfaces}
         if owner.name != bridge and link in names:
             return f"it is a port of the Open vSwitch bridge {owner.name} already"
-    for kind, name in shown.controllers(facts.state, link):
-        if (kind, name) != (shown.OVS_BRIDGE, bridge):
+    for kind, name in state.controllers(facts.state, link):
+        if (kind, name) != (state.OVS_BRIDGE, bridge):
             return f"it is a port of {name} ({kind}) already"
     return None
 
 
-def _refuse_mtu(facts: BridgeFacts, item: shown.State, device: Device | None, told: str) -> None:
+def _refuse_mtu(facts: BridgeFacts, item: state.State, device: Device | None, told: str) -> None:
     profile = device.profile if device else None
     wanted = int(profile.setting("802-3-ethernet", "mtu", 0)) if profile else 0
     name, most = item.get("name"), int(item.get("max-mtu") or 0)
@@ -78,7 +79,7 @@ def _refuse_mtu(facts: BridgeFacts, item: shown.State, device: Device | None, to
             f"{told}, but the profile {profile.name!r} gives it MTU {wanted} and it can do {most} at most",
             remedy=f"Set 802-3-ethernet.mtu of the profile {profile.name!r} to {most} or less",
         )
-    below = shown.link(facts.state, str(item.get("vlan", {}).get("base-iface", "")))
+    below = state.link(facts.state, str(item.get("vlan", {}).get("base-iface", "")))
     mtu, lower = int(item.get("mtu") or 0), int(below.get("mtu") or 0) if below else 0
     if 0 < mtu < IPV6_MTU and (item.get("ipv6") or {}).get("enabled"):
         raise UplinkRefused(

@@ -8,8 +8,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, TypeVar, cast
 
 from nodenet.core.errors import SnapshotInvalid
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.json.position import path_at
-from nodenet.core.kernel.snapshot import Family, IPAddress
 
 T = TypeVar("T")
 MOST_SHOWN = 40

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network
 
+from nodenet.core.ip import Family, IPNetwork
 from nodenet.core.json.reader import Node, load
 from nodenet.core.kernel.snapshot import (
     IPV6_DEFAULT_METRIC,
     MAIN_TABLE,
     Address,
     AddressFlag,
-    Family,
-    IPNetwork,
     Link,
     NextHop,
     Route,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from nodenet.core.ip import Family, IPNetwork
 from nodenet.core.kernel.iproute_read import FOREVER
-from nodenet.core.kernel.snapshot import Address, Family, IPNetwork, Link, NextHop, Route, Snapshot
+from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 
 
 def to_document(snapshot: Snapshot) -> dict[str, list[dict[str, Any]]]:

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes, ip
-from nodenet.core.kernel.snapshot import IPAddress
 
 RTMGRP_NEIGH = 0x4
 _NEW, _GET, _ERROR = 28, 30, 2

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 
-from nodenet.core.kernel.snapshot import IPAddress, Link
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Link
 
 RTM_GETLINK = 18
 AF_INET, AF_INET6 = 2, 10

@@ -11,8 +11,9 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, ATTRIBUTE
-from nodenet.core.kernel.snapshot import Address, AddressFlag, IPAddress
+from nodenet.core.kernel.snapshot import Address, AddressFlag
 
 RTM_GETADDR = 22
 _BODY = struct.Struct("=BBBBI")

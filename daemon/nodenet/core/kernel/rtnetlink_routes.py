@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.rtnetlink import AF_INET, attributes, ip, number
-from nodenet.core.kernel.snapshot import IPAddress, NextHop, Route
+from nodenet.core.kernel.snapshot import NextHop, Route
 
 RTM_GETROUTE, RTM_GETNEXTHOP = 26, 106
 _ROUTE_BODY = struct.Struct("=BBBBBBBBI")

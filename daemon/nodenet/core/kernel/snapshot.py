@@ -7,34 +7,13 @@ a link's name is unique in its network namespace.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from enum import StrEnum
 
-IPAddress = IPv4Address | IPv6Address
-IPNetwork = IPv4Network | IPv6Network
+from nodenet.core.ip import Family, IPAddress, IPNetwork
 
 MAIN_TABLE = "main"
 IPV6_DEFAULT_METRIC = 1024
 """What the kernel gives an IPv6 route without a metric (IP6_RT_PRIO_USER, linux/ipv6_route.h); for IPv4 it is 0."""
-
-
-class Family(Enum):
-    """An address family, by its name in the settings."""
-
-    IPV4 = "ipv4"
-    IPV6 = "ipv6"
-
-    # There is one of each; Enum's own hash is written in Python and would be the better part of a selection.
-    __hash__ = object.__hash__
-
-    def __str__(self) -> str:
-        """As people write it."""
-        return "IPv4" if self is Family.IPV4 else "IPv6"
-
-
-def family_of(value: IPAddress | IPNetwork) -> Family:
-    """Return the family of an address or network."""
-    return Family.IPV4 if value.version == 4 else Family.IPV6
 
 
 class AddressFlag(StrEnum):

@@ -6,8 +6,17 @@ The words are systemd's own (org.freedesktop.systemd1(5)): load and active state
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
-from nodenet.core.apply.failure import ManagerState
+
+class ManagerState(StrEnum):
+    """How far NetworkManager is, in the words of a wait."""
+
+    NO_BUS = "the system bus does not answer"
+    ABSENT = "NetworkManager is not on the bus yet"
+    STARTING = "NetworkManager is still starting (its first activations are not over)"
+    READY = "NetworkManager is ready"
+
 
 UNIT = "NetworkManager.service"
 START_LIMIT = "start-limit-hit"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, ip_address
 from typing import Any
 
-from nodenet.core.br_ex.facts import Device, Lease4, Lease6, Profile
+from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
 
 NAME = "org.freedesktop.NetworkManager"
 PATH = "/org/freedesktop/NetworkManager"

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from nodenet.core.nmstate import state as shown
-from nodenet.core.nmstate.state import State
+from nodenet.core.nmstate.state import OVS_INTERFACE, State, link, ovs_bridge, ports
 
 IP = frozenset({"ipv4", "ipv6", "wait-ip"})
 """What moves of an interface (NMState's keys)."""
@@ -19,10 +18,10 @@ IDENTITY = frozenset({"name", "type", "state"})
 
 def uplinks(state: State, bridges: Collection[str]) -> frozenset[str]:
     """Return the links of the host that are ports of these Open vSwitch bridges."""
-    rows = [row for bridge in bridges if (row := shown.ovs_bridge(state, bridge))]
-    names = {name for row in rows for name in shown.ports(row)}
-    links = {name: item for name in names if (item := shown.link(state, name))}
-    return frozenset(name for name, item in links.items() if item.get("type") != shown.OVS_INTERFACE)
+    rows = [row for bridge in bridges if (row := ovs_bridge(state, bridge))]
+    names = {name for row in rows for name in ports(row)}
+    links = {name: item for name in names if (item := link(state, name))}
+    return frozenset(name for name, item in links.items() if item.get("type") != OVS_INTERFACE)
 
 
 def without_bridges(state: State, bridges: Collection[str]) -> dict[str, Any]:

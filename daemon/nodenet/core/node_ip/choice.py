@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodenet.core.kernel.snapshot import Family, family_of
-from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.ip import Family, family_of
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.ranking import Path, Ranked
 
 
-def choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> tuple[Ranked, ...]:
+def choose(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | None) -> tuple[Ranked, ...]:
     """Return the leader and one address of each further family that goes with it."""
     leader = _leader(places, policy, sticky)
     if leader is None:
@@ -30,7 +30,7 @@ def choose(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> t
     return (leader, *(companion for companion in companions if companion))
 
 
-def _leader(places: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> Ranked | None:
+def _leader(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | None) -> Ranked | None:
     """Return the best address; what was published stays unless a hint or VIP now asks for another path.
 
     In the boot that published it, it stays whatever is asked: only its loss or a reselection takes it away.
@@ -55,7 +55,7 @@ def _best(places: Sequence[Ranked], preferred: Family) -> Ranked:
     return rivals[0] if any(place.link.name == first.link.name for place in rivals) else first
 
 
-def _companion(leader: Ranked, family: Family, places: Sequence[Ranked], sticky: Sticky | None) -> Ranked | None:
+def _companion(leader: Ranked, family: Family, places: Sequence[Ranked], sticky: LastPublished | None) -> Ranked | None:
     """Return the address of another family that goes best with the leader: of its link, else of any."""
     known = sticky.addresses if sticky else ()
     this_boot = sticky is not None and sticky.this_boot
@@ -81,7 +81,7 @@ def _companion(leader: Ranked, family: Family, places: Sequence[Ranked], sticky:
     return min(suitable, key=preference, default=None)
 
 
-def primary_first(chosen: Sequence[Ranked], policy: Policy, sticky: Sticky | None) -> list[Ranked]:
+def primary_first(chosen: Sequence[Ranked], policy: Policy, sticky: LastPublished | None) -> list[Ranked]:
     """Return the chosen in the order of publication.
 
     What is published keeps its order; else the settings' order, or on one link the preferred family; else the leader

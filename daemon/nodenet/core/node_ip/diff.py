@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.ip import IPAddress
 from nodenet.core.node_ip.explain import SCHEMA_VERSION, candidate_document
 from nodenet.core.node_ip.select import Candidate, Selection
 

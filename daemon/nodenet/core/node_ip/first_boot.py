@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from nodenet.core.kernel.snapshot import Family, Snapshot, family_of
+from nodenet.core.ip import Family, family_of
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_ip.pending import own_links
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.select import Candidate

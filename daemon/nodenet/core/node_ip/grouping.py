@@ -14,7 +14,8 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import pairwise
 from typing import NamedTuple
 
-from nodenet.core.kernel.snapshot import Address, IPAddress, Link, Snapshot
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.ranking import PRIVATE, Surroundings, vip_lengths
 from nodenet.core.node_ip.rules import SPECIAL, Case, Rule
@@ -26,7 +27,7 @@ _Range = tuple[int, int]
 """First number and last."""
 
 
-class Stretch(NamedTuple):
+class AddressGroup(NamedTuple):
     """Addresses by number that no rule tells apart; *first* is the case of the first of them."""
 
     first: Case
@@ -48,7 +49,7 @@ class Stretch(NamedTuple):
         return Case(address, int(address.address), link, policy, unbindable)
 
 
-class Landmarks:
+class Boundaries:
     """Where ranges begin and end that rules, rank or somebody's question tell apart."""
 
     def __init__(self, policy: Policy, around: Surroundings, asked_for: Collection[IPAddress]) -> None:
@@ -69,7 +70,7 @@ class Landmarks:
             self._fixed[address.version].append((int(address), int(address)))
 
     def of(self, address: Address) -> list[int]:
-        """Return where stretches begin in the crowd of *address*, in order."""
+        """Return where address_groups begin in the crowd of *address*, in order."""
         version = address.address.version
         ranges = self._fixed[version] + [
             _subnet(anchor, length) for anchor, length in self._anchors(address) if anchor.version == version
@@ -92,10 +93,10 @@ def _subnet(anchor: IPAddress, length: int) -> _Range:
     return first, first + (1 << width) - 1
 
 
-def stretches(
-    snapshot: Snapshot, policy: Policy, unbindable: Collection[IPAddress], landmarks: Landmarks
-) -> Iterator[Stretch]:
-    """Yield the addresses of *snapshot* in stretches that nobody has judged yet."""
+def address_groups(
+    snapshot: Snapshot, policy: Policy, unbindable: Collection[IPAddress], landmarks: Boundaries
+) -> Iterator[AddressGroup]:
+    """Yield the addresses of *snapshot* in address_groups that nobody has judged yet."""
     links = {link.name: link for link in snapshot.links}
     crowds: defaultdict[tuple[object, ...], list[Address]] = defaultdict(list)
     for address in snapshot.addresses:
@@ -103,7 +104,7 @@ def stretches(
     for crowd in crowds.values():
         link = links.get(crowd[0].link) or Link(0, crowd[0].link)
         for part in _parts(crowd, landmarks):
-            yield Stretch(Case(part[0], _number(part[0]), link, policy, unbindable), part)
+            yield AddressGroup(Case(part[0], _number(part[0]), link, policy, unbindable), part)
 
 
 def _likeness(address: Address) -> tuple[object, ...]:
@@ -119,7 +120,7 @@ def _likeness(address: Address) -> tuple[object, ...]:
     )
 
 
-def _parts(crowd: list[Address], landmarks: Landmarks) -> Iterator[Sequence[Address]]:
+def _parts(crowd: list[Address], landmarks: Boundaries) -> Iterator[Sequence[Address]]:
     if len(crowd) <= FEW or crowd[0].peer is not None:
         # With a peer it is the peer's number that decides about subnets.
         yield from ((address,) for address in crowd)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.kernel.snapshot import IPAddress, IPNetwork
+from nodenet.core.ip import IPAddress, IPNetwork
 
 VARIABLES = ("NODEIP_HINT", "KUBELET_NODEIP_HINT")
 """In order of preference: the second is the older name."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import PurePosixPath
 
-from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.ip import IPAddress
 
 VERSION = 1
 SELECTION = PurePosixPath("/var/lib/nodenet/selection.json")
@@ -15,7 +15,7 @@ SELECTION = PurePosixPath("/var/lib/nodenet/selection.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Sticky:
+class LastPublished:
     """The last publication: addresses, primary first, the permanent MAC of the link, and the boot it was made in.
 
     *this_boot*: the record is of the present boot, so kubelet may already run with these addresses. *in_vain*: what was
@@ -29,7 +29,7 @@ class Sticky:
     in_vain: tuple[str, ...] = ()
 
 
-def parse(content: bytes, boot_id: str) -> Sticky:
+def parse(content: bytes, boot_id: str) -> LastPublished:
     """Return the record, read in the boot *boot_id*. Raises ValueError when it is not one of ours."""
     document = json.loads(content)
     if not isinstance(document, dict) or document.get("version") != VERSION:
@@ -42,17 +42,17 @@ def parse(content: bytes, boot_id: str) -> Sticky:
     in_vain = document.get("in_vain", [])
     if not isinstance(in_vain, list) or not all(isinstance(text, str) for text in in_vain):
         raise ValueError("what was waited for in vain is not a list of strings")
-    return Sticky(tuple(map(ip_address, addresses)), mac, made_in, made_in == boot_id, tuple(in_vain))
+    return LastPublished(tuple(map(ip_address, addresses)), mac, made_in, made_in == boot_id, tuple(in_vain))
 
 
-def standing(record: Sticky | None, primary: bytes | None) -> Sticky | None:
+def still_published(record: LastPublished | None, primary: bytes | None) -> LastPublished | None:
     """Return the record, *this_boot* only where *primary* is published: /run is empty after a boot."""
     if record is None or not record.addresses:
         return None
     return replace(record, this_boot=primary == str(record.addresses[0]).encode())
 
 
-def render(sticky: Sticky) -> bytes:
+def render(sticky: LastPublished) -> bytes:
     """Return the record as it is kept."""
     document = {
         "version": VERSION,

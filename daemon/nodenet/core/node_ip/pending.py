@@ -11,10 +11,11 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from nodenet.core.kernel.snapshot import AddressFlag, Family, IPAddress, Link, Snapshot, family_of
+from nodenet.core.ip import Family, IPAddress, family_of
+from nodenet.core.kernel.snapshot import AddressFlag, Link, Snapshot
 from nodenet.core.node_ip.choice import choose
-from nodenet.core.node_ip.grouping import Stretch
-from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.node_ip.grouping import AddressGroup
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.ranking import ROUTER_ADVERTISEMENT, Path, Ranked, Surroundings, best_first, ranked
 from nodenet.core.node_ip.reasons import link_state, why_no_path, why_rejected
@@ -45,13 +46,13 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SelectionInputs:
     """All that a selection has looked at, and what it chose (leader first)."""
 
     snapshot: Snapshot
     policy: Policy
-    sticky: Sticky | None
-    stretches: Sequence[Stretch]
+    sticky: LastPublished | None
+    address_groups: Sequence[AddressGroup]
     around: Surroundings
     places: Sequence[Ranked]
     """Those that no rule rejects, best first."""
@@ -59,12 +60,12 @@ class Scene:
 
     def judged(self) -> list[Judged]:
         """Return every address with its verdict, by link and address."""
-        each = (Judged(case, part.rule) for part in self.stretches for case in part.cases())
+        each = (Judged(case, part.rule) for part in self.address_groups for case in part.cases())
         return sorted(each, key=_listing)
 
     def has(self, address: IPAddress) -> bool:
         """Tell whether *address*, one of those published before, is on the host."""
-        return any(case.address.address == address for part in self.stretches for case in part.ends())
+        return any(case.address.address == address for part in self.address_groups for case in part.ends())
 
 
 def _listing(judged: Judged) -> tuple[int, str, int, int, int]:
@@ -72,17 +73,17 @@ def _listing(judged: Judged) -> tuple[int, str, int, int, int]:
     return (link.index, address.link, address.address.version, number, address.prefix_length)
 
 
-def pending(scene: Scene) -> tuple[Pending, ...]:
+def pending(scene: SelectionInputs) -> tuple[Pending, ...]:
     """Return what may still come, each thing once, in a fixed order."""
     found = {*_tentative(scene), *_ipv6_starting(scene), *_not_back(scene), *_better_path(scene), *_families(scene)}
     return tuple(sorted(found, key=lambda item: (item.family.value, item.link, item.reason)))
 
 
-def _tentative(scene: Scene) -> Iterator[Pending]:
+def _tentative(scene: SelectionInputs) -> Iterator[Pending]:
     """Yield addresses in duplicate address detection that would be selected after it."""
     detecting = [
         (ranked(case, scene.around), case)
-        for part in scene.stretches
+        for part in scene.address_groups
         for case in (part.ends() if part.rule is Rule.TENTATIVE else ())
         if AddressFlag.TEMPORARY not in case.address.flags
     ]
@@ -95,7 +96,7 @@ def _tentative(scene: Scene) -> Iterator[Pending]:
                 yield Pending(place.address.family, place.link.name, reason, begun=True)
 
 
-def _ipv6_starting(scene: Scene) -> Iterator[Pending]:
+def _ipv6_starting(scene: SelectionInputs) -> Iterator[Pending]:
     """Yield the chosen link when IPv6 has begun there but no address has come of it yet."""
     if not scene.chosen or Family.IPV6 not in scene.policy.family_order:
         return
@@ -118,7 +119,7 @@ def _ipv6_starting(scene: Scene) -> Iterator[Pending]:
             return
 
 
-def _not_back(scene: Scene) -> Iterator[Pending]:
+def _not_back(scene: SelectionInputs) -> Iterator[Pending]:
     """Yield node IPs of the last boot that their link has not got yet, nor another one in their place."""
     sticky = scene.sticky
     if sticky is None or sticky.permanent_mac is None:
@@ -132,7 +133,7 @@ def _not_back(scene: Scene) -> Iterator[Pending]:
             yield Pending(family, its[-1].name, f"{address}, node IP before, is not back on {its[-1].name} yet")
 
 
-def _better_path(scene: Scene) -> Iterator[Pending]:
+def _better_path(scene: SelectionInputs) -> Iterator[Pending]:
     """Yield links without an address while a hint or the VIPs ask for something that no address satisfies."""
     policy = scene.policy
     reached = scene.chosen[0].path if scene.chosen else Path.NONE
@@ -148,7 +149,7 @@ def _better_path(scene: Scene) -> Iterator[Pending]:
             yield Pending(family, link.name, f"no VIP's subnet is here and {_bare(link, family)}")
 
 
-def _bare_pairs(scene: Scene, families: Collection[Family]) -> Iterator[tuple[Family, Link]]:
+def _bare_pairs(scene: SelectionInputs, families: Collection[Family]) -> Iterator[tuple[Family, Link]]:
     """Yield each of the *families* that can be a node IP's, with each link that has no address of it."""
     for family in scene.policy.family_order:
         if family in families:
@@ -156,23 +157,23 @@ def _bare_pairs(scene: Scene, families: Collection[Family]) -> Iterator[tuple[Fa
                 yield family, link
 
 
-def _families(scene: Scene) -> Iterator[Pending]:
+def _families(scene: SelectionInputs) -> Iterator[Pending]:
     """Yield what each configured family waits for."""
     for family in missing(scene):
         yield Pending(family, "", f"{family}: {_why_nothing(scene, [family])}")
 
 
-def missing(scene: Scene) -> tuple[Family, ...]:
+def missing(scene: SelectionInputs) -> tuple[Family, ...]:
     """Return the families that the settings ask for and the selection has not."""
     if scene.policy.families == "auto":
         return ()
     return tuple(family for family in scene.policy.families if not _has(scene, family))
 
 
-def reason(scene: Scene) -> str | None:
+def reason(scene: SelectionInputs) -> str | None:
     """Say what is waited for, None when nothing is missing."""
     if not scene.chosen:
-        if scene.policy.hint_required and any(part.rule is None for part in scene.stretches):
+        if scene.policy.hint_required and any(part.rule is None for part in scene.address_groups):
             hints = ", ".join(map(str, scene.policy.hints)) or "there is no usable one"
             return f"a hint is required and matches no address: {hints}"
         return _why_nothing(scene, scene.policy.family_order)
@@ -180,11 +181,11 @@ def reason(scene: Scene) -> str | None:
     return "; ".join(lacking) or None
 
 
-def _has(scene: Scene, family: Family) -> bool:
+def _has(scene: SelectionInputs, family: Family) -> bool:
     return any(place.address.family is family for place in scene.chosen)
 
 
-def _why_nothing(scene: Scene, families: Sequence[Family]) -> str:
+def _why_nothing(scene: SelectionInputs, families: Sequence[Family]) -> str:
     """Say why no address of *families* is eligible: the nearest hope first."""
     judged = [item for item in scene.judged() if item.case.address.family in families]
     hopeless = (None, Rule.LOOPBACK, Rule.LINK_LOCAL)
@@ -231,18 +232,18 @@ def _words(judged: Judged) -> str:
     return why_rejected(judged.case, judged.rule) if judged.rule else ""
 
 
-def _without_path(scene: Scene, judged: Iterable[Judged]) -> Iterator[tuple[object, _Reason]]:
+def _without_path(scene: SelectionInputs, judged: Iterable[Judged]) -> Iterator[tuple[object, _Reason]]:
     for item in judged:
         if item.rule is None:
             yield _about(item), partial(_lost, item, scene)
 
 
-def _lost(item: Judged, scene: Scene) -> str:
+def _lost(item: Judged, scene: SelectionInputs) -> str:
     words = why_no_path(ranked(item.case, scene.around), with_vips=bool(scene.policy.vips))
     return f"{item.case.address.address} on {item.case.link.name}: {words} yet"
 
 
-def _bare_reasons(scene: Scene, families: Sequence[Family]) -> Iterator[tuple[object, _Reason]]:
+def _bare_reasons(scene: SelectionInputs, families: Sequence[Family]) -> Iterator[tuple[object, _Reason]]:
     """Yield links without an address of any of *families*."""
     lists = [{link.name: link for link in bare_links(scene, family)} for family in families]
     for name, link in lists[0].items() if lists else ():
@@ -260,11 +261,11 @@ def _bare(link: Link, family: Family | None) -> str:
     return f"{link.name} has carrier, no address yet (DHCP)"
 
 
-def bare_links(scene: Scene, family: Family) -> Iterator[Link]:
+def bare_links(scene: SelectionInputs, family: Family) -> Iterator[Link]:
     """Yield the working links that have no address of *family* but might get one, by index."""
     addressed = {
         part.first.link.name
-        for part in scene.stretches
+        for part in scene.address_groups
         if part.rule is not Rule.LINK_LOCAL and part.first.address.family is family
     }
     for link in own_links(scene.snapshot, scene.policy):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from nodenet.core.kernel.snapshot import MAIN_TABLE, Family, IPAddress
+from nodenet.core.ip import Family, IPAddress
+from nodenet.core.kernel.snapshot import MAIN_TABLE
 from nodenet.core.node_ip.hints import Hint
 
 OVN_KUBERNETES = "OVNKubernetes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.kernel.snapshot import Family
+from nodenet.core.ip import Family
 from nodenet.core.node_ip.hints import HintReading, parse_environment, parse_value
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.select import Selection
@@ -16,23 +16,23 @@ HINT_FILE = "/etc/default/nodeip-configuration"
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class PolicyReading:
     """The policy, and a problem for each hint that could not be understood."""
 
     policy: Policy
     problems: tuple[SettingsInvalid, ...] = ()
 
 
-def wishes(settings: Settings, hint_file: bytes | None) -> Wishes:
+def read_policy(settings: Settings, hint_file: bytes | None) -> PolicyReading:
     """Return the policy of *settings* with the hints of the environment file, which outrank theirs."""
     reading = HintReading()
     if hint_file is not None:
         reading = parse_environment(hint_file.decode("utf-8", errors="replace"), HINT_FILE)
     reading |= parse_value(settings.hint.text, f"{settings.hint.file}, key hint")
-    return Wishes(policy_from(settings, reading), reading.problems)
+    return PolicyReading(policy_from(settings, reading), reading.problems)
 
 
-def noted(selection: Selection, asked: Wishes) -> Selection:
+def noted(selection: Selection, asked: PolicyReading) -> Selection:
     """Return *selection* with a note for each hint that could not be understood: it may be why."""
     return replace(selection, notes=(*map(str, asked.problems), *selection.notes))
 

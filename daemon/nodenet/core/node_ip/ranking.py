@@ -12,7 +12,8 @@ from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 
-from nodenet.core.kernel.snapshot import Address, Family, IPAddress, Link, Snapshot
+from nodenet.core.ip import Family, IPAddress
+from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.node_ip.hints import Hint
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import Case, ranges

@@ -14,7 +14,8 @@ from functools import lru_cache
 from ipaddress import ip_network
 from typing import NamedTuple
 
-from nodenet.core.kernel.snapshot import Address, AddressFlag, IPAddress, Link
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Address, AddressFlag, Link
 from nodenet.core.node_ip.policy import OVN_KUBERNETES, Policy
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, partial
 
-from nodenet.core.kernel.snapshot import Address, Family, IPAddress, Snapshot
+from nodenet.core.ip import Family, IPAddress
+from nodenet.core.kernel.snapshot import Address, Snapshot
 from nodenet.core.node_ip.choice import choose, primary_first
-from nodenet.core.node_ip.grouping import Landmarks, Stretch, stretches
-from nodenet.core.node_ip.last_published import Sticky
-from nodenet.core.node_ip.pending import Pending, Scene, missing, pending, reason
+from nodenet.core.node_ip.grouping import AddressGroup, Boundaries, address_groups
+from nodenet.core.node_ip.last_published import LastPublished
+from nodenet.core.node_ip.pending import Pending, SelectionInputs, missing, pending, reason
 from nodenet.core.node_ip.policy import BARE_METAL, Policy
 from nodenet.core.node_ip.ranking import Path, Ranked, best_first, exact_hints, hint_means, ranked, surroundings
 from nodenet.core.node_ip.reasons import why_no_path, why_not_hinted, why_outranked, why_rejected, why_selected
@@ -80,7 +81,7 @@ class Selection:
 def select(
     snapshot: Snapshot,
     policy: Policy,
-    sticky: Sticky | None = None,
+    sticky: LastPublished | None = None,
     unbindable: Collection[IPAddress] = frozenset(),
 ) -> Selection:
     """Return the node IPs; the order in which the kernel lists things makes no difference.
@@ -89,7 +90,7 @@ def select(
     """
     around = surroundings(snapshot, policy)
     asked_for = (*unbindable, *(sticky.addresses if sticky else ()))
-    found = stretches(snapshot, policy, unbindable, Landmarks(policy, around, asked_for))
+    found = address_groups(snapshot, policy, unbindable, Boundaries(policy, around, asked_for))
     judged = [part._replace(rule=rejection(part.first)) for part in found]
     if sticky and sticky.this_boot:
         judged = _pardoned(judged, sticky)
@@ -97,11 +98,11 @@ def select(
     around = replace(around, by_address=exact_hints(policy, present))
     good = (ranked(case, around) for part in judged if part.rule is None for case in part.ends())
     places = sorted(good, key=best_first)
-    return _told(Scene(snapshot, policy, sticky, judged, around, places, choose(places, policy, sticky)))
+    return _told(SelectionInputs(snapshot, policy, sticky, judged, around, places, choose(places, policy, sticky)))
 
 
 def select_bindable(
-    snapshot: Snapshot, policy: Policy, sticky: Sticky | None, can_bind: Callable[[IPAddress, int], bool]
+    snapshot: Snapshot, policy: Policy, sticky: LastPublished | None, can_bind: Callable[[IPAddress, int], bool]
 ) -> Selection:
     """Select until a server can listen on every node IP; one on which none can makes way for the next.
 
@@ -118,7 +119,7 @@ def select_bindable(
         unbindable |= failed
 
 
-def _pardoned(judged: Sequence[Stretch], published: Sticky) -> list[Stretch]:
+def _pardoned(judged: Sequence[AddressGroup], published: LastPublished) -> list[AddressGroup]:
     """Return the verdicts without those that would take what kubelet may already use away for a passing reason.
 
     An address that is on several links, and eligible on one of them, needs no pardon on the others.
@@ -130,7 +131,7 @@ def _pardoned(judged: Sequence[Stretch], published: Sticky) -> list[Stretch]:
     ]
 
 
-def _told(scene: Scene) -> Selection:
+def _told(scene: SelectionInputs) -> Selection:
     """Return the selection with everything that is said about it."""
     policy, chosen = scene.policy, scene.chosen
     leader = chosen[0] if chosen else None
@@ -153,7 +154,7 @@ def _told(scene: Scene) -> Selection:
     )
 
 
-def _rest(scene: Scene, rules: _Winners) -> tuple[Candidate, ...]:
+def _rest(scene: SelectionInputs, rules: _Winners) -> tuple[Candidate, ...]:
     """Return a verdict for every address that is no node IP, by link and address."""
     node_ips = {id(place.address) for place in scene.chosen}
     return tuple(
@@ -163,7 +164,7 @@ def _rest(scene: Scene, rules: _Winners) -> tuple[Candidate, ...]:
     )
 
 
-def _selected_by(place: Ranked, scene: Scene) -> Rule:
+def _selected_by(place: Ranked, scene: SelectionInputs) -> Rule:
     """Return the rule that made an address a node IP."""
     leader = scene.chosen[0]
     published = scene.sticky is not None and place.address.address in scene.sticky.addresses
@@ -189,7 +190,7 @@ def _rejected(case: Case, rule: Rule) -> Candidate:
     return _candidate(case.address, Verdict.REJECTED, rule, partial(why_rejected, case, rule))
 
 
-def _unselected(place: Ranked, scene: Scene, rules: _Winners) -> Candidate:
+def _unselected(place: Ranked, scene: SelectionInputs, rules: _Winners) -> Candidate:
     if place.path is Path.NONE:
         because = partial(why_no_path, place, with_vips=bool(scene.policy.vips))
         return _candidate(place.address, Verdict.REJECTED, Rule.NO_DEFAULT_ROUTE, because)
@@ -210,7 +211,7 @@ def _loser_rule(place: Ranked, winner: Ranked) -> Rule:
 _OUTSIDE = {Path.HINT: Rule.OUTSIDE_HINT, Path.VIP: Rule.OUTSIDE_VIP_SUBNETS}
 
 
-def _notes(scene: Scene, in_order: Sequence[Ranked]) -> Iterator[str]:
+def _notes(scene: SelectionInputs, in_order: Sequence[Ranked]) -> Iterator[str]:
     """Yield what an administrator should know beside the verdicts."""
     for hint in scene.policy.hints:
         exact = hint in scene.around.by_address

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from nodenet.core.br_ex.facts import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.errors import Unavailable
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
 
 DATABASE = "Open_vSwitch"
 """The database, and its table with one row for all of Open vSwitch."""

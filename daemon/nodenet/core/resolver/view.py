@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.ip import IPAddress
 from nodenet.core.resolver.resolv_conf import is_stub, nameservers
 
 RESOLV_CONF = PurePosixPath("/etc/resolv.conf")

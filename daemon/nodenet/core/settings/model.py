@@ -6,8 +6,8 @@ is passed over in silence is found on the day it was needed. Syntax: TOML 1.0 (h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
@@ -114,32 +114,6 @@ def values(settings: Settings) -> dict[str, Any]:
     flat["bridge.datapath"] = settings.bridge_datapath
     flat |= {f"stages.{stage}": provider for stage, provider in settings.stages.items()}
     return {key: _plain(value) for key, value in flat.items()}
-
-
-def parse(documents: Sequence[tuple[str, bytes]]) -> SettingsResult:
-    """Return the settings of *documents*, (path, content) pairs of which a later one wins, key by key.
-
-    Raises SettingsInvalid naming the file, the key (or line) and what was expected.
-    """
-    settings = Settings()
-    origins = dict.fromkeys(values(settings), DEFAULT)
-    if not documents:
-        return SettingsResult(settings, MappingProxyType(origins))
-    # Most nodes have no settings file: they do not pay for the parser.
-    from nodenet.core.settings import parse as settings_values  # noqa: PLC0415
-
-    for path, content in documents:
-        for key, value in settings_values.read(path, content, tuple(origins)).items():
-            settings = _with(settings, key, Written(value, path) if key == "hint" else value)
-            origins[key] = path
-    return SettingsResult(settings, MappingProxyType(origins))
-
-
-def _with(settings: Settings, key: str, value: Any) -> Settings:  # noqa: ANN401 - the type depends on the key
-    table, _, name = key.rpartition(".")
-    if table == "stages":
-        return replace(settings, stages=MappingProxyType({**settings.stages, name: value}))
-    return replace(settings, **{key.replace(".", "_"): value})
 
 
 def _plain(value: object) -> object:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, ResolverMode
+from nodenet.core.settings.model import (
+    DEFAULT,
+    STAGES,
+    Datapath,
+    OnFailure,
+    ProbeTarget,
+    ResolverMode,
+    Settings,
+    SettingsResult,
+    Written,
+    values,
+)
 
 PLATFORMS = (
     "none", "baremetal", "openstack", "vsphere", "nutanix", "ovirt", "kubevirt", "external", "aws", "azure", "gcp",
@@ -45,6 +56,8 @@ def read(path: str, content: bytes, keys: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _toml(path: str, content: bytes) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - most nodes have no settings file: they do not pay for the parser
+
     try:
         return tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
@@ -68,6 +81,8 @@ def _flat(path: str, document: dict[str, Any], tables: set[str]) -> Iterator[tup
 
 def _meant(word: str, choices: tuple[str, ...]) -> str:
     """Return the choice that *word* is nearly, as the end of a sentence; empty when it is near to none."""
+    import difflib  # noqa: PLC0415 - needed for a mistake only
+
     near = difflib.get_close_matches(word, choices, n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
 
@@ -108,6 +123,8 @@ def _network_type(value: object) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
         raise _Refused("expected the name of a network plugin, such as 'OVNKubernetes'")
     # Any plugin may be named, but a slip in this one would silently leave the node without br-ex.
+    import difflib  # noqa: PLC0415 - most nodes name none
+
     if name != "OVNKubernetes" and difflib.SequenceMatcher(None, name.lower(), "ovnkubernetes").ratio() > 0.8:
         raise _Refused("expected the name of a network plugin (did you mean 'OVNKubernetes'?)")
     return name
@@ -230,3 +247,26 @@ _KEYS: dict[str, Callable[[object], object]] = {
     "bridge.datapath": lambda value: Datapath(_one_of(tuple(Datapath), value)),
     **{f"stages.{stage}": partial(_provider, stage) for stage in STAGES},
 }
+
+
+def parse(documents: Sequence[tuple[str, bytes]]) -> SettingsResult:
+    """Return the settings of *documents*, (path, content) pairs of which a later one wins, key by key.
+
+    Raises SettingsInvalid naming the file, the key (or line) and what was expected.
+    """
+    settings = Settings()
+    origins = dict.fromkeys(values(settings), DEFAULT)
+    if not documents:
+        return SettingsResult(settings, MappingProxyType(origins))
+    for path, content in documents:
+        for key, value in read(path, content, tuple(origins)).items():
+            settings = _with(settings, key, Written(value, path) if key == "hint" else value)
+            origins[key] = path
+    return SettingsResult(settings, MappingProxyType(origins))
+
+
+def _with(settings: Settings, key: str, value: Any) -> Settings:  # noqa: ANN401 - the type depends on the key
+    table, _, name = key.rpartition(".")
+    if table == "stages":
+        return replace(settings, stages=MappingProxyType({**settings.stages, name: value}))
+    return replace(settings, **{key.replace(".", "_"): value})

@@ -1,4 +1,4 @@
-"""What do properties and signals on the bus say of a standing?"""
+"""What do properties and signals on the bus say of a status?"""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from typing import Any
 
 from nodenet.core.boot.stages import StageName, StageState, Status
 from nodenet.core.messages import Message
-from nodenet.core.status.document import Standing, document, next_try
+from nodenet.core.status.document import BootStatus, document, next_try
 
 
-def of_manager(standing: Standing, version: str, sequence: int) -> dict[str, Any]:
+def of_manager(status: BootStatus, version: str, sequence: int) -> dict[str, Any]:
     """Return the plain value of every property of /org/nodenet1."""
-    status = document(standing)
-    addresses = standing.facts.selection.node_ips if standing.facts.selection else ()
+    shown = document(status)
+    addresses = status.facts.selection.node_ips if status.facts.selection else ()
     by_family = {address.version: str(address) for address in reversed(addresses)}
-    error = status["last_error"] or {}
+    error = shown["last_error"] or {}
     return {
         "Version": version,
-        "BootId": status["boot_id"],
-        "Hostname": status["hostname"] or "",
-        "NodeFile": status["node_file"] or "",
-        "NodeFileDigest": status["digest"] or "",
-        "AppliedDigest": status["applied_digest"] or "",
-        "Health": status["health"],
-        "Ready": status["ready"],
-        "Stage": status["stage"] or "",
-        "Stages": [[stage["name"], stage["provider"], stage["status"], stage["detail"]] for stage in status["stages"]],
+        "BootId": shown["boot_id"],
+        "Hostname": shown["hostname"] or "",
+        "NodeFile": shown["node_file"] or "",
+        "NodeFileDigest": shown["digest"] or "",
+        "AppliedDigest": shown["applied_digest"] or "",
+        "Health": shown["health"],
+        "Ready": shown["ready"],
+        "Stage": shown["stage"] or "",
+        "Stages": [[stage["name"], stage["provider"], stage["status"], stage["detail"]] for stage in shown["stages"]],
         "PrimaryIP": str(addresses[0]) if addresses else "",
         "IPv4": by_family.get(4, ""),
         "IPv6": by_family.get(6, ""),
-        "Link": status["link"] or "",
-        "Bridge": status["bridge"] or "",
+        "Link": shown["link"] or "",
+        "Bridge": shown["bridge"] or "",
         "LastError": [error.get(key) or "" for key in ("message_id", "stage", "cause", "remedy")],
         "Sequence": sequence,
     }
 
 
-def of_stage(standing: Standing, name: StageName) -> dict[str, Any]:
+def of_stage(status: BootStatus, name: StageName) -> dict[str, Any]:
     """Return the plain value of every property of a stage's object; times in µs of CLOCK_BOOTTIME, 0: not yet."""
-    stage = standing.boot[name]
+    stage = status.boot[name]
     return {
         "Name": name.value,
         "Provider": stage.provider,
@@ -48,7 +48,7 @@ def of_stage(standing: Standing, name: StageName) -> dict[str, Any]:
         "Started": _microseconds(stage.started),
         "Ended": _microseconds(stage.ended),
         "NextTry": _microseconds(next_try(stage)),
-        "Held": [[hold.who, hold.why] for hold in standing.holds if hold.stage is name],
+        "Held": [[hold.who, hold.why] for hold in status.inhibitors if hold.stage is name],
     }
 
 
@@ -56,13 +56,13 @@ def _microseconds(seconds: float | None) -> int:
     return round((seconds or 0.0) * 1e6)
 
 
-def changed_stages(before: Standing, after: Standing) -> list[StageState]:
+def changed_stages(before: BootStatus, after: BootStatus) -> list[StageState]:
     """Return the stages of *after* that have another status or detail than in *before*."""
     pairs = zip(before.boot.stages, after.boot.stages, strict=True)
     return [new for old, new in pairs if (old.status, old.detail) != (new.status, new.detail)]
 
 
-def signals(before: Standing, after: Standing) -> Mapping[str, list[Any]]:
+def signals(before: BootStatus, after: BootStatus) -> Mapping[str, list[Any]]:
     """Return the signals, name and body, that tell of the way from *before* to *after*, beside StageChanged."""
     told: dict[str, list[Any]] = {}
     facts = after.facts

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.inhibit import Holds
+from nodenet.core.boot.inhibit import Inhibitors
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import Boot, Health, StageName, StageState, Status, new_boot
 
@@ -25,7 +25,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BootStatus:
     """Everything the daemon shows: the boot, the facts, whether READY=1 was sent, and what was lost since."""
 
     boot: Boot
@@ -33,7 +33,7 @@ class Standing:
     boot_id: str = ""
     ready: bool = False
     drift: Problem | None = None
-    holds: Holds = ()
+    inhibitors: Inhibitors = ()
     refused: Refusal | None = None
     """What lies on the disk and is not in force; the next boot will meet it."""
 
@@ -51,16 +51,16 @@ class Standing:
         return (self.refused.stage, self.refused.problem) if self.refused else self.boot.problem
 
 
-def document(standing: Standing) -> dict[str, Any]:
+def document(status: BootStatus) -> dict[str, Any]:
     """Return the status document, as JSON-ready values; times in seconds of CLOCK_BOOTTIME."""
-    boot, facts = standing.boot, standing.facts
+    boot, facts = status.boot, status.facts
     selection = facts.selection
     current = boot.current
     return {
         "schema_version": SCHEMA_VERSION,
-        "boot_id": standing.boot_id,
-        "health": standing.health.value,
-        "ready": standing.ready,
+        "boot_id": status.boot_id,
+        "health": status.health.value,
+        "ready": status.ready,
         "stage": current.value if current else None,
         "hostname": facts.hostname,
         "node_file": facts.node_file,
@@ -71,21 +71,21 @@ def document(standing: Standing) -> dict[str, Any]:
         "notes": list(selection.notes) if selection else [],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
-        "last_error": _last_error(standing),
-        "stages": [_stage(stage, standing.holds) for stage in boot.stages],
+        "last_error": _last_error(status),
+        "stages": [_stage(stage, status.inhibitors) for stage in boot.stages],
     }
 
 
-def line(standing: Standing) -> str:
+def line(status: BootStatus) -> str:
     """Return the one line for systemd's STATUS=: the stage and what it waits for, or the node's health."""
-    for stage in standing.boot.stages:
+    for stage in status.boot.stages:
         if stage.status in (Status.WAITING, Status.RUNNING):
-            beside = f" (reload refused: {standing.refused.problem.cause})" if standing.refused else ""
+            beside = f" (reload refused: {status.refused.problem.cause})" if status.refused else ""
             return f"{stage.name}: {stage.detail or stage.status}{beside}"
-    if problem := standing.problem:
+    if problem := status.problem:
         name, what = problem
-        return ": ".join(filter(None, (standing.health, name, what.cause)))
-    return "ready" if standing.ready else "starting"
+        return ": ".join(filter(None, (status.health, name, what.cause)))
+    return "ready" if status.ready else "starting"
 
 
 def ended(before: Mapping[str, Any] | None, boot_id: str, problem: Problem) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def ended(before: Mapping[str, Any] | None, boot_id: str, problem: Problem) -> d
 
     What is no document of this boot (a program or a person may have written the file) counts as none.
     """
-    nothing = document(Standing(new_boot({}, degrade=True), boot_id=boot_id))
+    nothing = document(BootStatus(new_boot({}, degrade=True), boot_id=boot_id))
     try:
         return _ended(before if before and before["boot_id"] == boot_id else nothing, problem)
     except (AttributeError, KeyError, TypeError):
@@ -115,7 +115,7 @@ def _ended(known: Mapping[str, Any], problem: Problem) -> dict[str, Any]:
     }
 
 
-def _stage(stage: StageState, holds: Holds) -> dict[str, Any]:
+def _stage(stage: StageState, inhibitors: Inhibitors) -> dict[str, Any]:
     return {
         "name": stage.name.value,
         "provider": stage.provider,
@@ -125,7 +125,9 @@ def _stage(stage: StageState, holds: Holds) -> dict[str, Any]:
         "ended": stage.ended,
         "waited": round(stage.waited, 6),
         "next_try": next_try(stage),
-        "held": [{"who": hold.who, "why": hold.why} for hold in holds if hold.stage is stage.name],
+        "held": [
+            {"who": inhibitor.who, "why": inhibitor.why} for inhibitor in inhibitors if inhibitor.stage is stage.name
+        ],
     }
 
 
@@ -134,10 +136,10 @@ def next_try(stage: StageState) -> float | None:
     return stage.due if stage.status in (Status.WAITING, Status.FAILED) else None
 
 
-def _last_error(standing: Standing) -> dict[str, str | None] | None:
-    if standing.problem is None:
+def _last_error(status: BootStatus) -> dict[str, str | None] | None:
+    if status.problem is None:
         return None
-    name, problem = standing.problem
+    name, problem = status.problem
     return _error(name, problem)
 
 

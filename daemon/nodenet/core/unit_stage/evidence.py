@@ -15,7 +15,8 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.hostname.name import normalised, why_invalid
-from nodenet.core.kernel.snapshot import IPAddress, Snapshot
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_file import content as desired
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_ip.published_files import RUN

@@ -1,7 +1,7 @@
-"""Does whoever holds a stage still live?
+"""How long does an inhibitor last?
 
-A hold is the writing end of a pipe; the reading end stays here. When the last copy of the writing end is closed, on
-purpose or because its process ended, the kernel tells (pipe(7)), and the hold is over.
+An inhibitor is the writing end of a pipe; the reading end stays here. When the last copy of the writing end is closed,
+on purpose or because its process ended, the reading end gets end of file (pipe(7)), and the inhibitor is released.
 """
 
 from __future__ import annotations
@@ -11,38 +11,38 @@ import itertools
 import os
 from collections.abc import Callable
 
-from nodenet.core.boot.inhibit import Hold
+from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.stages import StageName
 
 SWALLOWED_BYTES = 65536
 
 
-class Inhibitors:
-    """The pipes of all holds."""
+class InhibitorLocks:
+    """The pipes of all inhibitors."""
 
-    def __init__(self, hold: Callable[[Hold], None], release: Callable[[Hold], None]) -> None:
-        """*hold* is told of a new one and may refuse it (raises NodenetError); *release*, when it is over."""
-        self._hold = hold
+    def __init__(self, inhibitor: Callable[[Inhibitor], None], release: Callable[[Inhibitor], None]) -> None:
+        """*inhibitor* is told of a new one and may refuse it (raises NodenetError); *release*, when it is over."""
+        self._hold = inhibitor
         self._release = release
         self._numbers = itertools.count(1)
-        self._pipes: dict[int, Hold] = {}
+        self._pipes: dict[int, Inhibitor] = {}
 
     def take(self, stage: StageName, who: str, why: str) -> int:
-        """Hold *stage*; return the descriptor to hand to the holder and then to close here. Raises NodenetError."""
-        hold = Hold(stage, who, why, next(self._numbers))
+        """Inhibit *stage*; return the descriptor to hand to the holder and then to close here. Raises NodenetError."""
+        inhibitor = Inhibitor(stage, who, why, next(self._numbers))
         ours, theirs = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            self._hold(hold)
+            self._hold(inhibitor)
         except BaseException:
             os.close(ours)
             os.close(theirs)
             raise
-        self._pipes[ours] = hold
+        self._pipes[ours] = inhibitor
         asyncio.get_running_loop().add_reader(ours, self._readable, ours)
         return theirs
 
     def _readable(self, ours: int) -> None:
-        """Swallow what a holder writes; at the end of it the hold is over."""
+        """Swallow what a holder writes; at the end of it the inhibitor is over."""
         if os.read(ours, SWALLOWED_BYTES):
             return
         self._release(self._forget(ours))
@@ -52,7 +52,7 @@ class Inhibitors:
         for ours in tuple(self._pipes):
             self._forget(ours)
 
-    def _forget(self, ours: int) -> Hold:
+    def _forget(self, ours: int) -> Inhibitor:
         asyncio.get_running_loop().remove_reader(ours)
         os.close(ours)
         return self._pipes.pop(ours)

@@ -23,7 +23,7 @@ from nodenet.core.errors import AccessDenied, NodenetError, UsageInvalid
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.status import bus_values
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STAGE, Interface, introspection
-from nodenet.core.status.document import Standing, document
+from nodenet.core.status.document import BootStatus, document
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType, Refused, Variant, just
 
 log = structlog.get_logger()
@@ -48,31 +48,31 @@ class Orders:
 class Service:
     """The object /org/nodenet1 and one below it for each stage."""
 
-    def __init__(self, bus: Bus, orders: Orders, standing: Callable[[], Standing]) -> None:
-        """Serve on *bus*; *standing* is asked whenever a property is read."""
+    def __init__(self, bus: Bus, orders: Orders, status: Callable[[], BootStatus]) -> None:
+        """Serve on *bus*; *status* is asked whenever a property is read."""
         self._bus = bus
         self._orders = orders
-        self._standing = standing
-        self._shown: Standing | None = None
+        self._status = status
+        self._shown: BootStatus | None = None
         self._sequence = 0
         self._emitted = 0
         self._dirty: dict[str, dict[str, Any]] = {path: {} for path in OBJECTS}
         self._tasks: set[asyncio.Task[None]] = set()
         bus.serve(NAME, self.handle)
 
-    def show(self, standing: Standing) -> None:
+    def show(self, status: BootStatus) -> None:
         """Emit what changed since the last call."""
-        before, self._shown = self._shown, standing
+        before, self._shown = self._shown, status
         if before is None:
             return
         was = {path: self._values(path, before) for path in OBJECTS}
-        for stage in bus_values.changed_stages(before, standing):
+        for stage in bus_values.changed_stages(before, status):
             self._sequence += 1
             body = [stage.name.value, stage.status.value, stage.detail, _microseconds_now(), self._sequence]
             self._emit("StageChanged", body)
         for path in OBJECTS:
-            self._tell_properties(path, was[path], self._values(path, standing))
-        for name, body in bus_values.signals(before, standing).items():
+            self._tell_properties(path, was[path], self._values(path, status))
+        for name, body in bus_values.signals(before, status).items():
             self._emit(name, body)
 
     def _emit(self, name: str, body: list[Any]) -> None:
@@ -91,11 +91,11 @@ class Service:
         changed, self._dirty[path] = _variants(interface, self._dirty[path]), {}
         return Message.new_signal(path, PROPERTIES, "PropertiesChanged", "sa{sv}as", [interface.name, changed, []])
 
-    def _values(self, path: str, standing: Standing) -> dict[str, Any]:
+    def _values(self, path: str, status: BootStatus) -> dict[str, Any]:
         _, stage = OBJECTS[path]
         if stage is None:
-            return bus_values.of_manager(standing, __version__, self._sequence)
-        return bus_values.of_stage(standing, stage)
+            return bus_values.of_manager(status, __version__, self._sequence)
+        return bus_values.of_stage(status, stage)
 
     def handle(self, message: Message) -> bool:
         """Take a method call that is for one of our objects; tell whether it was."""
@@ -158,10 +158,10 @@ class Service:
             case "Explain", [topic]:
                 return [self._orders.explain(topic)]
             case _:
-                return [json.dumps(document(self._standing()))]
+                return [json.dumps(document(self._status()))]
 
     def _property(self, interface: Interface, message: Message) -> tuple[str, list[Any]]:
-        values = _variants(interface, self._values(message.path, self._standing()))
+        values = _variants(interface, self._values(message.path, self._status()))
         match message.member, message.body:
             case "GetAll", [str(wanted)] if wanted in (interface.name, ""):
                 return "a{sv}", [values]

@@ -138,7 +138,7 @@ def read_node_file(directory: PurePath, name: str, max_bytes: int = MAX_BYTES) -
 
 @contextmanager
 def _pinned(path: PurePath, flags: int = 0) -> Iterator[int]:
-    """Hold what *path* leads to. O_PATH (open(2)): opening has no effect, even on a device or a FIFO."""
+    """Inhibitor what *path* leads to. O_PATH (open(2)): opening has no effect, even on a device or a FIFO."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | flags)
     try:
         yield descriptor

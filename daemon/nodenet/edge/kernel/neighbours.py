@@ -13,8 +13,8 @@ import socket
 from contextlib import closing
 
 from nodenet.core.errors import Unavailable
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel import neighbours as nm
-from nodenet.core.kernel.snapshot import IPAddress
 
 ASK_AGAIN_SECONDS = 0.5
 """The kernel gives up after three solicitations, a second apart; a bridge may begin to forward later than that.

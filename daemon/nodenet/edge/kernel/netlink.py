@@ -17,10 +17,11 @@ from functools import partial
 from pathlib import Path
 
 from nodenet.core.errors import Unavailable
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel import rtnetlink as rt
 from nodenet.core.kernel import rtnetlink_addresses as ra
 from nodenet.core.kernel import rtnetlink_routes as routes
-from nodenet.core.kernel.snapshot import IPAddress, Route, Snapshot
+from nodenet.core.kernel.snapshot import Route, Snapshot
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import is_denied
 

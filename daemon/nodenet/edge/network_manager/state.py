@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from nodenet.core.apply.failure import Checkpoint, ManagerState, rollback_forgets_dns
 from nodenet.core.errors import RollbackFailed, Unavailable
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.checkpoint import Checkpoint, rollback_forgets_dns
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Variant
 
 NAME = "org.freedesktop.NetworkManager"

@@ -15,9 +15,9 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from nodenet.core.apply.failure import FailureKind, NmstateFailure
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.nmstate import below_bridge as moved
+from nodenet.core.nmstate import below_bridge
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.content import remaining, secrets_in, without_secrets
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -66,8 +66,8 @@ class Transaction:
         """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
         # With secrets, as in `difference` of the child: hidden ones would differ from the file's.
         state = await self._order(SHOW_SECONDS, order="show", secrets=True)
-        found = await self.compare(text, moved.without_bridges(state, bridges))
-        return moved.still_asked(found, moved.uplinks(state, bridges))
+        found = await self.compare(text, below_bridge.without_bridges(state, bridges))
+        return below_bridge.still_asked(found, below_bridge.uplinks(state, bridges))
 
     async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what *text* asks for beyond *state*, which may be any host's. Raises NmstateFailure."""

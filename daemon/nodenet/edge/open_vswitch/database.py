@@ -17,8 +17,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from nodenet.core.br_ex.facts import OvsBridge
 from nodenet.core.errors import NotAllowed, Unavailable
+from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.core.open_vswitch.rows import DATABASE, SELECT_BRIDGES, bridges, results, text_map
 
 SOCKET = Path("/run/openvswitch/db.sock")

@@ -11,7 +11,7 @@ import contextlib
 import secrets
 import struct
 
-from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.ip import IPAddress
 
 PORT = 53
 PROBE_SECONDS = 0.5

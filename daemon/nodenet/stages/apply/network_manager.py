@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import structlog
 
-from nodenet.core.apply.failure import ManagerState
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import PAUSES, UNIT, Service, absence, is_due
+from nodenet.core.network_manager.availability import PAUSES, UNIT, ManagerState, Service, absence, is_due
 from nodenet.ports import Clock, Manager, Systemd
 
 log = structlog.get_logger()
 
 
-class Presence:
+class NetworkManagerStarter:
     """NetworkManager's presence on the bus. All stages share one, for the whole run: no reload adds starts."""
 
     def __init__(self, manager: Manager, systemd: Systemd, clock: Clock) -> None:

@@ -13,13 +13,13 @@ from pathlib import PurePosixPath
 import structlog
 
 from nodenet.core.apply import intent
-from nodenet.core.apply.failure import ManagerState, is_ours
-from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.apply.intent import Intent, Phase, is_ours
 from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
-from nodenet.stages.apply.network_manager import Presence
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT, Records
 
 log = structlog.get_logger()
@@ -30,12 +30,12 @@ MANAGER = frozenset({Topic.NETWORK_MANAGER, Topic.BUS})
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class PipelineEdges:
     """The edges an apply works through."""
 
     files: Files
     manager: Manager
-    presence: Presence
+    presence: NetworkManagerStarter
     nmstate: Nmstate
     ovsdb: Ovsdb
     clock: Clock
@@ -45,7 +45,12 @@ class Pipeline:
     """One apply at a time, with a way back."""
 
     def __init__(
-        self, outside: Outside, boot_id: str, apply_seconds: float, path: PurePosixPath = INTENT, stage: str = "nmstate"
+        self,
+        outside: PipelineEdges,
+        boot_id: str,
+        apply_seconds: float,
+        path: PurePosixPath = INTENT,
+        stage: str = "nmstate",
     ) -> None:
         """Keep the record of *stage* in *path*; one apply may take *apply_seconds* before its process is killed."""
         self._path = path

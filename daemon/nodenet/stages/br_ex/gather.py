@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from nodenet.core.apply.failure import FailureKind, NmstateFailure
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.kernel.snapshot import AddressFlag
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
 from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Sysctls, Transaction
 

@@ -26,7 +26,7 @@ from nodenet.ports import Clock, Files, Manager, Profiles, Sysctls, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, Records
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
-from nodenet.stages.br_ex.verify import Look
+from nodenet.stages.br_ex.verify import Verifier
 
 ACCEPT_DAD = "net/ipv6/conf/accept_dad"
 DAD_OWED = PurePosixPath("/run/nodenet/accept-dad")
@@ -34,7 +34,7 @@ DAD_OWED = PurePosixPath("/run/nodenet/accept-dad")
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class BridgeMakerEdges:
     """The edges a bridge is made with."""
 
     clock: Clock
@@ -43,13 +43,13 @@ class Tools:
     profiles: Profiles
     keeper: ProfileKeeper
     sysctls: Sysctls
-    look: Look
+    look: Verifier
 
 
 class BridgeMaker:
     """Makes the bridges of a plan, and finishes them."""
 
-    def __init__(self, tools: Tools, pipeline: Pipeline) -> None:
+    def __init__(self, tools: BridgeMakerEdges, pipeline: Pipeline) -> None:
         """Apply through *pipeline*."""
         self._tools = tools
         self._look = tools.look
@@ -134,7 +134,7 @@ class BridgeMaker:
         """Finish bridges that are owed it, if the time has come; else return why that is a problem, if it is one."""
         if record.lease_ends is not None and self._tools.clock.unix() >= record.lease_ends:
             cause = f"The lease of {record.lease} has ended and no DHCP server renews it"
-            remedy = "Look at the DHCP server; the address comes back with its answer"
+            remedy = "Verifier at the DHCP server; the address comes back with its answer"
             return await self.finish(record), Problem(Message.LEASE_LOST, cause, remedy)
         if await self._look.is_confirmed(record):
             return await self.finish(record), None

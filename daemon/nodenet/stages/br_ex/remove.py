@@ -6,7 +6,7 @@ profiles become what they were before libnmstate wrote into them.
 
 from __future__ import annotations
 
-from nodenet.core.br_ex.condition import Owner, Standing, standing
+from nodenet.core.br_ex.condition import BridgeCondition, Owner, condition_of
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.plan import Expectation
 from nodenet.core.br_ex.record import BridgeRecord
@@ -16,14 +16,14 @@ from nodenet.core.errors import BridgeForeign
 from nodenet.ports import Transaction
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
-from nodenet.stages.br_ex.repair import BridgeMender
-from nodenet.stages.br_ex.verify import Look
+from nodenet.stages.br_ex.repair import BridgeRepairer
+from nodenet.stages.br_ex.verify import Verifier
 
 
 class BridgeRemover:
     """Takes br-ex and br-ex1 away."""
 
-    def __init__(self, keeper: ProfileKeeper, look: Look, maker: BridgeMaker, mender: BridgeMender) -> None:
+    def __init__(self, keeper: ProfileKeeper, look: Verifier, maker: BridgeMaker, mender: BridgeRepairer) -> None:
         """Apply as *maker* does, take the old script's bridges away as *mender* does."""
         self._keeper = keeper
         self._look = look
@@ -41,7 +41,7 @@ class BridgeRemover:
 
         Raises BridgeForeign, NmstateFailure with the network as it was, RollbackFailed, PublishFailed, Unavailable.
         """
-        there = [found for name in bridges if (found := standing(facts, name)).owner is not Owner.NOBODY]
+        there = [found for name in bridges if (found := condition_of(facts, name)).owner is not Owner.NOBODY]
         if foreign := next((found for found in there if found.owner is Owner.FOREIGN), None):
             raise BridgeForeign(
                 f"{foreign.bridge} was made by somebody else and is left alone",
@@ -64,7 +64,7 @@ class BridgeRemover:
         transaction: Transaction,
         facts: BridgeFacts,
         record: BridgeRecord | None,
-        there: list[Standing],
+        there: list[BridgeCondition],
         expect: tuple[Expectation, ...],
     ) -> None:
         uplinks = {found.uplink for found in there}
@@ -82,7 +82,7 @@ class BridgeRemover:
         names = tuple(found.bridge for found in there)
         await self._maker.apply(transaction, removal(facts, known, names), accept)
 
-    async def _remove_script_s(self, there: list[Standing], expect: tuple[Expectation, ...]) -> None:
+    async def _remove_script_s(self, there: list[BridgeCondition], expect: tuple[Expectation, ...]) -> None:
         """Take the old script's bridges away: the uplinks' own profiles were left alone, and come up again."""
         for found in there:
             await self._mender.take_away(found.bridge, found.profiles)

@@ -13,7 +13,7 @@ import structlog
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome, Topic, Waiting
-from nodenet.core.br_ex.condition import Rule, Standing, orphans
+from nodenet.core.br_ex.condition import BridgeCondition, Rule, orphans
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 5.0
 """How long the address may take to come back by itself: a rollback has just been asked for, or a server is slow."""
 
 
-class BridgeMender:
+class BridgeRepairer:
     """Takes away what is left of bridges, and gives the uplinks their own profiles back."""
 
     def __init__(self, ovsdb: Ovsdb, profiles: Profiles, keeper: ProfileKeeper) -> None:
@@ -38,20 +38,20 @@ class BridgeMender:
         self._profiles = profiles
         self._keeper = keeper
 
-    async def mend(self, found: Iterable[Standing]) -> bool:
+    async def mend(self, found: Iterable[BridgeCondition]) -> bool:
         """Take what is dead out of the database where it is ours; tell whether anything was. Raises Unavailable.
 
         What else does not fit is put right by making the bridge.
         """
         mended = False
-        for standing in found:
-            for finding in standing.findings:
+        for condition in found:
+            for finding in condition.findings:
                 if not finding.ours:
                     continue
                 if finding.rule is Rule.BRIDGE_WITHOUT_PROFILE:
-                    mended |= await self._ovsdb.remove_bridge(standing.bridge)
+                    mended |= await self._ovsdb.remove_bridge(condition.bridge)
                 elif finding.rule is Rule.PORT_WITHOUT_LINK:
-                    mended |= await self._ovsdb.remove_port(standing.bridge, finding.port)
+                    mended |= await self._ovsdb.remove_port(condition.bridge, finding.port)
                 else:
                     continue
                 log.warning(f"Mended: {finding.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs")
@@ -94,11 +94,11 @@ class BridgeMender:
             await self._profiles.activate(kept.uuid, link)
 
 
-class AfterMending:
+class RecoverFirst:
     """The stage that chooses the node IP, behind a look at what an interrupted apply left."""
 
     def __init__(
-        self, stage: Stage, mender: BridgeMender, maker: BridgeMaker, pipeline: Pipeline, kernel: Kernel
+        self, stage: Stage, mender: BridgeRepairer, maker: BridgeMaker, pipeline: Pipeline, kernel: Kernel
     ) -> None:
         """Run *stage* once the network is fit for it."""
         self._stage = stage

@@ -13,12 +13,11 @@ from pathlib import PurePosixPath
 
 import structlog
 
-from nodenet.core.apply.failure import FailureKind, NmstateFailure
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.br_ex import plan as bridge
-from nodenet.core.br_ex.condition import Owner, Rule, Standing
-from nodenet.core.br_ex.explain import standings
+from nodenet.core.br_ex.condition import BridgeCondition, Owner, Rule
+from nodenet.core.br_ex.explain import conditions
 from nodenet.core.br_ex.facts import ADOPTED, BridgeFacts
 from nodenet.core.br_ex.plan import Plan
 from nodenet.core.br_ex.record import BridgeRecord
@@ -32,6 +31,7 @@ from nodenet.core.errors import (
     UplinkRefused,
 )
 from nodenet.core.messages import Message
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.settings.model import Datapath
 from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Transaction
@@ -39,7 +39,7 @@ from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.remove import BridgeRemover
-from nodenet.stages.br_ex.repair import BridgeMender
+from nodenet.stages.br_ex.repair import BridgeRepairer
 
 log = structlog.get_logger()
 
@@ -61,13 +61,13 @@ PORTS_OF_OTHERS = PurePosixPath("/run/nodenet/ports-of-others")
 """What the journal was told of them in this boot."""
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
 """The uplink's name, where the shell script that made br-ex before kept it."""
-REMEDY = "Look at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
+REMEDY = "Verifier at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
 MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED})
 """What no apply can put right: the links below would not get back what is theirs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ConfigureOvsEdges:
     """What the stage stands on."""
 
     files: Files
@@ -83,7 +83,12 @@ class ConfigureOvsStage:
     """Makes br-ex, or says why not and leaves the network as it was."""
 
     def __init__(
-        self, ground: Ground, maker: BridgeMaker, mender: BridgeMender, remover: BridgeRemover, pipeline: Pipeline
+        self,
+        ground: ConfigureOvsEdges,
+        maker: BridgeMaker,
+        mender: BridgeRepairer,
+        remover: BridgeRemover,
+        pipeline: Pipeline,
     ) -> None:
         """Make bridges with *maker*, which applies through *pipeline*."""
         self._ground = ground
@@ -161,9 +166,9 @@ class ConfigureOvsStage:
 
     async def _with(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> Done | Waiting:
         known = await self._gather(transaction, facts, record)
-        if await self._mender.mend(standings(known, uplinks(known))):
+        if await self._mender.mend(conditions(known, uplinks(known))):
             known = await self._gather(transaction, facts, record)
-        found = standings(known, uplinks(known))
+        found = conditions(known, uplinks(known))
         if foreign := next((item for item in found if item.owner is Owner.FOREIGN), None):
             remedy = f'Take {foreign.bridge} away, or leave it to its maker with `configure-ovs = "skip"`'
             raise BridgeForeign(foreign.findings[0].sentence, remedy=remedy)
@@ -180,13 +185,13 @@ class ConfigureOvsStage:
             return await self._keep(plan, known, facts, record)
         return await self._make(transaction, plan, known, facts)
 
-    async def _mark(self, found: Iterable[Standing]) -> None:
+    async def _mark(self, found: Iterable[BridgeCondition]) -> None:
         """Let the database tell who looks after a bridge that the old script made."""
         for item in found:
             if item.sound and item.uplink and any(each.rule is Rule.NOT_MARKED and each.ours for each in item.findings):
                 await self._ground.ovsdb.mark_bridge(item.bridge, ADOPTED, item.uplink)
 
-    def _tell_of_ports(self, found: Iterable[Standing]) -> None:
+    def _tell_of_ports(self, found: Iterable[BridgeCondition]) -> None:
         """Name the ports that somebody else put on the bridges, each once a boot."""
         said = (self._ground.files.read(PORTS_OF_OTHERS) or b"").decode().splitlines()
         ports = [finding.sentence for item in found for finding in item.findings if finding.rule is Rule.FOREIGN_PORT]
@@ -232,7 +237,7 @@ class ConfigureOvsStage:
         for note in plan.notes:
             log.warning(note, message=Message.BRIDGE_NOTE, stage="configure-ovs")
         seconds = self._pipeline.now() - began
-        done = self._standing(plan, record, facts, f"made in {seconds:.1f} s", Message.BRIDGE_MADE)
+        done = self._status(plan, record, facts, f"made in {seconds:.1f} s", Message.BRIDGE_MADE)
         return replace(done, problem=problem)
 
     async def _keep(self, plan: Plan, known: BridgeFacts, facts: Facts, record: BridgeRecord | None) -> Done:
@@ -243,11 +248,11 @@ class ConfigureOvsStage:
         elif record.finish:
             record, problem = await self._maker.settle(record)
         self._maker.found_good()
-        done = replace(self._standing(plan, record, facts, "as it was", Message.BRIDGE_UNCHANGED), problem=problem)
+        done = replace(self._status(plan, record, facts, "as it was", Message.BRIDGE_UNCHANGED), problem=problem)
         # NetworkManager sets the link's sysctls anew a moment after what was owed is given back.
         return replace(done, again=Again(frozenset({Topic.OVS}), LOOK_SECONDS)) if owed and not record.finish else done
 
-    def _standing(self, plan: Plan, record: BridgeRecord, facts: Facts, how: str, message: Message) -> Done:
+    def _status(self, plan: Plan, record: BridgeRecord, facts: Facts, how: str, message: Message) -> Done:
         """Publish that the bridge stands, and say how."""
         main = plan.uplinks[0]
         self._ground.files.write(BRIDGE_UP, b"")

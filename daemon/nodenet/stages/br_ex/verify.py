@@ -12,11 +12,11 @@ import functools
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from nodenet.core.apply.failure import FailureKind, NmstateFailure
 from nodenet.core.br_ex.plan import Expectation
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
-from nodenet.core.kernel.snapshot import IPAddress
+from nodenet.core.ip import IPAddress
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Kernel, Neighbours, Profiles, Sysctls
 
 BASELINE_SECONDS = 1.0
@@ -29,7 +29,7 @@ ASK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Verifier:
     """The edges that tell how a bridge stands."""
 
     kernel: Kernel

@@ -11,7 +11,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.forwarding import SYSCTLS, forwarding_link, to_set
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
-from nodenet.core.status.document import Standing
+from nodenet.core.status.document import BootStatus
 from nodenet.ports import Sysctls
 
 log = structlog.get_logger()
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 class Forwarding:
     """Sets what the kernel needs to be told of the node IP's link; READY comes after it.
 
-    Looked at with every change of the standing: NetworkManager sets it back when it reapplies the link's profile.
+    Looked at with every change of the status: NetworkManager sets it back when it reapplies the link's profile.
     """
 
     def __init__(self, links: Sysctls) -> None:
@@ -30,9 +30,9 @@ class Forwarding:
         self.settings = Settings()
         """Those in force; the composition renews them."""
 
-    def show(self, standing: Standing) -> None:
+    def show(self, status: BootStatus) -> None:
         """See to the link of the node IP; what cannot be set is told once for a link."""
-        link = forwarding_link(self.settings, standing.facts)
+        link = forwarding_link(self.settings, status.facts)
         if link is None:
             return
         present = {name: value for name in SYSCTLS if (value := self._links.read(link, name)) is not None}

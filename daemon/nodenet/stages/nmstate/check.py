@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePath
 
-from nodenet.core.apply.failure import FailureKind, NmstateFailure
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import content as desired
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.find import NodeFile

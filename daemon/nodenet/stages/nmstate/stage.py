@@ -12,8 +12,8 @@ from pathlib import PurePath
 import structlog
 
 from nodenet.core.apply import intent
-from nodenet.core.apply.failure import TRIES, FailureKind, NmstateFailure, delay, may_try_again
 from nodenet.core.apply.intent import Phase, Plan
+from nodenet.core.apply.retry import TRIES, delay, may_try_again
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
@@ -26,6 +26,7 @@ from nodenet.core.errors import (
     Unavailable,
 )
 from nodenet.core.messages import Message
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import content as desired
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from nodenet.core.errors import PublishFailed
-from nodenet.core.node_ip import published_files as publication
+from nodenet.core.node_ip import published_files
 from nodenet.core.node_ip.published_files import Publication, PublishedFile
 from nodenet.ports import Files, Systemd
 
@@ -27,9 +27,9 @@ class Publisher:
         Return what could not be written, and whether all is there that systemd reads.
         """
         lost: list[PublishFailed] = []
-        files = publication.files(wanted)
+        files = published_files.files(wanted)
         if bridge:
-            files = (PublishedFile(publication.BRIDGE_UP, b""), *files)
+            files = (PublishedFile(published_files.BRIDGE_UP, b""), *files)
         complete = self._write([file for file in files if file.unit], lost)
         self._write([file for file in files if not file.unit], lost)
         return lost, complete

@@ -10,25 +10,25 @@ from dataclasses import replace
 
 import structlog
 
-from nodenet.core.apply.failure import ManagerState
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.errors import PublishFailed
-from nodenet.core.kernel.snapshot import Family, IPAddress, Snapshot
+from nodenet.core.ip import Family, IPAddress
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.node_ip import last_published as sticky
-from nodenet.core.node_ip import published_files as publication
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.node_ip import last_published, published_files
 from nodenet.core.node_ip.explain import summary
 from nodenet.core.node_ip.first_boot import unanswered, undecided_links
-from nodenet.core.node_ip.last_published import Sticky
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.pending import Pending
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.policy_from_settings import Wishes, noted
+from nodenet.core.node_ip.policy_from_settings import PolicyReading, noted
 from nodenet.core.node_ip.published_files import Publication
 from nodenet.core.node_ip.rules import Rule
 from nodenet.core.node_ip.select import Selection, select_bindable
 from nodenet.ports import Clock, Files, Kernel, Systemd
-from nodenet.stages.apply.network_manager import Presence
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.records import Records
 from nodenet.stages.node_ip.publish import Publisher
 
@@ -53,7 +53,7 @@ BACK_SECONDS = 10.0
 WISHED = frozenset({Rule.HINT, Rule.VIP_SUBNET})
 FAMILY_SECONDS = 60.0
 """How long a family that the settings name is waited for once the other one is there."""
-USERS = (publication.KUBELET, publication.CRIO)
+USERS = (published_files.KUBELET, published_files.CRIO)
 RESELECT = "drain the node, run `nodenetctl reselect`, restart CRI-O and kubelet"
 
 
@@ -66,8 +66,8 @@ class NodeipStage:
         files: Files,
         systemd: Systemd,
         clock: Clock,
-        presence: Presence,
-        wishes: Callable[[], Wishes],
+        presence: NetworkManagerStarter,
+        wishes: Callable[[], PolicyReading],
         boot_id: str,
     ) -> None:
         """*wishes* reads the policy anew at each attempt: the hint files are not the daemon's."""
@@ -125,7 +125,7 @@ class NodeipStage:
         return Problem(Message.NODE_IP_DRIFT, cause, f"Bring the address back; or {RESELECT}")
 
     async def _look(
-        self, wishes: Wishes, record: Sticky | None
+        self, wishes: PolicyReading, record: LastPublished | None
     ) -> tuple[tuple[ManagerState, str], tuple[Snapshot, Selection]]:
         """Return how far NetworkManager is (READY where the last choice stands), what there is, and the choice."""
         if record:
@@ -135,7 +135,7 @@ class NodeipStage:
         # Asked before the kernel is: what NetworkManager has finished is then in the snapshot.
         return await self._presence.look(), self._choice(wishes, record)
 
-    def _choice(self, wishes: Wishes, record: Sticky | None) -> tuple[Snapshot, Selection]:
+    def _choice(self, wishes: PolicyReading, record: LastPublished | None) -> tuple[Snapshot, Selection]:
         snapshot = self._kernel.snapshot()
         return snapshot, noted(select_bindable(snapshot, wishes.policy, record, self._kernel.can_bind), wishes)
 
@@ -147,7 +147,9 @@ class NodeipStage:
             return Waiting(f"{absent}; {reason}", STARTING)
         return Waiting(reason, STARTING, LOOK_AGAIN_SECONDS)
 
-    def _patience(self, selection: Selection, policy: Policy, record: Sticky | None, asked: Family | None) -> float:
+    def _patience(
+        self, selection: Selection, policy: Policy, record: LastPublished | None, asked: Family | None
+    ) -> float:
         """Return the seconds that are left to wait for something better; not positive: publish.
 
         *asked*: what somebody was asked for. What did not come in the boot before is not waited for in every boot anew.
@@ -179,12 +181,12 @@ class NodeipStage:
             self._eligible_since = now
         return now - self._eligible_since
 
-    async def _in_use(self, published: Sticky, selection: Selection) -> bool:
+    async def _in_use(self, published: LastPublished, selection: Selection) -> bool:
         """Tell whether somebody runs with a node IP of this boot that *selection* would take away."""
         going = published.this_boot and not set(published.addresses) <= set(selection.node_ips)
         return going and await self._systemd.any_runs(USERS)
 
-    def _keep(self, published: Sticky, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
+    def _keep(self, published: LastPublished, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
         """Leave the publication as it is; what is lost of it is told by ``drift``, until it is back."""
         before = facts.selection or self._as_published(published, snapshot)
         facts = replace(facts, selection=replace(before, node_ips=published.addresses, notes=selection.notes))
@@ -203,16 +205,16 @@ class NodeipStage:
             problem = Problem(Message.NODE_IP_DRIFT, cause, remedy)
         return Done(f"Kept {running}", facts, Message.NODE_IP_NOTE, problem)
 
-    def _as_published(self, published: Sticky, snapshot: Snapshot) -> Selection:
+    def _as_published(self, published: LastPublished, snapshot: Snapshot) -> Selection:
         """Return what an earlier daemon of this boot published, on the link that has it or had it."""
         places = {item.address: item.link for item in snapshot.addresses}
         its = [link.name for link in snapshot.links if link.hardware_mac == published.permanent_mac]
         on_it = [places[address] for address in published.addresses if address in places]
-        remote = self._files.read(publication.REMOTE_WORKER) is not None
+        remote = self._files.read(published_files.REMOTE_WORKER) is not None
         return Selection(published.addresses, next(iter(on_it + its[-1:]), None), remote_worker=remote)
 
     async def _publish(
-        self, selection: Selection, snapshot: Snapshot, facts: Facts, published: Sticky | None
+        self, selection: Selection, snapshot: Snapshot, facts: Facts, published: LastPublished | None
     ) -> Outcome:
         """Write what differs, let systemd read it, remember the choice."""
         wanted = Publication(selection.node_ips, selection.remote_worker)
@@ -236,18 +238,20 @@ class NodeipStage:
             log.error(error.cause, message=error.message, **fields)
         return Waiting(f"{error.cause}; kubelet must not start with the address of an earlier boot")
 
-    def _published(self) -> Sticky | None:
+    def _published(self) -> LastPublished | None:
         """Return the last publication, and whether it is of this boot."""
-        record = self._records.load(sticky.SELECTION, lambda content: sticky.parse(content, self._boot_id))
-        return sticky.standing(record, self._files.read(publication.PRIMARY))
+        record = self._records.load(
+            last_published.SELECTION, lambda content: last_published.parse(content, self._boot_id)
+        )
+        return last_published.still_published(record, self._files.read(published_files.PRIMARY))
 
-    def _remember(self, selection: Selection, snapshot: Snapshot, before: Sticky | None) -> None:
+    def _remember(self, selection: Selection, snapshot: Snapshot, before: LastPublished | None) -> None:
         """Keep the choice for later boots; an unchanged one is not written again."""
         mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
         in_vain = tuple(item.reason for item in selection.pending)
-        record = Sticky(selection.node_ips, mac, self._boot_id, in_vain=in_vain)
+        record = LastPublished(selection.node_ips, mac, self._boot_id, in_vain=in_vain)
         if before is None or replace(before, boot_id=self._boot_id, this_boot=False) != record:
-            self._records.save(sticky.SELECTION, sticky.render(record))
+            self._records.save(last_published.SELECTION, last_published.render(record))
 
     def _missing(self, selection: Selection) -> Problem | None:
         """Return the problem of a family that was asked for and did not come."""
@@ -265,7 +269,7 @@ class NodeipStage:
             log.warning(text, message=message, stage="nodeip")
 
 
-def _hoped(selection: Selection, record: Sticky | None) -> list[Pending]:
+def _hoped(selection: Selection, record: LastPublished | None) -> list[Pending]:
     """Return what may come, without what did not come in the boot before."""
     return [item for item in selection.pending if record is None or item.reason not in record.in_vain]
 

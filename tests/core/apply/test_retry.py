@@ -6,17 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.apply.failure import (
-    BUDGET_SECONDS,
-    TRIES,
-    Checkpoint,
-    FailureKind,
-    NmstateFailure,
-    is_ours,
-    may_try_again,
-    rollback_forgets_dns,
-)
-from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.apply.intent import Intent, Phase, is_ours
+from nodenet.core.apply.retry import BUDGET_SECONDS, TRIES, may_try_again
+from nodenet.core.network_manager.checkpoint import Checkpoint, rollback_forgets_dns
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 
 OURS = Intent("d", Phase.APPLYING, "boot1", 50.0)
 

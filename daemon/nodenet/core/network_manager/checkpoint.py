@@ -1,0 +1,19 @@
+"""What is a checkpoint of NetworkManager, and what does its rollback forget?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A pending checkpoint of NetworkManager: D-Bus path, and creation in seconds of CLOCK_BOOTTIME."""
+
+    path: str
+    created: float
+
+
+def rollback_forgets_dns(version: str) -> bool:
+    """Tell whether NetworkManager *version* leaves the global DNS configuration out of its checkpoints (< 1.48)."""
+    numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
+    return numbers < [1, 48]

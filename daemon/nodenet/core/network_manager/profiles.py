@@ -1,0 +1,85 @@
+"""What does NetworkManager know of a link: its device, its profile, its leases?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address
+from types import MappingProxyType
+from typing import Any
+
+MADE_BY_NM = "NM.connection.uuid"
+"""The key that NetworkManager gives all it puts into the database; the value is the profile's UUID."""
+
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+def _nothing() -> Mapping[str, Any]:
+    return EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Lease4:
+    """A DHCPv4 lease in use, from the options that NetworkManager tells of it (nm-settings-nmcli(5), DHCP4Config).
+
+    *client_id* as the option ``dhcp_client_identifier`` has it: octets in hexadecimal, with colons, the first one
+    the type. *expires* is Unix time, *seconds* the length the server gave, *servers* are those of DNS.
+    """
+
+    address: IPv4Interface
+    gateway: IPv4Address | None = None
+    client_id: str | None = None
+    expires: float | None = None
+    seconds: float | None = None
+    servers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lease6:
+    """A DHCPv6 lease in use. *duid* in hexadecimal with colons, *iaid* likewise (four octets)."""
+
+    address: IPv6Address | None = None
+    duid: str | None = None
+    iaid: str | None = None
+    expires: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A connection profile of NetworkManager.
+
+    *kind* is ``connection.type``, *link* ``connection.interface-name``, *path* the file ("" while in memory only; then
+    not *on_disk*). *settings* is what ``GetSettings`` returns as plain values: setting → property → value, byte arrays
+    as text (hexadecimal with colons; SSIDs and paths decoded), ``address-data``, ``route-data`` and ``dns-data``
+    instead of the numbers of old.
+    """
+
+    uuid: str
+    name: str
+    kind: str
+    link: str = ""
+    on_disk: bool = True
+    path: str = ""
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing)
+
+    def setting(self, section: str, key: str, default: Any = None) -> Any:  # noqa: ANN401  (any type of D-Bus)
+        """Return one property; *default* where NetworkManager leaves it out because it has its default."""
+        return self.settings.get(section, EMPTY).get(key, default)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A link as NetworkManager has it: *kind* by its word (``ethernet``, ``ovs-bridge`` …), *profile* the active one.
+
+    *managed*: NetworkManager may touch it.
+    """
+
+    link: str
+    kind: str
+    mac: str | None = None
+    permanent_mac: str | None = None
+    managed: bool = True
+    profile: Profile | None = None
+    lease4: Lease4 | None = None
+    lease6: Lease6 | None = None

@@ -1,0 +1,52 @@
+"""How can a call of libnmstate fail, and what is the remedy?"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from nodenet.core.errors import NodenetError
+from nodenet.core.messages import Message
+
+
+class FailureKind(StrEnum):
+    """Why libnmstate did not do what it was asked for."""
+
+    INVALID = "invalid"
+    DEPENDENCY = "dependency"
+    PERMISSION = "permission"
+    VERIFICATION = "verification"
+    PLUGIN = "plugin"
+    UNAVAILABLE = "unavailable"
+    BUSY = "busy"
+    INTERNAL = "internal"
+    DIED = "died"
+    KILLED = "killed"
+    MISSING = "missing"
+
+
+_REMEDIES = {
+    FailureKind.INVALID: "Correct the node file; `nodenetctl check FILE` tries it without touching the network",
+    FailureKind.DEPENDENCY: "Install what is missing (for `ovs-*` links NetworkManager's OVS plugin)",
+    FailureKind.PERMISSION: "nodenetd must run as root; look for a policy that keeps it from NetworkManager",
+    FailureKind.VERIFICATION: "Compare the node file with the hardware: names of links, MTU, what the NIC can do",
+    FailureKind.PLUGIN: "Look at `journalctl -u NetworkManager` around this time",
+    FailureKind.UNAVAILABLE: "Look whether NetworkManager and the system bus run",
+    FailureKind.BUSY: "Commit or roll back the checkpoint that another program holds",
+    FailureKind.INTERNAL: "Look at `journalctl -u NetworkManager` around this time",
+    FailureKind.DIED: "Look for a crash of nodenetd's child process with `coredumpctl`",
+    FailureKind.KILLED: "Raise `apply_timeout` in the settings if the file is large; look whether NetworkManager hangs",
+    FailureKind.MISSING: "Install python3-libnmstate, or install nodenet again",
+}
+
+
+class NmstateFailure(NodenetError):
+    """libnmstate did not do what it was asked for; *kind* says whether another try makes sense."""
+
+    message = Message.APPLY_FAILED
+    bus_name = "org.nodenet1.Error.ApplyFailed"
+    exit_code = 1
+
+    def __init__(self, kind: FailureKind, text: str, remedy: str = "") -> None:
+        """Take libnmstate's own words as the cause."""
+        super().__init__(text, remedy=remedy or _REMEDIES[kind])
+        self.kind = kind

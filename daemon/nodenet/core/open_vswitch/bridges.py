@@ -1,0 +1,45 @@
+"""What does Open vSwitch's database hold: bridges, their ports and interfaces?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nodenet.core.network_manager.profiles import MADE_BY_NM, _nothing
+
+PHYSICAL = frozenset({"", "system", "dpdk", "afxdp"})
+"""Types of interfaces of Open vSwitch that stand for a link of the host (ovs-vswitchd.conf.db(5), Interface)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OvsInterface:
+    """A row of the table Interface; *kind* is its ``type`` ("" or ``system``, ``internal``, ``patch`` …)."""
+
+    name: str
+    kind: str = ""
+    error: str | None = None
+    external_ids: Mapping[str, str] = field(default_factory=_nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class OvsPort:
+    """A row of the table Port."""
+
+    name: str
+    interfaces: tuple[OvsInterface, ...] = ()
+    external_ids: Mapping[str, str] = field(default_factory=_nothing)
+
+    @property
+    def by_network_manager(self) -> bool:
+        """Whether NetworkManager put it there."""
+        return MADE_BY_NM in self.external_ids
+
+
+@dataclass(frozen=True, slots=True)
+class OvsBridge:
+    """A row of the table Bridge; *datapath* is ``datapath_type``: "" or ``system``, ``netdev``."""
+
+    name: str
+    datapath: str = ""
+    ports: tuple[OvsPort, ...] = ()
+    external_ids: Mapping[str, str] = field(default_factory=_nothing)
