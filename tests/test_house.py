@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+import make_map
+import rooms
 from nodenet.cli.main import VERBS
 from nodenet.core.messages import Message
 
@@ -21,50 +23,6 @@ SOURCES = sorted((DAEMON / "nodenet").rglob("*.py"))
 HARNESS = sorted(path for tier in ("lab", "vm") for path in (ROOT / "tests" / tier / "harness").rglob("*.py"))
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
-MAY_IMPORT = {
-    # room → rooms it may import; the first prefix that fits a module is its room
-    "nodenet.core": ("nodenet.core",),
-    "nodenet.ports": ("nodenet.core",),
-    "nodenet.stages": ("nodenet.core", "nodenet.ports", "nodenet.stages"),
-    "nodenet.loop.journal": ("nodenet.core",),
-    "nodenet.loop.requests": ("nodenet.core",),
-    "nodenet.loop.reload": ("nodenet.core", "nodenet.ports"),
-    "nodenet.loop.watchdog": ("nodenet.core", "nodenet.ports", "nodenet.loop.requests"),
-    "nodenet.loop.reconciler": (
-        *(
-            "nodenet.core",
-            "nodenet.ports",
-            "nodenet.loop.watchdog",
-            "nodenet.loop.reload",
-            "nodenet.loop.requests",
-            "nodenet.loop.journal",
-        ),
-    ),
-    "nodenet.edge.nmstate.worker": (),
-    "nodenet.edge.kernel.watcher": (),
-    **dict.fromkeys(
-        (
-            "nodenet.edge.bus.service",
-            "nodenet.edge.bus.watch",
-            "nodenet.edge.network_manager.dns",
-            "nodenet.edge.hostname.hostnamed",
-            "nodenet.edge.hostname.lease_names",
-            "nodenet.edge.network_manager.state",
-            "nodenet.edge.network_manager.profiles",
-            "nodenet.edge.resolver.resolved",
-            "nodenet.edge.systemd.units",
-        ),
-        ("nodenet.core", "nodenet.edge.bus.connection"),
-    ),
-    "nodenet.edge.bus.connection": ("nodenet.core", "nodenet.edge.bus.call"),
-    "nodenet.edge": ("nodenet.core",),
-    "nodenet.assembly": ("nodenet.core", "nodenet.ports", "nodenet.stages", "nodenet.loop.reload", "nodenet.edge"),
-    "nodenet.daemon": ("nodenet.core", "nodenet.assembly", "nodenet.loop.reconciler", "nodenet.edge"),
-    # What the daemon gathers and what the command explains must be the same.
-    "nodenet.cli.facts_here": ("nodenet.core", "nodenet.edge", "nodenet.cli", "nodenet.stages.br_ex.gather"),
-    "nodenet.cli": ("nodenet.core", "nodenet.edge", "nodenet.cli"),
-    "nodenet": (),
-}
 PURE = (
     *("__future__", "collections", "collections.abc", "dataclasses", "enum", "functools", "itertools", "operator"),
     *("types", "typing", "difflib", "fnmatch", "hashlib", "ipaddress", "json", "math", "re", "string", "struct"),
@@ -73,6 +31,7 @@ PURE = (
 """What core may import beside itself, and pathlib's pure paths."""
 NO_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"})
 MAX_FILE, MAX_FUNCTION = 300, 40
+CORE_ITSELF = {"__init__.py", "errors.py", "messages.py", "ip.py"}
 
 
 def name_of(path: Path) -> str:
@@ -93,17 +52,38 @@ def within(module: str, room: str) -> bool:
     return module == room or module.startswith(room + ".")
 
 
-def wrong_way(module: str, source: str) -> list[str]:
-    """What *module* imports of ours and may not."""
-    allowed = next(rooms for room, rooms in MAY_IMPORT.items() if within(module, room))
-    complaints = []
-    for origin, name in imports(ast.parse(source)):
-        # `from nodenet.edge import bus` is an import of nodenet.edge.bus.connection
+def ours(tree: ast.Module) -> Iterator[str]:
+    """Yield the modules of ours that are imported, without the leading ``nodenet.``."""
+    for origin, name in imports(tree):
+        # `from nodenet.edge.bus import call` is an import of nodenet.edge.bus.call
         target = f"{origin}.{name}" if (DAEMON / origin.replace(".", "/")).is_dir() and name else origin
-        ours = within(target, "nodenet") and target != "nodenet.__version__"
-        if ours and not any(within(target, room) for room in allowed):
+        if within(target, "nodenet") and target != "nodenet.__version__":
+            yield target.removeprefix("nodenet.")
+
+
+def wrong_way(module: str, source: str) -> list[str]:
+    """Return what *module* imports and tools/rooms.py does not allow."""
+    name = module.removeprefix("nodenet.")
+    if name == "nodenet":
+        return [f"{module} imports {target}" for target in ours(ast.parse(source))]
+    complaints = []
+    for target in ours(ast.parse(source)):
+        shared = rooms.room_of(target) == "core" and name not in rooms.ALONE  # core/errors.py and its like
+        if not (shared or any(within(target, prefix) for prefix in rooms.allowed(name))):
             complaints.append(f"{module} imports {target}")
     return complaints
+
+
+def circles(sources: Mapping[str, str]) -> list[str]:
+    """Return the modules that reach themselves by imports; a package stands for nothing but its ``__init__``."""
+    arrows = {name.removeprefix("nodenet."): set(ours(ast.parse(text))) for name, text in sources.items()}
+    reached = {name: set(targets) for name, targets in arrows.items()}
+    for _ in arrows:
+        grown = {name: targets.union(*(arrows.get(one, ()) for one in targets)) for name, targets in reached.items()}
+        if grown == reached:
+            break
+        reached = grown
+    return sorted(name for name, targets in reached.items() if name in targets)
 
 
 def impure(module: str, source: str) -> list[str]:
@@ -141,6 +121,48 @@ def too_long(name: str, source: str) -> list[str]:
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_imports_run_one_way(path: Path) -> None:
     assert wrong_way(name_of(path), path.read_text()) == []
+
+
+def test_no_module_reaches_itself_by_imports() -> None:
+    assert circles({name_of(path): path.read_text() for path in SOURCES}) == []
+
+
+def test_every_folder_is_a_room_and_every_room_a_folder() -> None:
+    """A new folder below core or edge has its line in tools/rooms.py, and none is left there without a folder."""
+    for family, listed in (("core", rooms.CORE), ("edge", rooms.EDGE)):
+        place = DAEMON / "nodenet" / family
+        folders = {path.parent.name for path in place.glob("*/__init__.py")}
+        assert folders == {name for name in listed if (place / name).is_dir()} == set(listed) - {"clock"}, family
+
+
+def test_no_permission_is_left_over() -> None:
+    """An arrow that no import uses any more is taken out of tools/rooms.py."""
+    used = {
+        (rooms.room_of(name_of(path).removeprefix("nodenet.")), target)
+        for path in SOURCES
+        for target in ours(ast.parse(path.read_text()))
+    }
+    for family, listed in (("core", rooms.CORE), ("edge", rooms.EDGE)):
+        for room, others in listed.items():
+            prefixes = [f"core.{other}" if family == "core" else other for other in others]
+            unused = [
+                p for p in prefixes if not any(who == f"{family}.{room}" and within(target, p) for who, target in used)
+            ]
+            assert unused == [], f"{family}.{room}"
+
+
+def test_only_what_every_room_uses_lies_in_core_itself() -> None:
+    assert {path.name for path in (DAEMON / "nodenet/core").glob("*.py")} == CORE_ITSELF
+
+
+def test_the_map_is_drawn_from_the_law() -> None:
+    page = make_map.PAGE.read_text()
+    assert make_map.picture() in page, "run: python tools/make_map.py"
+    assert make_map.made(page) == page
+
+
+def test_the_floors_of_core_hold() -> None:
+    assert sorted(room for floor in rooms.floors() for room in floor) == sorted(rooms.CORE)
 
 
 @pytest.mark.parametrize("path", sorted((DAEMON / "nodenet/core").rglob("*.py")), ids=name_of)
@@ -221,16 +243,23 @@ def test_files_named_in_the_map_exist() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("nodenet.core.boot.stages", "from nodenet.edge import bus"),
+        ("nodenet.core.boot.stages", "from nodenet.edge.bus import call"),
         ("nodenet.core.boot.stages", "def f():\n    from nodenet.ports import Clock"),
         ("nodenet.stages.node_ip.stage", "from nodenet.edge.files.disk import write"),
-        ("nodenet.edge.files.disk", "from nodenet.edge import bus"),
+        ("nodenet.edge.files.disk", "from nodenet.edge.bus import call"),
+        ("nodenet.core.kernel.snapshot", "from nodenet.core.node_ip.rules import Rule"),
+        ("nodenet.stages.resolver", "from nodenet.stages.node_ip import stage"),
         ("nodenet.edge.nmstate.worker", "import nodenet.core.errors"),
         ("nodenet.cli.status", "from nodenet.daemon import main"),
     ],
 )
 def test_a_wrong_import_is_seen(module: str, source: str) -> None:
     assert wrong_way(module, source)
+
+
+def test_a_circle_is_seen() -> None:
+    sources = {"nodenet.core.a": "from nodenet.core import b", "nodenet.core.b": "from nodenet.core.a import x"}
+    assert circles(sources) == ["core.a", "core.b"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,106 @@
+"""Which room may import which? The one list: tests/test_house.py holds the code to it, tools/make_map.py draws it.
+
+A room is a folder below ``daemon/nodenet/core``, ``stages`` or ``edge``, or one of the modules and folders beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+CORE: Mapping[str, tuple[str, ...]] = {
+    "json": (),
+    "settings": (),
+    "hostname": (),
+    "resolver": (),
+    "nmstate": (),
+    "network_manager": (),
+    "kernel": ("json",),
+    "node_file": ("hostname",),
+    "open_vswitch": ("network_manager",),
+    "apply": ("network_manager", "nmstate"),
+    "node_ip": ("kernel", "settings"),
+    "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),
+    "boot": ("node_ip",),
+    "boot_report": ("boot",),
+    "status": ("boot",),
+    "hosted_services": ("boot", "settings"),
+    "unit_stage": ("boot", "hostname", "kernel", "node_file", "node_ip"),
+}
+"""Room of core → the rooms of core that it may import; each may import the modules of ``core`` itself."""
+
+STAGES = ("core", "ports", "stages.apply")
+"""What every room of stages may import beside itself; ``core`` with all its rooms. No stage imports another one."""
+
+EDGE: Mapping[str, tuple[str, ...]] = {
+    "bus": ("core.boot", "core.status"),
+    "clock": (),
+    "files": (),
+    "hostname": ("edge.bus",),
+    "kernel": ("core.node_ip",),
+    "network_manager": ("core.resolver", "edge.bus"),
+    "nmstate": ("core.node_file",),
+    "open_vswitch": (),
+    "resolver": ("edge.bus",),
+    "systemd": ("core.network_manager", "core.unit_stage", "edge.bus"),
+}
+"""Room of edge → what it may import beside the modules of ``core`` itself and the room of core that has its name."""
+
+OTHERS: Mapping[str, tuple[str, ...]] = {
+    "core": (),
+    "ports": ("core",),
+    "loop": ("core.boot", "core.settings", "core.status", "ports"),
+    "assembly": ("core", "edge", "loop.reload", "ports", "stages"),
+    "daemon": ("core", "edge", "assembly", "loop.reconciler"),
+    "cli": ("core", "edge"),
+}
+"""Everything beside the rooms of core, stages and edge; who may import ``core`` as a whole may import its rooms."""
+
+EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
+    # The daemon and the command must gather the same facts.
+    "cli.facts_here": ("stages.br_ex.gather",),
+}
+"""Single modules → what they may import beyond their room."""
+
+ALONE = ("edge.nmstate.worker", "edge.kernel.watcher")
+"""Programs that run in a process of their own and must start quickly: they import nothing of ours."""
+
+
+def room_of(module: str) -> str:
+    """Return the room of *module*, both without the leading ``nodenet.``: ``core.br_ex.plan`` is in ``core.br_ex``."""
+    parts = module.split(".")
+    rooms = {"core": CORE, "edge": EDGE}.get(parts[0])
+    if len(parts) > 1 and (parts[0] == "stages" or (rooms is not None and parts[1] in rooms)):
+        return ".".join(parts[:2])
+    return parts[0]
+
+
+def allowed(module: str) -> tuple[str, ...]:
+    """Return the prefixes of modules that *module* may import. Raises KeyError for a room that is not listed."""
+    if module in ALONE:
+        return ()
+    room = room_of(module)
+    family, _, name = room.partition(".")
+    beyond = EXCEPTIONS.get(module, ())
+    if family == "core" and name:
+        return (room, *(f"core.{other}" for other in CORE[name]))
+    if family == "stages":
+        return (room, *STAGES)
+    if family == "edge" and name:
+        own = (f"core.{name}",) if name in CORE else ()
+        return (room, *own, *EDGE[name])
+    return (room, *OTHERS[room], *beyond)
+
+
+def floors() -> list[list[str]]:
+    """Return the rooms of core by floor: a room imports rooms of lower floors only. Raises ValueError for a circle."""
+    made: list[list[str]] = []
+    left = dict(CORE)
+    below: set[str] = set()
+    while left:
+        floor = [room for room, others in left.items() if below.issuperset(others)]
+        if not floor:
+            raise ValueError(f"the rooms {', '.join(left)} import each other in a circle")
+        made.append(floor)
+        below.update(floor)
+        left = {room: others for room, others in left.items() if room not in below}
+    return made
