@@ -207,7 +207,7 @@ def test_a_wait_says_for_what_since_when_and_until_when() -> None:
     (line,) = (line for line in text if line.startswith("  nmstate "))
     assert line.split()[1:4] == ["waiting", "4.00", "s"]
     assert line.endswith("(next try in 2 s, or on an event)")
-    assert text[text.index(line) + 1].strip() == "held by backup: a snapshot"
+    assert text[text.index(line) + 1].strip() == "inhibited by backup: a snapshot"
     waited = [stage | {"waited": 1.2} if stage["name"] == "nmstate" else stage for stage in GOOD["stages"]]
     assert any("(waited 1.20 s of it)" in line for line in lines(GOOD | {"stages": waited}, 9.0))
 

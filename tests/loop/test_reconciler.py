@@ -204,7 +204,7 @@ async def test_a_held_stage_waits_until_the_last_holder_lets_go() -> None:
             {"who": "b", "why": "copies the disk"},
         ]
         reconciler.release(first)
-        await rig.until(lambda: rig.last_stage(StageName.NMSTATE)["detail"] == "held by b: copies the disk")
+        await rig.until(lambda: rig.last_stage(StageName.NMSTATE)["detail"] == "inhibited by b: copies the disk")
         assert rig.ran == [StageName.HOSTNAME]
         reconciler.release(second)
         await rig.until(lambda: rig.ready)

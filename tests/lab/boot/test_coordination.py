@@ -132,11 +132,11 @@ def test_a_held_stage_waits_and_kubelet_with_it(product_node: NodeFactory) -> No
     node.delay_unit("NetworkManager.service", 5)
     node.boot()
     node.run(HOLD)
-    node.wait_until("nodenetctl status --json | grep -q 'held by lab: looks at the node'", timeout=40)
+    node.wait_until("nodenetctl status --json | grep -q 'inhibited by lab: looks at the node'", timeout=40)
     path = "/org/nodenet1/stage/nodeip org.nodenet1.Stage"
     assert '"lab" "looks at the node"' in node.run(f"busctl get-property org.nodenet1 {path} Held").stdout
     shown = node.run("systemctl show -p StatusText --value nodenetd").stdout.strip()
-    assert shown == "nodeip: held by lab: looks at the node"
+    assert shown == "nodeip: inhibited by lab: looks at the node"
     assert not node.started("kubelet")
     node.run("systemctl kill --signal=KILL lab-holder.service")
     assert settle(node)["health"] == "ok"
@@ -298,7 +298,7 @@ def test_on_dbus_broker_all_is_the_same(product_node: NodeFactory, product: Path
     node.wait_until("test -e /run/lab-resolv-prepender.runs", timeout=40)
     assert node.run("systemctl show -p Id --value dbus.service").stdout.strip() == "dbus-broker.service"
     node.run(HOLD)
-    node.wait_until("nodenetctl status --json | grep -q 'held by lab: looks at the node'", timeout=40)
+    node.wait_until("nodenetctl status --json | grep -q 'inhibited by lab: looks at the node'", timeout=40)
     node.run("systemctl kill --signal=KILL lab-holder.service")
     assert settle(node, timeout=90)["health"] == "ok"
     assert "/org/nodenet1/stage/nodeip" in node.run("busctl tree --list org.nodenet1").stdout.split()

@@ -25,7 +25,7 @@ def lines(document: Document, now: float) -> Iterator[str]:
     yield ""
     for stage in document["stages"]:
         yield _stage(stage, now)
-        yield from (f"{'':<40}held by {hold['who']}: {hold['why']}" for hold in stage.get("held", ()))
+        yield from (f"{'':<40}inhibited by {hold['who']}: {hold['why']}" for hold in stage.get("held", ()))
 
 
 def _bridge(document: Document) -> str:
