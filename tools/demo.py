@@ -14,7 +14,7 @@ from story import CRIO, KUBELET, NODE_FILES, RUN, STATIC, node_file, settle
 
 WIDTH = 78
 SETTINGS = "/etc/nodenet/nodenet.toml.d/10-demo.toml"
-BRIDGED = '[bridge]\ndatapath = "netdev"\n'
+BRIDGED = 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'
 """The lab has no Open vSwitch in its kernel."""
 
 

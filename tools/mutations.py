@@ -119,7 +119,7 @@ def _wishes() -> Iterator[Mutant]:
         "hint_required": False,
         "families": "auto",
         "prefer_ipv6": False,
-        "network_type": "",
+        "network_type": "Calico",
         "platform": "none",
         "user_managed_lb": False,
         "deny_links": (),

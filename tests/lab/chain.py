@@ -16,7 +16,7 @@ from story import CRIO, KUBELET, checkpoints, nothing_left, ready_monotonic, set
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
 DROP_IN = "/etc/nodenet/nodenet.toml.d/10-lab.toml"
-NETDEV = '[bridge]\ndatapath = "netdev"\n'
+NETDEV = 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'
 VIPS = ("10.88.0.5", "10.88.0.6")
 ON_PREMISES = f"""platform = "baremetal"
 api_vips = ["{VIPS[0]}"]

@@ -29,7 +29,9 @@ from pinger import Pinger  # noqa: E402
 from story import settle, stage, status  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-SETTINGS = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": '[bridge]\ndatapath = "netdev"\n'}
+SETTINGS = {
+    "/etc/nodenet/nodenet.toml.d/10-lab.toml": 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'
+}
 KEYFILE = "/etc/NetworkManager/system-connections/uplink.nmconnection"
 STATIC = """[connection]
 id=uplink

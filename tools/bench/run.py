@@ -36,6 +36,7 @@ SETTINGS = "/etc/nodenet/nodenet.toml.d/10-lab.toml"
 PLAIN = '[stages]\nconfigure-ovs = "skip"\n'
 CHAIN = """\
 platform = "baremetal"
+network_type = "OVNKubernetes"
 api_vips = ["10.88.0.5"]
 ingress_vips = ["10.88.0.6"]
 [bridge]

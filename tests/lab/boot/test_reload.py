@@ -225,7 +225,9 @@ def test_only_root_changes_anything_over_the_bus(product_node: NodeFactory, poli
 
 def test_a_node_file_stays_in_force_when_its_link_goes_below_br_ex(product_node: NodeFactory) -> None:
     """The bridge carries the file's address; reload, restart and reboot apply nothing and refuse nothing."""
-    settings = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": '[bridge]\ndatapath = "netdev"\n'}
+    settings = {
+        "/etc/nodenet/nodenet.toml.d/10-lab.toml": 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'
+    }
     node = product_node(files=settings | {node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
     node.boot()
     for order in ("true", "systemctl reload nodenetd", "systemctl restart nodenetd", "reboot"):

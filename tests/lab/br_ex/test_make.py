@@ -19,7 +19,7 @@ from pinger import Pinger
 from story import causes, disk_times, nothing_left, settle, stage, story
 
 SETTINGS = "/etc/nodenet/nodenet.toml.d/10-lab.toml"
-BRIDGED = '[bridge]\ndatapath = "netdev"\n'
+BRIDGED = 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'
 PLAIN = f'{BRIDGED}[stages]\nconfigure-ovs = "skip"\n'
 KEYFILES = "/etc/NetworkManager/system-connections"
 PLUGIN = "ovs-vswitchd.service"

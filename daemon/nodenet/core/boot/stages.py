@@ -247,6 +247,8 @@ def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | 
     if stage.name is StageName.CONFIGURE_OVS:
         if facts.brings_bridge:
             return f"{facts.node_file} brings its own br-ex"
-        if network_type != "OVNKubernetes":
+        if not network_type and stage.provider == "builtin":
+            return 'network_type is not set: br-ex is made where it is "OVNKubernetes"'
+        if network_type not in ("", "OVNKubernetes"):
             return f"the network type is {network_type}"
     return None if stage.name in BUILT or stage.provider != "builtin" else "not built in this version"

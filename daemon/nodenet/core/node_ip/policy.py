@@ -10,6 +10,8 @@ from nodenet.core.kernel.snapshot import MAIN_TABLE
 from nodenet.core.node_ip.hints import Hint
 
 OVN_KUBERNETES = "OVNKubernetes"
+UNSET = ""
+"""The network type is not known: addresses of OVN-Kubernetes are not node IPs there either."""
 BARE_METAL = "baremetal"
 _IPV4_FIRST = (Family.IPV4, Family.IPV6)
 _IPV6_FIRST = (Family.IPV6, Family.IPV4)

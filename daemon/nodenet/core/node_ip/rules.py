@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link
-from nodenet.core.node_ip.policy import OVN_KUBERNETES, Policy
+from nodenet.core.node_ip.policy import OVN_KUBERNETES, UNSET, Policy
 
 
 class Rule(StrEnum):
@@ -145,7 +145,7 @@ _in_ovn = _special(Rule.OVN_INTERNAL)
 
 
 def _ovn_internal(case: Case) -> bool:
-    return case.policy.network_type == OVN_KUBERNETES and _in_ovn(case)
+    return case.policy.network_type in (UNSET, OVN_KUBERNETES) and _in_ovn(case)
 
 
 def _unwanted_family(case: Case) -> bool:

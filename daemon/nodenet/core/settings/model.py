@@ -76,7 +76,8 @@ class Settings:
     """The settings in force; the defaults are those of a node with no settings file."""
 
     platform: str = "none"
-    network_type: str = "OVNKubernetes"
+    network_type: str = ""
+    """The cluster's network plugin. Empty: not set, and configure-ovs is skipped."""
     families: Families = "auto"
     """In order of preference; all that are named are waited for."""
     api_vips: Addresses = ()

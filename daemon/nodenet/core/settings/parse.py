@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from nodenet.core.settings.model import (
     Written,
     values,
 )
+from nodenet.core.settings.toml_text import MOST_SHOWN, flat, shown
 
 PLATFORMS = (
     "none", "baremetal", "openstack", "vsphere", "nutanix", "ovirt", "kubevirt", "external", "aws", "azure", "gcp",
@@ -30,6 +31,10 @@ PLATFORMS = (
 )  # fmt: skip
 _SERVICE = re.compile(r"[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service")
 LONGEST_UNIT_NAME = 255
+_NOT_UNICAST = ip_network("240.0.0.0/4")
+"""RFC 1112, section 4: class E, with the broadcast address."""
+_THIS_NETWORK = ip_network("0.0.0.0/8")
+"""RFC 1122, section 3.2.1.3: an address of "this" network is a source address only."""
 UNIT = "unit:"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _TARGET = re.compile(r"tcp://(?:\[([^\]]+)\]|([^:\[\]]+)):(\d{1,5})")
@@ -43,40 +48,16 @@ class _Refused(Exception):
 def read(path: str, content: bytes, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return the checked values of one settings file under their dotted keys. Raises SettingsInvalid."""
     checked = {}
-    for key, value in _flat(path, _toml(path, content), {key.partition(".")[0] for key in keys if "." in key}):
+    for key, value in flat(path, content, {key.partition(".")[0] for key in keys if "." in key}):
         if key not in _KEYS:
-            meant = _meant(key, keys)
+            meant = _meant(key[:MOST_SHOWN], keys)
             remedy = f"Edit {path}" if meant else f"Remove it; the keys are: {', '.join(keys)}"
-            raise SettingsInvalid(f"{path}: unknown key {key!r}{meant}", remedy=remedy)
+            raise SettingsInvalid(f"{path}: unknown key {shown(key)}{meant}", remedy=remedy)
         try:
             checked[key] = _KEYS[key](value)
         except _Refused as refused:
-            raise SettingsInvalid(f"{path}: {key} = {_shown(value)}: {refused}", remedy=f"Edit {path}") from None
+            raise SettingsInvalid(f"{path}: {key} = {shown(value)}: {refused}", remedy=f"Edit {path}") from None
     return checked
-
-
-def _toml(path: str, content: bytes) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - most nodes have no settings file: they do not pay for the parser
-
-    try:
-        return tomllib.loads(content.decode())
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise SettingsInvalid(f"{path}: line {line} is not UTF-8", remedy=f"Save {path} as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsInvalid(f"{path}: not TOML: {error}", remedy=f"Edit {path}") from None
-    except RecursionError:
-        raise SettingsInvalid(f"{path}: not TOML: nested too deep", remedy=f"Edit {path}") from None
-
-
-def _flat(path: str, document: dict[str, Any], tables: set[str]) -> Iterator[tuple[str, object]]:
-    for key, value in document.items():
-        if key not in tables:
-            yield key, value
-        elif isinstance(value, dict):
-            yield from ((f"{key}.{name}", inner) for name, inner in value.items())
-        else:
-            raise SettingsInvalid(f"{path}: {key} is a table", remedy=f"Write [{key}] on a line, its keys below it")
 
 
 def _meant(word: str, choices: tuple[str, ...]) -> str:
@@ -87,15 +68,10 @@ def _meant(word: str, choices: tuple[str, ...]) -> str:
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 
-def _shown(value: object) -> str:
-    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise _Refused("expected a string in quotes")
-    if any(ord(character) < 32 for character in value):
+    if not value.isprintable():
         raise _Refused("expected a string without control characters")
     return value
 
@@ -120,6 +96,8 @@ def _one_of(choices: tuple[str, ...], value: object) -> str:
 
 def _network_type(value: object) -> str:
     name = _text(value)
+    if not name:
+        return name
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
         raise _Refused("expected the name of a network plugin, such as 'OVNKubernetes'")
     # Any plugin may be named, but a slip in this one would silently leave the node without br-ex.
@@ -152,7 +130,13 @@ def _address(value: object) -> IPv4Address | IPv6Address:
     try:
         address = ip_address(_text(value))
     except ValueError:
-        raise _Refused(f"{_shown(value)} is not an IP address (no prefix length, no host name)") from None
+        raise _Refused(f"{shown(value)} is not an IP address (no prefix length, no host name)") from None
+    if isinstance(address, IPv6Address) and address.scope_id is not None:
+        raise _Refused(f"{address} has a scope; expected the address alone, '{str(address).partition('%')[0]}'")
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        raise _Refused(f"{address} is an IPv4-mapped address; expected '{address.ipv4_mapped}'")
+    if address in _NOT_UNICAST or address in _THIS_NETWORK:
+        raise _Refused(f"{address} is not a unicast address")
     if address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local:
         raise _Refused(f"{address} cannot be reached from other nodes (loopback, link-local, multicast or unspecified)")
     return address
@@ -185,7 +169,7 @@ def _probe_target(value: object) -> ProbeTarget:
         return ProbeTarget(_address(text))
     parts = _TARGET.fullmatch(text)
     if not parts or not 1 <= int(parts[3]) <= 65535:
-        raise _Refused(f"{_shown(text)} is neither an address nor tcp://ADDRESS:PORT (IPv6: tcp://[ADDRESS]:PORT)")
+        raise _Refused(f"{shown(text)} is neither an address nor tcp://ADDRESS:PORT (IPv6: tcp://[ADDRESS]:PORT)")
     return ProbeTarget(_address(parts[1] or parts[2]), int(parts[3]))
 
 
@@ -195,13 +179,13 @@ def _route_table(value: object) -> str:
         return {253: "default", 254: "main", 255: "local"}.get(value, str(value))
     if value in ("main", "default"):
         return str(value)
-    raise _Refused(f"{_shown(value)} is no routing table: expected 'main', 'default' or a number")
+    raise _Refused(f"{shown(value)} is no routing table: expected 'main', 'default' or a number")
 
 
 def _link_glob(value: object) -> str:
     glob = _text(value)
     if not glob or len(glob) > 64 or any(character.isspace() or character == "/" for character in glob):
-        raise _Refused(f"{_shown(value)} can match no link: expected a glob such as 'docker*'")
+        raise _Refused(f"{shown(value)} can match no link: expected a glob such as 'docker*'")
     return glob
 
 

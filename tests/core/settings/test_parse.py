@@ -1,0 +1,199 @@
+"""Settings: what is taken, what is refused, and which file gets the blame."""
+
+import subprocess
+import sys
+import tomllib
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodenet.core.errors import SettingsInvalid
+from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, Settings, Written, values
+from nodenet.core.settings.parse import parse
+
+MAIN = "/etc/nodenet/nodenet.toml"
+DROP_IN = "/etc/nodenet/nodenet.toml.d/50-site.toml"
+EXAMPLE = Path(__file__).parents[3] / "units/nodenet.toml"
+
+
+def one(text: str) -> Settings:
+    return parse([(MAIN, text.encode())]).settings
+
+
+def refusal(text: str | bytes) -> str:
+    with pytest.raises(SettingsInvalid) as caught:
+        parse([(MAIN, text.encode() if isinstance(text, str) else text)])
+    assert caught.value.remedy
+    return str(caught.value)
+
+
+def test_no_file_means_the_defaults_and_says_so() -> None:
+    result = parse([])
+    assert result.settings == Settings()
+    assert set(result.origins.values()) == {"default"}
+    assert set(result.origins) == set(values(Settings()))
+
+
+def test_no_file_costs_no_toml_parser() -> None:
+    program = "import sys; from nodenet.core.settings import parse; parse.parse([]); sys.exit('tomllib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+
+
+def test_every_key_is_understood() -> None:
+    settings = one("""
+        platform = "baremetal"
+        network_type = "Calico"
+        families = ["ipv6", "ipv4"]
+        api_vips = ["192.0.2.10", "2001:db8::10"]
+        ingress_vips = ["192.0.2.11"]
+        user_managed_lb = true
+        cluster_domain = "Cluster.Example.com."
+        node_file_dir = "/etc//nodes/"
+        on_failure = "wait"
+        apply_timeout = 60
+        probe_targets = ["192.0.2.1", "tcp://192.0.2.1:6443", "tcp://[2001:db8::1]:22623"]
+        deny_links = ["docker*"]
+        route_tables = ["main", 100]
+        hint = "192.0.2.0/24"
+        hint_required = true
+        [bridge]
+        datapath = "netdev"
+        [stages]
+        nmstate = "skip"
+        """)
+    assert settings == Settings(
+        platform="baremetal",
+        network_type="Calico",
+        families=("ipv6", "ipv4"),
+        api_vips=(ip_address("192.0.2.10"), ip_address("2001:db8::10")),
+        ingress_vips=(ip_address("192.0.2.11"),),
+        user_managed_lb=True,
+        cluster_domain="cluster.example.com",
+        node_file_dir="/etc/nodes",
+        on_failure=OnFailure.WAIT,
+        apply_timeout=60,
+        probe_targets=(
+            ProbeTarget(ip_address("192.0.2.1")),
+            ProbeTarget(ip_address("192.0.2.1"), 6443),
+            ProbeTarget(ip_address("2001:db8::1"), 22623),
+        ),
+        deny_links=("docker*",),
+        route_tables=("main", "100"),
+        hint=Written("192.0.2.0/24", MAIN),
+        hint_required=True,
+        bridge_datapath=Datapath.NETDEV,
+        stages={**dict.fromkeys(STAGES, "builtin"), "nmstate": "skip"},
+    )
+
+
+def test_a_later_file_wins_key_by_key_and_is_named() -> None:
+    result = parse([
+        (MAIN, b'platform = "baremetal"\nhint = "eth0"\n[stages]\nnmstate = "skip"'),
+        (DROP_IN, b'hint = "eth1"\n[stages]\nhostname = "skip"'),
+    ])  # fmt: skip
+    assert (result.settings.platform, result.settings.hint) == ("baremetal", Written("eth1", DROP_IN))
+    assert result.settings.stages["nmstate"] == result.settings.stages["hostname"] == "skip"
+    assert result.settings.hint.file == DROP_IN
+    told = {key: result.origins[key] for key in ("platform", "hint", "stages.nmstate", "stages.hostname", "families")}
+    assert told == {
+        "platform": MAIN,
+        "hint": DROP_IN,
+        "stages.nmstate": MAIN,
+        "stages.hostname": DROP_IN,
+        "families": "default",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("platfrom = 'none'", ["'platfrom'", "(did you mean 'platform'?)"]),
+        ("colour = 1", ["unknown key 'colour'", "the keys are: platform, "]),
+        ("[bridge]\ndatapth = 'system'", ["'bridge.datapth'", "'bridge.datapath'"]),
+        ("[stages]\nnodip = 'skip'", ["'stages.nodip'", "'stages.nodeip'"]),
+        ("[brdige]\ndatapath = 'system'", ["unknown key 'brdige'"]),
+        ("bridge = 'system'", ["bridge is a table", "[bridge]"]),
+        ("platform = 'baremtal'", ["platform = 'baremtal'", "did you mean 'baremetal'?"]),
+        ("platform = 3", ["platform = 3", "string in quotes"]),
+        ("network_type = 'OvnKubernetes'", ["did you mean 'OVNKubernetes'?"]),
+        ("families = 'ipv4'", ["families", '"auto" or a list']),
+        ("families = []", ["at least one family"]),
+        ("families = ['ipv4', 'ipv4']", ["every item once"]),
+        ("families = ['ip4']", ["did you mean 'ipv4'?"]),
+        ("api_vips = '192.0.2.10'", ["api_vips", "list of addresses"]),
+        ("api_vips = ['192.0.2.10/24']", ["'192.0.2.10/24' is not an IP address"]),
+        ("api_vips = ['fe80::1']", ["fe80::1 cannot be reached"]),
+        ("ingress_vips = ['192.0.2.1', '192.0.2.2']", ["one address of each family"]),
+        ("user_managed_lb = 'yes'", ["true or false, without quotes"]),
+        ("hint_required = 1", ["true or false"]),
+        ("cluster_domain = 'a..b'", ["DNS domain"]),
+        ("node_file_dir = 'etc'", ["absolute path"]),
+        ("node_file_dir = '/etc/../root'", ["absolute path"]),
+        ("on_failure = 'degraded'", ["did you mean 'degrade'?"]),
+        ("apply_timeout = 5", ["from 10 to 3600"]),
+        ("apply_timeout = true", ["apply_timeout = true", "from 10 to 3600"]),
+        ("probe_targets = ['udp://192.0.2.1:53']", ["tcp://ADDRESS:PORT"]),
+        ("probe_targets = ['tcp://192.0.2.1:66000']", ["tcp://ADDRESS:PORT"]),
+        ("probe_targets = ['example.com']", ["'example.com' is not an IP address"]),
+        ("deny_links = ['']", ["can match no link"]),
+        ("route_tables = ['mein']", ["'mein' is no routing table"]),
+        ("route_tables = [0]", ["0 is no routing table"]),
+        ('hint = "a\\nb"', ["control characters"]),
+        ("[stages]\nnodeip = 'skip'", ["stages.nodeip", "cannot be skipped", "guess"]),
+        ("[stages]\nnmstate = 'unit:nmstate'", ["stages.nmstate", "'nmstate' is no service"]),
+        ("[stages]\nnmstate = 'unit:../x.service'", ["is no service"]),
+        ("[stages]\nnmstate = 'unit:nodenet-wait@nodeip.service'", ["waits for the stages"]),
+        ("[stages]\nnmstate = 'units:a.service'", ["'unit:NAME'"]),
+        ("[stages]\nnmstate = 'buildin'", ["did you mean 'builtin'?"]),
+        ("hint = 'a\u009b31m'", ["control characters"]),
+    ],
+)
+def test_bad_input_is_refused_with_file_key_and_expectation(text: str | bytes, told: list[str]) -> None:
+    answer = refusal(text)
+    assert answer.startswith(MAIN)
+    assert [part for part in told if part not in answer] == []
+
+
+@pytest.mark.parametrize(
+    ("vip", "told"),
+    [
+        ("2001:db8::5%eth0", "2001:db8::5%eth0 has a scope; expected the address alone, '2001:db8::5'"),
+        ("::ffff:192.0.2.5", "::ffff:c000:205 is an IPv4-mapped address; expected '192.0.2.5'"),
+        ("255.255.255.255", "255.255.255.255 is not a unicast address"),
+        ("0.0.0.1", "0.0.0.1 is not a unicast address"),
+    ],
+)
+@pytest.mark.parametrize("key", ["api_vips", "ingress_vips", "probe_targets"])
+def test_an_address_that_no_link_can_have_is_refused(key: str, vip: str, told: str) -> None:
+    """It would equal no address of the kernel, so the VIP could become the node IP (R24)."""
+    assert refusal(f'{key} = ["{vip}"]') == f"{MAIN}: {key} = ['{vip}']: {told}. Edit {MAIN}"
+
+
+def test_the_network_type_has_no_default() -> None:
+    """A node of another plugin must not get br-ex because Open vSwitch is installed (R67)."""
+    assert one("").network_type == one("network_type = ''").network_type == ""
+
+
+def test_a_long_value_is_shown_in_short() -> None:
+    assert len(refusal(f"platform = '{'x' * 5000}'")) < 400
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_settings_or_a_refusal(content: bytes) -> None:
+    try:
+        parse([(MAIN, content)])
+    except SettingsInvalid as refused:
+        assert MAIN in refused.cause  # noqa: PT017 - both outcomes are fine, only others are not
+
+
+def test_the_example_file_shows_every_default() -> None:
+    """Uncommented, units/nodenet.toml sets every key to what it is anyway."""
+    lines = EXAMPLE.read_text().splitlines()
+    text = "\n".join(line.removeprefix("#") for line in lines if not line.startswith("# "))
+    result = parse([(str(EXAMPLE), text.encode())])
+    assert result.settings == Settings()
+    assert "default" not in result.origins.values()
+    assert set(tomllib.loads("\n".join(lines))) <= {"bridge", "stages"}
