@@ -9,9 +9,9 @@ import os
 import stat
 
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.settings.toml_text import MOST_BYTES
 
 DIRECTORY = "/etc/nodenet"
+MAX_BYTES = 1 << 20
 
 
 def read(directory: str = DIRECTORY) -> list[tuple[str, bytes]]:
@@ -41,11 +41,13 @@ def _content(path: str) -> bytes | None:
         raise _unreadable(path, error) from error
     try:
         _check(path, os.fstat(descriptor))
-        content = os.pread(descriptor, MOST_BYTES + 1, 0)
+        content = os.pread(descriptor, MAX_BYTES + 1, 0)
     except OSError as error:
         raise _unreadable(path, error) from error
     finally:
         os.close(descriptor)
+    if len(content) > MAX_BYTES:
+        raise SettingsInvalid(f"{path} is larger than 1 MiB", remedy="Settings are a few lines; look what it holds")
     return content
 
 
