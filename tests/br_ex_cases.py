@@ -1,6 +1,6 @@
 """Read the cases under ``fixtures/br_ex``: facts of a node, and what must come of them.
 
-`python tests/bridge_cases.py` writes every ``expected.json`` anew. Read the difference before you commit it: what
+`python tests/br_ex_cases.py` writes every ``expected.json`` anew. Read the difference before you commit it: what
 stands there is what a node will do.
 """
 
@@ -60,7 +60,7 @@ def told(facts: BridgeFacts) -> dict[str, Any]:
 
 def documents(made: Plan) -> list[dict[str, Any]]:
     """Return the NMState documents of a plan."""
-    return [document for document in (made.document, made.carried, made.finish) if document is not None]
+    return [document for document in (made.document, made.document_with_lease) if document is not None]
 
 
 def shuffled(value: Any, chance: Random, key: str = "") -> Any:

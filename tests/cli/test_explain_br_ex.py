@@ -34,7 +34,7 @@ def test_a_person_gets_the_reason_and_two_documents() -> None:
     assert done.returncode == 0
     lines = done.stdout.decode().splitlines()
     assert lines[0] == "# br-ex goes over eth0, because the node IP 10.88.0.113 is on it."
-    assert "static as well" in lines[2]
+    assert "static at first" in lines[2]
     plan, difference = YAML(typ="safe", pure=True).load_all(done.stdout)
     assert plan == expected_of(CASES / "dual-stack-dhcp-and-ra")["document"]
     assert {item["name"] for item in difference["interfaces"]} == {"eth0", "br-ex"}
@@ -56,8 +56,8 @@ def test_a_bridge_that_stands_makes_no_difference() -> None:
 
 def test_what_does_not_fit_is_named() -> None:
     text = of_case("stale-port-without-link").stdout.decode()
-    assert "#   port-without-link: the port eth7 of br-ex stands for eth7" in text
-    assert "(nodenetd may mend it)." in text
+    assert "#   port-without-link: the port eth7 of br-ex needs the link eth7" in text
+    assert "(nodenetd repairs it)." in text
 
 
 def test_a_snapshot_may_come_from_a_pipe() -> None:

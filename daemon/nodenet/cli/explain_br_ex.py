@@ -22,7 +22,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.settings.model import Datapath
 
-DESCRIPTION = """Say which link goes below br-ex (and br-ex1) and why, how a bridge that is there stands, what nodenetd
+DESCRIPTION = """Say which link goes below br-ex (and br-ex1) and why, the condition of a bridge, what nodenetd
 would apply as an NMState document, and the difference that would make. Nothing is touched."""
 EPILOG = """exit codes: 0 there is a plan, 64 wrong option, 65 the uplink is refused or the file is bad, 69 a service
 that must be asked does not answer, 77 one that answers root only, 78 bad settings."""
@@ -87,12 +87,12 @@ def _lines(made: Plan, found: tuple[BridgeCondition, ...], difference: Mapping[s
         end = "." if condition.sound or not condition.findings else ":"
         yield f"# {condition.bridge} {MADE_BY[condition.owner]}{end}"
         for finding in condition.findings:
-            who = "nodenetd may mend it" if finding.ours else "not nodenetd's to mend"
+            who = "nodenetd repairs it" if finding.ours else "nodenetd does not change it"
             yield f"#   {finding.rule}: {printable(finding.sentence)} ({who})."
     yield from (f"# Note: {printable(note)}." for note in made.notes)
-    if made.carried is not None:
-        yield "# On the way leased addresses and their routes are static as well, until the server has confirmed them."
-    yield from _beside("Set in NetworkManager's profile, for NMState has no key for it", made.beyond)
+    if made.document_with_lease is not None:
+        yield "# Leased addresses and their routes are static at first, until the DHCP server has confirmed them."
+    yield from _beside("Set in NetworkManager's profile, because NMState has no key for it", made.nm_properties)
     yield from _beside("Moves with the link", made.sysctls)
     yield from ("---", "# The state that nodenetd would apply.", _yaml(made.document))
     title = "# What that would change." if difference.get("interfaces") else "# That would change nothing."

@@ -31,7 +31,7 @@ def name_of(path: Path) -> str:
 
 @pytest.mark.parametrize("case", directories(), ids=name_of)
 def test_what_comes_of_a_node(case: Path) -> None:
-    """`python tests/bridge_cases.py` writes the goldens anew."""
+    """`python tests/br_ex_cases.py` writes the goldens anew."""
     assert told(facts_of(case)) == expected_of(case)
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_said_of_a_link_that_is_not_meant(case: Path) -> None:
     for document in documents(made):
         assert {item["name"] for item in document["interfaces"]} <= meant
         assert {route["next-hop-interface"] for route in document.get("routes", {}).get("config", ())} <= meant
-    assert set(made.beyond) | set(made.sysctls) <= meant
+    assert set(made.nm_properties) | set(made.sysctls) <= meant
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=name_of)
@@ -86,8 +86,7 @@ def test_a_bridge_that_stands_leaves_nothing_to_do(case: str) -> None:
     marked_only = [{"name": "br-ex", "type": "ovs-bridge", "state": "up"}] if case == "standing-old-script" else []
     assert [without_mark(item) for item in difference.get("interfaces", ())] == marked_only
     assert not difference.get("routes")
-    assert made.carried is None
-    assert made.finish is None
+    assert made.document_with_lease is None
 
 
 def without_mark(item: dict[str, Any]) -> dict[str, Any]:

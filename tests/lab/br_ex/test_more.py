@@ -145,7 +145,7 @@ def profiles(node: Node) -> str:
 def removed(node: Node, before: dict[str, Any], plain: str) -> None:
     """Take br-ex away, and assert that nothing is left of it, and that the node is what it was."""
     said = node.run("nodenetctl bridge remove", timeout=120).stdout
-    assert "skipped: br-ex taken away as asked" in said
+    assert "skipped: br-ex removed as requested" in said
     document = status(node)
     assert (document["health"], document["bridge"], document["link"]) == ("ok", None, "eth0")
     assert document["node_ips"] == before["addresses"]
@@ -251,7 +251,7 @@ def test_what_a_power_cut_left_of_a_bridge(product_node: NodeFactory, lan: Lan) 
     assert "dead0" not in ports
     assert "dead1" in ports
     node.run("ovs-vsctl del-port dead1")
-    mended(node, "the port dead0 of br-ex stands for dead0")
+    mended(node, "the port dead0 of br-ex needs the link dead0")
     node.power_cut()
     for name in ("br-ex-br", "br-ex-if", "br-ex-port", "eth0-port"):
         node.path(f"{KEYFILES}/{name}.nmconnection").unlink()
@@ -270,8 +270,8 @@ def test_what_a_power_cut_left_of_a_bridge(product_node: NodeFactory, lan: Lan) 
 
 def mended(node: Node, beginning: str) -> None:
     """Assert that one thing was mended in this boot, and that it was told."""
-    (told,) = (str(line["MESSAGE"]) for line in story(node) if str(line["MESSAGE"]).startswith("Mended: "))
-    assert told.startswith(f"Mended: {beginning}")
+    (told,) = (str(line["MESSAGE"]) for line in story(node) if str(line["MESSAGE"]).startswith("Repaired: "))
+    assert told.startswith(f"Repaired: {beginning}")
 
 
 def test_a_bridge_of_somebody_else(product_node: NodeFactory, lan: Lan) -> None:

@@ -1,4 +1,4 @@
-"""A br-ex that other hands are on too: ports that somebody else put there."""
+"""A br-ex that other hands are on too: ports that another program added."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_ports_of_others_are_left_alone(product_node: NodeFactory, lan: Lan, *, 
     assert node.json("cat /var/lib/nodenet/bridge.json")["adopted"] is adopted
     assert pinger.outage < 1
     assert (identity(node, "br-ex"), node.run("ovs-vsctl show").stdout) == (before, database)
-    named = [str(line["MESSAGE"]) for line in story(node) if "somebody else put the port" in str(line["MESSAGE"])]
+    named = [str(line["MESSAGE"]) for line in story(node) if "another program added the port" in str(line["MESSAGE"])]
     assert sorted(line.split()[5] for line in named) == ["aaa0", "tenant0", "tunnel0"]
     assert "change nothing" in node.run("nodenetctl explain br-ex").stdout or adopted
     assert causes(node) == []

@@ -235,12 +235,12 @@ async def test_a_silent_server_leaves_the_lease_carried_and_the_finish_owed() ->
     assert rig.record.finish
     assert rig.given_back == [{"ipv4": {"dns-data": ["10.88.0.1"]}}]
     assert len(rig.nmstate.applied) == 1
-    assert "carries the lease" in outcome.detail
+    assert "is static until the DHCP server confirms it" in outcome.detail
     rig.server = NODE_IP
     rig.place("br-ex")
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
-    assert "carries" not in outcome.detail
+    assert "static" not in outcome.detail
     assert rig.given_back[1:] == [{"ipv4": {"address-data": [], "route-data": [], "dns-data": None}}]
     assert rig.record.finish is None
 
@@ -302,7 +302,7 @@ async def test_node_ips_that_do_not_come_to_the_bridge_roll_it_back() -> None:
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)
     assert outcome.problem.message is Message.BRIDGE_FAILED
-    assert "10.88.0.113 did not come to br-ex" in outcome.problem.cause
+    assert "10.88.0.113 did not appear on br-ex" in outcome.problem.cause
     assert (rig.nmstate.committed, FLAG in rig.files.content) == ([], False)
 
 
@@ -450,7 +450,7 @@ async def test_there_may_be_nothing_to_remove() -> None:
     """And that is said."""
     outcome = await Rig().attempt(remove_bridge=True)
     assert isinstance(outcome, Skipped)
-    assert "no br-ex" in outcome.reason
+    assert outcome.reason == "there is no br-ex to remove"
 
 
 async def test_ovn_is_kept_from_an_old_database_once_a_boot() -> None:

@@ -1,8 +1,9 @@
-"""Whose is the br-ex that is there already, and what of it does not fit together?
+"""Who made the br-ex that exists, and is it consistent?
 
-Three places speak of a bridge: NetworkManager's profiles, the database of Open vSwitch and the kernel's links. They
-can disagree after a power cut, a restored backup or a script's failure. What was made by us, by the script that came
-before us or by NetworkManager for a profile that is gone may be mended; what anybody else made is left alone and named.
+Three places describe a bridge: NetworkManager's profiles, the database of Open vSwitch and the kernel's links. They
+can disagree after a power cut, a restored backup or a script's failure. nodenet repairs what it made itself, what the
+script configure-ovs.sh made, and what NetworkManager made for a profile that no longer exists. It reports everything
+else and does not change it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Owner(StrEnum):
 
 
 class Rule(StrEnum):
-    """What does not fit, by its name in `explain br-ex`."""
+    """What is inconsistent, by its name in `explain br-ex`."""
 
     BRIDGE_WITHOUT_PROFILE = "bridge-without-profile"
     PROFILE_WITHOUT_BRIDGE = "profile-without-bridge"
@@ -50,12 +51,12 @@ class Rule(StrEnum):
 
 
 HARMLESS = frozenset({Rule.NOT_MARKED, Rule.FOREIGN_PORT})
-"""With these a bridge can stay as it is."""
+"""A bridge with only these findings needs no change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that does not fit; *ours*: we may mend it."""
+    """One inconsistency; *ours*: nodenet may repair it."""
 
     rule: Rule
     bridge: str
@@ -86,7 +87,7 @@ class BridgeCondition:
 
 
 def condition_of(facts: BridgeFacts, bridge: str = BRIDGE, wanted: str | None = None) -> BridgeCondition:
-    """Return how *bridge* stands; *wanted* is the uplink it should have, None where it should not be."""
+    """Return the condition of *bridge*; *wanted* is the uplink it should have, None where it should not exist."""
     profiles = profiles_of(facts, bridge)
     row = facts.bridge(bridge)
     owner = _owner(bridge, row, profiles)
@@ -147,11 +148,11 @@ def _findings(
     if owner is Owner.FOREIGN and profiles:
         names = ", ".join(profile.name for profile in profiles)
         yield Finding(
-            Rule.FOREIGN_BRIDGE, bridge, f"{bridge} was made by somebody else (profiles: {names})", ours=False
+            Rule.FOREIGN_BRIDGE, bridge, f"{bridge} was made by another program (profiles: {names})", ours=False
         )
     yield from (_without_link(facts, bridge, port, ours=ours) for port in _dead_ports(facts, row))
     for name in foreign_ports(facts, bridge) if ours else ():
-        sentence = f"somebody else put the port {name} on {bridge}: it is left alone"
+        sentence = f"another program added the port {name} to {bridge}; nodenet does not change it"
         yield Finding(Rule.FOREIGN_PORT, bridge, sentence, ours=False, port=name)
     yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
     if owner in {Owner.OLD_SCRIPT, Owner.NMSTATE} and not (row and row.external_ids.get(ADOPTED) == uplink):
@@ -162,7 +163,7 @@ def _findings(
 
 def _of_uplink(bridge: str, uplink: str | None, wanted: str | None, *, ours: bool, whole: bool) -> Iterator[Finding]:
     if wanted is None:
-        sentence = f"{bridge} is there and nothing asks for it any more"
+        sentence = f"{bridge} exists and no file asks for it any more"
         yield Finding(Rule.NOT_WANTED, bridge, sentence, ours)
     elif whole and uplink is None:
         yield Finding(Rule.WITHOUT_UPLINK, bridge, f"no link of this node is a port of {bridge}", ours)
@@ -172,7 +173,7 @@ def _of_uplink(bridge: str, uplink: str | None, wanted: str | None, *, ours: boo
 
 def _without_profile(bridge: str, row: OvsBridge) -> Finding:
     made = MARK in row.external_ids or MADE_BY_NM in row.external_ids
-    who = "which NetworkManager made for a profile that is gone" if made else "which somebody else made"
+    who = "which NetworkManager made for a profile that is gone" if made else "which another program made"
     sentence = f"Open vSwitch has a bridge {bridge} without a profile, {who}"
     return Finding(Rule.BRIDGE_WITHOUT_PROFILE if made else Rule.FOREIGN_BRIDGE, bridge, sentence, made)
 
@@ -186,10 +187,10 @@ def _dead_ports(facts: BridgeFacts, row: OvsBridge | None) -> Iterator[OvsPort]:
 
 def _without_link(facts: BridgeFacts, bridge: str, port: OvsPort, *, ours: bool) -> Finding:
     gone = _gone(facts, port)[0]
-    told = f" ({gone.error})" if gone.error else ""
-    sentence = f"the port {port.name} of {bridge} stands for {gone.name}, and this node has no such link{told}"
-    mendable = ours and port.by_network_manager
-    return Finding(Rule.PORT_WITHOUT_LINK, bridge, sentence, mendable, port.name)
+    error = f" ({gone.error})" if gone.error else ""
+    sentence = f"the port {port.name} of {bridge} needs the link {gone.name}, and this node has no such link{error}"
+    repairable = ours and port.by_network_manager
+    return Finding(Rule.PORT_WITHOUT_LINK, bridge, sentence, repairable, port.name)
 
 
 def _owner(bridge: str, row: OvsBridge | None, profiles: tuple[Profile, ...]) -> Owner:

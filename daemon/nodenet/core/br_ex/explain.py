@@ -1,4 +1,4 @@
-"""How is a plan for br-ex told to programs, and in one sentence to a person?"""
+"""How is a plan for br-ex shown to programs, and in one sentence to people?"""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MADE_BY = {
     Owner.OLD_SCRIPT: "is there, made by the script configure-ovs.sh",
     Owner.NMSTATE: "is there, made by a node file",
     Owner.LEFT_OVER: "is in the database of Open vSwitch only, left over from profiles that are gone",
-    Owner.FOREIGN: "is there, made by somebody else",
+    Owner.FOREIGN: "is there, made by another program",
 }
 
 
 def conditions(facts: BridgeFacts, uplinks: tuple[Uplink, ...] = ()) -> tuple[BridgeCondition, ...]:
-    """Return how br-ex stands, and br-ex1 where it is there or asked for."""
+    """Return the condition of br-ex, and of br-ex1 where it exists or is asked for."""
     wanted = {uplink.bridge: uplink.link for uplink in uplinks}
     found = [condition_of(facts, bridge, wanted.get(bridge)) for bridge in (BRIDGE, EXTRA_BRIDGE)]
     return tuple(each for each in found if each.bridge in {BRIDGE, *wanted} or each.owner is not Owner.NOBODY)
@@ -34,10 +34,9 @@ def explanation(plan: Plan, found: tuple[BridgeCondition, ...]) -> dict[str, Any
         "uplinks": [_uplink(uplink) for uplink in plan.uplinks],
         "bridges": [_status(each) for each in found],
         "document": plan.document,
-        "carried": plan.carried,
-        "finish": plan.finish,
+        "carried": plan.document_with_lease,
         "finish_settings": plan.finish_settings,
-        "beyond": plan.beyond,
+        "beyond": plan.nm_properties,
         "clear_global_dns": plan.clear_global_dns,
         "sysctls": plan.sysctls,
         "expect": [_expectation(each) for each in plan.expect],
@@ -47,7 +46,7 @@ def explanation(plan: Plan, found: tuple[BridgeCondition, ...]) -> dict[str, Any
 
 
 def summary(uplinks: tuple[Uplink, ...], found: tuple[BridgeCondition, ...]) -> str:
-    """Return which link goes below which bridge and why, and how the bridges stand."""
+    """Return which link goes below which bridge and why, and the condition of the bridges."""
     over = "; ".join(f"{uplink.bridge} goes over {uplink.link}, because {uplink.reason}" for uplink in uplinks)
     there = "; ".join(f"{each.bridge} {MADE_BY[each.owner]}" for each in found)
     return f"{over}. {there}"

@@ -17,9 +17,9 @@ from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
 
 MARK = "nodenet-uplink"
 """The key in a bridge's ``external_ids`` that makes it ours; the value is the uplink. NetworkManager keeps it in the
-bridge's profile and in the database, so that either tells of it when the other is gone."""
+bridge's profile and in the database, so it is known even when one of the two is gone."""
 ADOPTED = "nodenet-adopted"
-"""The key by which the database tells that we keep a bridge that the old script made; the value is the uplink."""
+"""The key in the database that marks a bridge made by the old script and adopted by us; the value is the uplink."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How are the facts of a br-ex written down, so that a plan can be made anew anywhere, from a bug report too?
+"""How are the facts of a br-ex written as JSON, so that the plan can be repeated elsewhere, from a bug report too?
 
 One JSON document with a key for each field of ``BridgeFacts``; every key may be missing. A device names its active
 profile by UUID. ``state`` is libnmstate's and is not looked into here.
@@ -114,7 +114,6 @@ def _device(node: Node, profiles: Mapping[str, Profile]) -> Device:
         kind=node.get("kind", str, ""),
         mac=node.maybe("mac", str),
         permanent_mac=node.maybe("permanent_mac", str),
-        managed=node.get("managed", bool, default=True),
         profile=profiles[uuid] if uuid else None,
         lease4=_lease4(lease4) if lease4 else None,
         lease6=_lease6(lease6) if lease6 else None,

@@ -1,7 +1,7 @@
-"""How is the IP configuration of a link said in NMState, and what of it must be said to NetworkManager itself?
+"""How is the IP configuration of a link written in NMState, and what of it must be set in NetworkManager directly?
 
-The keys are those of nmstate 2.2.62; what they become is told in nm-settings-dbus(5). ``beyond`` is for the properties
-that NMState has no key for: they are set on the bridge's own profile over D-Bus.
+The keys are those of nmstate 2.2.62; nm-settings-dbus(5) has the properties they set. ``nm_properties``
+returns the properties that NMState has no key for: they are set on the bridge's own profile over D-Bus.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def ipv4(source: Source, metric: int) -> Ip:
         case "manual":
             section = {"enabled": True, "dhcp": False, "prefix-route-metric": metric}
         case _:
-            # `link-local` too: NMState cannot say it of IPv4, `beyond` does.
+            # `link-local` too: NMState has no key for it in IPv4, `nm_properties` has.
             return dict(DISABLED)
     section["address"] = addresses(source.static("ipv4"))
     forwarding = source.setting("ipv4", "forwarding")
@@ -79,8 +79,8 @@ def interface_identifier(source: Source) -> str | None:
     """
     found = source.autoconfigured()
     best = next((item for item in found if item in source.facts.node_ips), next(iter(found), None))
-    told = source.setting("ipv6", "token")  # before a router has answered
-    return (str(told) if told else None) if best is None else str(IPv6Address(int(best) & (1 << 64) - 1))
+    token = source.setting("ipv6", "token")  # before a router has answered
+    return (str(token) if token else None) if best is None else str(IPv6Address(int(best) & (1 << 64) - 1))
 
 
 def other_identifiers(source: Source) -> list[IPv6Address]:
@@ -90,7 +90,7 @@ def other_identifiers(source: Source) -> list[IPv6Address]:
     return [item for item in source.autoconfigured() if int(item) & (1 << 64) - 1 != low]
 
 
-def beyond(source: Source, metric: int) -> dict[str, dict[str, Any]]:
+def nm_properties(source: Source, metric: int) -> dict[str, dict[str, Any]]:
     """Return setting → property → value for what NMState cannot say of the bridge's profile."""
     found = {
         section: {key: value for key in keys if (value := source.setting(section, key)) is not None}

@@ -1,8 +1,8 @@
-"""What must be done so that a link's whole IP configuration stands on br-ex, and how is it seen to be right?
+"""How does a link's whole IP configuration move to br-ex, and what must be true afterwards?
 
-A pure function of the facts: the NMState document of the final state, and what goes around it. Where addresses are
-leased it takes two steps, so that the node is never without them: first DHCP *and* the lease in use as static address
-and routes, then, when the server has confirmed, the static ones go.
+A pure function of the facts: the NMState document of the final state, and the settings that NMState has no key for.
+Leased addresses move in two steps, so that the node always has them: first DHCP is enabled *and* the lease in use is
+set as static address and routes; when the server has confirmed the lease, the static copy is removed.
 """
 
 from __future__ import annotations
@@ -43,23 +43,22 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do, in this order: *carried* (None: *document*), *beyond*, then *finish* when the leases are confirmed.
+    """What to do, in this order: apply, set *nm_properties*, then *finish_settings* once the leases are confirmed.
 
-    *document* is the final state. *beyond*: bridge → setting → property → value, for NetworkManager's profile of that
-    bridge's interface, in the types of nm-settings-dbus(5). *finish_settings* is the step *finish* in that form, to be
-    set and reapplied: it can be done within the checkpoint, and without the moment (0.15 s on the lab's node) in which
-    an apply of libnmstate leaves the bridge without its autoconfigured IPv6 address. *sysctls*: bridge → name as in
-    the facts → value. *clear_global_dns*: libnmstate puts the name servers of a static link into
-    ``GlobalDnsConfiguration`` as well, which would silence those of every other link: empty it. *notes* are sentences
-    about what cannot be kept.
+    *document* is the final state. *document_with_lease* is applied instead where an address is leased (None: nothing
+    is). *nm_properties*: bridge → setting → property → value, for NetworkManager's profile of that bridge's interface,
+    in the types of nm-settings-dbus(5). *finish_settings*, in the same form, takes the static copy of a lease away; it
+    is set and reapplied within the checkpoint. An apply of libnmstate would do the same and leave the bridge without
+    its autoconfigured IPv6 address for a moment (0.15 s on the lab's node). *sysctls*: bridge → name as in the facts →
+    value. *clear_global_dns*: empty NetworkManager's ``GlobalDnsConfiguration``; libnmstate puts the name servers of a
+    static link there as well, and they would hide those of every other link. *notes*: sentences about what is not kept.
     """
 
     uplinks: tuple[Uplink, ...]
     document: Document
-    carried: Document | None
-    finish: Document | None
+    document_with_lease: Document | None
     finish_settings: Mapping[str, Mapping[str, Mapping[str, Any]]]
-    beyond: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    nm_properties: Mapping[str, Mapping[str, Mapping[str, Any]]]
     sysctls: Mapping[str, Mapping[str, str]]
     expect: tuple[Expectation, ...]
     clear_global_dns: bool = False
@@ -71,14 +70,13 @@ def plan(facts: BridgeFacts, datapath: Datapath = Datapath.SYSTEM) -> Plan:
     chosen = uplinks(facts)
     sources = {uplink: source_of(facts, uplink.bridge, uplink.link) for uplink in chosen}
     document = _whole(sources, datapath, _final)
-    leased = [uplink for uplink, source in sources.items() if _carried(source, uplink.bridge)]
+    leased = [uplink for uplink, source in sources.items() if _leased(source, uplink.bridge)]
     return Plan(
         uplinks=chosen,
         document=document,
-        carried=_whole(sources, datapath, _with_lease) if leased else None,
-        finish=_finish({uplink: sources[uplink] for uplink in leased}) if leased else None,
+        document_with_lease=_whole(sources, datapath, _with_lease) if leased else None,
         finish_settings=_by_bridge({uplink: sources[uplink] for uplink in leased}, _finish_settings),
-        beyond=_by_bridge(sources, _beyond),
+        nm_properties=_by_bridge(sources, _nm_properties),
         sysctls=_by_bridge(sources, _sysctls),
         expect=tuple(_expectation(source, uplink.bridge) for uplink, source in sources.items()),
         clear_global_dns=bridge_dns.hides_other_links(facts, document),
@@ -87,9 +85,9 @@ def plan(facts: BridgeFacts, datapath: Datapath = Datapath.SYSTEM) -> Plan:
 
 
 def compared(made: Plan, facts: BridgeFacts) -> Document:
-    """Return the final state as it is looked for: ports that somebody else put on a bridge are no difference.
+    """Return the final state to compare with: ports that another program added to a bridge are no difference.
 
-    They are not applied: libnmstate would make profiles for them.
+    The document is not applied with them: libnmstate would make profiles for them.
     """
     return {**made.document, "interfaces": [_with_foreign_ports(item, facts) for item in made.document["interfaces"]]}
 
@@ -137,7 +135,7 @@ def _below(source: Source) -> Document:
 
 
 def _pinned(source: Source) -> Document:
-    """Return the MAC of a bond: it is activated anew below the bridge and would take that of its first port."""
+    """Return the MAC of a bond: below the bridge it is activated again and would take that of its first port."""
     is_bond = source.uplink_item.get("type") == "bond"
     return {"mac-address": source.mac} if is_bond and source.keeps_mac and source.mac else {}
 
@@ -183,18 +181,18 @@ def _final(source: Source, bridge: str) -> tuple[Document, list[Document]]:
 
 def _with_lease(source: Source, bridge: str) -> tuple[Document, list[Document]]:
     ip, routes = _final(source, bridge)
-    leased = _carried(source, bridge)
+    leased = _leased(source, bridge)
     if not leased:
         return ip, routes
     ip["ipv4"]["address"] = bridge_ip.addresses([*source.static("ipv4"), *leased])
     return ip, routes + bridge_routes.learnt(source, bridge, metric_of(bridge))
 
 
-def _carried(source: Source, bridge: str) -> list[Interface]:
+def _leased(source: Source, bridge: str) -> list[Interface]:
     """Return the addresses that are leased by DHCPv4 and must be there all the way.
 
-    IPv6 is not carried: when the static address went again, NetworkManager would begin autoconfiguration anew, and the
-    gap would only come later. Token and DUID bring the same address back by themselves.
+    IPv6 is left out: NetworkManager restarts autoconfiguration when a static address is removed, so the gap would only
+    come later. Token and DUID bring the same address back by themselves.
     """
     if source.link == bridge or source.method("ipv4") != "auto":
         return []  # on the bridge already: nothing is on its way
@@ -202,19 +200,8 @@ def _carried(source: Source, bridge: str) -> list[Interface]:
     return [item for item in source.dynamic("ipv4") if item not in static]
 
 
-def _finish(sources: Mapping[Uplink, Source]) -> Document:
-    """Return the second step: what was carried goes, and DHCP is left alone with the address. IPv6 is not touched."""
-    interfaces, routes = [], []
-    for uplink, source in sources.items():
-        ip, _ = _final(source, uplink.bridge)
-        ipv4 = {"ipv4": ip["ipv4"]}
-        interfaces.append({"name": uplink.bridge, "type": state.OVS_INTERFACE, "state": "up", **ipv4})
-        learnt = bridge_routes.learnt(source, uplink.bridge, metric_of(uplink.bridge))
-        routes += [{"state": "absent", **route} for route in learnt]
-    return {"interfaces": interfaces, **({"routes": {"config": routes}} if routes else {})}
-
-
 def _finish_settings(source: Source, bridge: str) -> dict[str, dict[str, Any]]:
+    """Return the IPv4 properties of the final state: without the static copy of the lease and its routes."""
     static = [{"address": str(item.ip), "prefix": item.network.prefixlen} for item in source.static("ipv4")]
     routes = bridge_routes.route_data(source, bridge, metric_of(bridge), "ipv4")
     return {"ipv4": {"address-data": static, "route-data": routes}}
@@ -225,9 +212,9 @@ def _by_bridge(sources: Mapping[Uplink, Source], part: Callable[[Source, str], A
     return {bridge: values for bridge, values in found.items() if values}
 
 
-def _beyond(source: Source, bridge: str) -> dict[str, dict[str, Any]]:
+def _nm_properties(source: Source, bridge: str) -> dict[str, dict[str, Any]]:
     metric = metric_of(bridge)
-    found = bridge_ip.beyond(source, metric)
+    found = bridge_ip.nm_properties(source, metric)
     for family, routes in bridge_routes.on_link(source, bridge, metric).items():
         found.setdefault(family, {})["route-data"] = routes
     return found

@@ -1,8 +1,8 @@
-"""What were the bridges made of, and what is owed to them still?
+"""What were the bridges made of, and which step is still to be done?
 
-Written before the network is touched, so that a bridge can be taken away again, and what an interrupted apply left
-can be put right: the record has the profiles of NetworkManager as they were. Whether the apply came to its end is
-told by the intent beside it (``core.apply.intent``).
+Written before the network is touched. The record has the profiles of NetworkManager as they were, so a bridge can be
+removed again and an interrupted apply can be repaired. The intent beside it (``core.apply.intent``) has the result of
+the apply.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How does a node get back to the plain uplink, with everything that moved to br-ex?
 
-The uplink's own profile as it was, if it was kept, is given back over D-Bus by whoever applies this; the document sees
-to it that the addresses are there in the same transaction. Metrics are those of that profile, else NetworkManager's.
+The stage that applies this document restores the uplink's own profile over D-Bus, if it was kept; the document ensures
+that the addresses are there in the same transaction. Metrics are those of that profile, else NetworkManager's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Document = dict[str, Any]
 
 
 def removal(facts: BridgeFacts, originals: tuple[Profile, ...] = (), bridges: tuple[str, ...] = ()) -> Document:
-    """Return the document that takes *bridges* away (default: br-ex and br-ex1), where they are and nobody else's.
+    """Return the document that removes *bridges* (default: br-ex and br-ex1) that exist and are not foreign.
 
     *originals* are the profiles that the uplinks had before. A bridge without an uplink goes all the same. Nothing to
     take away: no interfaces.

@@ -41,7 +41,7 @@ def learnt(source: Source, bridge: str, metric: int) -> list[Route]:
 
 
 def given_back(source: Source, original: Profile | None) -> list[Route]:
-    """Return the routes as the uplink has them without the bridge: *original* tells the metrics they had."""
+    """Return the routes as the uplink has them without the bridge: *original* has the metrics they had."""
     back = []
     for route in _own(source):
         metric = state.metric_of(route)
@@ -182,7 +182,7 @@ def _key(rule: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _of_profile(item: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what tells a rule of NetworkManager's apart (NMIPRoutingRule)."""
+    """Return what identifies a rule of NetworkManager (NMIPRoutingRule)."""
     source = f"{item['from']}/{item['from-len']}" if "from" in item else None
     target = f"{item['to']}/{item['to-len']}" if "to" in item else None
     return item.get("priority"), source, target, int(item.get("table") or state.MAIN_TABLE)

@@ -1,4 +1,4 @@
-"""Where does the IP configuration of a bridge stand now: on its uplink, or on the bridge already?"""
+"""Which link has the IP configuration of a bridge now: its uplink, or the bridge already?"""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Source:
 
     @property
     def mac(self) -> str | None:
-        """The uplink's MAC, in lower case; that of a bridge which has its MAC for good, where one stands."""
+        """The uplink's MAC, in lower case; that of the bridge where it exists and keeps its own."""
         kept = self.item if self.has_mac else self.uplink_item
         device = self.facts.device(self.uplink)
         found = kept.get("mac-address") or (device.mac if device else None)
@@ -54,7 +54,7 @@ class Source:
 
     @property
     def has_mac(self) -> bool:
-        """Whether the bridge stands and goes on with the MAC it has.
+        """Whether the bridge exists and keeps the MAC it has.
 
         A bond has the MAC of whichever port was attached first (bonding.rst of the kernel), and a VLAN on it too: it
         may be another one after each activation. The node is known by the one that the bridge was made with.
@@ -82,9 +82,9 @@ class Source:
 
     def method(self, family: str) -> str:
         """Return NetworkManager's method, from what is shown where no profile says it."""
-        told = self.setting(family, "method")
-        if told:
-            return str(told)
+        configured = self.setting(family, "method")
+        if configured:
+            return str(configured)
         ip = self.ip(family)
         if not ip.get("enabled"):
             return "disabled"
@@ -92,9 +92,9 @@ class Source:
 
     def static(self, family: str) -> list[Interface]:
         """Return the static addresses in order: the profile's, else those shown without a lifetime."""
-        told = self.setting(family, "address-data")
-        if told:
-            return [ip_interface(f"{item['address']}/{item['prefix']}") for item in told]
+        listed = self.setting(family, "address-data")
+        if listed:
+            return [ip_interface(f"{item['address']}/{item['prefix']}") for item in listed]
         if self.profile is not None and self.method(family) != "manual":
             return []
         return [item for item in self.shown(family) if item not in self.dynamic(family)]
@@ -122,7 +122,7 @@ class Source:
 
 
 def source_of(facts: BridgeFacts, bridge: str, uplink: str) -> Source:
-    """Return where the configuration stands. The uplink is known to be there.
+    """Return the link that has the configuration. The uplink is known to exist.
 
     A bridge over another link has that link's configuration, not this one's.
     """

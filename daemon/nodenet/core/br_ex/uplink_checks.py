@@ -1,4 +1,4 @@
-"""Can this link go below br-ex at all, and who must change what if it cannot?"""
+"""Can this link be the uplink of br-ex, and if not, what must be changed?"""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ REMEDY = "Name another link in /etc/ovnk/default_bridge"
 EXTRA_REMEDY = "Name another link in /etc/ovnk/extra_bridge, or remove the file"
 
 
-def refuse_unfit(facts: BridgeFacts, link: str, bridge: str, told: str) -> None:
-    """Raise UplinkRefused, beginning with *told*, unless *link* can go below *bridge*."""
+def refuse_unfit(facts: BridgeFacts, link: str, bridge: str, chosen: str) -> None:
+    """Raise UplinkRefused, beginning with *chosen*, unless *link* can go below *bridge*."""
     remedy = REMEDY if bridge == "br-ex" else EXTRA_REMEDY
     item = state.link(facts.state, link)
     if item is None:
-        raise UplinkRefused(f"{told}, but this node has no such link", remedy=remedy)
+        raise UplinkRefused(f"{chosen}, but this node has no such link", remedy=remedy)
     device = facts.device(link)
     why = _unfit_kind(item, device) or _taken(facts, link, bridge)
     if why:
-        raise UplinkRefused(f"{told}, but {why}", remedy=remedy)
-    _refuse_mtu(facts, item, device, told)
-    _refuse_shared(device, told)
+        raise UplinkRefused(f"{chosen}, but {why}", remedy=remedy)
+    _refuse_mtu(facts, item, device, chosen)
+    _refuse_shared(device, chosen)
 
 
 def _unfit_kind(item: state.State, device: Device | None) -> str | None:
@@ -59,7 +59,7 @@ def _unfit_kind(item: state.State, device: Device | None) -> str | None:
 
 
 def _taken(facts: BridgeFacts, link: str, bridge: str) -> str | None:
-    """Say whose port *link* is, None where it is nobody's or already that of *bridge*."""
+    """Return a sentence about the controller of *link*; None without one, or where it is *bridge*."""
     for owner in facts.ovs:
         names = {item.name for port in owner.ports for item in port.interfaces}
         if owner.name != bridge and link in names:
@@ -70,35 +70,35 @@ def _taken(facts: BridgeFacts, link: str, bridge: str) -> str | None:
     return None
 
 
-def _refuse_mtu(facts: BridgeFacts, item: state.State, device: Device | None, told: str) -> None:
+def _refuse_mtu(facts: BridgeFacts, item: state.State, device: Device | None, chosen: str) -> None:
     profile = device.profile if device else None
     wanted = int(profile.setting("802-3-ethernet", "mtu", 0)) if profile else 0
     name, most = item.get("name"), int(item.get("max-mtu") or 0)
     if profile and most and wanted > most:
         raise UplinkRefused(
-            f"{told}, but the profile {profile.name!r} gives it MTU {wanted} and it can do {most} at most",
+            f"{chosen}, but the profile {profile.name!r} gives it MTU {wanted} and it can do {most} at most",
             remedy=f"Set 802-3-ethernet.mtu of the profile {profile.name!r} to {most} or less",
         )
     below = state.link(facts.state, str(item.get("vlan", {}).get("base-iface", "")))
     mtu, lower = int(item.get("mtu") or 0), int(below.get("mtu") or 0) if below else 0
     if 0 < mtu < IPV6_MTU and (item.get("ipv6") or {}).get("enabled"):
         raise UplinkRefused(
-            f"{told}, but its MTU {mtu} is too small for IPv6, which needs {IPV6_MTU} (RFC 8200)",
+            f"{chosen}, but its MTU {mtu} is too small for IPv6, which needs {IPV6_MTU} (RFC 8200)",
             remedy=f"Give {name} an MTU of {IPV6_MTU} or more, or disable IPv6 in its profile",
         )
     if below and lower and mtu > lower:
         raise UplinkRefused(
-            f"{told}, but its MTU {mtu} is larger than that of {below.get('name')} ({lower}), which it is on",
+            f"{chosen}, but its MTU {mtu} is larger than that of {below.get('name')} ({lower}), which it is on",
             remedy=f"Give {below.get('name')} an MTU of {mtu} or more, or {name} one of {lower} or less",
         )
 
 
-def _refuse_shared(device: Device | None, told: str) -> None:
+def _refuse_shared(device: Device | None, chosen: str) -> None:
     profile = device.profile if device else None
     for family in ("ipv4", "ipv6"):
         if profile and profile.setting(family, "method") == "shared":
             raise UplinkRefused(
-                f"{told}, but {family}.method of its profile {profile.name!r} is `shared`: NetworkManager would run "
+                f"{chosen}, but {family}.method of its profile {profile.name!r} is `shared`: NetworkManager would run "
                 "a DHCP server and NAT on br-ex",
                 remedy=f"Give the profile {profile.name!r} a method that makes the node a host: auto or manual",
             )

@@ -172,7 +172,6 @@ def _device(entry: Mapping[str, Mapping[str, Any]], objects: Objects, profiles: 
         kind=_KINDS.get(general["DeviceType"], "unknown"),
         mac=_mac(general.get("HwAddress")),
         permanent_mac=_mac(permanent),
-        managed=general["Managed"],
         profile=profiles.get(active.get("Connection", "")),
         lease4=lease4(options4),
         lease6=lease6(options6),

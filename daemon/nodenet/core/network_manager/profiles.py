@@ -70,16 +70,12 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A link as NetworkManager has it: *kind* by its word (``ethernet``, ``ovs-bridge`` …), *profile* the active one.
-
-    *managed*: NetworkManager may touch it.
-    """
+    """A device of NetworkManager: *kind* as nmcli has it (``ethernet``, ``ovs-bridge`` …), *profile* the active one."""
 
     link: str
     kind: str
     mac: str | None = None
     permanent_mac: str | None = None
-    managed: bool = True
     profile: Profile | None = None
     lease4: Lease4 | None = None
     lease6: Lease6 | None = None

@@ -1,8 +1,8 @@
-"""How does a plan become a bridge without the node being out of reach?
+"""How is br-ex made without a long loss of connectivity?
 
-What was leased is carried over as static address and route, so that the bridge can speak before DHCP has answered. The
-apply is committed when the node is seen to be back on the bridge. Then DHCP gets its address back: at once, or, where
-no server answers, when one does.
+A leased address and its routes are static at first, so the bridge can send before DHCP has answered. The apply is
+committed when the node IPs are on the bridge and the gateways answer. Then the static copy of the lease is removed: at
+once, or as soon as a DHCP server confirms the lease.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from nodenet.stages.br_ex.verify import Verifier
 
 ACCEPT_DAD = "net/ipv6/conf/accept_dad"
 DAD_OWED = PurePosixPath("/run/nodenet/accept-dad")
-"""Holds the usual value while duplicate address detection is off: a daemon that is killed then gives it back later."""
+"""Has the usual value while duplicate address detection is off, so that a restarted daemon can restore it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeMakerEdges:
-    """The edges a bridge is made with."""
+    """What a bridge is made with."""
 
     clock: Clock
     files: Files
@@ -43,17 +43,17 @@ class BridgeMakerEdges:
     profiles: Profiles
     keeper: ProfileKeeper
     sysctls: Sysctls
-    look: Verifier
+    verifier: Verifier
 
 
 class BridgeMaker:
     """Makes the bridges of a plan, and finishes them."""
 
-    def __init__(self, tools: BridgeMakerEdges, pipeline: Pipeline) -> None:
+    def __init__(self, edges: BridgeMakerEdges, pipeline: Pipeline) -> None:
         """Apply through *pipeline*."""
-        self._tools = tools
-        self._look = tools.look
-        self._records = Records(tools.files)
+        self._edges = edges
+        self._verifier = edges.verifier
+        self._records = Records(edges.files)
         self._pipeline = pipeline
 
     @property
@@ -66,12 +66,12 @@ class BridgeMaker:
         self._records.save(BRIDGE, bridge_record.render(record))
 
     async def make(self, transaction: Transaction, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
-        """Make the bridges; the record returned tells whether the finish is owed.
+        """Make the bridges; return the record, which says whether a lease is still static.
 
         Raises NmstateFailure with the network as it was, or RollbackFailed, PublishFailed, Unavailable.
         """
         answering = {
-            item.bridge: await self._look.answering(uplink.link, item.gateways)
+            item.bridge: await self._verifier.answering(uplink.link, item.gateways)
             for item, uplink in zip(plan.expect, plan.uplinks, strict=True)
         }
         record = await self._remembered(plan, facts)
@@ -80,35 +80,35 @@ class BridgeMaker:
         async def accept() -> None:
             nonlocal record
             await self._complete(plan)
-            await self._look.addressed(plan.expect)
+            await self._verifier.addressed(plan.expect)
             await self._ask_again(record)
-            if record.finish and await self._look.confirmed(record):
+            if record.finish and await self._verifier.confirmed(record):
                 await self._set(record.finish)
                 record = record.finished()
-                await self._look.addressed(plan.expect)
+                await self._verifier.addressed(plan.expect)
             elif record.finish:
                 record = await self._with_servers(record, plan, facts)
             for bridge, gateways in answering.items():
-                await self._look.reachable(bridge, gateways)
-            await self._look.until_set(self._tools.sysctls, plan.sysctls)
+                await self._verifier.reachable(bridge, gateways)
+            await self._verifier.until_set(self._edges.sysctls, plan.sysctls)
 
         with self._without_dad(record):
-            await self.apply(transaction, plan.carried or plan.document, accept)
+            await self.apply(transaction, plan.document_with_lease or plan.document, accept)
         self.save(record)
         return record
 
     async def _ask_again(self, record: BridgeRecord) -> None:
-        """Let DHCP begin anew where it has no answer yet.
+        """Restart DHCP where it has no answer yet.
 
         What a new bridge sends is lost until ovs-vswitchd has joined its ports, and a lost first request is repeated
         only after two seconds and a half.
         """
-        if record.finish and record.lease and await self._look.lease(record) is None:
+        if record.finish and record.lease and await self._verifier.lease(record) is None:
             for bridge in record.finish:
-                await self._tools.profiles.ask_again(bridge)
+                await self._edges.profiles.ask_again(bridge)
 
     async def _with_servers(self, record: BridgeRecord, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
-        """Let the bridges have the leases' name servers too: a silent DHCP server does not tell them again."""
+        """Set the leases' name servers on the bridges too: a silent DHCP server does not send them again."""
         finish = dict(record.finish or {})
         for uplink in plan.uplinks:
             device = facts.device(uplink.link)
@@ -116,14 +116,14 @@ class BridgeMaker:
                 continue
             if device.profile and device.profile.setting("ipv4", "ignore-auto-dns"):
                 continue
-            own = plan.beyond.get(uplink.bridge, {}).get("ipv4", {}).get("dns-data") or []
+            own = plan.nm_properties.get(uplink.bridge, {}).get("ipv4", {}).get("dns-data") or []
             await self._set({uplink.bridge: {"ipv4": {"dns-data": [*own, *device.lease4.servers]}}})
             without = {**finish[uplink.bridge].get("ipv4", {}), "dns-data": own or None}
             finish[uplink.bridge] = {**finish[uplink.bridge], "ipv4": without}
         return replace(record, finish=finish)
 
     async def finish(self, record: BridgeRecord) -> BridgeRecord:
-        """Give what was carried back to DHCP; return the record of bridges that are owed nothing."""
+        """Remove the static copies of the leases; return the record without them."""
         if record.finish:
             await self._set(record.finish)
         record = record.finished()
@@ -132,17 +132,17 @@ class BridgeMaker:
 
     async def settle(self, record: BridgeRecord) -> tuple[BridgeRecord, Problem | None]:
         """Finish bridges that are owed it, if the time has come; else return why that is a problem, if it is one."""
-        if record.lease_ends is not None and self._tools.clock.unix() >= record.lease_ends:
+        if record.lease_ends is not None and self._edges.clock.unix() >= record.lease_ends:
             cause = f"The lease of {record.lease} has ended and no DHCP server renews it"
-            remedy = "Verifier at the DHCP server; the address comes back with its answer"
+            remedy = "Look at the DHCP server; the address comes back with its answer"
             return await self.finish(record), Problem(Message.LEASE_LOST, cause, remedy)
-        if await self._look.is_confirmed(record):
+        if await self._verifier.is_confirmed(record):
             return await self.finish(record), None
-        lease = await self._look.lease(record)
+        lease = await self._verifier.lease(record)
         if lease is None or str(lease) == record.lease:
             return record, None
         # A rollback would not help: the uplink would ask the same server, and get the other address too.
-        cause = f"The DHCP server gives br-ex {lease}; the node keeps {record.lease} until that lease ends"
+        cause = f"The DHCP server gives br-ex {lease}; the node keeps {record.lease} until its lease ends"
         remedy = "Let the DHCP server give this node its address again, or reboot to take the new one"
         return record, Problem(Message.LEASE_LOST, cause, remedy)
 
@@ -150,7 +150,7 @@ class BridgeMaker:
         """Take note that the network is what it was before the bridges. Raises PublishFailed."""
         if record := self.record:
             self.save(replace(record.finished(), originals={}, adopted=False, removed_in=removed_in))
-        self._tools.files.remove(BRIDGE_INTENT)
+        self._edges.files.remove(BRIDGE_INTENT)
 
     def found_good(self) -> None:
         """Take note that the bridges are as they should be, where an interrupted apply left that open."""
@@ -159,7 +159,7 @@ class BridgeMaker:
             self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=intent.digest))
 
     async def adopt(self, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
-        """Take over bridges that somebody else made and that are as they should be; nothing is applied."""
+        """Adopt sound bridges that another program made; nothing is applied."""
         record = replace((await self._remembered(plan, facts)).finished(), adopted=True)
         self.save(record)
         return record
@@ -170,14 +170,14 @@ class BridgeMaker:
         devices = [device for link in links if (device := facts.device(link))]
         profiles = {device.link: device.profile.uuid for device in devices if device.profile}
         leases = [device.lease4 for device in devices if device.lease4]
-        # Of a bridge that is only put right, the uplink's profile is libnmstate's by now: the one kept before counts.
+        # Where a bridge is only repaired, the uplink's profile is the bridge's by now: keep the one from before.
         earlier = self._kept_below(plan, facts)
         return BridgeRecord(
             uplinks={uplink.bridge: uplink.link for uplink in plan.uplinks},
             macs={device.link: mac for device in devices if (mac := device.permanent_mac or device.mac)},
             node_ips=tuple(str(address) for item in plan.expect for address in item.addresses),
             originals={
-                link: earlier.get(uuid) or await self._tools.keeper.keep(uuid) for link, uuid in profiles.items()
+                link: earlier.get(uuid) or await self._edges.keeper.keep(uuid) for link, uuid in profiles.items()
             },
             present=self.record.present if earlier and self.record else tuple(each.uuid for each in facts.profiles),
             finish=plan.finish_settings or None,
@@ -192,27 +192,27 @@ class BridgeMaker:
         return {original.uuid: original for link, original in kept.items() if link in below}
 
     async def _complete(self, plan: Plan) -> None:
-        """Set what NMState has no words for, on the bridges' own profiles."""
+        """Set what NMState has no key for, on the bridges' own profiles."""
         if plan.clear_global_dns:
-            await self._tools.manager.restore_dns({})
-        if plan.beyond:
-            await self._set(plan.beyond)
+            await self._edges.manager.restore_dns({})
+        if plan.nm_properties:
+            await self._set(plan.nm_properties)
 
     async def _set(self, settings: ProfileSettings) -> None:
         """Set properties of the bridges' own profiles, and let the bridges take them up."""
-        devices = (await self._tools.profiles.inventory()).devices
+        devices = (await self._edges.profiles.inventory()).devices
         for bridge, changes in settings.items():
             device = next((each for each in devices if each.link == bridge and each.kind == "ovs-interface"), None)
             if device is None or device.profile is None:
                 continue
             uuid = device.profile.uuid
-            if not await self._tools.profiles.set(uuid, changes):
+            if not await self._edges.profiles.set(uuid, changes):
                 continue
             if "ipv6" in changes and device.lease6:
                 # NetworkManager 1.58 ends DHCPv6 for good when IPv6 settings are reapplied.
-                await self._tools.profiles.activate(uuid, bridge)
+                await self._edges.profiles.activate(uuid, bridge)
             else:
-                await self._tools.profiles.reapply(bridge)
+                await self._edges.profiles.reapply(bridge)
 
     async def apply(self, transaction: Transaction, document: Document, accept: Callable[[], Awaitable[None]]) -> None:
         """Apply *document*, and commit it once *accept* returns. Raises as ``Pipeline.apply`` does."""
@@ -229,12 +229,12 @@ class BridgeMaker:
         They move from one link of this host to another and were checked there: another duplicate address detection
         (RFC 4862 section 5.4) would make them unusable for a second or two. A new link has the values of `default`.
         """
-        usual = self._tools.sysctls.read("default", ACCEPT_DAD)
+        usual = self._edges.sysctls.read("default", ACCEPT_DAD)
         if usual is None or all(address.version == 4 for address in record.addresses):
             yield
             return
-        self._tools.files.write(DAD_OWED, usual.encode())
-        self._tools.sysctls.write("default", {ACCEPT_DAD: "0"})
+        self._edges.files.write(DAD_OWED, usual.encode())
+        self._edges.sysctls.write("default", {ACCEPT_DAD: "0"})
         try:
             yield
         finally:
@@ -242,9 +242,9 @@ class BridgeMaker:
 
     def give_dad_back(self) -> None:
         """Let new links check their addresses as usual, where an apply, of a killed daemon perhaps, switched it off."""
-        if (usual := self._tools.files.read(DAD_OWED)) is None:
+        if (usual := self._edges.files.read(DAD_OWED)) is None:
             return
-        sysctls, bridges = self._tools.sysctls, self.record.uplinks if self.record else ()
+        sysctls, bridges = self._edges.sysctls, self.record.uplinks if self.record else ()
         for link in ("default", *(bridge for bridge in bridges if sysctls.read(bridge, ACCEPT_DAD))):
             sysctls.write(link, {ACCEPT_DAD: usual.decode()})
-        self._tools.files.remove(DAD_OWED)
+        self._edges.files.remove(DAD_OWED)

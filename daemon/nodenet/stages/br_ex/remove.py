@@ -1,7 +1,7 @@
 """How does a node get back to the plain uplink?
 
 In one transaction, like the making: the addresses must be on the uplinks before it is committed. The uplinks' own
-profiles become what they were before libnmstate wrote into them.
+profiles are restored as they were before libnmstate changed them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from nodenet.stages.br_ex.verify import Verifier
 
 
 class BridgeRemover:
-    """Takes br-ex and br-ex1 away."""
+    """Removes br-ex and br-ex1."""
 
-    def __init__(self, keeper: ProfileKeeper, look: Verifier, maker: BridgeMaker, mender: BridgeRepairer) -> None:
-        """Apply as *maker* does, take the old script's bridges away as *mender* does."""
+    def __init__(self, keeper: ProfileKeeper, verifier: Verifier, maker: BridgeMaker, repairer: BridgeRepairer) -> None:
+        """Apply as *maker* does, take the old script's bridges away as *repairer* does."""
         self._keeper = keeper
-        self._look = look
+        self._verifier = verifier
         self._maker = maker
-        self._mender = mender
+        self._repairer = repairer
 
     async def remove(
         self,
@@ -37,15 +37,15 @@ class BridgeRemover:
         record: BridgeRecord | None,
         bridges: tuple[str, ...] = (BRIDGE, EXTRA_BRIDGE),
     ) -> tuple[str, ...]:
-        """Take *bridges* away; return the names of those that were there.
+        """Remove *bridges*; return the names of those that existed.
 
         Raises BridgeForeign, NmstateFailure with the network as it was, RollbackFailed, PublishFailed, Unavailable.
         """
         there = [found for name in bridges if (found := condition_of(facts, name)).owner is not Owner.NOBODY]
         if foreign := next((found for found in there if found.owner is Owner.FOREIGN), None):
             raise BridgeForeign(
-                f"{foreign.bridge} was made by somebody else and is left alone",
-                remedy=f"Take it away with the tool that made it; `ovs-vsctl list bridge {foreign.bridge}` may tell",
+                f"{foreign.bridge} was made by another program; nodenet does not remove it",
+                remedy=f"Remove it with the program that made it; see `ovs-vsctl list bridge {foreign.bridge}`",
             )
         expect = tuple(
             Expectation(found.uplink, facts.node_ips, (), None, None)
@@ -74,7 +74,7 @@ class BridgeRemover:
             # The link goes on as libnmstate set it: what the profile says beyond that is for its next activation.
             for kept in originals.values():
                 await self._keeper.give_back(kept)
-            await self._look.addressed(expect)
+            await self._verifier.addressed(expect)
 
         known = tuple(
             profile for profile in facts.profiles if profile.uuid in {kept.uuid for kept in originals.values()}
@@ -83,10 +83,10 @@ class BridgeRemover:
         await self._maker.apply(transaction, removal(facts, known, names), accept)
 
     async def _remove_script_s(self, there: list[BridgeCondition], expect: tuple[Expectation, ...]) -> None:
-        """Take the old script's bridges away: the uplinks' own profiles were left alone, and come up again."""
+        """Remove the old script's bridges; the uplinks' own profiles were not changed and are activated again."""
         for found in there:
-            await self._mender.take_away(found.bridge, found.profiles)
+            await self._repairer.take_away(found.bridge, found.profiles)
         for found in there:
             if found.uplink:
-                await self._mender.connect(found.uplink)
-        await self._look.addressed(expect)
+                await self._repairer.connect(found.uplink)
+        await self._verifier.addressed(expect)

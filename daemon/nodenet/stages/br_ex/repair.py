@@ -1,7 +1,7 @@
-"""How is put right what a power cut, a kill or a script's failure left of a bridge?
+"""How is a bridge repaired after a power cut, a kill or a script's failure?
 
-Two moments: before the node IP is chosen, where an interrupted apply left the node without its addresses; and before
-br-ex is made, where database and profiles disagree. Only what is ours is touched; everything is told.
+At two moments: before the node IP is chosen, where an interrupted apply left the node without its addresses; and before
+br-ex is made, where database and profiles disagree. Only what nodenet made is changed, and each change is logged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PATIENCE_SECONDS = 5.0
 
 
 class BridgeRepairer:
-    """Takes away what is left of bridges, and gives the uplinks their own profiles back."""
+    """Removes the remains of bridges and restores the profiles of the uplinks."""
 
     def __init__(self, ovsdb: Ovsdb, profiles: Profiles, keeper: ProfileKeeper) -> None:
         """Work through them."""
@@ -38,31 +38,31 @@ class BridgeRepairer:
         self._profiles = profiles
         self._keeper = keeper
 
-    async def mend(self, found: Iterable[BridgeCondition]) -> bool:
-        """Take what is dead out of the database where it is ours; tell whether anything was. Raises Unavailable.
+    async def repair(self, found: Iterable[BridgeCondition]) -> bool:
+        """Remove dead rows of ours from the database; return whether there were any. Raises Unavailable.
 
-        What else does not fit is put right by making the bridge.
+        Making the bridge repairs all other findings.
         """
-        mended = False
+        repaired = False
         for condition in found:
             for finding in condition.findings:
                 if not finding.ours:
                     continue
                 if finding.rule is Rule.BRIDGE_WITHOUT_PROFILE:
-                    mended |= await self._ovsdb.remove_bridge(condition.bridge)
+                    repaired |= await self._ovsdb.remove_bridge(condition.bridge)
                 elif finding.rule is Rule.PORT_WITHOUT_LINK:
-                    mended |= await self._ovsdb.remove_port(condition.bridge, finding.port)
+                    repaired |= await self._ovsdb.remove_port(condition.bridge, finding.port)
                 else:
                     continue
-                log.warning(f"Mended: {finding.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs")
-        return mended
+                log.warning(f"Repaired: {finding.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs")
+        return repaired
 
     async def take_away(self, bridge: str, profiles: Sequence[str]) -> None:
         """Delete the *profiles* of a bridge (UUIDs), and the bridge where the database still has it.
 
         *profiles* begin with the bridge's own. They go from the links upwards: a link that was freed by the end of
         its bridge would at once be given to its profile for the bridge again, and be left with none.
-        NetworkManager keeps a bridge that somebody else's port is on. Raises Unavailable.
+        NetworkManager keeps a bridge that has a port of another program. Raises Unavailable.
         """
         for uuid in reversed(profiles):
             await self._profiles.delete(uuid)
@@ -95,14 +95,14 @@ class BridgeRepairer:
 
 
 class RecoverFirst:
-    """The stage that chooses the node IP, behind a look at what an interrupted apply left."""
+    """Repairs what an interrupted apply left, then runs the stage that chooses the node IP."""
 
     def __init__(
-        self, stage: Stage, mender: BridgeRepairer, maker: BridgeMaker, pipeline: Pipeline, kernel: Kernel
+        self, stage: Stage, repairer: BridgeRepairer, maker: BridgeMaker, pipeline: Pipeline, kernel: Kernel
     ) -> None:
-        """Run *stage* once the network is fit for it."""
+        """Run *stage* once the network is repaired."""
         self._stage = stage
-        self._mender = mender
+        self._repairer = repairer
         self._maker = maker
         self._pipeline = pipeline
         self._kernel = kernel
@@ -119,7 +119,7 @@ class RecoverFirst:
             elif record and record.originals and not self._looked:
                 await self._free_orphan(record)
         except Unavailable as error:
-            return Waiting(f"making the network again what it was before br-ex: {error.cause}", MANAGER)
+            return Waiting(f"restoring the network from before br-ex: {error.cause}", MANAGER)
         return await self._stage.attempt(facts)
 
     async def _recover(self, record: BridgeRecord) -> Waiting | None:
@@ -131,18 +131,18 @@ class RecoverFirst:
         if self._missed_since is None:
             self._missed_since = now
         if now - self._missed_since < PATIENCE_SECONDS:
-            reason = f"{record.node_ips[0]} to come back after the making of br-ex was interrupted"
+            reason = f"{record.node_ips[0]} is missing since the making of br-ex was interrupted"
             return Waiting(reason, frozenset({Topic.KERNEL}), 1.0)
         await self._give_back(record, "The making of br-ex was interrupted and the node has lost its address")
         return None
 
     async def _free_orphan(self, record: BridgeRecord) -> None:
-        """Give an uplink its own profile back where the bridge's profiles are gone: nobody else would."""
+        """Restore an uplink's own profile where the bridge's profiles are gone; NetworkManager would not."""
         if self._has_address(record):
             return
         if await self._pipeline.obstacle("the network as it was before br-ex", uses_ovs=False):
             return  # the stage waits for NetworkManager too
-        if orphan := await self._mender.orphan(record):
+        if orphan := await self._repairer.orphan(record):
             why = f"The profile {orphan!r} is for a port of a bridge whose profiles are gone, and cannot come up"
             await self._give_back(record, why)
         self._looked = True
@@ -151,6 +151,8 @@ class RecoverFirst:
         return any(self._kernel.can_bind(address, 0) for address in record.addresses)
 
     async def _give_back(self, record: BridgeRecord, why: str) -> None:
-        log.warning(f"{why}: the network becomes what it was", message=Message.BRIDGE_MENDED, stage="configure-ovs")
-        await self._mender.give_back(record)
+        log.warning(
+            f"{why}. The network from before br-ex is restored", message=Message.BRIDGE_MENDED, stage="configure-ovs"
+        )
+        await self._repairer.give_back(record)
         self._maker.forget()

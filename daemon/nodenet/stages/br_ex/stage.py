@@ -1,7 +1,7 @@
 """The configure-ovs stage: is br-ex there, over the link that carries the node IP, and if not, can it be made?
 
 prove Open vSwitch → gather → plan → difference → make, with the address carried over → finish. Nothing is touched
-before Open vSwitch is seen to work; what fails is rolled back, told, and tried again when the cause may have gone.
+before Open vSwitch is seen to work; what fails is rolled back, reported, and tried again when the cause may be gone.
 """
 
 from __future__ import annotations
@@ -49,26 +49,26 @@ PATIENCE_SECONDS = 60.0
 """How long kubelet is held back for an Open vSwitch that does not work; it starts on the plain network then."""
 PROVE_SECONDS = 3.0
 LOOK_SECONDS = 2.0
-"""Between two looks at what is awaited, where nothing tells of it."""
+"""Between two attempts where no event says that the awaited thing has come."""
 MAX_LOOK_SECONDS = 15.0
 """The same at last where that may take days."""
-CARRIES = "; it carries the lease until the DHCP server answers"
+CARRIES = "; the leased address is static until the DHCP server confirms it"
 WATCH_SECONDS = 300.0
 """Between two looks at whether ovs-vswitchd still works; each one writes a number into the database."""
 PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 """Stands once ovn-controller was kept from an earlier boot's database: once a boot, before OVN-Kubernetes comes."""
 PORTS_OF_OTHERS = PurePosixPath("/run/nodenet/ports-of-others")
-"""What the journal was told of them in this boot."""
+"""The sentences about them that are in the journal of this boot already."""
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
 """The uplink's name, where the shell script that made br-ex before kept it."""
-REMEDY = "Verifier at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
+REMEDY = "Look at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
 MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED})
 """What no apply can put right: the links below would not get back what is theirs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigureOvsEdges:
-    """What the stage stands on."""
+    """What the stage works with."""
 
     files: Files
     nmstate: Nmstate
@@ -80,20 +80,20 @@ class ConfigureOvsEdges:
 
 
 class ConfigureOvsStage:
-    """Makes br-ex, or says why not and leaves the network as it was."""
+    """Makes br-ex, or reports why not and leaves the network as it was."""
 
     def __init__(
         self,
-        ground: ConfigureOvsEdges,
+        edges: ConfigureOvsEdges,
         maker: BridgeMaker,
-        mender: BridgeRepairer,
+        repairer: BridgeRepairer,
         remover: BridgeRemover,
         pipeline: Pipeline,
     ) -> None:
         """Make bridges with *maker*, which applies through *pipeline*."""
-        self._ground = ground
+        self._edges = edges
         self._maker = maker
-        self._mender = mender
+        self._repairer = repairer
         self._remover = remover
         self._pipeline = pipeline
         self._awaited_since: float | None = None
@@ -122,10 +122,11 @@ class ConfigureOvsStage:
     async def _pass(self, facts: Facts, asked: Facts, record: BridgeRecord | None) -> Done | Skipped | Waiting:
         """Go as far as it goes; *facts* says what somebody asks for, *asked* is what remains when that is done."""
         self._maker.give_dad_back()
-        removed = record is not None and record.removed_in == self._ground.boot_id
+        removed = record is not None and record.removed_in == self._edges.boot_id
         if removed and not facts.retry_refused and not facts.remove_bridge:
             return Skipped(
-                "`nodenetctl bridge remove` took br-ex away; `nodenetctl bridge make` or a reboot makes it", asked
+                "br-ex was removed with `nodenetctl bridge remove`; `nodenetctl bridge make` or a reboot makes it",
+                asked,
             )
         if facts.remove_bridge:
             waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=False)
@@ -134,51 +135,53 @@ class ConfigureOvsStage:
             return await (self._owed(self._done, asked, record) if record.finish else self._watched(self._done, asked))
         if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
             return waiting
-        await self._ground.ovsdb.prove_alive(PROVE_SECONDS)
-        if self._ground.files.read(PARKED) is None:
-            await self._ground.ovsdb.park_ovn()
-            self._ground.files.write(PARKED, b"")
-        async with self._ground.nmstate.transaction() as transaction:
+        await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
+        if self._edges.files.read(PARKED) is None:
+            await self._edges.ovsdb.park_ovn()
+            self._edges.files.write(PARKED, b"")
+        async with self._edges.nmstate.transaction() as transaction:
             return await self._with(transaction, asked, record)
 
     async def _watched(self, done: Done, facts: Facts) -> Done:
-        """Return what was said of a bridge that stands, with what is wrong with Open vSwitch now, if anything."""
+        """Return the outcome of an existing bridge, with the problem that Open vSwitch has now, if any."""
         try:
-            await self._ground.ovsdb.prove_alive(PROVE_SECONDS)
+            await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         except Unavailable as error:
             problem = Problem(Message.BRIDGE_FAILED, error.cause, error.remedy)
             return replace(done, facts=facts, problem=problem, again=Again(CAUSES, LOOK_SECONDS))
         return replace(done, facts=facts, problem=None, again=Again(frozenset({Topic.OVS}), WATCH_SECONDS))
 
     async def _owed(self, done: Done, facts: Facts, record: BridgeRecord) -> Done:
-        """Return what was said of a bridge that carries a lease, or that may give it back now.
+        """Return the outcome of a bridge with a static lease; remove the static copy if that is possible now.
 
-        Nothing else is looked at: a DHCP server may be silent for days.
+        Nothing else is checked: a DHCP server may be silent for days.
         """
         record, problem = await self._maker.settle(record)
         if record.finish:
             before = done.again.seconds if done.again else None
             pause = min(2 * (before or LOOK_SECONDS), MAX_LOOK_SECONDS)
             return replace(done, facts=facts, problem=problem, again=Again(CAUSES, pause))
-        # NetworkManager sets the link's sysctls anew a moment after what was owed is given back.
+        # NetworkManager sets the link's sysctls again a moment after the static copy is removed.
         detail, again = done.detail.replace(CARRIES, ""), Again(frozenset({Topic.OVS}), LOOK_SECONDS)
         return replace(done, facts=facts, detail=detail, problem=problem, again=again)
 
     async def _with(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> Done | Waiting:
         known = await self._gather(transaction, facts, record)
-        if await self._mender.mend(conditions(known, uplinks(known))):
+        if await self._repairer.repair(conditions(known, uplinks(known))):
             known = await self._gather(transaction, facts, record)
         found = conditions(known, uplinks(known))
         if foreign := next((item for item in found if item.owner is Owner.FOREIGN), None):
-            remedy = f'Take {foreign.bridge} away, or leave it to its maker with `configure-ovs = "skip"`'
+            remedy = f'Remove {foreign.bridge}, or set `configure-ovs = "skip"` so that nodenet does not use it'
             raise BridgeForeign(foreign.findings[0].sentence, remedy=remedy)
         for item in found:
             if wrong := next((finding for finding in item.findings if finding.rule in MADE_ANEW), None):
                 await self._remover.remove(transaction, known, record, (item.bridge,))
-                log.warning(f"Taken away: {wrong.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs")
-                return Waiting(f"another look, for {wrong.sentence}", seconds=0.0)
+                log.warning(
+                    f"Removed, to be made again: {wrong.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs"
+                )
+                return Waiting(f"making the bridge again: {wrong.sentence}", seconds=0.0)
         self._tell_of_ports(found)
-        plan = bridge.plan(known, self._ground.datapath)
+        plan = bridge.plan(known, self._edges.datapath)
         adopted = all(item.sound and item.owner is not Owner.OURS for item in found[: len(plan.uplinks)])
         if adopted or not await transaction.difference(json.dumps(bridge.compared(plan, known))):
             await self._mark(found)
@@ -186,49 +189,49 @@ class ConfigureOvsStage:
         return await self._make(transaction, plan, known, facts)
 
     async def _mark(self, found: Iterable[BridgeCondition]) -> None:
-        """Let the database tell who looks after a bridge that the old script made."""
+        """Mark an adopted bridge of the old script in the database."""
         for item in found:
             if item.sound and item.uplink and any(each.rule is Rule.NOT_MARKED and each.ours for each in item.findings):
-                await self._ground.ovsdb.mark_bridge(item.bridge, ADOPTED, item.uplink)
+                await self._edges.ovsdb.mark_bridge(item.bridge, ADOPTED, item.uplink)
 
     def _tell_of_ports(self, found: Iterable[BridgeCondition]) -> None:
-        """Name the ports that somebody else put on the bridges, each once a boot."""
-        said = (self._ground.files.read(PORTS_OF_OTHERS) or b"").decode().splitlines()
+        """Log the ports that another program added to the bridges, each once a boot."""
+        said = (self._edges.files.read(PORTS_OF_OTHERS) or b"").decode().splitlines()
         ports = [finding.sentence for item in found for finding in item.findings if finding.rule is Rule.FOREIGN_PORT]
         for sentence in ports:
             if sentence not in said:
                 log.warning(sentence, message=Message.BRIDGE_NOTE, stage="configure-ovs")
         if ports or said:
-            self._ground.files.write(PORTS_OF_OTHERS, "\n".join(ports).encode())
+            self._edges.files.write(PORTS_OF_OTHERS, "\n".join(ports).encode())
 
     async def _gather(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> BridgeFacts:
         """Return the facts as of now; the node IP may be on another link than when it was chosen."""
         selection = facts.selection
         if selection and selection.node_ips:
-            places = {item.address: item.link for item in self._ground.kernel.snapshot().addresses}
+            places = {item.address: item.link for item in self._edges.kernel.snapshot().addresses}
             selection = replace(selection, link=places.get(selection.node_ips[0], selection.link))
         remembered = record.uplinks.get(BRIDGE) if record else None
         mac = record.macs.get(remembered) if record and remembered else None
-        return await self._ground.gatherer.gather(transaction, selection, remembered=remembered, remembered_mac=mac)
+        return await self._edges.gatherer.gather(transaction, selection, remembered=remembered, remembered_mac=mac)
 
     async def _remove(self, facts: Facts, record: BridgeRecord | None) -> Skipped:
-        async with self._ground.nmstate.transaction() as transaction:
+        async with self._edges.nmstate.transaction() as transaction:
             known = await self._gather(transaction, facts, record)
             names = await self._remover.remove(transaction, known, record)
-        self._maker.forget(removed_in=self._ground.boot_id)
-        self._ground.files.remove(BRIDGE_UP)
+        self._maker.forget(removed_in=self._edges.boot_id)
+        self._edges.files.remove(BRIDGE_UP)
         self._done = None
         selection = facts.selection
         if selection and selection.link in names:
             selection = replace(selection, link=known.uplink_of(str(selection.link)))
         plain = replace(facts, bridge=None, uplink=None, selection=selection)
-        reason = f"{' and '.join(names)} taken away as asked" if names else "there is no br-ex to take away"
+        reason = f"{' and '.join(names)} removed as requested" if names else "there is no br-ex to remove"
         return Skipped(reason, plain, Message.BRIDGE_REMOVED)
 
     async def _make(self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts) -> Done:
-        await self._ground.gatherer.prove_plugin()
+        await self._edges.gatherer.prove_plugin()
         # After a rollback the addresses are on their way back: without them the plan would not keep them.
-        if away := next((ip for ip in known.node_ips if not self._ground.kernel.can_bind(ip, 0)), None):
+        if away := next((ip for ip in known.node_ips if not self._edges.kernel.can_bind(ip, 0)), None):
             raise Unavailable(f"the node IP {away} is not on this node at the moment", remedy=REMEDY)
         began = self._pipeline.now()
         record, problem = await self._maker.make(transaction, plan, known), None
@@ -249,14 +252,14 @@ class ConfigureOvsStage:
             record, problem = await self._maker.settle(record)
         self._maker.found_good()
         done = replace(self._status(plan, record, facts, "as it was", Message.BRIDGE_UNCHANGED), problem=problem)
-        # NetworkManager sets the link's sysctls anew a moment after what was owed is given back.
+        # NetworkManager sets the link's sysctls again a moment after the static copy is removed.
         return replace(done, again=Again(frozenset({Topic.OVS}), LOOK_SECONDS)) if owed and not record.finish else done
 
     def _status(self, plan: Plan, record: BridgeRecord, facts: Facts, how: str, message: Message) -> Done:
-        """Publish that the bridge stands, and say how."""
+        """Publish the bridge; return the outcome."""
         main = plan.uplinks[0]
-        self._ground.files.write(BRIDGE_UP, b"")
-        self._ground.files.write(HINT, main.link.encode() + b"\n")
+        self._edges.files.write(BRIDGE_UP, b"")
+        self._edges.files.write(HINT, main.link.encode() + b"\n")
         selection = facts.selection
         if selection and selection.link in record.uplinks.values():
             bridges = {link: name for name, link in record.uplinks.items()}
@@ -270,7 +273,7 @@ class ConfigureOvsStage:
         return Done(f"{detail}: {how}", known, message, again=again)
 
     def _awaited(self, facts: Facts, waiting: Waiting, remedy: str = REMEDY) -> Outcome:
-        """Wait with kubelet held back, but not for ever. What is owed to a bridge that stands holds nobody back."""
+        """Wait, holding kubelet back for PATIENCE_SECONDS at most; not at all where the bridge exists."""
         now = self._pipeline.now()
         again = Again(waiting.topics | CAUSES, waiting.seconds)
         if self._done:

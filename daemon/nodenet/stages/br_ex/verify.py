@@ -1,7 +1,7 @@
-"""Is what was applied a success? Asked while it can still be rolled back.
+"""Did the apply succeed? Checked while it can still be rolled back.
 
-Not what libnmstate returned counts: the node IPs must be on the bridge, and the gateways that answered before must
-answer again.
+The result of libnmstate alone is not enough: the node IPs must be on the bridge, and the gateways that answered before
+must answer again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ASK_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """The edges that tell how a bridge stands."""
+    """Checks the kernel, NetworkManager and the neighbours."""
 
     kernel: Kernel
     profiles: Profiles
@@ -45,14 +45,14 @@ class Verifier:
         wanted = [(address, item.bridge) for item in expect for address in item.addresses]
         if not await _until(lambda: _now(not self._missing(wanted)), self.address_seconds, LOOK_SECONDS):
             address, bridge = self._missing(wanted)[0]
-            raise _no_success(f"{address} did not come to {bridge} within {self.address_seconds:g} s")
+            raise _no_success(f"{address} did not appear on {bridge} within {self.address_seconds:g} s")
 
     async def confirmed(self, record: BridgeRecord) -> bool:
-        """Tell whether the DHCP server gives the bridge what is carried over, within a bound. Raises Unavailable."""
+        """Return whether the DHCP server confirms the static lease within ``lease_seconds``. Raises Unavailable."""
         return await _until(lambda: self.is_confirmed(record), self.lease_seconds, ASK_SECONDS)
 
     async def is_confirmed(self, record: BridgeRecord) -> bool:
-        """Tell the same as of now."""
+        """Return whether it has confirmed it by now. Raises Unavailable."""
         return record.lease is None or str(await self.lease(record)) == record.lease
 
     async def answering(
@@ -65,12 +65,14 @@ class Verifier:
     async def reachable(self, bridge: str, gateways: Collection[IPAddress]) -> None:
         """Return when all *gateways* answer on *bridge*. Raises NmstateFailure."""
         if silent := set(gateways) - await self.answering(bridge, gateways, ANSWER_SECONDS):
-            raise _no_success(f"the gateway {min(map(str, silent))} answered before and does not on {bridge}")
+            raise _no_success(
+                f"the gateway {min(map(str, silent))} answered before br-ex was made and does not answer on {bridge}"
+            )
 
     async def until_set(self, sysctls: Sysctls, wanted: Mapping[str, Mapping[str, str]]) -> None:
         """Return when the bridges have their settings in the kernel. Raises NmstateFailure.
 
-        A bridge whose profile is activated anew is gone for a moment.
+        A bridge whose profile is activated again does not exist for a moment.
         """
         for bridge, values in wanted.items():
             taken = functools.partial(_taken, sysctls, bridge, values)
@@ -92,7 +94,7 @@ class Verifier:
 async def _until(reached: Callable[[], Awaitable[bool]], seconds: float, pause: float) -> bool:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            while not await reached():  # noqa: ASYNC110  (nobody tells of it)
+            while not await reached():  # noqa: ASYNC110  (nothing signals it)
                 await asyncio.sleep(pause)
             return True
     return False
