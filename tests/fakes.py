@@ -101,11 +101,18 @@ class FakeManager:
     rolled_back: list[str] = field(default_factory=list)
     dns: object | None = None
     restored: list[object] = field(default_factory=list)
+    crashed: bool = False
+
+    def crash(self) -> None:
+        """Go away, and forget every checkpoint."""
+        self.crashed, self.pending = True, []
 
     async def state(self) -> ManagerState:
-        return self.status
+        return ManagerState.ABSENT if self.crashed else self.status
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
+        if self.crashed:
+            raise Unavailable("org.freedesktop.NetworkManager is not on the bus")
         return tuple(self.pending)
 
     async def fragile_dns(self) -> object | None:

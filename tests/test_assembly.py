@@ -16,7 +16,7 @@ from nodenet.stages.nmstate.stage import NmstateStage
 def presence_of(plant: StageSet) -> NetworkManagerStarter:
     stage = plant.stages[StageName.NMSTATE]
     assert isinstance(stage, NmstateStage)
-    return stage._pipeline._out.presence
+    return stage._pipeline._edges.presence
 
 
 def test_a_reload_gives_no_more_starts_of_network_manager() -> None:

@@ -237,7 +237,7 @@ class Reconciler:
         """Take the outcome into the status, the journal, and to everybody who watches."""
         before, facts = self._status.boot[name], self._status.facts
         boot = self._status.boot.after(name, outcome, self._clock.boottime(), elsewhere)
-        if not isinstance(outcome, Waiting):
+        if outcome.facts is not None:
             if not outcome.facts.same_place(facts):
                 self._requests.topics.add(Topic.NODE_IP)
             facts = outcome.facts

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.apply.intent import Intent, Phase, Plan, parse, plan, render
+from nodenet.core.apply.intent import Intent, Phase, Plan, is_ours, parse, plan, render
+from nodenet.core.network_manager.checkpoint import Checkpoint
 
 GOOD = Intent("d1", Phase.GOOD, "boot1", 10.0, "d1")
+OURS = Intent("d", Phase.APPLYING, "boot1", 50.0)
+BEGAN = 70.0
 
 
 @pytest.mark.parametrize(
@@ -22,6 +25,8 @@ GOOD = Intent("d1", Phase.GOOD, "boot1", 10.0, "d1")
         (GOOD, "d2", False, False, Plan.APPLY),
         (replace(GOOD, phase=Phase.APPLYING), "d1", True, False, Plan.APPLY),
         (replace(GOOD, phase=Phase.APPLYING), "d2", True, False, Plan.APPLY),
+        (replace(GOOD, phase=Phase.ROLLED_BACK), "d1", True, False, Plan.ADOPT),
+        (replace(GOOD, phase=Phase.ROLLED_BACK), "d1", False, False, Plan.APPLY),
         (replace(GOOD, phase=Phase.REFUSED), "d1", False, False, Plan.REFUSE),
         (replace(GOOD, phase=Phase.REFUSED), "d1", False, True, Plan.APPLY),
         (replace(GOOD, phase=Phase.REFUSED), "d2", False, False, Plan.APPLY),
@@ -48,3 +53,35 @@ def test_a_torn_or_foreign_record_is_refused(content: bytes) -> None:
     """It is set aside by the caller, never half believed."""
     with pytest.raises(ValueError):  # noqa: PT011  (json says it in its own words)
         parse(content)
+
+
+@pytest.mark.parametrize(
+    ("path", "created", "record", "ours"),
+    [
+        ("/cp/1", 51.0, OURS, True),
+        ("/cp/1", 50.0, OURS, True),
+        ("/cp/1", 49.0, OURS, False),
+        ("/cp/1", 71.0, OURS, False),
+        ("/cp/1", 51.0, replace(OURS, ended=52.0), True),
+        ("/cp/1", 53.0, replace(OURS, ended=52.0), False),
+        ("/cp/1", 51.0, OURS.with_checkpoint(Checkpoint("/cp/1", 51.0)), True),
+        ("/cp/2", 51.5, OURS.with_checkpoint(Checkpoint("/cp/1", 51.0)), False),
+        ("/cp/1", 60.0, OURS.with_checkpoint(Checkpoint("/cp/1", 51.0)), False),
+        ("/cp/1", 51.0, None, False),
+        ("/cp/1", 51.0, replace(OURS, phase=Phase.GOOD), False),
+        ("/cp/1", 51.0, replace(OURS, phase=Phase.REFUSED), False),
+        ("/cp/1", 51.0, replace(OURS, phase=Phase.ROLLED_BACK), False),
+        ("/cp/1", 51.0, replace(OURS, boot_id="boot0"), False),
+    ],
+)
+def test_only_the_checkpoint_of_an_interrupted_apply_is_ours(
+    path: str, created: float, record: Intent | None, *, ours: bool
+) -> None:
+    """It is known by path and creation; another program's is never rolled back (R2)."""
+    assert is_ours(Checkpoint(path, created), record, "boot1", BEGAN) is ours
+
+
+def test_a_record_of_an_older_nodenetd_can_be_read() -> None:
+    """It has no checkpoint and no end."""
+    text = b'{"version": 1, "digest": "d", "phase": "applying", "boot_id": "b", "started": 5.0}'
+    assert parse(text) == Intent("d", Phase.APPLYING, "b", 5.0)

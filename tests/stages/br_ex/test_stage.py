@@ -581,3 +581,60 @@ async def test_nothing_is_made_while_the_node_ip_is_away() -> None:
     assert isinstance(outcome, Waiting)
     assert str(NODE_IP) in outcome.reason
     assert rig.nmstate.applied == []
+
+
+def _with_profile_of_an_administrator(rig: Rig) -> None:
+    """Let eth0 have a profile that was made after br-ex, with an address of its own."""
+    new = Profile("u-of-the-administrator", "eth0-new-net", "802-3-ethernet", link="eth0")
+    rig.node_ips, rig.known = (ip_address("10.99.0.5"),), (*rig.known, new)
+    rig.place("eth0")
+
+
+async def test_a_node_that_was_readdressed_after_a_failed_apply_is_left_alone() -> None:
+    """The apply was rolled back: the next boot has nothing to repair (R1)."""
+    failure = NmstateFailure(FailureKind.VERIFICATION, "br-ex is not there")
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure]))
+    assert isinstance(await rig.attempt(), Failed)
+    assert rig.phase is Phase.ROLLED_BACK
+    later = Rig(files=rig.files)
+    _with_profile_of_an_administrator(later)
+    for _ in range(8):
+        later.clock.now += 1
+        await later.after_mending.attempt(Facts(selection=Selection(later.node_ips, "eth0")))
+    deleted = [order for order in later.profiles.done if order[0] in ("delete", "give_back", "activate")]
+    assert deleted == []
+
+
+async def test_a_profile_made_after_an_interrupted_apply_is_never_replaced() -> None:
+    """Neither deleted nor put aside by the old one; what the apply added goes (R1)."""
+    rig = Rig()
+    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
+    present = tuple(profile.uuid for profile in rig.known)
+    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), originals={"eth0": kept}, present=present)
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, "an earlier boot", 5.0))
+    port = Profile("u-port", "eth0-port", "802-3-ethernet", "eth0", settings={"connection": {"port-type": "ovs-port"}})
+    rig.known = (*rig.known, port)
+    _with_profile_of_an_administrator(rig)
+    for _ in range(8):
+        rig.clock.now += 1
+        await rig.after_mending.attempt(Facts(selection=Selection(rig.node_ips, "eth0")))
+    orders = [order[:2] for order in rig.profiles.done if order[0] in ("delete", "give_back", "activate")]
+    assert orders == [("delete", "u-port")]
+
+
+async def test_an_apply_that_crashes_network_manager_is_tried_ever_more_rarely() -> None:
+    """Each is a failed try, whatever its exception: not one every few seconds (R8)."""
+    rig = Rig()
+    failure = NmstateFailure(FailureKind.INTERNAL, "NetworkManager vanished")
+    pauses = []
+    for _ in range(4):
+        rig.nmstate.fails = [failure]
+        rig.nmstate.during_apply = rig.manager.crash
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Failed)
+        assert outcome.again
+        assert Topic.NETWORK_MANAGER not in outcome.again.topics
+        pauses.append(outcome.again.seconds)
+        rig.manager.crashed = False
+    assert pauses == [30.0, 60.0, 120.0, 240.0]

@@ -349,3 +349,50 @@ async def test_two_files_for_one_host_are_both_named() -> None:
     assert isinstance(outcome, Failed)
     assert (outcome.facts.node_file, outcome.facts.digest) == ("worker-0.yaml and worker-0.yml", None)
     assert outcome.facts.applied_digest == before.facts.digest
+
+
+@pytest.mark.parametrize("back", [True, False])
+async def test_an_apply_that_crashes_network_manager_is_tried_three_times_at_most(*, back: bool) -> None:
+    """Also where NetworkManager is *back* each time, and in five minutes where it is not: then degraded (R8)."""
+    rig = Rig()
+    applies = 0
+
+    def crash() -> None:
+        nonlocal applies
+        applies += 1
+        rig.manager.crash()
+        rig.nmstate.fails = [NmstateFailure(FailureKind.INTERNAL, "NetworkManager vanished")]
+
+    rig.nmstate.during_apply = crash
+    outcome: Outcome = Waiting("not begun")
+    began = rig.clock.now
+    while isinstance(outcome, Waiting):
+        rig.manager.crashed = rig.manager.crashed and not back
+        rig.clock.now += 30
+        outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert applies == (3 if back else 1)
+    assert rig.clock.now - began <= 400
+    assert outcome.problem.cause.startswith("worker-0.yml: NetworkManager vanished; the rollback is left to")
+    assert rig.record.phase is Phase.REFUSED
+
+
+async def test_a_type_of_link_that_the_kernel_cannot_make_is_tried_once() -> None:
+    """No further try can succeed; and each one takes two minutes (R11)."""
+    text = "failed to create bond0: Operation not supported - Unknown device type"
+    rig = Rig()
+    rig.nmstate.fails = [NmstateFailure(FailureKind.PLUGIN, text)]
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.cause == f"worker-0.yml: {text}"
+
+
+async def test_while_a_file_is_tried_again_its_name_the_try_and_the_last_error_are_known() -> None:
+    """They stand in the status (R11)."""
+    rig = Rig()
+    rig.nmstate.fails = [NmstateFailure(FailureKind.PLUGIN, "NetworkManager timed out")]
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "the next try of worker-0.yml; try 1 of 3 failed: NetworkManager timed out"
+    assert outcome.facts
+    assert (outcome.facts.node_file, outcome.facts.digest) == ("worker-0.yml", rig.record.digest)

@@ -1,14 +1,14 @@
-"""What did an earlier run set out to do to the network, and did it get there?
+"""What did an earlier apply set out to do to the network, and did it get there?
 
-NetworkManager forgets a pending checkpoint when it dies, and a power cut leaves the profiles of an
-unverified apply on disk. So the intent is written before the network is touched, and anything but ``good``
-found at the next start means that the state was never verified.
+NetworkManager forgets a pending checkpoint when it dies, and a power cut leaves the profiles of an unverified apply on
+disk. So the intent is written before the network is touched. ``applying``, found at the next start, means that the
+state was never verified.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from nodenet.core.network_manager.checkpoint import Checkpoint
@@ -20,15 +20,21 @@ class Phase(StrEnum):
     """How far an apply came."""
 
     APPLYING = "applying"
+    """It has begun, and its end is not known."""
+    ROLLED_BACK = "rolled-back"
+    """It failed, and the network was put back: nothing is left to repair."""
     GOOD = "good"
     REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The record: *started* in seconds of CLOCK_BOOTTIME of boot *boot_id*.
+    """The record of an apply.
 
-    *in_force* is the digest of the file that the network was last made by, *brings_bridge* tells of that one.
+    *started* and *ended* are in seconds of CLOCK_BOOTTIME of boot *boot_id*; *ended* is None while it is not known that
+    the apply has ended. *in_force* is the digest of the file that the network was last made by; *brings_bridge* says
+    whether that file has br-ex. *checkpoint* is the D-Bus path of NetworkManager's checkpoint of this apply, and
+    *created* when NetworkManager made it (CLOCK_BOOTTIME); both are None until they are known.
     """
 
     digest: str
@@ -39,6 +45,13 @@ class Intent:
     brings_bridge: bool = False
     cause: str = ""
     remedy: str = ""
+    checkpoint: str | None = None
+    created: float | None = None
+    ended: float | None = None
+
+    def with_checkpoint(self, checkpoint: Checkpoint) -> Intent:
+        """Return the record of an apply that NetworkManager made *checkpoint* for."""
+        return replace(self, checkpoint=checkpoint.path, created=checkpoint.created)
 
 
 class Plan(StrEnum):
@@ -47,10 +60,10 @@ class Plan(StrEnum):
     KEEP = "keep"
     """It is in force and the state matches: nothing is written."""
     ADOPT = "adopt"
-    """The state matches already, made by somebody else: only the record is written."""
+    """The state matches already, though no apply of ours made it: only the record is written."""
     APPLY = "apply"
     REFUSE = "refuse"
-    """It was refused in this boot already: the network is not shaken again until somebody asks."""
+    """It was refused in this boot already: it is not applied again until an administrator asks for it."""
 
 
 def plan(digest: str, record: Intent | None, boot_id: str, *, matches: bool, retry_refused: bool) -> Plan:
@@ -82,12 +95,15 @@ def parse(content: bytes) -> Intent:
         raise ValueError(f"not a complete record: {error}") from error
 
 
-def is_ours(checkpoint: Checkpoint, record: Intent | None, boot_id: str) -> bool:
-    """Tell whether *checkpoint* was left by an apply of ours that was interrupted in this boot.
+def is_ours(checkpoint: Checkpoint, record: Intent | None, boot_id: str, began: float) -> bool:
+    """Return whether *checkpoint* was left by the apply of *record*, which was interrupted in this boot.
 
-    Checkpoints have no owner. Ours is the one made after our intent was written: an apply starts only when
-    no other is pending, and NetworkManager refuses a second one for the same devices.
+    Checkpoints have no owner. Ours is the one whose path and time of creation the record has. An apply may be
+    interrupted before its checkpoint is in the record: then ours was made after the apply began, and before it ended
+    or, where a kill ended it, before this nodenetd *began* (CLOCK_BOOTTIME).
     """
     if record is None or record.phase is not Phase.APPLYING or record.boot_id != boot_id:
         return False
-    return checkpoint.created >= record.started
+    if record.checkpoint is not None:
+        return (checkpoint.path, checkpoint.created) == (record.checkpoint, record.created)
+    return record.started <= checkpoint.created <= (began if record.ended is None else record.ended)

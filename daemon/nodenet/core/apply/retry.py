@@ -1,8 +1,8 @@
-"""How can an apply end, what may pass by itself, and whose is a checkpoint?"""
+"""Which failures of an apply may pass by themselves, and how often and how long is it tried again?"""
 
 from __future__ import annotations
 
-from nodenet.core.nmstate.failure import FailureKind
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 
 MAY_PASS = frozenset(
     {
@@ -16,14 +16,28 @@ MAY_PASS = frozenset(
 )
 """Worth another try. Not a failed verification: libnmstate has applied twice by then and looked ten times."""
 
+PERMANENT = (
+    "operation not supported",
+    "not supported by the kernel",
+    "unknown device type",
+    "eopnotsupp",
+)
+"""What NetworkManager and the kernel say of a type of link that this kernel cannot make (errno 95, EOPNOTSUPP)."""
+
 TRIES = 3
 BUDGET_SECONDS = 300.0
-"""No further try begins once so much time has gone into a file: kubelet is waiting."""
+"""No further try begins once so much time has passed since the first one began: kubelet is waiting."""
 
 
-def may_try_again(kind: FailureKind, tries: int, seconds: float) -> bool:
-    """Tell whether a file that failed as *kind*, after *tries* tries in *seconds*, is tried once more."""
-    return kind in MAY_PASS and tries < TRIES and seconds < BUDGET_SECONDS
+def is_permanent(failure: NmstateFailure) -> bool:
+    """Return whether no further try can succeed on this kernel."""
+    return any(words in failure.cause.lower() for words in PERMANENT)
+
+
+def may_try_again(failure: NmstateFailure, tries: int, seconds: float) -> bool:
+    """Return whether a file that failed so, at the last of *tries* tries in *seconds*, is tried once more."""
+    passes = failure.kind in MAY_PASS and not is_permanent(failure)
+    return passes and tries < TRIES and seconds < BUDGET_SECONDS
 
 
 def delay(attempt: int) -> float:

@@ -80,6 +80,8 @@ class Waiting:
     reason: str
     topics: frozenset[Topic] = frozenset()
     seconds: float = 5.0
+    facts: Facts | None = None
+    """What the stage knows already, where that is worth showing while it waits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,8 +111,17 @@ def orphans(profiles: tuple[Profile, ...], uuids: Collection[str]) -> tuple[Prof
     """
     bridges = _ids([each for each in profiles if each.kind == "ovs-bridge"])
     ports = _ids([each for each in profiles if each.kind == "ovs-port" and _controller(each) in bridges])
-    below = [each for each in profiles if each.uuid in uuids and _is_ovs_port(each)]
+    below = [each for each in profiles if each.uuid in uuids and is_port(each)]
     return tuple(each for each in below if _controller(each) not in ports)
+
+
+def readdressed(profiles: tuple[Profile, ...], present: Collection[str], link: str) -> str | None:
+    """Return the name of a profile that somebody else made for *link* since, None where there is none.
+
+    *present* are the UUIDs of the profiles there were before the bridge; the bridge's own are ports of Open vSwitch.
+    """
+    new = (each for each in profiles if each.link == link and each.uuid not in present)
+    return next((each.name for each in new if not each.kind.startswith("ovs-") and not is_port(each)), None)
 
 
 def foreign_ports(facts: BridgeFacts, bridge: str) -> tuple[str, ...]:
@@ -225,6 +234,7 @@ def _controller(profile: Profile) -> str:
     return str(found or "")
 
 
-def _is_ovs_port(profile: Profile) -> bool:
+def is_port(profile: Profile) -> bool:
+    """Return whether *profile* makes its link a port of an Open vSwitch bridge."""
     found = profile.setting("connection", "port-type") or profile.setting("connection", "slave-type")
     return str(found) == "ovs-port"

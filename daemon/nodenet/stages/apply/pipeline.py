@@ -1,13 +1,14 @@
 """How does a document become the network's state, or leave it as it was?
 
-intent → apply, verified but uncommitted → what the caller calls success → commit → record; or roll back, and say why.
+intent → apply, verified but uncommitted → the caller's own checks → commit → record; or roll back, and say why.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 import structlog
@@ -15,9 +16,10 @@ import structlog
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase, is_ours
 from nodenet.core.boot.outcome import Topic, Waiting
-from nodenet.core.errors import NodenetError
+from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT, Records
@@ -25,8 +27,12 @@ from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT, Records
 log = structlog.get_logger()
 
 ROLLBACK_SECONDS = 60
-"""NetworkManager reverts by itself an apply that was not committed and not heard of for so long."""
+"""NetworkManager rolls an apply back by itself when it is neither committed nor extended for so long."""
+LOOK_SECONDS = 0.25
+"""Between two looks for the checkpoint that libnmstate makes at the beginning of an apply."""
 MANAGER = frozenset({Topic.NETWORK_MANAGER, Topic.BUS})
+UNTOUCHED = frozenset({FailureKind.BUSY, FailureKind.MISSING})
+"""libnmstate ended before it made a checkpoint of its own: one that is pending belongs to another program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +52,20 @@ class Pipeline:
 
     def __init__(
         self,
-        outside: PipelineEdges,
+        edges: PipelineEdges,
         boot_id: str,
         apply_seconds: float,
         path: PurePosixPath = INTENT,
         stage: str = "nmstate",
     ) -> None:
-        """Keep the record of *stage* in *path*; one apply may take *apply_seconds* before its process is killed."""
+        """Keep the record of *stage* in *path*; the process of an apply is killed after *apply_seconds*."""
         self._path = path
         self._stage = stage
-        self._out = outside
-        self._records = Records(outside.files)
+        self._edges = edges
+        self._records = Records(edges.files)
         self._boot_id = boot_id
         self._seconds = apply_seconds
+        self._began = edges.clock.boottime()
 
     @property
     def record(self) -> Intent | None:
@@ -66,22 +73,25 @@ class Pipeline:
         return self._records.load(self._path, intent.parse)
 
     async def obstacle(self, name: str, *, uses_ovs: bool) -> Waiting | None:
-        """Return what must be waited for before *name* can be applied, if anything. Raises Unavailable."""
-        state, words = await self._out.presence.look()
+        """Return what must be waited for before *name* can be applied, if anything.
+
+        Raises Unavailable, and RollbackFailed where an interrupted apply cannot be rolled back.
+        """
+        state, words = await self._edges.presence.look()
         if state is not ManagerState.READY:
             return Waiting(words, MANAGER)
-        if uses_ovs and not self._out.ovsdb.answers():
+        if uses_ovs and not self._edges.ovsdb.answers():
             return Waiting(f"Open vSwitch's database is not there yet, and {name} needs it", seconds=1.0)
         return await self._clear_checkpoints()
 
     async def _clear_checkpoints(self) -> Waiting | None:
-        """Roll back what an interrupted apply of ours left; wait for what belongs to somebody else."""
+        """Roll back what an interrupted apply of ours left; wait for the checkpoint of another program."""
         records = [self._records.load(path, intent.parse) for path in (INTENT, BRIDGE_INTENT)]
-        for checkpoint in await self._out.manager.checkpoints():
-            if not any(is_ours(checkpoint, record, self._boot_id) for record in records):
+        for checkpoint in await self._edges.manager.checkpoints():
+            if not any(is_ours(checkpoint, record, self._boot_id, self._began) for record in records):
                 reason = f"another program holds NetworkManager's checkpoint {checkpoint.path}"
                 return Waiting(reason, MANAGER, seconds=2.0)
-            await self._out.manager.roll_back(checkpoint.path)
+            await self._edges.manager.roll_back(checkpoint.path)
             log.warning(
                 "Rolled back the checkpoint of an apply that was interrupted",
                 message=Message.CHECKPOINT_CLEARED,
@@ -99,33 +109,86 @@ class Pipeline:
         """Apply, verify and commit *text*; return the seconds it took.
 
         *record* is the intent, written first. *accept* looks at the uncommitted result, for ROLLBACK_SECONDS at most,
-        and raises NmstateFailure or Unavailable if it is no success. Raises either with the network as it was, or
-        RollbackFailed, PublishFailed.
+        and raises where it is no success. Whatever goes wrong, the network is rolled back first. Raises NmstateFailure
+        with the cause, also where NetworkManager no longer answers; RollbackFailed, PublishFailed; and Unavailable
+        only before the network is touched.
         """
-        dns = await self._out.manager.fragile_dns()
+        dns = await self._edges.manager.fragile_dns()
         self.save(record)
         try:
-            checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds)
+            async with self._noted_checkpoint(record):
+                checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds)
             if accept:
                 await accept()
             await transaction.commit(checkpoint)
-        except (NodenetError, asyncio.CancelledError):
-            await self._back(record)
-            if dns is not None:
-                await self._out.manager.restore_dns(dns)
+        except asyncio.CancelledError:
+            await self._back_before_the_end(record, dns)
             raise
+        except Exception as error:
+            failure = _as_failure(error)
+            await _shielded(self._back(record, dns, failure))
+            if failure is error:
+                raise
+            raise failure from error
         return self.now() - record.started
 
-    async def _back(self, record: Intent) -> None:
-        """Put the network back at once where a killed child left that to NetworkManager's timer."""
-        for checkpoint in await self._out.manager.checkpoints():
-            if is_ours(checkpoint, record, self._boot_id):
-                await self._out.manager.roll_back(checkpoint.path)
+    @contextlib.asynccontextmanager
+    async def _noted_checkpoint(self, record: Intent) -> AsyncIterator[None]:
+        """Write the checkpoint of the apply into the record as soon as NetworkManager has it."""
+        looks = asyncio.create_task(self._note_checkpoint(record))
+        try:
+            yield
+        finally:
+            looks.cancel()
+            await asyncio.gather(looks, return_exceptions=True)
+
+    async def _note_checkpoint(self, record: Intent) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            with contextlib.suppress(Unavailable, PublishFailed):  # then the time of creation must do
+                for checkpoint in await self._edges.manager.checkpoints():
+                    if checkpoint.created >= record.started:
+                        self.save(record.with_checkpoint(checkpoint))
+                        return
+
+    async def _back_before_the_end(self, record: Intent, dns: object | None) -> None:
+        """Roll back because nodenetd stops; there is no caller left for what goes wrong with it."""
+        stopped = NmstateFailure(FailureKind.KILLED, "nodenetd was stopped in the middle of an apply")
+        try:
+            await _shielded(self._back(record, dns, stopped))
+        except NodenetError as error:
+            log.error(error.cause, message=error.message, stage=self._stage, remedy=error.remedy)
+
+    async def _back(self, record: Intent, dns: object | None, failure: NodenetError) -> None:
+        """Put the network back as it was before the apply, and its DNS configuration.
+
+        Raises RollbackFailed, PublishFailed, and *failure* with more of its cause where NetworkManager does not answer.
+        """
+        known = self.record or record
+        ended = replace(record, checkpoint=known.checkpoint, created=known.created, ended=self.now())
+        with contextlib.suppress(PublishFailed):  # the network first; the next write of the record raises it
+            self.save(ended)
+        if getattr(failure, "kind", None) not in UNTOUCHED:
+            try:
+                await self._roll_back(ended, dns)
+            except Unavailable as error:
+                raise _unanswered(failure, error) from error
+        self.save(replace(ended, phase=Phase.ROLLED_BACK))
         log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage=self._stage)
+
+    async def _roll_back(self, record: Intent, dns: object | None) -> None:
+        """Roll back at once: NetworkManager's own timer would take ROLLBACK_SECONDS for a child that was killed."""
+        try:
+            for checkpoint in await self._edges.manager.checkpoints():
+                if is_ours(checkpoint, record, self._boot_id, self.now()):
+                    await self._edges.manager.roll_back(checkpoint.path)
+        finally:
+            if dns is not None:
+                await self._edges.manager.restore_dns(dns)
 
     def now(self) -> float:
         """Return the seconds of CLOCK_BOOTTIME."""
-        return self._out.clock.boottime()
+        return self._edges.clock.boottime()
 
     def intent(self, digest: str, phase: Phase, *, in_force: str | None, brings_bridge: bool) -> Intent:
         """Return a record of now."""
@@ -134,3 +197,37 @@ class Pipeline:
     def save(self, record: Intent) -> None:
         """Write the record. Raises PublishFailed."""
         self._records.save(self._path, intent.render(record))
+
+
+def _as_failure(error: Exception) -> NodenetError:
+    """Return *error*, which ended an apply, as a failed try with a cause: the network was touched before it."""
+    if isinstance(error, Unavailable):
+        return NmstateFailure(FailureKind.UNAVAILABLE, error.cause, error.remedy)
+    if isinstance(error, NodenetError):
+        return error
+    log.error(f"An apply met an unexpected error: {error!r}", message=Message.INTERNAL_ERROR, exc_info=error)
+    return NmstateFailure(FailureKind.INTERNAL, f"unexpected error of nodenetd: {error!r}")
+
+
+def _unanswered(failure: NodenetError, error: Unavailable) -> NmstateFailure:
+    """Return *failure* of an apply that could not be rolled back, since NetworkManager does not answer: *error*."""
+    kind = failure.kind if isinstance(failure, NmstateFailure) else FailureKind.UNAVAILABLE
+    cause = f"{failure.cause}; the rollback is left to NetworkManager, which does not answer ({error.cause})"
+    return NmstateFailure(kind, cause, failure.remedy)
+
+
+async def _shielded(work: Coroutine[None, None, None]) -> None:
+    """Finish *work* although the caller is cancelled meanwhile; then raise CancelledError."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+    if not cancelled:
+        task.result()
+        return
+    if error := task.exception():
+        log.error(f"Rolling back met an error: {error}", message=Message.ROLLBACK_FAILED)
+    raise asyncio.CancelledError

@@ -13,11 +13,12 @@ import structlog
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome, Topic, Waiting
-from nodenet.core.br_ex.condition import BridgeCondition, Rule, orphans
+from nodenet.core.br_ex.condition import BridgeCondition, Rule, is_port, orphans, readdressed
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import DISCONNECTED
+from nodenet.core.network_manager.profiles import Profile
 from nodenet.ports import Kernel, Ovsdb, Profiles, Stage
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.br_ex.make import BridgeMaker
@@ -79,19 +80,33 @@ class BridgeRepairer:
         return next((each.name for each in orphans(profiles, {kept.uuid for kept in record.originals.values()})), None)
 
     async def give_back(self, record: BridgeRecord) -> None:
-        """Make the network of *record* what it was before its bridges. Raises Unavailable."""
+        """Make the network of *record* what it was before its bridges. Raises Unavailable.
+
+        A link that an administrator has given a profile of its own since keeps that one.
+        """
         inventory = await self._profiles.inventory()
-        links = {*record.uplinks, *record.uplinks.values()}
+        theirs = self._of_others(record, inventory.profiles)
+        links = {*record.uplinks, *record.uplinks.values()} - theirs.keys()
         new = [profile for profile in inventory.profiles if profile.uuid not in record.present]
         for profile in new:
-            if profile.link in links:
+            if profile.link in links or (profile.link in theirs and is_port(profile)):
                 await self._profiles.delete(profile.uuid)
-        for kept in record.originals.values():
+        originals = {link: kept for link, kept in record.originals.items() if link not in theirs}
+        for kept in originals.values():
             await self._keeper.give_back(kept)
         for bridge in record.uplinks:
             await self._ovsdb.remove_bridge(bridge)
-        for link, kept in record.originals.items():
+        for link, kept in originals.items():
             await self._profiles.activate(kept.uuid, link)
+
+    def _of_others(self, record: BridgeRecord, profiles: tuple[Profile, ...]) -> dict[str, str]:
+        """Return the links that somebody else has made a profile for since, with its name; the journal names them."""
+        found = {link: readdressed(profiles, record.present, link) for link in record.originals}
+        for link, name in found.items():
+            if name:
+                text = f"{link} keeps the profile {name!r}, which was made after br-ex"
+                log.info(text, message=Message.BRIDGE_NOTE, stage="configure-ovs")
+        return {link: name for link, name in found.items() if name}
 
 
 class RecoverFirst:

@@ -13,7 +13,7 @@ import structlog
 
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Phase, Plan
-from nodenet.core.apply.retry import TRIES, delay, may_try_again
+from nodenet.core.apply.retry import BUDGET_SECONDS, TRIES, delay, may_try_again
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
@@ -40,6 +40,8 @@ BRIDGE_IN_THE_WAY = (
     "What it says of a link below br-ex can change only after `nodenetctl bridge remove`; then "
     "`nodenetctl reload --wait` and `nodenetctl bridge make`"
 )
+TOUCHED = frozenset({Phase.APPLYING, Phase.ROLLED_BACK})
+"""The network was changed by an apply that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """How often a file was tried, and when that began (seconds of CLOCK_BOOTTIME)."""
+    """How often a file was tried, when that began (seconds of CLOCK_BOOTTIME), and how the last try failed."""
 
     number: int
     began: float
+    last: NmstateFailure
 
 
 class NmstateStage:
@@ -110,8 +113,11 @@ class NmstateStage:
 
     async def _settle(self, job: Job) -> Outcome:
         """Ask for the difference and do what it calls for."""
+        if over := self._over_budget(job):
+            return over
         if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs):
-            return waiting
+            known = replace(self._as_before(job.facts), retry_refused=job.facts.retry_refused)
+            return replace(waiting, facts=known)
         try:
             async with self._nmstate.transaction() as transaction:
                 matches = await self._matches(job, transaction)
@@ -187,21 +193,30 @@ class NmstateStage:
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
         name, digest = job.file.name, job.file.digest
-        before = self._tries.pop(digest, Tries(0, job.began))
-        tries = before.number + 1
-        if not may_try_again(failure.kind, tries, self._pipeline.now() - before.began):
+        before = self._tries.pop(digest, None)
+        number, began = (before.number + 1, before.began) if before else (1, job.began)
+        if not may_try_again(failure, number, self._pipeline.now() - began):
             return self._refused(job, failure)
-        self._tries[digest] = Tries(tries, before.began)
-        text = f"Try {tries} of {TRIES} to apply {name} failed: {failure.cause}"
+        self._tries[digest] = Tries(number, began, failure)
+        text = f"Try {number} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
-        return Waiting(f"the next try of {name}, after: {failure.cause}", seconds=delay(tries))
+        reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
+        return Waiting(reason, seconds=delay(number), facts=self._as_before(job.facts))
+
+    def _over_budget(self, job: Job) -> Failed | None:
+        """Refuse a file that used up its time, also where NetworkManager has not been back since its last try."""
+        tries = self._tries.get(job.file.digest)
+        if tries is None or self._pipeline.now() - tries.began < BUDGET_SECONDS:
+            return None
+        del self._tries[job.file.digest]
+        return self._refused(job, tries.last)
 
     def _refused(self, job: Job, failure: NmstateFailure) -> Failed:
         facts = self._as_before(job.facts)
         cause = f"{job.file.name}: {failure.cause}"
         record = self._pipeline.record
-        touched = record is not None and record.phase is Phase.APPLYING and record.digest == job.file.digest
-        if record and touched:  # the network was touched: not again in this boot
+        touched = record is not None and record.phase in TOUCHED and record.digest == job.file.digest
+        if record and touched:  # not again in this boot
             self._pipeline.save(replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy))
         return _failed(facts, failure, cause)
 

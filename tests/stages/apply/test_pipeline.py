@@ -1,0 +1,261 @@
+"""The apply pipeline: what is written when, and what happens when an apply goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd
+from nodenet.core.apply import intent
+from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.apply.pipeline import LOOK_SECONDS, Pipeline, PipelineEdges
+from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT
+
+DIED = NmstateFailure(FailureKind.DIED, "the process that runs libnmstate died (signal 15)")
+REFUSED = NmstateFailure(FailureKind.VERIFICATION, "eth0 has another MTU")
+
+
+@dataclass
+class SlowManager(FakeManager):
+    """NetworkManager, each of whose answers takes a moment; *stays* is why a rollback fails."""
+
+    stays: RollbackFailed | None = None
+
+    async def checkpoints(self) -> tuple[Checkpoint, ...]:
+        await asyncio.sleep(0.01)
+        return await super().checkpoints()
+
+    async def roll_back(self, checkpoint: str) -> None:
+        await asyncio.sleep(0.01)
+        if self.stays:
+            raise self.stays
+        await super().roll_back(checkpoint)
+
+    async def restore_dns(self, configuration: object) -> None:
+        await asyncio.sleep(0.01)
+        await super().restore_dns(configuration)
+
+
+@dataclass
+class SlowNmstate(FakeNmstate):
+    """libnmstate that takes *seconds* for an apply."""
+
+    seconds: float = 0.0
+
+    async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:  # noqa: ARG002
+        self.during_apply()
+        await asyncio.sleep(self.seconds)
+        if self.fails:
+            raise self.fails.pop(0)
+        return "/cp/1"
+
+
+@dataclass
+class Rig:
+    """The pipeline over fakes; the checkpoint of the apply is ``/cp/1``."""
+
+    manager: SlowManager = field(default_factory=lambda: SlowManager(dns={"searches": ["example.com"]}))
+    nmstate: SlowNmstate = field(default_factory=SlowNmstate)
+    files: FakeFiles = field(default_factory=FakeFiles)
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        self.nmstate.during_apply = self.begin
+        self.start()
+
+    def start(self) -> None:
+        """Begin as a new process of nodenetd."""
+        presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
+        edges = PipelineEdges(self.files, self.manager, presence, self.nmstate, FakeOvsdb(), self.clock)
+        self.pipeline = Pipeline(edges, BOOT_ID, 240.0)
+
+    def begin(self) -> None:
+        """Make the checkpoint, as libnmstate does first of all."""
+        self.clock.now += 1
+        self.manager.pending.append(Checkpoint("/cp/1", self.clock.now))
+
+    def apply(self, accept: NodenetError | Exception | None = None) -> asyncio.Task[float]:
+        """Begin an apply whose result is accepted unless *accept* says why not."""
+
+        async def look() -> None:
+            if accept:
+                raise accept
+
+        record = self.pipeline.intent("d", Phase.APPLYING, in_force="before", brings_bridge=False)
+        return asyncio.ensure_future(self.pipeline.apply(self.nmstate, "text", record, look))
+
+    @property
+    def record(self) -> Intent:
+        record = self.pipeline.record
+        assert record
+        return record
+
+
+async def test_a_good_apply_is_committed_and_nothing_is_rolled_back() -> None:
+    """The caller writes that it was good."""
+    rig = Rig()
+    assert await rig.apply() == 1.0
+    assert (rig.nmstate.committed, rig.manager.rolled_back, rig.manager.restored) == (["/cp/1"], [], [])
+    assert rig.record.phase is Phase.APPLYING
+
+
+@pytest.mark.parametrize("where", ["apply", "accept"])
+async def test_a_clean_rollback_settles_the_intent(where: str) -> None:
+    """Nothing is left for recovery to repair, in this boot or in a later one (R1)."""
+    rig = Rig()
+    rig.nmstate.fails = [DIED] if where == "apply" else []
+    with pytest.raises(NmstateFailure):
+        await rig.apply(REFUSED if where == "accept" else None)
+    assert (rig.manager.rolled_back, rig.manager.restored) == (["/cp/1"], [{"searches": ["example.com"]}])
+    assert (rig.record.phase, rig.record.in_force, rig.record.ended) == (Phase.ROLLED_BACK, "before", rig.clock.now)
+
+
+async def test_a_later_checkpoint_of_another_program_is_waited_for() -> None:
+    """A failed apply of this boot makes no checkpoint of Cockpit's or kubernetes-nmstate's ours (R2)."""
+    rig = Rig()
+    rig.nmstate.fails = [DIED]
+    with pytest.raises(NmstateFailure):
+        await rig.apply()
+    rig.clock.now += 900
+    rig.manager.pending = [Checkpoint("/cp/2", rig.clock.now - 10)]
+    waiting = await rig.pipeline.obstacle("worker-0.yml", uses_ovs=False)
+    assert waiting
+    assert waiting.reason == "another program holds NetworkManager's checkpoint /cp/2"
+    assert rig.manager.rolled_back == ["/cp/1"]
+
+
+async def test_a_checkpoint_that_kept_libnmstate_out_is_not_rolled_back() -> None:
+    """Another program was faster; what it holds is its own (R2)."""
+    rig = Rig()
+    rig.nmstate.fails = [NmstateFailure(FailureKind.BUSY, "another checkpoint exists")]
+    with pytest.raises(NmstateFailure):
+        await rig.apply()
+    assert rig.manager.rolled_back == []
+    assert rig.record.phase is Phase.ROLLED_BACK
+
+
+async def test_the_checkpoint_of_an_apply_is_written_down_while_it_runs() -> None:
+    """After a kill the next nodenetd rolls back this one, and waits for a later one by name (R2)."""
+    rig = Rig(nmstate=SlowNmstate(seconds=10 * LOOK_SECONDS))
+    task = rig.apply()
+    await asyncio.sleep(2 * LOOK_SECONDS)
+    assert (rig.record.checkpoint, rig.record.created) == ("/cp/1", 101.0)
+    killed = dict(rig.files.content)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+    rig.files.content, rig.manager.rolled_back = killed, []
+    rig.manager.pending = [Checkpoint("/cp/1", 101.0), Checkpoint("/cp/2", 101.5)]
+    rig.clock.now += 5
+    rig.start()
+    waiting = await rig.pipeline.obstacle("worker-0.yml", uses_ovs=False)
+    assert waiting
+    assert waiting.reason == "another program holds NetworkManager's checkpoint /cp/2"
+    assert rig.manager.rolled_back == ["/cp/1"]
+
+
+async def test_a_kill_before_the_checkpoint_is_known_leaves_the_time_of_creation() -> None:
+    """What was made between the beginning of the apply and the next start of nodenetd is ours."""
+    rig = Rig()
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, BOOT_ID, 90.0))
+    rig.manager.pending = [Checkpoint("/cp/1", 91.0)]
+    assert await rig.pipeline.obstacle("br-ex", uses_ovs=False) is None
+    assert rig.manager.rolled_back == ["/cp/1"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_stop_during_a_rollback_finishes_it(*, again: bool) -> None:
+    """Also its DNS, and also where the stop comes twice (R5)."""
+    rig = Rig()
+    rig.nmstate.fails = [DIED]
+    task = rig.apply()
+    while rig.pipeline.record is None or rig.record.ended is None:  # until it has begun to roll back
+        await asyncio.sleep(0)
+    task.cancel()
+    if again:
+        await asyncio.sleep(0.015)
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (rig.manager.rolled_back, rig.manager.restored) == (["/cp/1"], [{"searches": ["example.com"]}])
+    assert rig.record.phase is Phase.ROLLED_BACK
+
+
+async def test_a_stop_in_the_middle_of_an_apply_rolls_back() -> None:
+    """Before the process ends, and whatever NetworkManager says to it the stop goes on (R5)."""
+    rig = Rig(nmstate=SlowNmstate(seconds=5.0))
+    rig.manager.stays = RollbackFailed("eth0 did not come back")
+    task = rig.apply()
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert rig.manager.restored == [{"searches": ["example.com"]}]
+    assert rig.record.phase is Phase.APPLYING
+
+
+async def test_whatever_escapes_from_an_apply_rolls_back_first() -> None:
+    """An error that nodenetd has no name for is a failed try with a cause (R6)."""
+    rig = Rig()
+    with pytest.raises(NmstateFailure) as raised:
+        await rig.apply(IndexError("list index out of range"))
+    assert raised.value.cause == "unexpected error of nodenetd: IndexError('list index out of range')"
+    assert rig.manager.rolled_back == ["/cp/1"]
+    assert rig.record.phase is Phase.ROLLED_BACK
+
+
+async def test_a_network_manager_that_crashes_in_an_apply_makes_it_a_failed_try() -> None:
+    """Not an error that is waited for without a count; the state stays unverified (R8)."""
+    rig = Rig()
+    rig.nmstate.fails = [NmstateFailure(FailureKind.INTERNAL, "NetworkManager vanished")]
+    rig.nmstate.during_apply = rig.manager.crash
+    with pytest.raises(NmstateFailure) as raised:
+        await rig.apply()
+    assert raised.value.kind is FailureKind.INTERNAL
+    assert raised.value.cause == (
+        "NetworkManager vanished; the rollback is left to NetworkManager, which does not answer "
+        "(org.freedesktop.NetworkManager is not on the bus)"
+    )
+    assert (rig.record.phase, rig.record.ended) == (Phase.APPLYING, rig.clock.now)
+
+
+async def test_what_is_unavailable_after_the_network_was_touched_is_a_failed_try() -> None:
+    """Before that it is waited for (R8)."""
+    rig = Rig()
+    with pytest.raises(NmstateFailure) as raised:
+        await rig.apply(Unavailable("the kernel does not list its neighbours"))
+    assert (raised.value.kind, raised.value.cause) == (
+        FailureKind.UNAVAILABLE,
+        "the kernel does not list its neighbours",
+    )
+    assert rig.record.phase is Phase.ROLLED_BACK
+
+
+async def test_a_full_disk_does_not_keep_the_network_from_being_rolled_back() -> None:
+    """The record is only what is known of it."""
+    rig = Rig()
+
+    def fill() -> None:
+        rig.begin()
+        rig.files.broken = PublishFailed("No space left on device")
+
+    rig.nmstate.during_apply, rig.nmstate.fails = fill, [DIED]
+    with pytest.raises(PublishFailed):
+        await rig.apply()
+    assert rig.manager.rolled_back == ["/cp/1"]
+    assert str(INTENT) in rig.files.content
+
+
+async def test_network_manager_and_open_vswitch_are_waited_for_by_name() -> None:
+    """Open vSwitch only where it is needed."""
+    rig = Rig(manager=SlowManager(ManagerState.STARTING))
+    waiting = await rig.pipeline.obstacle("worker-0.yml", uses_ovs=False)
+    assert waiting
+    assert waiting.reason == "NetworkManager is still starting (its first activations are not over)"
