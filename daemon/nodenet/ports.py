@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.hostname.sources import Source as NameSource
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
@@ -273,8 +274,8 @@ class Units(Protocol):
 class Stage(Protocol):
     """One stage of the boot: gathers, asks core, acts; never waits by itself."""
 
-    async def attempt(self, facts: Facts) -> Outcome:
-        """Go as far as it goes now."""
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
+        """Go as far as it goes now: *facts* is what is known, *request* what was ordered."""
 
 
 class Watch(Protocol):

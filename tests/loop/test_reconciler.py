@@ -16,9 +16,11 @@ from fakes import BOOT_ID, FakeClock, FakeInputs, FakePulse, FakeWatch
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stages import BUILT, Boot, StageName, new_boot
 from nodenet.core.errors import (
     ApplyFailed,
+    BridgeForeign,
     Busy,
     LibnmstateMissing,
     NodeFileInvalid,
@@ -47,9 +49,11 @@ class Scripted:
     attempts: int = 0
     before: Callable[[], None] = lambda: None
     learns: Facts | None = None
+    requests: list[Request] = field(default_factory=list)
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         self.attempts += 1
+        self.requests.append(request)
         self.ran.append(self.name)
         self.before()
         await asyncio.sleep(0)
@@ -66,16 +70,22 @@ class Rig:
     watch: FakeWatch = field(default_factory=FakeWatch)
     watchdog: FakePulse = field(default_factory=FakePulse)
     drift: Problem | None = None
+    providers: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         done = Done("done", Facts(), Message.STARTED)
         self.stages = {name: Scripted(name, self.ran, [done]) for name in BUILT}
         self.inputs = FakeInputs(self.build)
-        self.reconciler = Reconciler(self.inputs, (self.watch,), self.watchdog, Clock(Idle()), BOOT_ID)
+        self.reconciler = self.made(self.inputs)
+
+    def made(self, inputs: FakeInputs) -> Reconciler:
+        return Reconciler(inputs, (self.watch,), self.watchdog, Clock(Idle()), BOOT_ID)
 
     def build(self) -> StageSet:
         stages = dict(self.stages)
-        return StageSet(new_boot({}, degrade=self.degrade), stages, "OVNKubernetes", 60.0, lambda _: self.drift)
+        return StageSet(
+            new_boot(self.providers, degrade=self.degrade), stages, "OVNKubernetes", 60.0, lambda _: self.drift
+        )
 
     def __getitem__(self, name: StageName) -> Scripted:
         return self.stages[name]
@@ -421,8 +431,8 @@ async def test_the_journal_says_what_was_asked_for() -> None:
             await reconciler.reselect()
             await reconciler.remove_bridge()
         assert [entry["event"] for entry in lines if entry.get("message") is Message.ASKED] == [
-            "Asked to choose the node IPs anew",
-            "Asked to take br-ex away",
+            "Asked to choose the node IPs again",
+            "Asked to remove br-ex",
         ]
         assert not [entry for entry in lines if entry.get("message") is Message.RELOADED]
         with structlog.testing.capture_logs() as lines:
@@ -485,7 +495,7 @@ async def test_a_stop_cancels_a_running_attempt() -> None:
     cleaned: list[bool] = []
 
     class Endless:
-        async def attempt(self, facts: Facts) -> Outcome:  # noqa: ARG002
+        async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002
             try:
                 await asyncio.Event().wait()
             finally:
@@ -536,14 +546,45 @@ async def test_a_lost_node_ip_is_told_once_and_degrades_the_node_until_it_is_bac
 
 
 async def test_a_reselection_runs_the_nodeip_stage_anew() -> None:
-    """And only those behind it; the facts say that what is published does not count."""
+    """And only those behind it; its request says so, once."""
     rig = Rig()
     async with rig.running() as reconciler:
         await rig.until(lambda: rig.ready)
         await reconciler.reselect()
         assert rig[StageName.NODEIP].attempts == 2
         assert rig[StageName.NMSTATE].attempts == 1
-        assert rig.watch.shown[-1].facts.reselect
+        assert rig[StageName.NODEIP].requests == [Request(), Request(1, reselect=True)]
+        assert rig[StageName.CONFIGURE_OVS].requests[-1] == Request(1)
+
+
+async def test_bridge_remove_where_a_unit_makes_br_ex_is_refused_and_forgotten() -> None:
+    """Nothing sticks: the caller is refused, and a later reload orders no removal (R21)."""
+    rig = Rig()
+    rig.providers = {"configure-ovs": "unit:ovs-configuration.service"}
+    rig.reconciler = rig.made(rig.inputs)
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        with pytest.raises(BridgeForeign, match=r"ovs-configuration\.service makes br-ex"):
+            await reconciler.remove_bridge()
+        assert rig[StageName.CONFIGURE_OVS].attempts == 1
+        rig.providers = {}
+        await reconciler.reload()
+    assert rig[StageName.CONFIGURE_OVS].requests == [Request(), Request(1, retry_refused=True)]
+
+
+async def test_a_removal_that_has_to_wait_is_carried_out_through_a_reload() -> None:
+    """The order stays while its stage waits, once; afterwards nothing of it is left (R21)."""
+    rig = Rig()
+    bridge = rig[StageName.CONFIGURE_OVS]
+    done = Done("done", Facts(), Message.STARTED)
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        bridge.play = [Waiting("NetworkManager", frozenset({Topic.NETWORK_MANAGER}), 60.0), done]
+        removal = asyncio.ensure_future(reconciler.remove_bridge())
+        await rig.until(lambda: bridge.attempts == 2)
+        await asyncio.gather(reconciler.reload(), removal)
+        await reconciler.reload()
+    assert [request.remove_bridge for request in bridge.requests] == [False, True, True, False]
 
 
 async def test_a_reload_of_a_node_that_lacks_something_else_is_not_refused() -> None:

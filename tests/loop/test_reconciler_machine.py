@@ -21,6 +21,7 @@ from fakes import BOOT_ID, FakeInputs, FakePulse
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stages import OVER, StageName, Status, new_boot
 from nodenet.core.errors import Busy, NodeFileInvalid, NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.messages import Message
@@ -108,7 +109,7 @@ class Fake:
     seconds: float = 0.0
     learns: Callable[[Facts], Facts] = lambda facts: facts
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002
         assert not self.held(), "a held stage began"
         self.attempts.begin(self.now())
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from fakes import FakeFiles, FakeHost, FakeLeaseNames
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Skipped, Topic, Waiting
+from nodenet.core.boot.request import Request
 from nodenet.core.hostname.sources import Origin, Source
 from nodenet.core.messages import Message
 from nodenet.stages.hostname import HostnameStage
@@ -90,7 +90,7 @@ async def test_a_host_that_is_renamed_keeps_its_node_name_until_a_reload() -> No
     assert (second.message, second.facts.hostname) == (Message.HOSTNAME_CHANGED, "worker-0")
     assert "worker-9" in second.detail
     assert host.pinned == ["worker-0"]
-    reloaded = await stage.attempt(replace(second.facts, runs=1))
+    reloaded = await stage.attempt(second.facts, Request(1))
     assert isinstance(reloaded, Done)
     assert reloaded.facts.hostname == "worker-9"
 

@@ -10,6 +10,7 @@ import pytest
 from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeUnits
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting, detail_of
+from nodenet.core.boot.request import Request
 from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.unit_stage.evidence import RESOLV_DONE
@@ -34,7 +35,7 @@ class Rig:
         self.stage = UnitStage(self.name, "other.service", self.units, world)
 
     async def attempt(self, runs: int = 0) -> Outcome:
-        return await self.stage.attempt(Facts(runs=runs))
+        return await self.stage.attempt(Facts(), Request(runs))
 
     def publish(self) -> None:
         self.files.content[str(RESOLV_DONE)] = b""

@@ -26,6 +26,7 @@ from edge.private_bus import PrivateBus  # noqa: E402
 from fakes import BOOT_ID, FakeInputs, FakePulse, FakeResolved  # noqa: E402
 from nodenet.core.boot.facts import Facts  # noqa: E402
 from nodenet.core.boot.outcome import Outcome, Skipped, Topic  # noqa: E402
+from nodenet.core.boot.request import NOTHING, Request  # noqa: E402
 from nodenet.core.boot.stages import BUILT, StageName, new_boot  # noqa: E402
 from nodenet.core.resolver.view import NM_FILES, RESOLV_CONF  # noqa: E402
 from nodenet.core.settings.model import Settings  # noqa: E402
@@ -84,15 +85,15 @@ class Counted:
     stage: ResolvPrependerStage
     looks: int = 0
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         self.looks += 1
-        return await self.stage.attempt(facts)
+        return await self.stage.attempt(facts, request)
 
 
 class Nothing:
     """A stage with nothing to do."""
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002
         return Skipped("nothing to do", facts)
 
 

@@ -7,7 +7,8 @@ Exit codes are those of sysexits.h(3head).
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 from nodenet.core.messages import Message
 
@@ -32,6 +33,12 @@ class NodenetError(Exception):
     def permanent(self) -> bool:
         """Whether only an administrator can mend it: nodenetd then exits, and is not started again by itself."""
         return self.exit_code == EX_CONFIG
+
+    def saying(self, cause: str, remedy: str) -> Self:
+        """Return the same kind of error in other words."""
+        other = type(self).__new__(type(self), cause)  # without __init__: that of a subclass may want more
+        vars(other).update(vars(self) | {"cause": cause, "remedy": remedy})
+        return other
 
     def __str__(self) -> str:
         """One line: the cause, then the remedy."""
@@ -124,6 +131,13 @@ class BridgeForeign(NodenetError):
     message = Message.BRIDGE_FOREIGN
 
 
+class StageFailed(NodenetError):
+    """A stage failed in a way that no other error names; the cause says how."""
+
+    exit_code = 1
+    bus_name = "org.nodenet1.Error.StageFailed"
+
+
 class Unavailable(NodenetError):
     """Something outside (bus, NetworkManager, the daemon) does not answer; it may pass."""
 
@@ -163,11 +177,37 @@ class AccessDenied(NodenetError):
     bus_name = "org.freedesktop.DBus.Error.AccessDenied"
 
 
+ERRORS: tuple[type[NodenetError], ...] = (
+    *(NodenetError, UsageInvalid, SettingsInvalid, NodeFileInvalid, SnapshotInvalid, LibnmstateMissing),
+    *(ApplyFailed, RollbackFailed, PublishFailed, UnitFailed, UplinkRefused, BridgeForeign, StageFailed),
+    *(Unavailable, Busy, AlreadyRunning, AccessDenied),
+)
+"""Every kind of error that has a bus name of its own. NotAllowed goes over the bus as Unavailable."""
+
+ERROR_OF: Mapping[Message, type[NodenetError]] = {
+    Message.INTERNAL_ERROR: NodenetError,
+    Message.SETTINGS_INVALID: SettingsInvalid,
+    Message.NODE_FILE_INVALID: NodeFileInvalid,
+    Message.LIBNMSTATE_MISSING: LibnmstateMissing,
+    Message.APPLY_FAILED: ApplyFailed,
+    Message.ROLLBACK_FAILED: RollbackFailed,
+    Message.PUBLISH_FAILED: PublishFailed,
+    Message.UNIT_FAILED: UnitFailed,
+    Message.UPLINK_REFUSED: UplinkRefused,
+    Message.BRIDGE_FOREIGN: BridgeForeign,
+    Message.ALREADY_RUNNING: AlreadyRunning,
+}
+"""The one table from the message of a problem to its error, which knows exit code and bus name.
+
+Every other message is a failure of a stage: exit code 1.
+"""
+
+
 def error_of(message: Message) -> type[NodenetError]:
-    """Return the class of the errors that are told as *message*: it knows the exit code and the bus name."""
-    return next((error for error in NodenetError.__subclasses__() if error.message is message), NodenetError)
+    """Return the class of the errors that are reported as *message*; defined for every message."""
+    return ERROR_OF.get(message, StageFailed)
 
 
 def error_named(bus_name: str) -> type[NodenetError]:
-    """Return the class of the errors that go over the bus as *bus_name*."""
-    return next((error for error in NodenetError.__subclasses__() if error.bus_name == bus_name), NodenetError)
+    """Return the class of the errors that go over the bus as *bus_name*; NodenetError for an unknown name."""
+    return next((error for error in ERRORS if error.bus_name == bus_name), NodenetError)

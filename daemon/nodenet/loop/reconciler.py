@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Outcome, Skipped, Topic, Waiting
-from nodenet.core.boot.stages import Boot, StageName, Status, reason_to_skip
+from nodenet.core.boot.request import Request
+from nodenet.core.boot.stages import Boot, StageName, Status, reason_to_skip, removal_refused
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.status.document import BootStatus
 from nodenet.loop import journal
@@ -43,6 +44,8 @@ class Reconciler:
         self._watchdog = watchdog
         self._clock = clock
         self._began = clock.boottime()
+        self._runs = 0
+        """How often a run was asked for."""
         self._status = BootStatus(self._in_force.stage_set.boot, boot_id=boot_id)
         self._requests = Requests()
         self._watchdog_loop = WatchdogLoop(self._requests, watchdog, clock, self._is_bounded)
@@ -126,20 +129,31 @@ class Reconciler:
         deadline = self._clock.boottime() + ANSWER_SECONDS
         if reload := self._requests.take(Order.RELOAD, deadline):
             await self._reload(reload)
-        boot, facts = self._status.boot, self._status.facts
+        boot = self._status.boot
         if self._requests.take(Order.RESELECT, deadline):
-            journal.asked("choose the node IPs anew", StageName.NODEIP)
-            boot, facts = boot.again_from(StageName.NODEIP), replace(facts, reselect=True)
-        if self._requests.take(Order.REMOVE_BRIDGE, deadline):
-            journal.asked("take br-ex away", StageName.CONFIGURE_OVS)
-            boot, facts = boot.again_from(StageName.CONFIGURE_OVS), replace(facts, remove_bridge=True)
+            journal.asked("choose the node IPs again", StageName.NODEIP)
+            boot = boot.again_from(StageName.NODEIP, Request(self._next_run(), reselect=True))
+        if taken := self._requests.take(Order.REMOVE_BRIDGE, deadline):
+            boot = self._remove_bridge(boot, taken)
         for name in self._requests.reruns:
-            boot = boot.again_from(name)
-            facts = replace(facts, retry_refused=True, runs=facts.runs + 1)
+            boot = boot.again_from(name, Request(self._next_run(), retry_refused=True, by_name=True))
         self._requests.reruns.clear()
         boot = boot.woken(self._requests.topics, self._clock.boottime())
         self._requests.topics.clear()
-        self._status = replace(self._status, boot=boot, facts=facts)
+        self._status = replace(self._status, boot=boot)
+
+    def _remove_bridge(self, boot: Boot, taken: Taken) -> Boot:
+        """Return *boot* with the removal of br-ex ordered, or refuse it where a unit makes br-ex."""
+        stage = boot[StageName.CONFIGURE_OVS]
+        journal.asked("remove br-ex", stage.name)
+        if error := removal_refused(stage):
+            self._requests.answer(Order.REMOVE_BRIDGE, error, taken)
+            return boot
+        return boot.again_from(stage.name, Request(self._next_run(), remove_bridge=True))
+
+    def _next_run(self) -> int:
+        self._runs += 1
+        return self._runs
 
     async def _reload(self, taken: Taken) -> None:
         """Begin again with what lies on the disk, or refuse all of it."""
@@ -154,8 +168,9 @@ class Reconciler:
             self._requests.answer(Order.RELOAD, judgement.error, taken)
             return
         self._in_force.take(judgement, asked=bool(taken.callers))
-        facts = replace(facts, retry_refused=True, runs=facts.runs + 1)
-        self._status = replace(self._status, boot=self._in_force.stage_set.boot, facts=facts, refused=None)
+        request = Request(self._next_run(), retry_refused=True)
+        boot = self._in_force.stage_set.boot.instead_of(self._status.boot, request)
+        self._status = replace(self._status, boot=boot, facts=facts, refused=None)
 
     def _answer(self) -> None:
         """Answer who asked for something, once the stages are over or the time for it is."""
@@ -225,9 +240,10 @@ class Reconciler:
             return wait
         if reason and not stage.over:
             return Skipped(reason, facts)
-        plant = self._in_force.stage_set
+        stages = self._in_force.stage_set
+        attempt = stages.stages[name].attempt(facts, stage.request)
         try:
-            return await self._watchdog_loop.beat_during(plant.stages[name].attempt(facts), plant.attempt_seconds)
+            return await self._watchdog_loop.beat_during(attempt, stages.attempt_seconds)
         except NodenetError as error:
             if error.permanent:
                 raise

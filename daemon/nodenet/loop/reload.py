@@ -168,14 +168,14 @@ class InForce:
     def _settings_refused(self, facts: Facts, error: SettingsInvalid) -> Judgement:
         cause = f"{error.cause}; those of {self._since} stay in force, but the next boot would end here"
         problem = Problem(error.message, cause, _then(error.remedy))
-        return Judgement(self._settings, facts, Refusal(problem), type(error)(cause, remedy=problem.remedy))
+        return Judgement(self._settings, facts, Refusal(problem), error.saying(cause, problem.remedy))
 
     def _node_file_refused(
         self, settings: Settings, facts: Facts, error: NodenetError, stage: StageName | None
     ) -> Judgement:
         beside = "; the changed settings are not in force either" if settings != self._settings else ""
         problem = Problem(error.message, error.cause + beside, _then(error.remedy))
-        told = type(error)(": ".join(filter(None, (stage, problem.cause))), remedy=problem.remedy)
+        told = error.saying(": ".join(filter(None, (stage, problem.cause))), problem.remedy)
         return Judgement(self._settings, facts, Refusal(problem, stage), told)
 
 

@@ -9,6 +9,7 @@ import structlog
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Skipped, Topic, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.hostname.name import normalised
 from nodenet.core.hostname.sources import (
     FALLBACK_FILE,
@@ -40,9 +41,9 @@ class HostnameStage:
         self._pinned_for: int | None = None
         """The run that the name was made to last in; after it the name is only looked at."""
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return Done with the name, Waiting while it is not known, Skipped where nobody waits for it."""
-        if facts.hostname and self._pinned_for == facts.runs:
+        if facts.hostname and self._pinned_for == request.run:
             return self._look(facts, facts.hostname)
         sources = await self._sources()
         if (source := chosen(sources)) is None:
@@ -51,7 +52,7 @@ class HostnameStage:
         static = sources[0].value.lower()  # what is in the file lasts already, and needs no bus
         if static != name and (why := await self._host.pin(name)):
             log.warning(f"The host name {name} could not be made to last: {why}", stage="hostname")
-        self._pinned_for = facts.runs
+        self._pinned_for = request.run
         return Done(f"This node is {name}", replace(facts, hostname=name), Message.HOSTNAME_KNOWN, again=Again(CHANGES))
 
     def _look(self, facts: Facts, name: str) -> Done:

@@ -15,6 +15,7 @@ import structlog
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
@@ -33,6 +34,7 @@ from nodenet.core.resolver.view import (
     View,
 )
 from nodenet.core.settings.model import ResolverMode, Settings
+from nodenet.core.since import NEVER, Since
 from nodenet.ports import Clock, DnsManager, Files, Resolved, ResolverProbe
 
 log = structlog.get_logger()
@@ -64,14 +66,14 @@ class ResolvPrependerStage:
         self._vips = settings.api_vips + settings.ingress_vips
         self._domain = settings.cluster_domain
         self._always = settings.resolver is ResolverMode.ALWAYS
-        self._began = clock.boottime()
-        self._silent_since: float | None = None
+        self._nameless = Since(clock.boottime())
+        self._silent = NEVER
         self._first: IPAddress | None = None
         self._wrote: bytes | None = None
         self._mended: list[float] = []
         self._told: set[str] = set()
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002  (nothing is ordered of it)
         """Return Done once look-ups are answered or nothing more can be done for them now, Waiting before."""
         if not self._vips:
             await self._give_back()
@@ -82,7 +84,7 @@ class ResolvPrependerStage:
         first = node_ip if await self._takes(node_ip, view) else None
         known = view.upstream(own)
         nobody = not known and first is None
-        if nobody and (left := self._patience()) > 0:
+        if nobody and (left := self._nameless.left(self._clock.boottime(), PATIENCE_SECONDS)) > 0:
             return Waiting(f"a nameserver: NetworkManager knows none, {RESOLV_CONF} has none", TOPICS, left)
         # DNS has events, but nobody tells that a program rewrote the file.
         problem, pause = _nobody() if nobody else None, BEAT_SECONDS
@@ -91,7 +93,7 @@ class ResolvPrependerStage:
             pause = await self._write(view, node_ip, first) or pause
             await self._tell_resolved(view, node_ip, first)
         except PublishFailed as error:
-            problem = Problem(error.message, error.cause, error.remedy)
+            problem = Problem.of(error)
         if node_ip is not None:
             self._files.write(DONE, b"")
             if first is None:
@@ -121,9 +123,6 @@ class ResolvPrependerStage:
             self._files.remove(LEFT_ALONE)
             await self._outside.manager.read_configuration()
 
-    def _patience(self) -> float:
-        return self._began + PATIENCE_SECONDS - self._clock.boottime()
-
     async def _takes(self, node_ip: IPAddress | None, view: View) -> bool:
         """Tell whether the node IP goes first. Once it is, it stays for this boot: a resolver may be restarted."""
         if node_ip is None:
@@ -143,9 +142,8 @@ class ResolvPrependerStage:
 
     def _next_probe(self) -> float:
         now = self._clock.boottime()
-        if self._silent_since is None:
-            self._silent_since = now
-        return resolver.probe_pause(now - self._silent_since)
+        self._silent = self._silent.holds(now)
+        return resolver.probe_pause(self._silent.lasted(now))
 
     async def _write(self, view: View, node_ip: IPAddress | None, first: IPAddress | None) -> float:
         """Make resolv.conf what it should be; return how long to leave it to somebody who keeps rewriting it."""

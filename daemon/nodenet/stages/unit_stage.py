@@ -7,10 +7,12 @@ from pathlib import PurePath
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file import find as node_file
+from nodenet.core.since import NEVER
 from nodenet.core.unit_stage import evidence as providers
 from nodenet.core.unit_stage.unit import LOOK_SECONDS, Move, Unit, plan
 from nodenet.ports import Clock, Files, Host, Kernel, Units
@@ -43,16 +45,16 @@ class UnitStage:
         self._world = world
         self._started_for: int | None = None
         """The run that it was started for: it is started once for each."""
-        self._over_since: float | None = None
+        self._over = NEVER
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return Done when the unit ended and published, Waiting until then, Failed when it cannot any more."""
         try:
             unit = await self._units.unit(self._unit)
-            move = plan(unit, self._units.ended(unit), tried=self._started_for == facts.runs)
+            move = plan(unit, self._units.ended(unit), tried=self._started_for == request.run)
             match move:
                 case Move.START:
-                    self._started_for, self._over_since = facts.runs, None
+                    self._started_for, self._over = request.run, NEVER
                     await self._units.start(unit)
                     return Waiting(f"{self._unit}, which was started", frozenset({Topic.UNIT}), LOOK_SECONDS)
                 case Waiting():
@@ -64,7 +66,7 @@ class UnitStage:
         except Unavailable as error:
             return Waiting(f"systemd, to ask for {self._unit}: {error.cause}", frozenset({Topic.BUS}))
         except UnitFailed as error:
-            return self._failed(Problem(error.message, error.cause, error.remedy), facts)
+            return self._failed(Problem.of(error), facts)
 
     def _failed(self, problem: Problem, facts: Facts) -> Failed:
         # Whoever starts the unit by hand ends the failure: its next end is an event.
@@ -74,7 +76,7 @@ class UnitStage:
         proof, found = providers.PROOFS[self._stage], self._evidence()
         missing = proof.missing(found)
         if missing is None:
-            self._over_since = None
+            self._over = NEVER
             return Done(f"{unit.name} did it", proof.learnt(found, facts), Message.UNIT_DONE)
         if move is Move.UNMET:
             reason = f"a condition of {unit.name} does not hold"
@@ -82,9 +84,8 @@ class UnitStage:
                 return Skipped(reason, facts)
             return self._failed(Problem(Message.UNIT_FAILED, f"{reason}, and {missing}", _look_at(unit)), facts)
         now = self._world.clock.boottime()
-        if self._over_since is None:
-            self._over_since = now
-        if now - self._over_since < PUBLICATION_SECONDS:
+        self._over = self._over.holds(now)
+        if self._over.left(now, PUBLICATION_SECONDS) > 0:
             return Waiting(f"what {unit.name} is to leave behind: {missing}", PUBLICATION_TOPICS, 1.0)
         return self._failed(
             Problem(Message.UNIT_FAILED, f"{unit.name} ended well, but {missing}", _look_at(unit)), facts

@@ -78,7 +78,7 @@ def test_reload(product_node: NodeFactory) -> None:
     node.run("nodenetctl reselect")
     lines = [line["MESSAGE"] for line in story(node)]
     assert lines[-1] != "Reloaded"
-    assert lines.index("Asked to choose the node IPs anew") > lines.index("Reloaded")
+    assert lines.index("Asked to choose the node IPs again") > lines.index("Reloaded")
     assert node.record("kubelet").starts == 1
     nothing_left(node)
 

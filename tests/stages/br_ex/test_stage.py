@@ -28,6 +28,7 @@ from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting
+from nodenet.core.boot.request import Request
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
@@ -119,8 +120,8 @@ class Rig:
 
     async def attempt(self, **asked: Any) -> Outcome:
         self.clock.now += 1
-        facts = Facts(selection=Selection(self.node_ips, "eth0"), **asked)
-        return await self.stage.attempt(facts)
+        facts = Facts(selection=Selection(self.node_ips, "eth0"))
+        return await self.stage.attempt(facts, Request(**asked))
 
     @property
     def record(self) -> BridgeRecord:
@@ -422,12 +423,12 @@ async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
     outcome = await made.attempt(remove_bridge=True)
     assert isinstance(outcome, Skipped)
     assert outcome.message is Message.BRIDGE_REMOVED
-    assert (outcome.facts.bridge, outcome.facts.remove_bridge) == (None, False)
+    assert outcome.facts.bridge is None
     assert [order[0] for order in made.profiles.done if order[0] != "keep"] == ["give_back"]
     assert FLAG not in made.files.content
     again = Rig(files=made.files)
     assert isinstance(await again.attempt(), Skipped)
-    assert isinstance(await again.attempt(retry_refused=True), Done)
+    assert isinstance(await again.attempt(retry_refused=True, by_name=True), Done)
 
 
 async def test_the_old_script_s_bridge_goes_from_the_links_upwards_and_its_uplink_comes_up_again() -> None:

@@ -13,6 +13,7 @@ from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -47,9 +48,9 @@ class Rig:
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
         self.stage = NmstateStage(self.files, self.nmstate, pipeline, BOOT_ID, DIRECTORY)
 
-    async def attempt(self, facts: Facts = NAMED) -> Outcome:
+    async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
         self.clock.now += 1
-        return await self.stage.attempt(facts)
+        return await self.stage.attempt(facts, request)
 
     @property
     def record(self) -> Intent:
@@ -177,7 +178,7 @@ async def test_a_failed_verification_is_refused_and_left_alone_in_this_boot() ->
     assert isinstance(again, Failed)
     assert again.problem.cause == outcome.problem.cause
     assert rig.nmstate.applied == []
-    asked = await rig.attempt(Facts(hostname="worker-0", retry_refused=True))
+    asked = await rig.attempt(NAMED, Request(retry_refused=True))
     assert isinstance(asked, Done)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from fakes import BOOT_ID, FakeClock, FakeKernel, FakeManager
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done
+from nodenet.core.boot.request import Request
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.node_ip.last_published import SELECTION
@@ -92,7 +93,7 @@ def publish(disk: Disk, addresses: tuple[str, ...]) -> None:
     clock = FakeClock()
     presence = NetworkManagerStarter(FakeManager(), disk, clock)
     stage = NodeipStage(FakeKernel(host), disk, disk, clock, presence, lambda: wishes, BOOT_ID)
-    outcome = asyncio.run(stage.attempt(Facts(reselect=True)))
+    outcome = asyncio.run(stage.attempt(Facts(), Request(reselect=True)))
     assert isinstance(outcome, Done), outcome
     assert not outcome.problem, outcome
 

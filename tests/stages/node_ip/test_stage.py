@@ -11,6 +11,7 @@ import pytest
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeManager, FakeSystemd
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Topic, Waiting
+from nodenet.core.boot.request import Request
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
@@ -122,12 +123,12 @@ async def test_where_nobody_can_bring_an_address_that_is_said_first(state: Manag
     rig.kernel.now = host(LINK_LOCAL)
     for reselect in (False, True):
         rig.manager.status = state
-        outcome = await rig.stage.attempt(Facts(reselect=reselect))
+        outcome = await rig.stage.attempt(Facts(), Request(reselect=reselect))
         assert isinstance(outcome, Waiting)
         assert outcome.reason.startswith(f"{state}; eth0 ")
         assert Topic.NETWORK_MANAGER in outcome.topics
         rig.manager.status = ManagerState.READY
-        outcome = await rig.stage.attempt(Facts(reselect=reselect))
+        outcome = await rig.stage.attempt(Facts(), Request(reselect=reselect))
         assert isinstance(outcome, Waiting)
         assert outcome.reason.startswith("eth0 ")
 
@@ -311,9 +312,8 @@ async def test_a_reselection_forgets_what_is_published() -> None:
     assert rig.files.content[PRIMARY] == b"192.0.2.6"
     assert rig.stage.explain(anew=False).node_ips == (OTHER.address,)
     assert rig.stage.explain(anew=True).node_ips == (V4.address,)
-    outcome = await rig.stage.attempt(Facts(reselect=True))
+    outcome = await rig.stage.attempt(Facts(), Request(reselect=True))
     assert isinstance(outcome, Done)
-    assert not outcome.facts.reselect
     assert rig.files.content[PRIMARY] == b"192.0.2.5"
 
 
@@ -346,7 +346,7 @@ async def test_what_kubelet_runs_with_is_not_replaced_by_a_reload(after: str) ->
     assert rig.files.writes == []
     assert rig.stage.drift(outcome.facts)
     assert not outcome.problem
-    outcome = await rig.stage.attempt(replace(outcome.facts, reselect=True))
+    outcome = await rig.stage.attempt(outcome.facts, Request(reselect=True))
     assert isinstance(outcome, Done)
     assert rig.files.content[PRIMARY] == b"192.0.2.6"
 

@@ -9,7 +9,7 @@ from nodenet.core.node_ip.select import Selection
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Handed from stage to stage; each stage returns it with what it learnt."""
+    """What is known, passed from stage to stage; each stage returns it with what it learnt. Orders are in `Request`."""
 
     hostname: str | None = None
     node_file: str | None = None
@@ -22,19 +22,11 @@ class Facts:
     """SHA-256 of the node file that the network was last made by; differs when a newer file was refused."""
     brings_bridge: bool = False
     """Whether the node file makes br-ex by itself."""
-    retry_refused: bool = False
-    """Whether a file that was refused earlier in this boot is tried again: only when somebody asks."""
-    runs: int = 0
-    """How often a run was asked for, by a reload or for one stage; a second look is none."""
     selection: Selection | None = None
-    reselect: bool = False
-    """Whether the node IPs are chosen anew, whatever is published: only when somebody asks."""
     bridge: str | None = None
     """The bridge that carries the node IP, once it is made."""
     uplink: str | None = None
     """The link below it."""
-    remove_bridge: bool = False
-    """Whether the bridges are to be taken away: only when somebody asks."""
 
     def same_place(self, other: Facts) -> bool:
         """Tell whether the node IPs are the same as in *other*, on the same link."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core.boot.facts import Facts
+from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 
 
@@ -45,11 +46,16 @@ NEVER = Again()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A failure as an administrator is told of it."""
+    """A failure as journal, status and bus show it."""
 
     message: Message
     cause: str
     remedy: str
+
+    @classmethod
+    def of(cls, error: NodenetError, cause: str = "") -> Problem:
+        """Return *error* as a problem, in the words of *cause* where it is given."""
+        return cls(error.message, cause or error.cause, error.remedy)
 
 
 @dataclass(frozen=True, slots=True)

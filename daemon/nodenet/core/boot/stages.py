@@ -10,6 +10,7 @@ import math
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain, repeat
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import (
@@ -25,6 +26,8 @@ from nodenet.core.boot.outcome import (
     again_of,
     detail_of,
 )
+from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.errors import BridgeForeign
 
 
 class StageName(StrEnum):
@@ -102,6 +105,8 @@ class StageState:
     """When its last attempt began."""
     elsewhere: float = 0.0
     """Seconds of its attempts in which others worked for it: NetworkManager, Open vSwitch, systemd."""
+    request: Request = NOTHING
+    """What its next attempt is asked to do."""
 
     @property
     def over(self) -> bool:
@@ -122,6 +127,8 @@ class StageState:
         stage = self._awaiting(again_of(outcome), now)
         if self.over and isinstance(outcome, Waiting):
             return stage
+        if not isinstance(outcome, Waiting):
+            stage = replace(stage, request=self.request.carried_out)
         ended = None if status is Status.WAITING else self.ended or now
         since = now if status is Status.WAITING else None
         problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
@@ -193,11 +200,23 @@ class Boot:
         """Return the boot with *outcome* told by stage *name*; in that others worked for *elsewhere* seconds."""
         return self._with(self[name].after(outcome, now, elsewhere))
 
-    def again_from(self, name: StageName) -> Boot:
-        """Return the boot with *name* and every stage behind it pending again."""
+    def again_from(self, name: StageName, request: Request = NOTHING) -> Boot:
+        """Return the boot with *name* and every stage behind it pending again, *name* with *request*.
+
+        An order that a stage has not carried out yet stays ordered.
+        """
         position = [stage.name for stage in self.stages].index(name)
-        fresh = tuple(StageState(stage.name, stage.provider) for stage in self.stages[position:])
+        fresh = tuple(
+            StageState(stage.name, stage.provider, request=_ordered(stage).also(wanted))
+            for stage, wanted in zip(self.stages[position:], chain([request], repeat(request.behind)), strict=False)
+        )
         return replace(self, stages=self.stages[:position] + fresh)
+
+    def instead_of(self, before: Boot, request: Request) -> Boot:
+        """Return this fresh boot in the place of *before*: every stage with *request* and what was ordered before."""
+        orders = {stage.name: _ordered(stage) for stage in before.stages}
+        stages = (replace(stage, request=orders[stage.name].also(request)) for stage in self.stages)
+        return replace(self, stages=tuple(stages))
 
     @property
     def ready(self) -> bool:
@@ -238,9 +257,23 @@ def new_boot(providers: dict[str, str], *, degrade: bool) -> Boot:
     return Boot(stages, degrade=degrade)
 
 
+def _ordered(stage: StageState) -> Request:
+    """Return the orders that *stage* has not carried out."""
+    return NOTHING if stage.over else stage.request
+
+
+def removal_refused(stage: StageState) -> BridgeForeign | None:
+    """Return why the bridges of *stage*, configure-ovs, cannot be removed on request; None when they can."""
+    if not stage.provider.startswith("unit:"):
+        return None
+    unit = stage.provider.removeprefix("unit:")
+    cause = f"{unit} makes br-ex (configure-ovs = {stage.provider!r}), so nodenetd does not remove it"
+    return BridgeForeign(cause, remedy='Set configure-ovs = "builtin" or "skip" and reload, then try again')
+
+
 def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | None:
     """Return why *stage* is not run at all, or None when it is."""
-    if stage.name is StageName.CONFIGURE_OVS and facts.remove_bridge:
+    if stage.request.remove_bridge:
         return None
     if stage.provider == "skip":
         return "switched off in the settings"

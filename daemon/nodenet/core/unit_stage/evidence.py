@@ -112,7 +112,7 @@ def _link_of(found: Evidence, address: IPAddress) -> str | None:
 def _selection(found: Evidence, facts: Facts) -> Facts:
     published = node_ips(found)
     selection = Selection(published, _link_of(found, published[0]), remote_worker=REMOTE_WORKER in found.files)
-    return replace(facts, selection=selection, reselect=False)
+    return replace(facts, selection=selection)
 
 
 def _no_bridge(found: Evidence) -> str | None:

@@ -10,6 +10,7 @@ import structlog
 
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import PAUSES, UNIT, ManagerState, Service, absence, is_due
+from nodenet.core.since import NEVER
 from nodenet.ports import Clock, Manager, Systemd
 
 log = structlog.get_logger()
@@ -24,7 +25,7 @@ class NetworkManagerStarter:
         self._systemd = systemd
         self._clock = clock
         self._starts = 0
-        self._given_up_since: float | None = None
+        self._given_up = NEVER
 
     async def look(self) -> tuple[ManagerState, str]:
         """Return how far NetworkManager is, and the words of the wait for it; never raises."""
@@ -41,13 +42,12 @@ class NetworkManagerStarter:
 
     async def _start_if_due(self, service: Service | None) -> None:
         if service is None or not service.given_up:
-            self._given_up_since = None
+            self._given_up = NEVER
             return
         now = self._clock.boottime()
-        if self._given_up_since is None:
-            self._given_up_since = now
-        if is_due(self._starts, now - self._given_up_since):
-            self._starts, self._given_up_since = self._starts + 1, None
+        self._given_up = self._given_up.holds(now)
+        if is_due(self._starts, self._given_up.lasted(now)):
+            self._starts, self._given_up = self._starts + 1, NEVER
             refusal = await self._systemd.start_failed(UNIT)
             ending = f", which systemd refuses: {refusal}" if refusal else ""
             text = f"NetworkManager has failed: {service.result}; start {self._starts} of {len(PAUSES)}{ending}"

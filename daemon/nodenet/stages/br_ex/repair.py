@@ -13,12 +13,14 @@ import structlog
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome, Topic, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex.condition import BridgeCondition, Rule, is_port, orphans, readdressed
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import DISCONNECTED
 from nodenet.core.network_manager.profiles import Profile
+from nodenet.core.since import NEVER
 from nodenet.ports import Kernel, Ovsdb, Profiles, Stage
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.br_ex.make import BridgeMaker
@@ -121,10 +123,10 @@ class RecoverFirst:
         self._maker = maker
         self._pipeline = pipeline
         self._kernel = kernel
-        self._missed_since: float | None = None
+        self._missed = NEVER
         self._looked = False
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome, or Waiting before that."""
         intent, record = self._pipeline.record, self._maker.record
         try:
@@ -135,7 +137,7 @@ class RecoverFirst:
                 await self._free_orphan(record)
         except Unavailable as error:
             return Waiting(f"restoring the network from before br-ex: {error.cause}", MANAGER)
-        return await self._stage.attempt(facts)
+        return await self._stage.attempt(facts, request)
 
     async def _recover(self, record: BridgeRecord) -> Waiting | None:
         if waiting := await self._pipeline.obstacle("the network as it was before br-ex", uses_ovs=False):
@@ -143,9 +145,8 @@ class RecoverFirst:
         if not record.addresses or self._has_address(record):
             return None  # on the uplink or on the bridge: configure-ovs sees to the rest
         now = self._pipeline.now()
-        if self._missed_since is None:
-            self._missed_since = now
-        if now - self._missed_since < PATIENCE_SECONDS:
+        self._missed = self._missed.holds(now)
+        if self._missed.left(now, PATIENCE_SECONDS) > 0:
             reason = f"{record.node_ips[0]} is missing since the making of br-ex was interrupted"
             return Waiting(reason, frozenset({Topic.KERNEL}), 1.0)
         await self._give_back(record, "The making of br-ex was interrupted and the node has lost its address")

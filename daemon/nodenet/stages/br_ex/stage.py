@@ -15,6 +15,7 @@ import structlog
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex import plan as bridge
 from nodenet.core.br_ex.condition import BridgeCondition, Owner, Rule
 from nodenet.core.br_ex.explain import conditions
@@ -34,6 +35,7 @@ from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.settings.model import Datapath
+from nodenet.core.since import NEVER
 from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.br_ex.gather import Gatherer
@@ -96,43 +98,43 @@ class ConfigureOvsStage:
         self._repairer = repairer
         self._remover = remover
         self._pipeline = pipeline
-        self._awaited_since: float | None = None
+        self._awaited = NEVER
         self._failures = 0
         self._done: Done | None = None
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
-        record, asked = self._maker.record, replace(facts, retry_refused=False, remove_bridge=False)
+        record = self._maker.record
         try:
-            outcome = await self._pass(facts, asked, record)
+            outcome = await self._pass(facts, request, record)
         except (UplinkRefused, BridgeForeign) as error:
-            return Failed(Problem(error.message, error.cause, error.remedy), asked)
+            return Failed(Problem.of(error), facts)
         except NmstateFailure as error:
-            return self._rolled_back(asked, error)
+            return self._rolled_back(facts, error)
         except (RollbackFailed, PublishFailed) as error:
-            return Failed(Problem(error.message, error.cause, error.remedy), asked, Again(CAUSES))
+            return Failed(Problem.of(error), facts, Again(CAUSES))
         except Unavailable as error:
-            return self._awaited(asked, Waiting(error.cause, CAUSES, LOOK_SECONDS), error.remedy)
+            return self._wait(facts, request, Waiting(error.cause, CAUSES, LOOK_SECONDS), error.remedy)
         if isinstance(outcome, Waiting):
-            return self._awaited(asked, outcome)
-        self._awaited_since, self._failures = None, 0
+            return self._wait(facts, request, outcome)
+        self._awaited, self._failures = NEVER, 0
         self._done = outcome if isinstance(outcome, Done) else None
         return outcome
 
-    async def _pass(self, facts: Facts, asked: Facts, record: BridgeRecord | None) -> Done | Skipped | Waiting:
-        """Go as far as it goes; *facts* says what somebody asks for, *asked* is what remains when that is done."""
+    async def _pass(self, facts: Facts, request: Request, record: BridgeRecord | None) -> Done | Skipped | Waiting:
+        """Go as far as it goes."""
         self._maker.give_dad_back()
         removed = record is not None and record.removed_in == self._edges.boot_id
-        if removed and not facts.retry_refused and not facts.remove_bridge:
+        if removed and not request.by_name and not request.remove_bridge:
             return Skipped(
                 "br-ex was removed with `nodenetctl bridge remove`; `nodenetctl bridge make` or a reboot makes it",
-                asked,
+                facts,
             )
-        if facts.remove_bridge:
+        if request.remove_bridge:
             waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=False)
-            return waiting or await self._remove(asked, record)
-        if self._done and record and not facts.retry_refused:
-            return await (self._owed(self._done, asked, record) if record.finish else self._watched(self._done, asked))
+            return waiting or await self._remove(facts, record)
+        if self._done and record and not request.retry_refused:
+            return await (self._owed(self._done, facts, record) if record.finish else self._watched(self._done, facts))
         if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
             return waiting
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
@@ -140,7 +142,7 @@ class ConfigureOvsStage:
             await self._edges.ovsdb.park_ovn()
             self._edges.files.write(PARKED, b"")
         async with self._edges.nmstate.transaction() as transaction:
-            return await self._with(transaction, asked, record)
+            return await self._with(transaction, facts, record)
 
     async def _watched(self, done: Done, facts: Facts) -> Done:
         """Return the outcome of an existing bridge, with the problem that Open vSwitch has now, if any."""
@@ -272,15 +274,14 @@ class ConfigureOvsStage:
         known = replace(facts, bridge=main.bridge, uplink=main.link, selection=selection)
         return Done(f"{detail}: {how}", known, message, again=again)
 
-    def _awaited(self, facts: Facts, waiting: Waiting, remedy: str = REMEDY) -> Outcome:
+    def _wait(self, facts: Facts, request: Request, waiting: Waiting, remedy: str = REMEDY) -> Outcome:
         """Wait, holding kubelet back for PATIENCE_SECONDS at most; not at all where the bridge exists."""
         now = self._pipeline.now()
         again = Again(waiting.topics | CAUSES, waiting.seconds)
-        if self._done:
+        if self._done and not request.remove_bridge:
             return replace(self._done, facts=facts, again=again)
-        if self._awaited_since is None:
-            self._awaited_since = now
-        if now - self._awaited_since < PATIENCE_SECONDS:
+        self._awaited = self._awaited.holds(now)
+        if self._awaited.left(now, PATIENCE_SECONDS) > 0:
             return replace(waiting, topics=again.topics)
         return Failed(Problem(Message.BRIDGE_FAILED, waiting.reason, remedy), facts, again)
 

@@ -16,6 +16,7 @@ from nodenet.core.apply.intent import Phase, Plan
 from nodenet.core.apply.retry import BUDGET_SECONDS, TRIES, delay, may_try_again
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import (
     LibnmstateMissing,
@@ -52,6 +53,7 @@ class Job:
     wish: Desired
     facts: Facts
     began: float
+    retry_refused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class NmstateStage:
         self._tries: dict[str, Tries] = {}
         self._told = ""
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
         facts = replace(facts, node_file=None, digest=None, unused=None)
         try:
@@ -92,7 +94,7 @@ class NmstateStage:
                 facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
                 return self._none(facts, f"{file.name} {why}: it counts as no node file")
             self._tell_found(file)
-            return await self._settle(Job(file, wish, facts, self._pipeline.now()))
+            return await self._settle(Job(file, wish, facts, self._pipeline.now(), request.retry_refused))
         except node_file.Rivals as error:
             return _failed(self._as_before(replace(facts, node_file=error.names)), error, error.cause)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
@@ -159,8 +161,8 @@ class NmstateStage:
 
     async def _carry_out(self, job: Job, transaction: Transaction, *, matches: bool) -> Outcome:
         record = self._pipeline.record
-        file, retry = job.file, job.facts.retry_refused
-        match intent.plan(file.digest, record, self._boot_id, matches=matches, retry_refused=retry):
+        file = job.file
+        match intent.plan(file.digest, record, self._boot_id, matches=matches, retry_refused=job.retry_refused):
             case Plan.KEEP:
                 self._mark(file)
                 reason = f"{file.name} is applied already and the state matches it"
@@ -224,7 +226,7 @@ class NmstateStage:
         """Return the facts of the file that is in force still."""
         record = self._pipeline.record
         in_force, bridge = (record.in_force, record.brings_bridge) if record else (None, False)
-        return replace(facts, applied_digest=in_force, brings_bridge=bridge, retry_refused=False)
+        return replace(facts, applied_digest=in_force, brings_bridge=bridge)
 
     def _in_force(self, job: Job) -> None:
         digest = job.file.digest
@@ -240,7 +242,7 @@ class NmstateStage:
 
 def _good(job: Job) -> Facts:
     digest, bridge = job.file.digest, job.wish.brings_bridge
-    return replace(job.facts, applied_digest=digest, brings_bridge=bridge, retry_refused=False)
+    return replace(job.facts, applied_digest=digest, brings_bridge=bridge)
 
 
 def _failed(facts: Facts, error: NodenetError, cause: str) -> Failed:

@@ -12,6 +12,7 @@ import structlog
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Topic, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
@@ -27,6 +28,7 @@ from nodenet.core.node_ip.policy_from_settings import PolicyReading, noted
 from nodenet.core.node_ip.published_files import Publication
 from nodenet.core.node_ip.rules import Rule
 from nodenet.core.node_ip.select import Selection, select_bindable
+from nodenet.core.since import NEVER
 from nodenet.ports import Clock, Files, Kernel, Systemd
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.records import Records
@@ -80,22 +82,22 @@ class NodeipStage:
         self._presence = presence
         self._wishes = wishes
         self._boot_id = boot_id
-        self._eligible_since: float | None = None
-        self._lost_since: float | None = None
+        self._eligible = NEVER
+        self._lost = NEVER
         """When what kubelet runs with was first seen to be gone."""
         self._told: set[str] = set()
 
-    async def attempt(self, facts: Facts) -> Outcome:
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return Done once the node IPs are published, Waiting with the reason before."""
         wishes = self._wishes()
         for problem in wishes.problems:
             self._tell(str(problem), Message.HINT_IGNORED)
         published = self._published()
-        record = None if facts.reselect else published
+        record = None if request.reselect else published
         (state, words), (snapshot, selection) = await self._look(wishes, record)
-        if published and not facts.reselect and await self._in_use(published, selection):
+        if published and not request.reselect and await self._in_use(published, selection):
             return self._keep(published, selection, snapshot, facts)
-        self._lost_since = None
+        self._lost = NEVER
         if not selection.node_ips:
             return self._none(selection, words if state in ABSENT else "")
         if state is not ManagerState.READY and (waiting := self._other_links(snapshot, wishes.policy, selection)):
@@ -141,7 +143,7 @@ class NodeipStage:
 
     def _none(self, selection: Selection, absent: str) -> Waiting:
         """Return the wait for an address; where NetworkManager is *absent* none will come, so that is said first."""
-        self._eligible_since = None
+        self._eligible = NEVER
         reason = selection.waiting or "no address is eligible"
         if absent:
             return Waiting(f"{absent}; {reason}", STARTING)
@@ -177,9 +179,8 @@ class NodeipStage:
     def _waited(self) -> float:
         """Return for how many seconds there has been something to publish."""
         now = self._clock.boottime()
-        if self._eligible_since is None:
-            self._eligible_since = now
-        return now - self._eligible_since
+        self._eligible = self._eligible.holds(now)
+        return self._eligible.lasted(now)
 
     async def _in_use(self, published: LastPublished, selection: Selection) -> bool:
         """Tell whether somebody runs with a node IP of this boot that *selection* would take away."""
@@ -194,11 +195,11 @@ class NodeipStage:
         problem = None
         if self.drift(facts):
             now = self._clock.boottime()
-            self._lost_since = now if self._lost_since is None else self._lost_since
-            if (patience := self._lost_since + BACK_SECONDS - now) > 0:
+            self._lost = self._lost.holds(now)
+            if (patience := self._lost.left(now, BACK_SECONDS)) > 0:
                 return Waiting(f"{running}, to be back", KERNEL, patience)
         else:
-            self._lost_since = None
+            self._lost = NEVER
             refused = [address for address in published.addresses if address not in selection.node_ips]
             cause = f"{_listed(refused)}, published as node IP, would not be chosen any more"
             remedy = f"Look at `nodenetctl explain node-ip --anew`; {RESELECT}"
@@ -227,9 +228,9 @@ class NodeipStage:
             self._remember(selection, snapshot, published)
         except PublishFailed as error:
             lost.append(error)
-        problem = _problem(lost[0]) if lost else self._missing(selection)
+        problem = Problem.of(lost[0]) if lost else self._missing(selection)
         detail = f"Selected {summary(selection)}"
-        return Done(detail, replace(facts, selection=selection, reselect=False), Message.NODE_IP_SELECTED, problem)
+        return Done(detail, replace(facts, selection=selection), Message.NODE_IP_SELECTED, problem)
 
     def _blocked(self, error: PublishFailed) -> Waiting:
         if error.cause not in self._told:
@@ -276,7 +277,3 @@ def _hoped(selection: Selection, record: LastPublished | None) -> list[Pending]:
 
 def _listed(addresses: Iterable[IPAddress]) -> str:
     return " and ".join(map(str, addresses))
-
-
-def _problem(error: PublishFailed) -> Problem:
-    return Problem(error.message, error.cause, error.remedy)

@@ -1,0 +1,49 @@
+"""What was ordered of a stage, beyond its ordinary work?
+
+An order is not a fact: facts say what is known, a request says what somebody wants of this attempt. The loop makes a
+request from an order, the stage's state keeps it while the stage waits, and `StageState.after` consumes it, in that one
+place, when the stage is over. Whoever does the stage (nodenetd or a unit), no order outlives its run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The orders for one attempt. *run* is the number of the run: it grows with each order."""
+
+    run: int = 0
+    retry_refused: bool = False
+    """Try again what was refused earlier in this boot."""
+    by_name: bool = False
+    """This stage itself was named (RunStage), not one before it."""
+    reselect: bool = False
+    """Choose the node IPs again, whatever is published."""
+    remove_bridge: bool = False
+    """Remove the bridges."""
+
+    @property
+    def carried_out(self) -> Request:
+        """The request as a later look at the same run gets it: nothing is ordered any more."""
+        return Request(self.run)
+
+    @property
+    def behind(self) -> Request:
+        """The request for the stages behind the one that was asked for."""
+        return Request(self.run, self.retry_refused)
+
+    def also(self, other: Request) -> Request:
+        """Return both requests as one: an order that was not carried out yet is not lost by the next one."""
+        return Request(
+            max(self.run, other.run),
+            self.retry_refused or other.retry_refused,
+            self.by_name or other.by_name,
+            self.reselect or other.reselect,
+            self.remove_bridge or other.remove_bridge,
+        )
+
+
+NOTHING = Request()
+"""Nothing is ordered: the stage does its ordinary work."""

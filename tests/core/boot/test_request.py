@@ -1,0 +1,57 @@
+"""Orders: made once, kept while the stage waits, consumed once, whoever does the stage (R21)."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.stages import StageName, new_boot, removal_refused
+from nodenet.core.messages import Message
+
+NAME = StageName.CONFIGURE_OVS
+REMOVE = Request(3, remove_bridge=True)
+DONE = Done("done", Facts(), Message.STARTED)
+FRESH = new_boot({}, degrade=True)
+ORDERED = FRESH.again_from(NAME, REMOVE)
+
+
+@pytest.mark.parametrize(
+    "outcome", [DONE, Skipped("nothing to do", Facts()), Failed(Problem(Message.BRIDGE_FAILED, "c", "r"), Facts())]
+)
+def test_an_order_is_consumed_when_its_stage_is_over(outcome: Outcome) -> None:
+    """However it ended; a later look and a later run get none of it (R21)."""
+    boot = ORDERED.begun(NAME, 1.0).after(NAME, outcome, 2.0)
+    assert boot[NAME].request == Request(3)
+    assert boot.after(NAME, outcome, 3.0)[NAME].request == Request(3)
+    assert boot.again_from(StageName.HOSTNAME, Request(4, retry_refused=True))[NAME].request == Request(4, True)
+
+
+def test_an_order_stays_while_its_stage_waits() -> None:
+    """Through another run and through a reload: who gave it still waits for it."""
+    boot = ORDERED.begun(NAME, 1.0).after(NAME, Waiting("NetworkManager"), 2.0)
+    assert boot[NAME].request == REMOVE
+    assert boot.begun(NAME, 3.0)[NAME].request == REMOVE
+    assert boot.again_from(NAME, Request(4, reselect=True))[NAME].request == Request(4, False, False, True, True)
+    reloaded = FRESH.instead_of(boot, Request(5, retry_refused=True))
+    assert reloaded[NAME].request == Request(5, retry_refused=True, remove_bridge=True)
+    assert reloaded[StageName.NODEIP].request == Request(5, retry_refused=True)
+
+
+def test_only_the_stage_that_was_named_gets_the_order() -> None:
+    """Those behind it run again, and try again what was refused."""
+    boot = FRESH.again_from(StageName.NODEIP, Request(2, retry_refused=True, by_name=True, reselect=True))
+    assert boot[StageName.NMSTATE].request == NOTHING
+    assert boot[StageName.NODEIP].request == Request(2, retry_refused=True, by_name=True, reselect=True)
+    assert boot[NAME].request == Request(2, retry_refused=True)
+
+
+def test_the_removal_of_a_bridge_that_a_unit_makes_is_refused() -> None:
+    """With the unit and a remedy (R21)."""
+    refused = removal_refused(new_boot({NAME: "unit:ovs-configuration.service"}, degrade=True)[NAME])
+    assert str(refused) == (
+        "ovs-configuration.service makes br-ex (configure-ovs = 'unit:ovs-configuration.service'), so nodenetd does "
+        'not remove it. Set configure-ovs = "builtin" or "skip" and reload, then try again'
+    )
+    assert removal_refused(FRESH[NAME]) is None
