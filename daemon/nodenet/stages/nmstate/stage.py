@@ -118,8 +118,7 @@ class NmstateStage:
         if over := self._over_budget(job):
             return over
         if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs):
-            known = replace(self._as_before(job.facts), retry_refused=job.facts.retry_refused)
-            return replace(waiting, facts=known)
+            return replace(waiting, facts=self._as_before(job.facts))
         try:
             async with self._nmstate.transaction() as transaction:
                 matches = await self._matches(job, transaction)
