@@ -1,7 +1,11 @@
-"""Read the cases under ``fixtures/node_ip``: one directory each, with snapshot, policy and what must come of them."""
+"""Read the cases under ``fixtures/node_ip``: one directory each, with snapshot, policy and what must come of them.
+
+Run as a script it writes every ``expected.json`` from what the code does now: read the difference.
+"""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
@@ -104,3 +108,9 @@ def _sticky(values: dict[str, Any] | None) -> LastPublished | None:
 
 def _addresses(texts: list[str] | tuple[str, ...]) -> tuple[IPAddress, ...]:
     return tuple(map(ip_address, texts))
+
+
+if __name__ == "__main__":
+    for case in directories():
+        text_of_case = json.dumps(told(read_case(case).selection()), indent=1) + "\n"
+        (case / "expected.json").write_text(text_of_case)

@@ -29,8 +29,11 @@ DIFFERENCES = (
         "it is what people mean, no VIP",
     ),
     Difference(
-        "the hint is one of its addresses that is not checked yet",
-        ("hint-own-tentative",),
+        "the hint is one of its addresses that cannot be used yet",
+        (
+            *("hint-own-tentative", "hint-own-no-carrier", "hint-own-no-carrier-required"),
+            *("hint-own-first-of-several", "hint-own-duplicate"),
+        ),
         "its neighbour is not what was asked for",
     ),
     Difference(
@@ -46,6 +49,19 @@ DIFFERENCES = (
             "sticky-yields-to-hint",
         ),
         "one address is no hint for a pool of nodes, and no word in a file may take a node down",
+    ),
+    Difference(
+        "the hint is the name of a link below br-ex",
+        (
+            *("hint-link-below-br-ex", "hint-link-below-br-ex-userspace", "hint-link-below-bond-below-br-ex"),
+            "hint-link-beside-its-vlan",
+        ),
+        "the addresses of the link moved to the bridge",
+    ),
+    Difference(
+        "a VIP of the settings is the node's own static address",
+        ("vip-is-own-address",),
+        "the VIP moves to other nodes; the stage fails and names the setting",
     ),
     Difference(
         "a hint for each family",

@@ -37,9 +37,9 @@ def test_a_person_gets_a_table_and_one_sentence() -> None:
     assert lines[0].split() == ["LINK", "ADDRESS", "VERDICT", "RULE", "BECAUSE"]
     assert lines[1].split(maxsplit=4) == [
         *("eth1", "198.51.100.5/24", "selected", "vip-subnet"),
-        "VIP 198.51.100.100 is on its subnet",
+        "VIP 198.51.100.100 is in its subnet",
     ]
-    assert lines[-1] == "198.51.100.5 on eth1, because VIP 198.51.100.100 is on its subnet."
+    assert lines[-1] == "198.51.100.5 on eth1, because VIP 198.51.100.100 is in its subnet."
     assert b"\x1b" not in done.stdout
 
 
@@ -111,7 +111,7 @@ def test_nothing_eligible_says_what_is_waited_for() -> None:
         (("--vip", "192.0.2.0/24"), "argument --vip: invalid IP address value"),
         (("--families", "ipv5"), "argument --families: invalid list of families value: 'ipv5'"),
         (("--families", "ipv4,ipv4"), "argument --families: invalid list of families value"),
-        (("--hint", "192.0.2"), "--hint: '192.0.2' is no node IP hint"),
+        (("--hint", "192.0.2"), "--hint: '192.0.2' is not a valid node IP hint"),
         (("--nonsense",), "unrecognized arguments: --nonsense"),
     ],
 )

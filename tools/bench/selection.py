@@ -37,15 +37,17 @@ IPROUTE2 = "ip -j route show default table all; ip -j address"
 TIMES = 9
 FEW = 3
 """Repetitions where one takes long."""
-AIM_RATIO, AIM_ABOVE, AIM_MS = 3, 1_000, 100
-"""At most so many times what iproute2 takes, on hosts with more than so much; and for the function alone."""
+AIM_RATIO, AIM_RATIO_ADDRESSES, AIM_ABOVE = 3, 6, 1_000
+"""At most so many times what iproute2 takes (the second: where there are many addresses), above so many items."""
+AIM_MS, AIM_EACH_MS = 100, 200
+"""For the function alone, and with a verdict in words for each address."""
 LIMIT_SECONDS = 180
 """For making and measuring one kind of host."""
 MOST_CANDIDATES = 10_000
 WHY = """\
-Of addresses that differ in their number alone only a few are judged, so that reading is nearly all of it. An address
-costs 3 to 4 µs there: the kernel's own part, one unpacking of its message, and two values, an `ipaddress` one and the
-address with all its fields. A route that cannot matter costs a look at its header, local ones not even that.
+Each address is judged by itself and ranked, which costs about 9 µs. Reading one costs 3 to 4 µs: the kernel's own
+part, one unpacking of its message, and two values, an `ipaddress` one and the address with all its fields. A route that
+cannot matter costs a look at its header, local ones not even that.
 """
 
 
@@ -65,7 +67,8 @@ class Measured:
         ours = self.reading + self.selecting
         parts = (f"{value:.1f}" for value in (self.reading, self.selecting, ours, self.iproute2))
         ratio = ours / self.iproute2
-        met = "" if self.count <= AIM_ABOVE else "met" if ratio <= AIM_RATIO else "missed"
+        aim = AIM_RATIO_ADDRESSES if self.kind == "addresses" else AIM_RATIO
+        met = "" if self.count <= AIM_ABOVE else "met" if ratio <= aim else "missed"
         return (f"{self.count:,} {self.kind}".replace(",", " "), *parts, f"{ratio:.2f}", met)
 
 
@@ -186,8 +189,8 @@ def pure() -> list[tuple[str, str, str, str]]:
         (
             "the same with a verdict for each, as explain has it",
             f"{verdicts:.0f} ms",
-            f"≤ {AIM_MS} ms",
-            "met" if verdicts <= AIM_MS else "missed",
+            f"≤ {AIM_EACH_MS} ms",
+            "met" if verdicts <= AIM_EACH_MS else "missed",
         ),
         ("nodenetctl explain node-ip --snapshot of it, the whole process", f"{whole:.0f} ms", "", ""),
     ]
@@ -201,7 +204,7 @@ def section(hosts: Iterable[Measured], alone: Iterable[tuple[str, str, str, str]
         LARGE_HOSTS,
         f"Written by `python tools/bench/selection.py`; medians in milliseconds, Python {version}, in a network",
         f"namespace. Compared with `{IPROUTE2}` in the same run;",
-        "aim: a ratio of 3 or less above 1 000.",
+        f"aim above 1 000: a ratio of {AIM_RATIO} or less, {AIM_RATIO_ADDRESSES} for addresses.",
         f"At the end the load average was {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors. Where it is above",
         "one each, times are longer than on a quiet machine, and ratios scatter.\n",
         WHY,
@@ -216,6 +219,9 @@ def main() -> int:
     parser.add_argument("--inside", choices=KINDS, help=argparse.SUPPRESS)
     wanted = parser.parse_args().inside
     if wanted:
+        if len(read_snapshot().links) > 1:
+            sys.stderr.write("--inside changes links and kernel settings: it runs in an empty network namespace only\n")
+            return 1
         for measured in measure(wanted):
             sys.stdout.write(json.dumps(asdict(measured)) + "\n")
         return 0

@@ -40,7 +40,7 @@ def test_what_is_none_of_them_is_a_problem(word: str) -> None:
     reading = parse_value(f"{word} eth0", "the setting `hint`")
     assert [hint.text for hint in reading.hints] == ["eth0"]
     (problem,) = reading.problems
-    assert problem.cause.startswith(f"the setting `hint`: '{word}' is no node IP hint: ")
+    assert problem.cause.startswith(f"the setting `hint`: '{word}' is not a valid node IP hint: ")
     assert problem.exit_code == 78
 
 
@@ -75,12 +75,12 @@ def test_a_hint_knows_its_file_and_line() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("NODEIP_HINT=192.0.2", "line 2: '192.0.2' is no node IP hint"),
+        ("NODEIP_HINT=192.0.2", "line 2: '192.0.2' is not a valid node IP hint"),
         ("NODEIP_HINT", "line 2: there is no = in 'NODEIP_HINT'"),
         ("192.0.2.5", "line 2: there is no = in '192.0.2.5'"),
-        ("NODEIP_HNT=192.0.2.5", "line 2: nobody knows NODEIP_HNT"),
-        ("NODEIP_HINTS=eth0", "line 2: nobody knows NODEIP_HINTS"),
-        ("export NODE_IP_HINT=192.0.2.5", "line 2: nobody knows NODE_IP_HINT"),
+        ("NODEIP_HNT=192.0.2.5", "line 2: Unknown variable NODEIP_HNT"),
+        ("NODEIP_HINTS=eth0", "line 2: Unknown variable NODEIP_HINTS"),
+        ("export NODE_IP_HINT=192.0.2.5", "line 2: Unknown variable NODE_IP_HINT"),
         ('NODEIP_HINT="eth0', 'line 2: NODEIP_HINT: the quote " is not closed'),
     ],
 )

@@ -55,7 +55,7 @@ def _case(name: str) -> Path:
 
 def test_the_summary_is_one_sentence_a_person_can_repeat() -> None:
     chosen = read_case(_case("vip-subnet")).selection()
-    assert summary(chosen) == "198.51.100.5 on eth1, because VIP 198.51.100.100 is on its subnet"
+    assert summary(chosen) == "198.51.100.5 on eth1, because VIP 198.51.100.100 is in its subnet"
     nothing = read_case(_case("wait-dhcp")).selection()
     assert summary(nothing) == "There is no node IP: eth0 has carrier, no address yet (DHCP)"
 
@@ -81,8 +81,8 @@ def test_the_document_has_the_promised_keys() -> None:
         ("primary-before-secondary", "192.0.2.5", "192.0.2.77 has the primary address of its subnet"),
         ("hint-several-in-order", "192.0.2.5", "198.51.100.5 has an earlier hint"),
         ("same-link-before-better-metric", "2001:db8:1::5", "2001:db8::5 is on the same link as 192.0.2.5"),
-        ("sticky-keeps-over-rank", "192.0.2.5", "198.51.100.5 was the node IP before and is still good"),
-        ("hint-own-address", "192.0.2.5", "hint 192.0.2.9 (policy.toml) means 192.0.2.9 instead"),
+        ("sticky-keeps-over-rank", "192.0.2.5", "198.51.100.5 is the last node IP and still eligible"),
+        ("hint-own-address", "192.0.2.5", "hint 192.0.2.9 (policy.toml) matches 192.0.2.9 instead"),
         ("reject-no-carrier", "198.51.100.5", "eth1 has no carrier"),
     ],
 )

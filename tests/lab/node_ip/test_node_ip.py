@@ -57,7 +57,7 @@ def test_a_hint_that_helps_nothing_is_told(product_node: NodeFactory, lan: Lan) 
     document = settle(node)
     assert (document["health"], document["link"]) == ("ok", "eth0")
     unread, unmatched = document["notes"]
-    assert unread.startswith(f"{HINTS}, line 2: '10.88.0.300' is no node IP hint")
+    assert unread.startswith(f"{HINTS}, line 2: '10.88.0.300' is not a valid node IP hint")
     assert unmatched == f"hint 203.0.113.0/24 ({HINTS}, line 2) matches no usable address of this node"
     told = [entry["MESSAGE"] for entry in story(node)]
     status, explained = (node.run(f"nodenetctl {verb}").stdout for verb in ("status", "explain node-ip"))
@@ -93,7 +93,7 @@ def test_a_remote_worker_is_flagged(product_node: NodeFactory, lan: Lan) -> None
     assert node.run(f"cat {RUN}/remote-worker").stdout == "node ip doesn't match any vip, don't run keepalived"
     assert node.record("kubelet").environment["CUSTOM_KUBELET_LABELS"] == "node.openshift.io/remote-worker"
     assert (
-        "note        192.0.2.5 is on no subnet of this node: it counts as a remote worker"
+        "note        No link has the subnet of VIP 192.0.2.5: treated as a remote worker"
         in node.run("nodenetctl status").stdout
     )
 
@@ -106,7 +106,7 @@ def test_a_vip_link_that_is_addressed_late_is_waited_for(product_node: NodeFacto
     node.boot()
     assert settle(node)["link"] == "eth1"
     waits = [text for entry in story(node) if (text := entry["MESSAGE"]).startswith("nodeip waits: ")]
-    assert "nodeip waits: no VIP's subnet is here and eth1 has carrier, no IPv4 address yet (DHCP)" in waits
+    assert "nodeip waits: no link has the subnet of a VIP and eth1 has carrier, no IPv4 address yet (DHCP)" in waits
 
 
 def test_the_link_that_comes_up_first_is_not_chosen_for_that(product_node: NodeFactory, lan: Lan) -> None:
@@ -165,7 +165,7 @@ def test_another_lease_after_a_reboot(product_node: NodeFactory, lan: Lan) -> No
     node.boot()
     document = settle(node)
     assert document["node_ips"] == ["10.88.0.61"]
-    assert [line for line in story(node) if "10.88.0.60, the node IP before" in line["MESSAGE"]]
+    assert [line for line in story(node) if "10.88.0.60, the last node IP" in line["MESSAGE"]]
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.61"
 
 
@@ -283,5 +283,5 @@ def test_a_dhcp_server_that_answers_late_does_not_leave_the_node_with_ipv6_alone
     node.boot()
     document = settle(node)
     assert [ip_address(text).version for text in document["node_ips"]] == [4, 6]
-    (waited,) = [text for entry in story(node) if "whether a DHCP" in (text := entry["MESSAGE"])]
-    assert waited == "nodeip waits: whether a DHCP server answers on eth0"
+    (waited,) = [text for entry in story(node) if "from a DHCP server" in (text := entry["MESSAGE"])]
+    assert waited == "nodeip waits: no answer from a DHCP server on eth0 yet"

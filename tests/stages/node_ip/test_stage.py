@@ -295,7 +295,7 @@ async def test_an_unreadable_hint_is_told_and_selection_goes_on() -> None:
     assert isinstance(outcome, Done)
     assert outcome.facts.selection
     (note,) = outcome.facts.selection.notes
-    assert note.startswith("/etc/default/nodeip-configuration, line 1: '192.0.2.300' is no node IP hint")
+    assert note.startswith("/etc/default/nodeip-configuration, line 1: '192.0.2.300' is not a valid node IP hint")
 
 
 def test_the_record_is_where_the_unit_lets_it_be() -> None:
@@ -424,7 +424,7 @@ async def test_a_dhcp_server_is_given_the_time_to_answer_once() -> None:
     rig = Rig(FakeKernel(host(LINK_LOCAL, V6)), wishes=PolicyReading(Policy()))
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
-    assert outcome.reason == "whether a DHCP server answers on eth0"
+    assert outcome.reason == "no answer from a DHCP server on eth0 yet"
     rig.clock.now += SETTLE_SECONDS + 1
     assert isinstance(await rig.attempt(), Waiting)
     alone, rig.kernel.now = rig.kernel.now, host(V4, LINK_LOCAL, V6)
@@ -456,7 +456,7 @@ async def test_a_router_on_the_first_link_is_given_the_time_though_another_one_h
     )
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
-    assert outcome.reason == "whether an IPv6 router answers on eth0"
+    assert outcome.reason == "no answer from an IPv6 router on eth0 yet"
     rig.clock.now += SETTLE_SECONDS + 1
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)

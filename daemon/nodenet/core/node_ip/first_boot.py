@@ -1,7 +1,7 @@
 """Before the node IPs are chosen for the first time: what may still come although nothing shows it yet?
 
-A first choice is kept in later boots, so that it must not depend on who was faster. What is visibly on its way is in
-``waiting``.
+Later boots keep the first choice, so it must not depend on which link is configured first. ``pending`` has what is
+visibly on its way.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Collection
 
 from nodenet.core.ip import Family, family_of
 from nodenet.core.kernel.snapshot import Snapshot
-from nodenet.core.node_ip.pending import own_links
+from nodenet.core.node_ip.inputs import own_links
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.select import Candidate
 
 
 def unanswered(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Collection[Candidate]) -> Family | None:
-    """Return the family that *chosen* lacks on *link* and that somebody there may still give an address of, if any.
+    """Return the family that *chosen* lacks on *link* and of which a router or DHCP server there may give an address.
 
-    With `auto` nobody says whether a router or a DHCP server is there. A link-local IPv6 address that has passed its
-    check is the moment at which a router is asked for (RFC 4861, section 6.3.7); DHCP is asked from the beginning.
-    The answer takes up to some seconds, or never comes.
+    With `auto` it is unknown whether there is a router or a DHCP server. The host asks for a router once its link-local
+    IPv6 address has passed duplicate address detection (RFC 4861, section 6.3.7), and for a DHCP lease from the
+    beginning. The answer takes up to some seconds, or never comes.
     """
     families = {family_of(item.address) for item in chosen if item.link == link}
     if policy.families != "auto" or len(families) != 1:
@@ -34,7 +34,7 @@ def unanswered(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Col
 def undecided_links(snapshot: Snapshot, policy: Policy, chosen: Collection[Candidate]) -> tuple[str, ...]:
     """Return the links, by index, that may still get a better address than one that is chosen on another link.
 
-    Which of several links is configured first is a matter of chance, and no ground for a choice that stays. A link is
+    Which of several links is configured first is a matter of chance, and later boots keep the choice. A link is
     done in a family that is chosen when it has both a default route and an address: NetworkManager adds a static
     default route at once, and its address after conflict detection (RFC 5227); DHCP's come the other way round.
     """

@@ -1,7 +1,7 @@
 """Where does the administrator say the node IP is, and can that be understood?
 
-A hint is an address, a prefix or the name of a link. An address that the node has means that address; another one
-means the subnet around it. Hints come from the environment file that admins know
+A hint is an address, a prefix or the name of a link. An address of this node means that address; another one means its
+subnet. The name of a link means the bridge over it, too. Hints come from the environment file that administrators know
 (``/etc/default/nodeip-configuration``, read as systemd.exec(5) describes EnvironmentFile=) and from the settings.
 """
 
@@ -33,7 +33,7 @@ class Hint:
     meaning: IPAddress | IPNetwork | str
 
     def __str__(self) -> str:
-        """As people are told of it."""
+        """Return it as messages name it."""
         return f"hint {self.text} ({self.where})"
 
 
@@ -45,7 +45,7 @@ class HintReading:
     problems: tuple[SettingsInvalid, ...] = ()
 
     def __or__(self, fallback: HintReading) -> HintReading:
-        """Keep these hints if there are any, else those of *fallback*; problems of both are told."""
+        """Keep these hints if there are any, else those of *fallback*; problems of both are kept."""
         return HintReading(self.hints or fallback.hints, self.problems + fallback.problems)
 
 
@@ -57,12 +57,12 @@ def parse_value(value: str, where: str) -> HintReading:
         try:
             hints.append(Hint(word, where, _meaning(word)))
         except ValueError as error:
-            problems.append(SettingsInvalid(f"{where}: {word!r} is no node IP hint: {error}", remedy=REMEDY))
+            problems.append(SettingsInvalid(f"{where}: {word!r} is not a valid node IP hint: {error}", remedy=REMEDY))
     return HintReading(tuple(hints), tuple(problems))
 
 
 def parse_environment(text: str, file: str) -> HintReading:
-    """Return the hints of an environment file; of a variable set twice the last line counts."""
+    """Return the hints of an environment file; the last line of a variable that is set twice wins."""
     values: dict[str, tuple[str, str]] = {}
     problems: list[SettingsInvalid] = []
     for number, line in _logical_lines(text):
@@ -74,9 +74,9 @@ def parse_environment(text: str, file: str) -> HintReading:
             problems.append(SettingsInvalid(f"{where}: there is no = in {line!r}", remedy=remedy))
             continue
         if name not in VARIABLES:
-            # Other variables are other programs'; one that is nearly ours would be missed on the day it is needed.
+            # Other variables belong to other programs; one that is nearly ours is a mistake.
             if near := difflib.get_close_matches(name, VARIABLES, n=1, cutoff=0.85):
-                problems.append(SettingsInvalid(f"{where}: nobody knows {name}", remedy=f"Did you mean {near[0]}?"))
+                problems.append(SettingsInvalid(f"{where}: Unknown variable {name}", remedy=f"Did you mean {near[0]}?"))
             continue
         try:
             values[name] = (_unquoted(value.strip()), where)
@@ -119,9 +119,9 @@ def _unquoted(value: str) -> str:
 
 
 def _meaning(word: str) -> IPAddress | IPNetwork | str:
-    """Return what *word* stands for. Raises ValueError with the reason."""
+    """Return the meaning of *word*. Raises ValueError with the reason."""
     if "%" in word:
-        raise ValueError("a node IP has no zone")
+        raise ValueError("a node IP has no zone (%)")
     if "/" in word:
         return ip_network(word, strict=False)
     if ":" in word or _NUMBERS.fullmatch(word):

@@ -1,13 +1,13 @@
 """Of the addresses that may be the node IP, which is the best?
 
 One tuple decides: the lower, the better. It ends in values that no two addresses share, so there are no ties and
-the order in which the kernel lists things cannot matter.
+the order in which the kernel lists links and addresses cannot matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.node_ip.hints import Hint
+from nodenet.core.node_ip.links_below import names_below
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import Case, ranges
 
@@ -22,7 +23,7 @@ NO_METRIC = 1 << 32
 """Of an address without a default route: worse than every metric."""
 ROUTER_ADVERTISEMENT = "ra"
 PRIVATE = (ranges("10.0.0.0/8", "fc00::/7"), ranges("172.16.0.0/12"), ranges("192.168.0.0/16"))
-"""RFC 1918 and RFC 4193; 100.64.0.0/10 counts as public, as it always did here."""
+"""RFC 1918 and RFC 4193; 100.64.0.0/10 is public, as in the tool that nodenet replaces."""
 
 
 class Path(IntEnum):
@@ -47,11 +48,13 @@ class Surroundings:
     """What routes and hints say about addresses, looked up once for all of them.
 
     *advertised* has the prefix lengths of a link's RA routes: the subnet that a /128 from DHCPv6 lies in.
+    *below* has, for a bridge or bond, the names of the links below it.
     *by_address* has the hints that name an address of this host: they mean it and not its subnet.
     """
 
     default_routes: Mapping[tuple[str, Family], DefaultRoute]
     advertised: Mapping[str, frozenset[int]]
+    below: Mapping[str, frozenset[str]] = field(default_factory=dict)
     by_address: frozenset[Hint] = frozenset()
 
 
@@ -69,7 +72,9 @@ class Ranked(NamedTuple):
 
 def surroundings(snapshot: Snapshot, policy: Policy) -> Surroundings:
     """Return what the routes of *snapshot* say around the addresses."""
-    return Surroundings(_default_routes(snapshot, policy.route_tables), _advertised(snapshot))
+    by_name = any(isinstance(hint.meaning, str) for hint in policy.hints)
+    below = names_below(snapshot.links) if by_name else {}
+    return Surroundings(_default_routes(snapshot, policy.route_tables), _advertised(snapshot), below)
 
 
 def exact_hints(policy: Policy, present: Iterable[IPAddress]) -> frozenset[Hint]:
@@ -110,7 +115,7 @@ def _advertised(snapshot: Snapshot) -> dict[str, frozenset[int]]:
 def ranked(case: Case, around: Surroundings) -> Ranked:
     """Return the address with its rank: the whole order of preference is the tuple below."""
     address, number, link, policy, _ = case
-    family = address.family
+    family = Family.IPV4 if address.address.version == 4 else Family.IPV6
     route = around.default_routes.get((link.name, family))
     position, hint = _hint(address, link, policy, around) if policy.hints else (0, None)
     vip = _vip(address, policy, around) if policy.vips else None
@@ -121,7 +126,7 @@ def ranked(case: Case, around: Surroundings) -> Ranked:
         route.metric if route else NO_METRIC,
         link.index,
         policy.family_order.index(family),
-        not (route and any(map(address.shares_prefix, route.gateways))),
+        not (route and route.gateways and any(map(address.shares_prefix, route.gateways))),
         _is_private(number, address.address.version),
         "secondary" in address.flags,
         number,
@@ -161,18 +166,22 @@ def _path(hint: Hint | None, vip: IPAddress | None, route: DefaultRoute | None) 
 def _hint(address: Address, link: Link, policy: Policy, around: Surroundings) -> tuple[int, Hint | None]:
     """Return the first hint that means *address*, and its position."""
     for position, hint in enumerate(policy.hints):
-        if hint_means(hint, address, link, exact=hint in around.by_address):
+        if hint_means(hint, address, link, around):
             return position, hint
     return len(policy.hints), None
 
 
-def hint_means(hint: Hint, address: Address, link: Link, *, exact: bool) -> bool:
-    """Tell whether *hint* means *address*; *exact*: a hint that is an address means no other one of its subnet."""
+def hint_means(hint: Hint, address: Address, link: Link, around: Surroundings) -> bool:
+    """Return whether *hint* means *address* on *link*.
+
+    An address of this host means itself alone, another one its subnet. The name of a link means the bridge over it as
+    well: the addresses of an uplink are on its bridge.
+    """
     match hint.meaning:
         case str() as name:
-            return link.name == name or name in link.altnames
+            return name in (link.name, *link.altnames) or name in around.below.get(link.name, ())
         case IPv4Address() | IPv6Address() as wanted:
-            return address.address == wanted if exact else address.shares_prefix(wanted)
+            return address.address == wanted if hint in around.by_address else address.shares_prefix(wanted)
         case network:
             return address.address in network
 

@@ -1,13 +1,13 @@
 """Which addresses can never be a node IP, and why?
 
-The rules stand in one table, in the order in which they are tried: an address gets the first that holds. Their
-names are part of the contract: they stand in ``nodenetctl explain node-ip``, in the journal and in the fixtures.
+One table has the rules in the order in which they are tried: an address gets the first rule that holds. The names of
+the rules are part of the contract: ``nodenetctl explain node-ip``, the journal and the fixtures show them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
@@ -15,7 +15,7 @@ from ipaddress import ip_network
 from typing import NamedTuple
 
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.snapshot import Address, AddressFlag, Link
+from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, Snapshot
 from nodenet.core.node_ip.policy import OVN_KUBERNETES, UNSET, Policy
 
 
@@ -55,7 +55,7 @@ DENIED_LINKS = (
     *("flannel*", "cali*", "vxlan.calico", "tunl0", "cilium_*", "lxc*", "weave*", "antrea-*"),
     *("kube-bridge", "kube-ipvs*", "nodelocaldns"),
 )
-"""Links of OVN, container engines, pod networks: they have addresses, but nobody reaches the node there."""
+"""Links of OVN, container engines, pod networks: they have addresses at which the node cannot be reached."""
 
 Ranges = Mapping[int, tuple[int, int]]
 """By IP version, the first number of a range and the last."""
@@ -67,7 +67,6 @@ def ranges(*networks: str) -> Ranges:
     return {network.version: (int(network[0]), int(network[-1])) for network in found}
 
 
-# What is looked for in a number must stand here or in `ranking.PRIVATE`: `crowds` trusts in it.
 SPECIAL: Mapping[Rule, Ranges] = {
     Rule.UNSPECIFIED: ranges("0.0.0.0/32", "::/128"),
     Rule.LOOPBACK: ranges("127.0.0.0/8", "::1/128"),
@@ -94,6 +93,14 @@ class Case(NamedTuple):
     unbindable: Collection[IPAddress]
 
 
+def cases(snapshot: Snapshot, policy: Policy, unbindable: Collection[IPAddress]) -> Iterator[Case]:
+    """Yield the case of every address of *snapshot*; a link that is not listed gets the index 0."""
+    links = {link.name: link for link in snapshot.links}
+    for address in snapshot.addresses:
+        link = links.get(address.link) or Link(0, address.link)
+        yield Case(address, int(address.address), link, policy, unbindable)
+
+
 def rejection(case: Case) -> Rule | None:
     """Return the first rule that rejects the address for itself, None when it may be a node IP."""
     for rule, holds in REJECTIONS:
@@ -103,7 +110,7 @@ def rejection(case: Case) -> Rule | None:
 
 
 def is_denied(link: Link, policy: Policy) -> bool:
-    """Tell whether node IPs on *link* are ruled out by its name."""
+    """Return whether the name of *link* rules out node IPs on it."""
     return _pattern(policy.deny_links).match(link.name) is not None
 
 
@@ -114,9 +121,10 @@ def _pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
 
 def _special(rule: Rule) -> Callable[[Case], bool]:
     """Return the test whether an address lies in the range that a rule is about."""
+    by_version = SPECIAL[rule]
 
     def holds(case: Case) -> bool:
-        first, last = SPECIAL[rule].get(case.address.address.version, _NOWHERE)
+        first, last = by_version.get(case.address.address.version, _NOWHERE)
         return first <= case.number <= last
 
     return holds
@@ -128,7 +136,12 @@ def _denied_link(case: Case) -> bool:
 
 def _vip(case: Case) -> bool:
     """Whether the address is a VIP, by value or by the label that keepalived gives it."""
-    return case.address.address in case.policy.vips or _label_suffix(case) == "vip"
+    return case.address.address in case.policy.vips or is_labelled_vip(case)
+
+
+def is_labelled_vip(case: Case) -> bool:
+    """Return whether the address has the label that keepalived gives a VIP."""
+    return _label_suffix(case) == "vip"
 
 
 def _egress_ip(case: Case) -> bool:
@@ -200,3 +213,6 @@ REJECTIONS: tuple[tuple[Rule, Callable[[Case], bool]], ...] = (
 
 PASSING = frozenset({Rule.LINK_DOWN, Rule.TENTATIVE, Rule.DEPRECATED})
 """Rules that may hold for a while only: they do not take an address away that is published already."""
+
+CURABLE = PASSING | {Rule.DAD_FAILED, Rule.NOT_BINDABLE}
+"""Rules that may cease to hold without another address: an address that is asked for by name is waited for."""

@@ -1,8 +1,8 @@
 """Which addresses are this node's, and why not the others?
 
-``select`` is pure: one kernel snapshot and the policy in, the node IPs and a verdict for every address out. The rules
-that reject an address stand in ``rules``, the order of preference in ``ranking``, what becomes of several families and
-of the last choice in ``choice``, what may still come in ``waiting``.
+``select`` is pure: one kernel snapshot and the policy in, the node IPs and a verdict for every address out. ``rules``
+has the rules that reject an address, ``ranking`` the order of preference, ``choice`` decides between families and about
+the last publication, ``pending`` says what may still come, ``own_vips`` which VIPs are this node's own addresses.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from functools import cache, partial
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, Snapshot
 from nodenet.core.node_ip.choice import choose, primary_first
-from nodenet.core.node_ip.grouping import AddressGroup, Boundaries, address_groups
+from nodenet.core.node_ip.inputs import Judged, SelectionInputs
 from nodenet.core.node_ip.last_published import LastPublished
-from nodenet.core.node_ip.pending import Pending, SelectionInputs, missing, pending, reason
+from nodenet.core.node_ip.missing import missing
+from nodenet.core.node_ip.own_vips import own_vips
+from nodenet.core.node_ip.pending import Pending, pending, reason
 from nodenet.core.node_ip.policy import BARE_METAL, Policy
 from nodenet.core.node_ip.ranking import Path, Ranked, best_first, exact_hints, hint_means, ranked, surroundings
 from nodenet.core.node_ip.reasons import why_no_path, why_not_hinted, why_outranked, why_rejected, why_selected
-from nodenet.core.node_ip.rules import PASSING, Case, Rule, rejection
+from nodenet.core.node_ip.rules import CURABLE, PASSING, Case, Rule, cases, rejection
 
 _Winners = Mapping[Family, tuple[Ranked, Rule]]
 """Of each family the node IP, and the rule that made it one."""
 
 
 class Verdict(StrEnum):
-    """What became of an address: *eligible* might have been a node IP, had there been no better one."""
+    """The verdict on an address; *eligible*: it would be a node IP if there were no better one."""
 
     SELECTED = "selected"
     ELIGIBLE = "eligible"
@@ -37,7 +39,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An address of this host and its verdict; *because* tells the rule in words, for the few that are asked for."""
+    """An address of this host and its verdict; *because* returns the reason in words, made only where it is printed."""
 
     address: IPAddress
     prefix_length: int
@@ -48,17 +50,18 @@ class Candidate:
 
     @property
     def sentence(self) -> str:
-        """The rule in words, without the address."""
+        """The reason in words, without the address."""
         return self.because()
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The node IPs, primary first (none: no address is eligible), the primary's link, and how it came to be.
+    """The node IPs, primary first (none: no address is eligible), the link of the primary, and the reasons.
 
-    *selected*: the verdicts on the node IPs; *rest* gives those on all other addresses, to the few who ask.
-    *missing*: families that were asked for and are not there. *pending*: what may come soon and would change the
-    selection. *notes*: what an administrator should know. *waiting*: what is missing, in words, if anything is.
+    *selected*: the verdicts on the node IPs; *rest* returns those on all other addresses.
+    *missing*: families that the settings ask for and that have no node IP. *pending*: what may come soon and would
+    change the selection. *notes*: what an administrator should know. *waiting*: what is missing, in words, if anything
+    is. *conflict*: why nothing may be published although there are node IPs.
     """
 
     node_ips: tuple[IPAddress, ...] = ()
@@ -71,10 +74,11 @@ class Selection:
     pending: tuple[Pending, ...] = ()
     notes: tuple[str, ...] = ()
     waiting: str | None = None
+    conflict: str | None = None
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """A verdict for every address: node IPs first, then by link and address. Made when asked for."""
+        """A verdict for every address: node IPs first, then by link and address. Computed at each access."""
         return self.selected + self.rest()
 
 
@@ -89,22 +93,19 @@ def select(
     *sticky* is the last publication, *unbindable* the addresses that a server could not listen on.
     """
     around = surroundings(snapshot, policy)
-    asked_for = (*unbindable, *(sticky.addresses if sticky else ()))
-    found = address_groups(snapshot, policy, unbindable, Boundaries(policy, around, asked_for))
-    judged = [part._replace(rule=rejection(part.first)) for part in found]
+    judged = [Judged(case, rejection(case)) for case in cases(snapshot, policy, unbindable)]
     if sticky and sticky.this_boot:
         judged = _pardoned(judged, sticky)
-    present = (case.address.address for part in judged if part.rule in (None, Rule.TENTATIVE) for case in part.ends())
+    present = (item.case.address.address for item in judged if item.rule is None or item.rule in CURABLE)
     around = replace(around, by_address=exact_hints(policy, present))
-    good = (ranked(case, around) for part in judged if part.rule is None for case in part.ends())
-    places = sorted(good, key=best_first)
-    return _told(SelectionInputs(snapshot, policy, sticky, judged, around, places, choose(places, policy, sticky)))
+    places = sorted((ranked(item.case, around) for item in judged if item.rule is None), key=best_first)
+    return _explained(SelectionInputs(snapshot, policy, sticky, judged, around, places, choose(places, policy, sticky)))
 
 
 def select_bindable(
     snapshot: Snapshot, policy: Policy, sticky: LastPublished | None, can_bind: Callable[[IPAddress, int], bool]
 ) -> Selection:
-    """Select until a server can listen on every node IP; one on which none can makes way for the next.
+    """Return the selection in which a server can listen on every node IP.
 
     *can_bind* tries an address on the link of that index.
     """
@@ -119,58 +120,60 @@ def select_bindable(
         unbindable |= failed
 
 
-def _pardoned(judged: Sequence[AddressGroup], published: LastPublished) -> list[AddressGroup]:
-    """Return the verdicts without those that would take what kubelet may already use away for a passing reason.
+def _pardoned(judged: Sequence[Judged], published: LastPublished) -> list[Judged]:
+    """Return the verdicts without those that reject a published address for a passing reason: kubelet may use it.
 
     An address that is on several links, and eligible on one of them, needs no pardon on the others.
     """
-    lost = set(published.addresses) - {part.first.address.address for part in judged if part.rule is None}
+    lost = set(published.addresses) - {item.case.address.address for item in judged if item.rule is None}
     return [
-        part._replace(rule=None) if part.rule in PASSING and part.first.address.address in lost else part
-        for part in judged
+        item._replace(rule=None) if item.rule in PASSING and item.case.address.address in lost else item
+        for item in judged
     ]
 
 
-def _told(scene: SelectionInputs) -> Selection:
-    """Return the selection with everything that is said about it."""
-    policy, chosen = scene.policy, scene.chosen
+def _explained(inputs: SelectionInputs) -> Selection:
+    """Return the selection with the reasons, notes and waits of *inputs*."""
+    policy, chosen = inputs.policy, inputs.chosen
     leader = chosen[0] if chosen else None
-    in_order = primary_first(chosen, policy, scene.sticky)
-    rules = {place.address.family: (place, _selected_by(place, scene)) for place in chosen}
+    in_order = primary_first(chosen, policy, inputs.sticky)
+    rules = {place.address.family: (place, _selected_by(place, inputs)) for place in chosen}
     away = leader is not None and leader.path >= Path.DEFAULT_ROUTE
     managed = policy.platform.lower() == BARE_METAL and not policy.user_managed_lb
     remote = bool(policy.vips) and away and managed
+    conflict = own_vips(inputs)
     return Selection(
         node_ips=tuple(place.address.address for place in in_order),
         link=in_order[0].link.name if in_order else None,
         matches_vip=any(place.vip for place in chosen),
         remote_worker=remote,
         selected=tuple(_selected(place, rules[place.address.family][1], chosen[0]) for place in in_order),
-        rest=cache(partial(_rest, scene, rules)),
-        missing=missing(scene),
-        pending=pending(scene),
-        notes=(*_notes(scene, in_order), *(_remote(policy) if remote else ())),
-        waiting=reason(scene),
+        rest=cache(partial(_rest, inputs, rules)),
+        missing=missing(inputs),
+        pending=pending(inputs),
+        notes=(*((conflict,) if conflict else ()), *_notes(inputs, in_order), *(_remote(policy) if remote else ())),
+        waiting=reason(inputs),
+        conflict=conflict,
     )
 
 
-def _rest(scene: SelectionInputs, rules: _Winners) -> tuple[Candidate, ...]:
+def _rest(inputs: SelectionInputs, rules: _Winners) -> tuple[Candidate, ...]:
     """Return a verdict for every address that is no node IP, by link and address."""
-    node_ips = {id(place.address) for place in scene.chosen}
+    node_ips = {id(place.address) for place in inputs.chosen}
     return tuple(
-        _rejected(item.case, item.rule) if item.rule else _unselected(ranked(item.case, scene.around), scene, rules)
-        for item in scene.judged()
+        _rejected(item.case, item.rule) if item.rule else _unselected(ranked(item.case, inputs.around), inputs, rules)
+        for item in inputs.in_order()
         if id(item.case.address) not in node_ips
     )
 
 
-def _selected_by(place: Ranked, scene: SelectionInputs) -> Rule:
+def _selected_by(place: Ranked, inputs: SelectionInputs) -> Rule:
     """Return the rule that made an address a node IP."""
-    leader = scene.chosen[0]
-    published = scene.sticky is not None and place.address.address in scene.sticky.addresses
-    if published and place not in choose(scene.places, scene.policy, None):
+    leader = inputs.chosen[0]
+    published = inputs.sticky is not None and place.address.address in inputs.sticky.addresses
+    if published and place not in choose(inputs.places, inputs.policy, None):
         return Rule.STICKY
-    best = next(other for other in scene.places if other.address.family is place.address.family)
+    best = next(other for other in inputs.places if other.address.family is place.address.family)
     by_path = {Path.HINT: Rule.HINT, Path.VIP: Rule.VIP_SUBNET, Path.DEFAULT_ROUTE: Rule.DEFAULT_ROUTE}
     alone = place is best and place.path is leader.path
     if place is not leader and place.link.name == leader.link.name and not alone:
@@ -190,13 +193,13 @@ def _rejected(case: Case, rule: Rule) -> Candidate:
     return _candidate(case.address, Verdict.REJECTED, rule, partial(why_rejected, case, rule))
 
 
-def _unselected(place: Ranked, scene: SelectionInputs, rules: _Winners) -> Candidate:
+def _unselected(place: Ranked, inputs: SelectionInputs, rules: _Winners) -> Candidate:
     if place.path is Path.NONE:
-        because = partial(why_no_path, place, with_vips=bool(scene.policy.vips))
+        because = partial(why_no_path, place, with_vips=bool(inputs.policy.vips))
         return _candidate(place.address, Verdict.REJECTED, Rule.NO_DEFAULT_ROUTE, because)
-    if not scene.chosen:
+    if not inputs.chosen:
         return _candidate(place.address, Verdict.ELIGIBLE, Rule.OUTSIDE_HINT, why_not_hinted)
-    leader = scene.chosen[0]
+    leader = inputs.chosen[0]
     winner, rule = rules.get(place.address.family, (leader, Rule.OUTRANKED))
     because = partial(why_outranked, place, winner, rule, leader)
     return _candidate(place.address, Verdict.ELIGIBLE, _loser_rule(place, winner), because)
@@ -211,16 +214,15 @@ def _loser_rule(place: Ranked, winner: Ranked) -> Rule:
 _OUTSIDE = {Path.HINT: Rule.OUTSIDE_HINT, Path.VIP: Rule.OUTSIDE_VIP_SUBNETS}
 
 
-def _notes(scene: SelectionInputs, in_order: Sequence[Ranked]) -> Iterator[str]:
+def _notes(inputs: SelectionInputs, in_order: Sequence[Ranked]) -> Iterator[str]:
     """Yield what an administrator should know beside the verdicts."""
-    for hint in scene.policy.hints:
-        exact = hint in scene.around.by_address
-        if not any(hint_means(hint, place.address, place.link, exact=exact) for place in scene.places):
+    for hint in inputs.policy.hints:
+        if not any(hint_means(hint, place.address, place.link, inputs.around) for place in inputs.places):
             yield f"{hint} matches no usable address of this node"
-    for address in scene.sticky.addresses if scene.sticky else ():
+    for address in inputs.sticky.addresses if inputs.sticky else ():
         if not any(place.address.address == address for place in in_order):
-            state = "is on this node but was not selected" if scene.has(address) else "is not on this node"
-            yield f"{address}, the node IP before, {state}"
+            state = "is on this node but is not selected" if inputs.has(address) else "is not on this node"
+            yield f"{address}, the last node IP, {state}"
     if len({place.link.name for place in in_order}) > 1:
         spread = ", ".join(f"{place.address.address} on {place.link.name}" for place in in_order)
         yield f"the node IPs are on different links: {spread}"
@@ -228,5 +230,5 @@ def _notes(scene: SelectionInputs, in_order: Sequence[Ranked]) -> Iterator[str]:
 
 def _remote(policy: Policy) -> Iterator[str]:
     vips = " and ".join(map(str, policy.vips))
-    are = "are" if len(policy.vips) > 1 else "is"
-    yield f"{vips} {are} on no subnet of this node: it counts as a remote worker, on which keepalived does not run"
+    named = "VIPs" if len(policy.vips) > 1 else "VIP"
+    yield f"No link has the subnet of {named} {vips}: treated as a remote worker, on which keepalived does not run"

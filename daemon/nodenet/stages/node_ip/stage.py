@@ -105,7 +105,7 @@ class NodeipStage:
         asked = unanswered(snapshot, wishes.policy, selection.link, selection.selected)
         if (patience := self._patience(selection, wishes.policy, record, asked)) > 0:
             pending = "; ".join(item.reason for item in _hoped(selection, record))
-            question = f"whether {ANSWERS[asked]} answers on {selection.link}" if asked else ""
+            question = f"no answer from {ANSWERS[asked]} on {selection.link} yet" if asked else ""
             reason = selection.waiting or pending or question
             return Waiting(reason, KERNEL, min(patience, LOOK_AGAIN_SECONDS))
         for note in selection.notes:
@@ -162,7 +162,8 @@ class NodeipStage:
         as_before = record is not None and record.addresses == selection.node_ips
         waits = [ANSWER_SECONDS[asked]] if asked and not as_before else []
         if hoped := _hoped(selection, record):
-            elsewhere = bool(policy.vips or policy.hints) and selection.selected[0].rule not in WISHED
+            asked_for = any(item.asked for item in hoped)
+            elsewhere = asked_for or (bool(policy.vips or policy.hints) and selection.selected[0].rule not in WISHED)
             begun = BEGUN_SECONDS if any(item.begun for item in hoped) else 0.0
             waits.append(PATH_SECONDS if elsewhere and not as_before else SETTLE_SECONDS + begun)
         return max(waits) - waited if waits else 0.0
