@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nodenet.cli import boot_report
 from nodenet.cli.main import main
 from nodenet.core.errors import NotAllowed
 from nodenet.edge.systemd import journal_reader
@@ -52,3 +53,12 @@ def test_a_journal_that_this_user_may_read_is_read() -> None:
         (directory / "system.journal").chmod(0o640)
         with unprivileged(), pytest.raises(NotAllowed):
             journal_reader.must_read(directory)
+
+
+def test_a_picture_makes_no_directory(tmp_path: Path) -> None:
+    """A directory that does not exist is a typing error (R59)."""
+    with pytest.raises(FileNotFoundError):
+        boot_report.write_picture(tmp_path / "typo/boot.svg", "<svg/>")
+    assert list(tmp_path.iterdir()) == []
+    boot_report.write_picture(tmp_path / "boot.svg", "<svg/>")
+    assert (tmp_path / "boot.svg").read_text() == "<svg/>"

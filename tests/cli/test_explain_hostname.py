@@ -36,7 +36,7 @@ def test_every_source_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "transient" in rows
     assert "absent" in rows["dhcp"]
     assert "refused" in rows["command-line"]
-    assert text.rstrip().endswith("This node is worker-0.")
+    assert text.rstrip().endswith("The host name is worker-0.")
 
 
 def test_the_document_names_every_source_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,4 +51,5 @@ def test_a_host_without_a_name_is_exit_code_1(tmp_path: Path, capsys: pytest.Cap
     """What is in force was made up."""
     root = host(tmp_path, **{"run/systemd/default-hostname": socket.gethostname()})
     assert main(["explain", "hostname", *NOBODY, root]) == 1
-    assert "has no name yet" in capsys.readouterr().out
+    answer = capsys.readouterr().out.splitlines()[-1]
+    assert answer == "This node has no host name yet: no source gives a valid one."

@@ -130,12 +130,33 @@ def test_a_file_that_is_closed_to_this_user_is_77(tmp_path: Path, capsys: pytest
     assert capsys.readouterr() == ("", f"nodenetctl: {state}: Permission denied\n")
 
 
-@pytest.mark.parametrize("seconds", ["-1", "nan", "soon", "-inf"])
+def test_the_version_is_an_option_too() -> None:
+    """As every other program has it (R59)."""
+    done = nodenetctl("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"nodenet {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["version", "--loud"], ["status", "--wiat"], ["bridge", "remove", "now"], ["explain", "hostname", "-x"]],
+    ids=" ".join,
+)
+def test_a_mistake_in_a_verb_shows_the_usage_of_that_verb(words: list[str]) -> None:
+    """And not the list of all verbs (R59)."""
+    done = nodenetctl(*words)
+    verb = " ".join(words[:-1])
+    assert done.returncode == 64
+    assert done.stderr.startswith(f"usage: nodenetctl {verb} [-h]")
+    assert done.stderr.splitlines()[-1] == f"nodenetctl {verb}: unrecognized arguments: {words[-1]}"
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "soon", "-inf", "5 parsecs", "", "1e3", "inf"])
 @pytest.mark.parametrize("verb", [["wait", "nmstate"], ["status", "--wait"]], ids=" ".join)
 def test_a_time_that_is_none_is_64(verb: list[str], seconds: str) -> None:
     done = nodenetctl(*verb, f"--timeout={seconds}")
     assert done.returncode == 64
-    assert f"argument --timeout: '{seconds}' is no number of seconds" in done.stderr
+    sentence = f"argument --timeout: {seconds!r} is not a valid number of seconds (examples: 90, 5s, 2min)"
+    assert done.stderr.splitlines()[-1] == f"nodenetctl {verb[0]}: {sentence}"
 
 
 @pytest.fixture

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import os
+import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +18,11 @@ import pytest
 
 from nodenet.cli import status, wait
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Problem, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.stages import StageName, new_boot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.status.document import BootStatus, document, ended
+from nodenet.core.status.document import BootStatus, Refusal, document, ended
 from nodenet.core.status.text import lines
 
 FACTS = Facts(hostname="worker-0", node_file="worker-0.yml", digest="a" * 64, applied_digest="a" * 64)
@@ -74,10 +79,18 @@ def test_a_person_reads_addresses_file_stages_and_the_problem(state: Path, capsy
     """With the remedy, and where to read on."""
     state.write_text(json.dumps(DEGRADED))
     status.run(shown(state))
-    said = capsys.readouterr().out
-    for words in ("degraded (kubelet may run)", "mtu is 1500", "Compare it with the NIC", "NOT in force", "1.50 s"):
-        assert words in said, words
-    assert PROBLEM.message.value in said
+    assert capsys.readouterr().out.splitlines()[:10] == [
+        "degraded (kubelet may run)",
+        "  node IPs    none yet",
+        "  bridge      none",
+        f"  node file   worker-0.yml ({'a' * 12}), NOT applied; no node file is applied; host name worker-0",
+        "  problem     nmstate: worker-0.yml: mtu is 1500",
+        "  to do       Compare it with the NIC",
+        f"  more        journalctl -xb MESSAGE_ID={PROBLEM.message.value}",
+        "",
+        "  hostname          done       1.50 s  done",
+        "  nmstate           failed     1.50 s  worker-0.yml: mtu is 1500",
+    ]
 
 
 def test_json_is_the_document_itself(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,9 +168,14 @@ def test_a_name_does_not_wait_for_a_stage_that_waits_for_it() -> None:
     own = provided(nodeip=f"unit:{name}")
     earlier = provided(nmstate="unit:nmstate-configuration.service")
     later = provided(configure_ovs="unit:ovs-configuration.service")
-    assert "only a name" in str(wait.circle(own, "nodeip", name, after()))
+    assert wait.circle(own, "nodeip", name, after()) == (
+        "the settings assign the stage nodeip to this unit, but it is only an alias here"
+    )
     for shown in (name, f"nodenet-compat-{name}"):  # systemd shows an alias by the unit's own name
-        assert "nmstate-configuration.service does" in str(wait.circle(earlier, "nodeip", name, after(shown)))
+        assert wait.circle(earlier, "nodeip", name, after(shown)) == (
+            "nmstate-configuration.service does the stage nmstate and is ordered after this alias. "
+            "Run `systemctl disable nodenet-compat-nodeip-configuration.service`"
+        )
         assert wait.circle(later, "nodeip", name, after(shown)) is None
     assert wait.circle(earlier, "nodeip", name, after("dbus.service")) is None
     assert wait.circle(provided(), "nodeip", name, after(name)) is None
@@ -169,7 +187,10 @@ def test_a_name_gives_up_at_once_where_nobody_can_come_to_an_end(
     """Exit code 78 and the reason, without a time limit."""
     state.write_text(json.dumps(provided(nmstate="unit:nmstate-configuration.service")))
     assert wait.run(shown(state, unit="nmstate-configuration.service", timeout=None)) == 78
-    assert "nmstate" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "nmstate-configuration.service: the settings assign the stage nmstate to this unit, "
+        "but it is only an alias here\n"
+    )
 
 
 def test_the_first_five_lines_say_what_a_person_wants_to_know() -> None:
@@ -179,7 +200,7 @@ def test_the_first_five_lines_say_what_a_person_wants_to_know() -> None:
         "ok (kubelet may run)",
         "  node IPs    192.0.2.5 on br-ex",
         "  bridge      br-ex over eth0",
-        f"  node file   worker-0.yml ({'a' * 12}), in force; host name worker-0",
+        f"  node file   worker-0.yml ({'a' * 12}), applied; host name worker-0",
         "  problem     none",
         "",
     ]
@@ -203,7 +224,7 @@ def test_a_wait_says_for_what_since_when_and_until_when() -> None:
     hold = {"who": "backup", "why": "a snapshot"}
     stages = [stage | {"held": [hold]} if stage["status"] == "waiting" else stage for stage in WAITING["stages"]]
     text = list(lines(WAITING | {"stages": stages}, 5.0))
-    assert "  waits       nmstate: NetworkManager is not on the bus yet" in text
+    assert "  waiting     nmstate: NetworkManager is not on the bus yet" in text
     (line,) = (line for line in text if line.startswith("  nmstate "))
     assert line.split()[1:4] == ["waiting", "4.00", "s"]
     assert line.endswith("(next try in 2 s, or on an event)")
@@ -230,9 +251,15 @@ def test_a_document_of_an_older_daemon_is_shown_too() -> None:
     ("name", "digest", "applied", "said"),
     [
         (None, None, None, "none; host name worker-0"),
-        (None, None, "b" * 64, f"none; what {'b' * 12} set stays in force; host name worker-0"),
-        ("a.yaml and a.yml", None, None, "a.yaml and a.yml, NOT in force; nothing is in force; host name worker-0"),
-        ("a.yml", "a" * 64, "b" * 64, f"a.yml ({'a' * 12}), NOT in force; {'b' * 12} is in force; host name worker-0"),
+        (
+            *(None, None, "b" * 64),
+            f"none; the file was removed, its configuration {'b' * 12} is still active; host name worker-0",
+        ),
+        ("a.yaml and a.yml", None, None, "a.yaml and a.yml, NOT applied; no node file is applied; host name worker-0"),
+        (
+            *("a.yml", "a" * 64, "b" * 64),
+            f"a.yml ({'a' * 12}), NOT applied; the active configuration is that of {'b' * 12}; host name worker-0",
+        ),
     ],
 )
 def test_the_line_of_the_node_file_says_what_is_in_force(
@@ -241,3 +268,119 @@ def test_the_line_of_the_node_file_says_what_is_in_force(
     """Also where there is none any more, or two."""
     text = list(lines(GOOD | {"node_file": name, "digest": digest, "applied_digest": applied}, 9.0))
     assert text[3] == f"  node file   {said}"
+
+
+@pytest.mark.parametrize("verb", [status, wait])
+def test_the_time_that_is_over_is_75(state: Path, verb: Any) -> None:
+    """With a document and without one (R59)."""
+    assert verb.run(shown(state, wait=True)) == 75
+    state.write_text(json.dumps(WAITING))
+    assert verb.run(shown(state, wait=True)) == 75
+
+
+def test_a_document_of_a_daemon_that_has_ended_is_old(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither ok nor ready: exit code 1, and how old it is (R56)."""
+    state.write_text(json.dumps(GOOD))
+    os.utime(state, (time.time() - 7, time.time() - 7))
+    (state.parent / "lock").write_text("812\n")
+    assert status.run(shown(state)) == 1
+    text = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"nodenetd is not running; as of [78] s ago \(kubelet is held back\)", text[0])
+    assert text[4:6] == [
+        "  problem     nodenetd is not running, so nothing of this may be true any more",
+        "  to do       See `systemctl status nodenetd`",
+    ]
+    assert status.run(shown(state, json=True)) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["health"], document["ready"], document["running"]["now"]) == ("failed", False, False)
+
+
+def test_a_daemon_that_is_running_has_its_own_word(state: Path) -> None:
+    """The lock is held, so the document is the present one (R56)."""
+    state.write_text(json.dumps(GOOD))
+    with (state.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert status.run(shown(state)) == 0
+    assert status.run(shown(state)) == 1
+
+
+def test_a_wait_gives_a_daemon_that_has_ended_time_to_be_restarted(state: Path) -> None:
+    """And ends when it is ready again; within the time limit that is 75 (R56)."""
+    state.write_text(json.dumps(GOOD))
+    (state.parent / "lock").write_text("812\n")
+    assert status.run(shown(state, wait=True, timeout=0.3)) == 75
+    with (state.parent / "lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert status.run(shown(state, wait=True, timeout=5.0)) == 0
+
+
+def test_every_problem_is_listed() -> None:
+    """Two failed stages and a refused reload, each with its remedy (R57)."""
+    second = Problem(Message.BRIDGE_FAILED, "Open vSwitch does not answer", "Start it")
+    refused = Refusal(Problem(Message.SETTINGS_INVALID, "unknown key 'platfrom'", "Edit nodenet.toml"))
+    made = new_boot({}, degrade=True)
+    for name in StageName:
+        outcome: Outcome = Done("done", FACTS, Message.STARTED)
+        if name in (StageName.NMSTATE, StageName.CONFIGURE_OVS):
+            outcome = Failed(PROBLEM if name is StageName.NMSTATE else second, FACTS)
+        made = made.begun(name, 1.0).after(name, outcome, 2.5)
+    text = list(lines(document(BootStatus(made, FACTS, ready=True, refused=refused)), 9.0))
+    assert [line for line in text if line.startswith("  problem ")] == [
+        "  problem     unknown key 'platfrom'",
+        "  problem     nmstate: worker-0.yml: mtu is 1500",
+        "  problem     configure-ovs: Open vSwitch does not answer",
+    ]
+    assert [line for line in text if line.startswith("  to do ")] == [
+        "  to do       Edit nodenet.toml",
+        "  to do       Compare it with the NIC",
+        "  to do       Start it",
+    ]
+
+
+def test_a_lost_node_ip_is_not_shown_as_present() -> None:
+    """The line of the node IPs and the problem say the same (R57)."""
+    drift = Problem(Message.NODE_IP_DRIFT, "Node IP 192.0.2.5 is missing (eth0: no carrier)", "Restore it")
+    facts = replace(FACTS, selection=Selection((ip_address("192.0.2.5"),), "eth0"))
+    made = replace(BootStatus(new_boot({}, degrade=True), facts, ready=True), drift=drift)
+    text = list(lines(document(made), 9.0))
+    assert text[1] == "  node IPs    192.0.2.5 on eth0 (published, but missing on this node: see the problem)"
+    assert "  problem     nodeip: Node IP 192.0.2.5 is missing (eth0: no carrier)" in text
+    assert list(lines(document(replace(made, drift=None)), 9.0))[1] == "  node IPs    192.0.2.5 on eth0"
+
+
+def test_a_refused_node_file_is_not_shown_as_none() -> None:
+    """Two files for one name, for instance (R57)."""
+    facts = replace(FACTS, node_file=None, digest=None, applied_digest=None)
+    made = new_boot({}, degrade=True).begun(StageName.HOSTNAME, 1.0)
+    made = made.after(StageName.HOSTNAME, Done("done", facts, Message.STARTED), 1.0).begun(StageName.NMSTATE, 1.0)
+    made = made.after(StageName.NMSTATE, Failed(PROBLEM, facts), 2.0)
+    text = list(lines(document(BootStatus(made, facts)), 9.0))
+    assert "  node file   cannot be used, see the problem; no node file is applied; host name worker-0" in text
+
+
+def test_a_node_file_that_is_being_applied_is_not_out_of_force_yet() -> None:
+    """Before the stage has ended nothing is wrong (R57)."""
+    text = list(lines(WAITING | {"applied_digest": None}, 9.0))
+    assert f"  node file   worker-0.yml ({'a' * 12}), not applied yet; host name worker-0" in text
+    early = list(lines(WAITING | {"node_file": None, "digest": None, "applied_digest": None}, 9.0))
+    assert "  node file   not known yet; host name worker-0" in early
+
+
+@pytest.mark.parametrize(
+    ("ready", "runs", "said"),
+    [(False, True, "kubelet is running"), (True, True, "kubelet may run"), (False, False, "kubelet is held back")],
+)
+def test_kubelet_is_not_held_back_while_it_runs(ready: bool, runs: bool, said: str) -> None:  # noqa: FBT001
+    """After a restart of nodenetd the boot is not ready for a moment, and kubelet goes on (R57)."""
+    text = next(lines(GOOD | {"ready": ready}, 9.0, kubelet_runs=runs))
+    assert text == f"ok ({said})"
+
+
+def test_nothing_that_controls_a_terminal_is_printed(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cause can contain what a file or another program wrote (R40)."""
+    problem = DEGRADED["problems"][0] | {"cause": "\x1b]0;owned\x07 mtu", "remedy": "a\nb\udc80"}
+    state.write_text(json.dumps(DEGRADED | {"problems": [problem], "last_error": problem}))
+    status.run(shown(state))
+    text = capsys.readouterr().out.splitlines()
+    assert "  problem     nmstate: ?]0;owned? mtu" in text
+    assert "  to do       a?b?" in text

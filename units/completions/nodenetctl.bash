@@ -21,7 +21,7 @@ _shtab_nodenetctl_wait_option_strings=(-h --help --as --timeout --file)
 _shtab_nodenetctl_snapshot_option_strings=(-h --help --all)
 _shtab_nodenetctl_settings_option_strings=(-h --help --json --directory)
 _shtab_nodenetctl_version_option_strings=(-h --help)
-_shtab_nodenetctl_option_strings=(-h --help)
+_shtab_nodenetctl_option_strings=(-h --help --version)
 
 _shtab_nodenetctl_status___file_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_monitor___file_COMPGEN=_shtab_compgen_files
@@ -101,6 +101,7 @@ _shtab_nodenetctl_version___help_nargs=0
 _shtab_nodenetctl_pos_0_nargs=A...
 _shtab_nodenetctl__h_nargs=0
 _shtab_nodenetctl___help_nargs=0
+_shtab_nodenetctl___version_nargs=0
 
 # $1=COMP_WORDS[1]
 _shtab_compgen_files() {

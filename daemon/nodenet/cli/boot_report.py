@@ -1,4 +1,4 @@
-"""Where did the time of a boot go? From the journal: works afterwards, and for boots before this one."""
+"""Where did the time of a boot go? Read from the journal, so it works afterwards and for earlier boots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from nodenet.core.boot_report.timeline import (
     report,
 )
 from nodenet.core.errors import Unavailable, UsageInvalid
-from nodenet.edge.files import disk as files
 from nodenet.edge.systemd import journal_reader
 
 COLUMNS = 100
@@ -39,30 +38,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
         "Show the time line of a boot until kubelet runs: NetworkManager and Open vSwitch, each stage of nodenetd, "
-        "each wait with its reason, READY, CRI-O and kubelet. Source is the journal, so a boot before this one needs "
-        "a journal that is kept on disk. Whoever is not root must be in the group systemd-journal."
+        "each wait with its reason, READY, CRI-O and kubelet. The times come from the journal. For an earlier boot "
+        "the journal must be stored on disk. Users other than root must be in the group systemd-journal."
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("-b", "--boot", type=int, default=0, metavar="N", help="0: this boot, -1: the one before, …")
+    which.add_argument("-b", "--boot", type=int, default=0, metavar="N", help="0: this boot, -1: the previous boot, …")
     which.add_argument("--boots", type=int, metavar="N", help="the last N boots, oldest first")
-    parser.add_argument("--json", action="store_true", help="print a list of boots with their spans of time")
-    parser.add_argument("--svg", metavar="FILE", help="write a picture instead; - is standard output")
+    parser.add_argument("--json", action="store_true", help="print a JSON list of boots with their time spans")
+    parser.add_argument("--svg", metavar="FILE", help="write an SVG picture instead; - is standard output")
     parser.add_argument(
-        "--directory", type=Path, metavar="DIR", help="read the journal in this directory, as of a dead node's disk"
+        "--directory", type=Path, metavar="DIR", help="read the journal files in this directory, for example of a disk"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print or draw; exit 0. Raises NotAllowed, Unavailable."""
+    """Print or draw the boots; return 0. Raises NotAllowed, Unavailable, UsageInvalid."""
     journal_reader.must_read(arguments.directory)
     reports = list(_reports(arguments))
     if not reports:
-        remedy = "See `journalctl --list-boots`; older boots are kept only with Storage=persistent in journald.conf"
-        raise Unavailable("the journal has no such boot", remedy=remedy)
+        remedy = (
+            "`journalctl --list-boots` lists the boots in the journal; journald keeps earlier boots only with "
+            "Storage=persistent in journald.conf"
+        )
+        raise Unavailable("the journal does not contain this boot", remedy=remedy)
     if arguments.svg == "-":
         sys.stdout.write(picture(reports))
     elif arguments.svg:
-        files.write(Path(arguments.svg).absolute(), picture(reports).encode())
+        write_picture(Path(arguments.svg), picture(reports))
     elif arguments.json:
         print(json.dumps([document(what) for what in reports], indent=2))
     else:
@@ -70,9 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def write_picture(path: Path, svg: str) -> None:
+    """Write the file *path* in a directory that exists: one that does not is a typing error. Raises OSError."""
+    path.write_text(svg, encoding="utf-8")
+
+
 def _reports(arguments: argparse.Namespace) -> Iterator[Report]:
     if arguments.boots is not None and arguments.boots < 1:
-        raise UsageInvalid(f"--boots {arguments.boots}: at least 1 is wanted")
+        raise UsageInvalid(f"--boots {arguments.boots}: the number must be 1 or more")
     numbers = [arguments.boot] if arguments.boots is None else range(1 - arguments.boots, 1)
     for number in numbers:
         begin, end = (read(number, arguments.directory) for read in (journal_reader.first, journal_reader.last))
@@ -91,13 +98,13 @@ def lines(what: Report) -> list[str]:
     for at, row in sorted(rows, key=lambda pair: pair[0]):
         text += _span(row) if isinstance(row, Span) else _wrapped(f"{at:>8.3f}s {'':>9}  {'*':<17} ", row)
     if what.unreadable:
-        text.append(f"{what.unreadable} entries of the journal could not be read")
+        text.append(f"{what.unreadable} journal entries could not be read")
     return text
 
 
 def _span(span: Span) -> list[str]:
-    took = "not over" if span.end is None else f"{span.end - span.start:.3f}s"
-    words = f"WAITS: {span.text}" if span.kind is Kind.WAIT else span.text
+    took = "running" if span.end is None else f"{span.end - span.start:.3f}s"
+    words = f"waiting: {span.text}" if span.kind is Kind.WAIT else span.text
     return _wrapped(f"{span.start:>8.3f}s {took:>9}  {span.actor:<17} ", words)
 
 

@@ -1,4 +1,4 @@
-"""Take br-ex away, or have it made again."""
+"""How does an administrator remove br-ex, or have it made again?"""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ import argparse
 from nodenet.cli import status
 from nodenet.cli.ask import ask
 from nodenet.cli.outputs import note
+from nodenet.cli.table import printable
 
 SECONDS = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.description = "Take br-ex away, or have it made again."
+    parser.description = "Remove br-ex, or make it again."
     orders = parser.add_subparsers(title="orders", dest="order", metavar="ORDER", required=True)
     orders.add_parser(
         "remove",
-        help="put the node back on the plain link",
+        help="move the node back to the uplink",
         description=(
-            "Put the node back on the plain link below br-ex, with the addresses, routes and name servers it has and "
-            "with NetworkManager's profile of that link as it was before; br-ex1 goes too. In one transaction: if the "
-            "node IP does not come back, br-ex stays. The next boot makes br-ex again; to keep it away, set "
+            "Remove br-ex and br-ex1 and move the addresses, routes and DNS servers back to the uplink. The uplink "
+            "gets the NetworkManager profile that it had before. This is one transaction: if the node IP does not "
+            "come up on the uplink, br-ex stays. The next boot makes br-ex again; to prevent that, set "
             '`configure-ovs = "skip"` under [stages] in the settings.'
         ),
     )
     orders.add_parser(
         "make",
-        help="make br-ex now, after it was taken away or could not be made",
-        description="Run the stage configure-ovs again and wait for its end.",
+        help="make br-ex now, after it was removed or could not be made",
+        description="Run the stage configure-ovs again and wait until it has ended.",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask the daemon; say how the stage stands then."""
+    """Ask the daemon and print the status of the stage afterwards; return the exit code."""
     if arguments.order == "remove":
         ask("RemoveBridge", seconds=SECONDS)
     else:
@@ -43,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     if stage is None:
         return 1
     failed = stage["status"] not in ("done", "skipped")
-    tell = note if failed else print
-    tell(f"configure-ovs: {stage['status']}: {stage['detail']}")
+    show = note if failed else print
+    show(printable(f"configure-ovs: {stage['status']}: {stage['detail']}"))
     return 1 if failed else 0
 
 

@@ -1,4 +1,4 @@
-"""Why did nodenetd decide so? One topic a module; each asks the pure function that the daemon asks."""
+"""Why did nodenetd decide so? One module for each topic, which calls the same pure function as the daemon."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 from importlib import import_module
 
 TOPICS = {
-    # topic → what the list of topics says of it, and the module that explains it
-    "node-ip": ("the choice of the node IPs", "explain_node_ip"),
-    "br-ex": ("the link that goes below br-ex, and what is done with it", "explain_br_ex"),
-    "hostname": ("the name of this node", "explain_hostname"),
+    # topic → its line in the list of topics, and the module that explains it
+    "node-ip": ("why these addresses are the node IPs", "explain_node_ip"),
+    "br-ex": ("which link is the uplink of br-ex, and what nodenetd would apply", "explain_br_ex"),
+    "hostname": ("why the node has this host name", "explain_hostname"),
 }
 
 

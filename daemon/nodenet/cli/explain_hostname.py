@@ -1,6 +1,6 @@
-"""Why does this node go by that name, and what became of the others?
+"""Why does this node have this host name, and why not another one?
 
-Asks every source by itself: files, kernel, NetworkManager's leases, DNS. Needs no daemon, and changes nothing.
+Reads every source itself: files, kernel, NetworkManager's leases, DNS. Needs no daemon and changes nothing.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from nodenet.core.hostname.sources import (
     static_source,
 )
 
-DESCRIPTION = """Say by which name this node goes, and for every other name that some source gives why it is not that.
+DESCRIPTION = """Show the host name of this node, and for every other name that a source gives why it is not used.
 
-Sources are /etc/hostname, the name in force, DHCP leases that NetworkManager holds, reverse DNS of this host's
-addresses, and the kernel's command line. Neither the daemon nor a node file is needed."""
-EPILOG = "exit codes: 0 the node has a name, 1 no source gives one that will do."
+The sources are /etc/hostname, the present host name of the kernel, the DHCP leases of NetworkManager, reverse DNS of
+the addresses of this host, and the kernel command line. Neither the daemon nor a node file is needed."""
+EPILOG = "exit codes: 0 the node has a host name, 1 no source gives a valid one."
 COLOURS = {Verdict.SELECTED: "1;32", Verdict.USABLE: "33", Verdict.REFUSED: "2", Verdict.ABSENT: "2"}
 """SGR parameters (ECMA-48)."""
 BUS_SECONDS = 2.0
 DNS_SECONDS = 3.0
 MOST_ADDRESSES = 8
-"""A node's own name belongs to one of its first addresses, if to any."""
+"""A node's own name belongs to one of its first addresses, if it belongs to an address at all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,13 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; return the exit code."""
-    told = judged(_sources(arguments.root, ask_dns=not arguments.no_dns))
-    name = next((item.name for item in told if item.verdict is Verdict.SELECTED), None)
-    print(json.dumps(_document(name, told), indent=1) if arguments.json else _table(name, told))
+    found = judged(_sources(arguments.root, ask_dns=not arguments.no_dns))
+    name = next((item.name for item in found if item.verdict is Verdict.SELECTED), None)
+    print(json.dumps(_document(name, found), indent=1) if arguments.json else _table(name, found))
     return 0 if name else 1
 
 
-def _document(name: str | None, told: Sequence[Judged]) -> dict[str, object]:
+def _document(name: str | None, found: Sequence[Judged]) -> dict[str, object]:
     sources = [
         {
             "source": item.source.origin.value,
@@ -67,17 +67,17 @@ def _document(name: str | None, told: Sequence[Judged]) -> dict[str, object]:
             "verdict": item.verdict.value,
             "because": item.sentence,
         }
-        for item in told
+        for item in found
     ]
     return {"schema_version": 1, "hostname": name, "sources": sources}
 
 
-def _table(name: str | None, told: Sequence[Judged]) -> str:
+def _table(name: str | None, found: Sequence[Judged]) -> str:
     table = Table(("SOURCE", "WHERE", "NAME", "VERDICT", "BECAUSE"))
-    for item in told:
+    for item in found:
         row = (item.source.origin.value, item.source.where, item.source.value or "-", item.verdict.value, item.sentence)
         table.add(row, COLOURS[item.verdict])
-    answer = f"This node is {name}." if name else "This node has no name yet: no source gives one that will do."
+    answer = f"The host name is {name}." if name else "This node has no host name yet: no source gives a valid one."
     return f"{table.render(coloured=sys.stdout.isatty())}\n\n{printable(answer)}"
 
 
@@ -119,7 +119,7 @@ async def _ask_network_manager() -> tuple[Source, ...]:
 
 
 def _reverse_names() -> tuple[Source, ...]:
-    """Ask DNS for the names of this host's addresses, all at once; what does not answer in time gives none."""
+    """Ask DNS for the names of this host's addresses, all at once; an address without a timely answer has none."""
     import threading  # noqa: PLC0415
 
     from nodenet.edge.kernel.netlink import read_snapshot  # noqa: PLC0415

@@ -1,6 +1,6 @@
-"""What are the facts of br-ex on this host, and which datapath do its settings ask for?
+"""What are the facts for br-ex on this host, and which datapath do its settings ask for?
 
-Asks NetworkManager, libnmstate, Open vSwitch and the kernel as the daemon does; the daemon itself is not needed.
+Reads NetworkManager, libnmstate, Open vSwitch and the kernel as the daemon does; the daemon itself is not needed.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class _Kernel:
 
 
 def read() -> tuple[BridgeFacts, Datapath]:
-    """Return the facts as they are now. Raises Unavailable naming who does not answer, NotAllowed, SettingsInvalid."""
+    """Return the present facts. Raises Unavailable naming the silent service, NotAllowed, SettingsInvalid."""
     settings = settings_parser.parse(settings_files.read()).settings
     try:
         node_ips, link = _node_ips(settings)
         facts = asyncio.run(_gathered())
     except NmstateFailure as error:
-        told = f"libnmstate cannot show the network: {error.cause}"
+        cause = f"libnmstate cannot show the network: {error.cause}"
         if error.kind is FailureKind.PERMISSION:
-            raise NotAllowed(told) from error
-        raise Unavailable(told, remedy=error.remedy) from error
+            raise NotAllowed(cause) from error
+        raise Unavailable(cause, remedy=error.remedy) from error
     except PublishFailed as error:
         if isinstance(error.__cause__, PermissionError):
             raise NotAllowed(error.cause) from error
@@ -62,7 +62,7 @@ async def _gathered() -> BridgeFacts:
     connection = asyncio.create_task(bus.run())
     try:
         if not await bus.wait_up(BUS_SECONDS):
-            remedy = "Look at `systemctl status dbus`"
+            remedy = "Run `systemctl status dbus`"
             raise Unavailable(f"the system bus did not answer within {BUS_SECONDS:g} s", remedy=remedy)
         async with Nmstate().transaction() as transaction:
             gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), _Kernel(), files)
@@ -74,7 +74,7 @@ async def _gathered() -> BridgeFacts:
 
 
 def _node_ips(settings: Settings) -> tuple[tuple[IPAddress, ...], str | None]:
-    """Return the node IPs that are published, with the link the first is on now; else those of a first boot."""
+    """Return the published node IPs with the link that has the first one; without any, those of a first boot."""
     snapshot = netlink.read_snapshot()
     published = status.node_ips()
     places = {item.address: item.link for item in snapshot.addresses}

@@ -1,4 +1,4 @@
-"""nodenetctl: which verb was asked for, and how does an error leave the program?"""
+"""nodenetctl: which verb runs, and how does an error leave the program?"""
 
 from __future__ import annotations
 
@@ -8,37 +8,46 @@ import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
+from nodenet import __version__
 from nodenet.cli import outputs
+from nodenet.cli.table import printable
 from nodenet.core.errors import NodenetError
 
 VERBS = {
-    # verb → what the list of verbs says of it; the module has the verb's name, with _ for -
-    "status": "how the node stands: health, node IPs, stages; --wait waits until it is ready",
-    "monitor": "tell what happens as it happens, one line an event",
-    "boot-report": "where the time of a boot went: as text, JSON or a picture",
-    "explain": "why this node IP (a verdict for each address), why this host name, what goes below br-ex",
-    "check": "check node files without touching the network",
+    # verb → its line in the list of verbs; the module has the name of the verb, with _ for -
+    "status": "show the status of the node: health, node IPs, stages; --wait waits until it is ready",
+    "monitor": "print each change as it happens, one line for each event",
+    "boot-report": "show where the time of a boot went, as text, JSON or a picture",
+    "explain": "show why an address is the node IP, why the node has its host name, which link br-ex uses",
+    "check": "check node files without changing the network",
     "reload": "read settings and node file again, as `systemctl reload nodenetd`",
-    "reselect": "choose the node IPs anew; --dry-run only says what would change",
-    "bridge": "take br-ex away, or make it again",
-    "wait": "wait until one stage is over",
+    "reselect": "select the node IPs again; --dry-run only prints what would change",
+    "bridge": "remove br-ex, or make it again",
+    "wait": "wait until one stage has ended",
     "snapshot": "print links, addresses and routes as JSON, for a bug report or for explain",
-    "settings": "print every setting with the file it came from",
+    "settings": "print every setting with the file that sets it",
     "version": "print the version",
 }
-EPILOG = """exit codes: 0 ok, 1 not ready or failed, 2 degraded, 64 usage, 65 bad input, 69 nobody answers,
-74 file or output not written, 75 time is up, 77 not allowed, 78 bad settings. See also: journalctl -u nodenetd -x"""
+EPILOG = """exit codes: 0 ok, 1 not ready or failed, 2 degraded, 64 wrong usage, 65 invalid input, 69 no answer,
+74 file or output not written, 75 timeout, 77 not allowed, 78 invalid settings. See also: journalctl -u nodenetd -x"""
 
 
 EX_IOERR, EX_NOPERM = 74, 77
 DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""Of write(2): what has no file's name is standard output then."""
-TELLING = frozenset({"monitor", "boot-report", "snapshot", "settings", "version"})
-"""Verbs that judge and do nothing: `| head` has all that it wants of them."""
+"""Errors of write(2); one that has no file name is about standard output."""
+PRINTING = frozenset({"monitor", "boot-report", "snapshot", "settings", "version"})
+"""Verbs that only print: a reader that leaves early (`| head`) is no failure."""
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with the exit code of sysexits.h for a wrong command line."""
+    """argparse with the exit code of sysexits.h for a wrong command line, and the usage of the verb it is about."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
+        """Parse; exit 64 for an argument that is not known here: the parser of all verbs would print its own usage."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         """Print usage and reason; exit 64."""
@@ -47,13 +56,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """Return the command line's parser; with *only*, the options of that verb alone are read in."""
+    """Return the parser of the command line; with *only*, it has the options of that verb only."""
     top = Parser(
         prog="nodenetctl",
-        description="Look at, check and steer nodenetd, which owns this node's network until kubelet starts.",
+        description="Inspect, check and control nodenetd, which sets up the node network before kubelet starts.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.add_argument("--version", action="version", version=f"nodenet {__version__}", help="print the version")
     verbs = top.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True, parser_class=Parser)
     for verb, summary in VERBS.items():
         sub = verbs.add_parser(verb, help=summary)
@@ -67,13 +77,13 @@ def _module(verb: str) -> Any:  # noqa: ANN401
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one verb; return its exit code, which stands also where nobody reads the output (`status | true`).
+    """Run one verb; return its exit code, which stays the same without a reader of the output (`status | true`).
 
-    A reader that left before there was a code makes it 74, and 0 of a verb that only tells.
+    If the reader leaves before the code is known, it is 74; for a verb that only prints it is 0.
     """
     words = sys.argv[1:] if argv is None else argv
     verb = next((word for word in words if not word.startswith("-")), "")
-    code = 0 if verb in TELLING else EX_IOERR
+    code = 0 if verb in PRINTING else EX_IOERR
     outputs.prepare()
     try:
         code = _run(verb, words)
@@ -97,13 +107,13 @@ def _run(verb: str, words: list[str]) -> int:
     try:
         code: int = _module(arguments.verb).run(arguments)
     except NodenetError as error:
-        outputs.note(f"nodenetctl: {error}")
+        outputs.note(printable(f"nodenetctl: {error}"))
         return error.exit_code
     return code
 
 
 def _unforeseen(error: OSError) -> int:
-    """Say what the kernel refused, be it the output or a file; return the exit code."""
+    """Print what the kernel refused for the output or for a file; return the exit code."""
     outputs.drop(sys.stdout)
     what = error.filename or ("the output cannot be written" if error.errno in DISK_ERRORS else type(error).__name__)
     outputs.note(f"nodenetctl: {what}: {error.strerror or error}")

@@ -1,4 +1,4 @@
-"""What happens, as it happens? From the bus; while that is away, from the state file."""
+"""What changes on the node? Printed as it happens: from the bus, or from the state file while the bus is away."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nodenet.cli.status import STATE, read
+from nodenet.cli.table import printable
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.core.status.events import Event, Known, of_document, of_properties, of_signal
 
@@ -25,39 +26,40 @@ if TYPE_CHECKING:
     from nodenet.edge.bus.connection import Bus
 
 BUS_SECONDS = 2.0
-"""How long the bus may take before its absence is told."""
+"""How long the bus may take before its absence is printed."""
 POLL_SECONDS, CHECK_SECONDS = 0.2, 2.0
 """How often the state file is read without the bus, and with it: a signal can be lost."""
 News = asyncio.Queue[Iterable[Event] | None]
-"""What was heard; None: the reader of our output has gone."""
+"""Events that arrived; None: the reader of our output has gone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
-        "Print how the node stands and then each change, one line an event, until interrupted: stages, node IPs, "
-        "readiness, problems. What is so at the start bears the time when it came about, or `now` where nobody knows "
-        "that. Uses the bus; while that is away, the state file, which shows quick steps as one."
+        "Print the present status and then each change, one line for each event, until interrupted: stages, node IPs, "
+        "readiness, problems. The first lines have the time at which the status was reached, or `now` where that time "
+        "is not known. Events come from the bus. Without the bus, the state file is read, which may show several "
+        "quick changes as one."
     )
     parser.add_argument(
         "--json",
         action="store_true",
-        help="one JSON object a line; time in seconds since boot, null for what was so at the start",
+        help="print one JSON object in each line; time in seconds since boot, null where it is not known",
     )
     parser.add_argument(
-        "--file", type=Path, default=STATE, metavar="FILE", help="the state file (default: %(default)s)"
+        "--file", type=Path, default=STATE, metavar="FILE", help="read this state file (default: %(default)s)"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print until interrupted or until nobody reads any more."""
+    """Print until interrupted or until the reader of the output is gone."""
     with asyncio.Runner() as runner:
         runner.run(_watch(arguments.file, _as_json if arguments.json else _as_text))
     return 0
 
 
-async def _watch(path: Path, tell: Any) -> None:  # noqa: ANN401
-    """Print what is news. Raises BrokenPipeError when nobody reads it."""
+async def _watch(path: Path, as_line: Any) -> None:  # noqa: ANN401
+    """Print what is new. Raises BrokenPipeError when the reader of the output is gone."""
     heard: News = asyncio.Queue()
     _notice_a_closed_pipe(heard)
     bus = _listening(heard, path)
@@ -65,12 +67,12 @@ async def _watch(path: Path, tell: Any) -> None:  # noqa: ANN401
     known = Known()
     try:
         for event in known.news(_present(path, first=True)):
-            print(tell(event), flush=True)
+            print(as_line(event), flush=True)
         if not await bus.wait_up(BUS_SECONDS):
-            heard.put_nowait([_bus("away", f"{path} is read instead")])
+            heard.put_nowait([_bus("away", f"reading {path} instead")])
         while True:
             for event in known.news(await _next(heard, bus, path)):
-                print(tell(event), flush=True)
+                print(as_line(event), flush=True)
     finally:
         connection.cancel()
         await asyncio.wait({connection})
@@ -97,7 +99,7 @@ def _listening(heard: News, path: Path) -> Bus:
 
     def changed(up: bool) -> None:  # noqa: FBT001
         if not up:
-            heard.put_nowait([_bus("away", f"{path} is read instead")])
+            heard.put_nowait([_bus("away", f"reading {path} instead")])
         elif was_up:
             heard.put_nowait([_bus("back")])
         was_up.append(up)
@@ -125,7 +127,7 @@ def _listening(heard: News, path: Path) -> Bus:
 
 
 def _present(path: Path, *, first: bool = False) -> Iterator[Event]:
-    """Yield what the state file says at the moment it is asked for; at *first* that is no news, only so."""
+    """Yield the content of the state file as events; at *first* they have no time, as they happened before."""
     document = read(path)
     if document is None:
         yield Event(None if first else _now(), "health", "node", "unknown", "nodenetd has not reported in this boot")
@@ -134,11 +136,11 @@ def _present(path: Path, *, first: bool = False) -> Iterator[Event]:
 
 
 def _notice_a_closed_pipe(heard: News) -> None:
-    """Put None into *heard* when whoever reads our output is gone (`| head -1`): the next event may be far."""
+    """Put None into *heard* when the reader of our output is gone (`| head -1`): the next event may take hours."""
     with suppress(OSError, ValueError):
         descriptor = sys.stdout.fileno()
         if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            # Nothing is ever to be read from the writing end; it only becomes ready by EPOLLERR (epoll_ctl(2)).
+            # The writing end never has data to read; it only becomes ready by EPOLLERR (epoll_ctl(2)).
             asyncio.get_running_loop().add_reader(descriptor, heard.put_nowait, None)
 
 
@@ -159,4 +161,4 @@ def _as_text(event: Event) -> str:
     if event.time is not None:
         at = datetime.fromtimestamp(time.time() - _now() + event.time).astimezone()
         when = f"{at:%H:%M:%S}.{at.microsecond // 1000:03}"
-    return f"{when:<12} {event.subject:<17} {event.status:<11} {event.detail}".rstrip()
+    return printable(f"{when:<12} {event.subject:<17} {event.status:<11} {event.detail}".rstrip())

@@ -1,4 +1,4 @@
-"""What may become of the outputs? Closed, left by their reader, of few letters: no verb fails by that."""
+"""What can happen to standard output and standard error? Closed, without a reader, of a small character set."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import TextIO
 
 
 def prepare() -> None:
-    """Have both outputs, and what their encoding lacks escaped."""
+    """Open outputs that are closed, and escape characters that the encoding of an output lacks."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed (`>&-`)
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (as long as the program)
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (open until the program ends)
         if isinstance(stream := getattr(sys, name), TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def note(text: str) -> None:
-    """Say *text* on standard error, if anybody hears it: the exit code says as much."""
+    """Print *text* on standard error; without a reader it is dropped, because the exit code reports the failure too."""
     with suppress(OSError):
         print(text, file=sys.stderr)
 
 
 def end() -> None:
-    """Forget what nobody heard on standard error: the interpreter would try again, and exit with 120."""
+    """Drop what could not be written to standard error: the interpreter would try again and exit with 120."""
     try:
         sys.stderr.flush()
     except OSError:
@@ -34,6 +34,6 @@ def end() -> None:
 
 
 def drop(stream: TextIO) -> None:
-    """Let nothing more be written to *stream*: the interpreter would try, and complain, at its end."""
-    with suppress(UnsupportedOperation):  # somebody else's stand-in, not a file
+    """Send everything further on *stream* to /dev/null: the interpreter would report an error at its end."""
+    with suppress(UnsupportedOperation):  # a stand-in of the caller's, not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,12 +1,16 @@
-"""Read settings and node file again: what ``systemctl reload nodenetd`` runs."""
+"""How does an administrator have settings and node file read again? `systemctl reload nodenetd` runs this."""
 
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 
+from nodenet.cli import progress, status
 from nodenet.cli.ask import ask
 from nodenet.cli.outputs import note
+from nodenet.cli.table import printable
 from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.status.after_reload import Aftermath, aftermath
 
 RELOAD_SECONDS = 900.0
 """Three tries of a large apply; the daemon answers earlier when it only waits."""
@@ -15,24 +19,39 @@ RELOAD_SECONDS = 900.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
-        "Make nodenetd read its settings and the node file again and put them in force. Both are judged first: when "
-        "one is refused, the network, every published file and the settings in force stay as they are, the reason is "
-        "printed and the exit code is not 0. What fails only when it is applied is rolled back. What is unchanged "
-        "changes nothing. Unlike `systemctl reload`, it works while the boot waits too."
+        "Have nodenetd read its settings and the node file again and apply them. nodenetd checks both first: when it "
+        "refuses one, the network, every published file and the settings in force stay as they are, the reason is "
+        "printed and the exit code is not 0. If applying fails, the network is rolled back. What has not changed is "
+        "not written. Unlike `systemctl reload`, this also works during boot. With --wait, problems of the node are "
+        "printed. Exits 2 when the reload brought a problem or the node file has one, 0 when the node only has "
+        "problems of other stages that it had before."
     )
-    parser.add_argument("--wait", action="store_true", help="return when the reload is over, with its result")
-    parser.add_argument("--quiet", action="store_true", help="leave the reason to the journal, where nodenetd tells it")
+    parser.add_argument("--wait", action="store_true", help="return when the reload has ended, with its result")
+    parser.add_argument("--quiet", action="store_true", help="do not print the reason; the journal contains it")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask the daemon over the bus."""
+    """Ask the daemon over the bus and print what it left; return the exit code."""
+    before = status.read()
     try:
-        ask("Reload", seconds=RELOAD_SECONDS, wait=arguments.wait)
+        with progress.shown() if arguments.wait and not arguments.quiet else nullcontext():
+            ask("Reload", seconds=RELOAD_SECONDS, wait=arguments.wait)
     except Unavailable:
-        raise  # nobody was there who could have told the journal
+        raise  # the daemon may not have heard of it, so the journal may not contain the reason
     except NodenetError as error:
         if not arguments.quiet:
             raise
-        note("nodenetctl: not reloaded, or in part; see `nodenetctl status`")
+        note("nodenetctl: the reload failed, or a part of it; see `nodenetctl status`")
         return error.exit_code
-    return 0
+    if not arguments.wait:
+        return 0
+    left = aftermath(before, status.read())
+    _print(left, quiet=arguments.quiet)
+    return left.exit_code
+
+
+def _print(left: Aftermath, *, quiet: bool) -> None:
+    if quiet and left.lines:
+        note("nodenetctl: the reload is complete, but the node has problems; see `nodenetctl status`")
+    elif left.lines:
+        note("\n".join(map(printable, left.lines)))

@@ -1,4 +1,4 @@
-"""Choose the node IPs anew, though some are published."""
+"""How does an administrator have the node IPs selected again?"""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ RESELECT_SECONDS = 90.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
-        "Choose the node IPs as a first boot would, and publish them. Kubelet and CRI-O use other addresses only "
-        "after they are restarted, and the cluster knows the node by the old ones: drain the node first."
+        "Select the node IPs as on a first boot, and publish them. kubelet and CRI-O use the new addresses only after "
+        "they are restarted, and the cluster knows the node by the old ones: drain the node first."
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would change")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would change")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask the daemon; say what changed."""
+    """Ask the daemon and print what changed; return the exit code."""
     before = _published()
     if arguments.dry_run:
         (text,) = ask("Explain", "s", ["reselect"], seconds=RESELECT_SECONDS)

@@ -1,4 +1,4 @@
-"""How does a verb read what another host saved: from a file, or from standard input?"""
+"""How does a verb read what was saved on another host, from a file or from standard input?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which settings are in force, and which file says so?"""
+"""Which settings would nodenetd read now, and which file sets each of them?"""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from nodenet.edge.files import settings as settings_files
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
-        "Print every setting, its value and the file it comes from, as nodenetd would read them now; the values are "
-        "in the notation of the settings files. Exits 78 when the settings cannot be used."
+        "Print every setting, its value and the file that sets it, as nodenetd would read them now. The values are "
+        "printed in the notation of the settings files. Exits 78 when the settings are not valid."
     )
     parser.add_argument("--json", action="store_true", help="print a JSON document")
     parser.add_argument(
         "--directory",
         default=settings_files.DIRECTORY,
         metavar="DIR",
-        help="read nodenet.toml and nodenet.toml.d there (default: %(default)s)",
+        help="read nodenet.toml and nodenet.toml.d in this directory (default: %(default)s)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print them; return the exit code. Raises SettingsInvalid."""
+    """Print the settings; return the exit code. Raises SettingsInvalid."""
     result = parse.parse(settings_files.read(arguments.directory))
     values = model.values(result.settings)
     if arguments.json:

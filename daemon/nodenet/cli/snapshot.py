@@ -1,6 +1,6 @@
-"""What do this host's links, addresses and routes look like, as a document to send or to explain elsewhere?
+"""Which links, addresses and routes does this host have, as a document for a bug report or for `explain` elsewhere?
 
-Without `--all` it has what the live reading of a selection has, so that `explain` accepts it of any host.
+Without `--all` it contains what the daemon reads for a selection, so `explain` accepts the snapshot of any host.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from nodenet.core.kernel import iproute_read as iproute_json
 from nodenet.core.kernel.iproute_write import to_document
 from nodenet.edge.kernel.netlink import read_snapshot
 
-DESCRIPTION = """Print links, addresses and routes of this host as JSON, in the words of iproute2.
+DESCRIPTION = """Print links, addresses and routes of this host as JSON, with the keys of iproute2.
 
-`nodenetctl explain node-ip --snapshot FILE` reads it, on any machine. Of the routes it has those that matter to the
-node IP: default routes that lead somewhere, and those of router advertisements. A host without nodenet makes one with
+`nodenetctl explain node-ip --snapshot FILE` reads it, on any machine. It contains the routes that matter for the node
+IP: usable default routes, and routes from router advertisements. A host without nodenet makes a snapshot with
 
   jq -n --argjson links "$(ip -j -d link)" --argjson addresses "$(ip -j -d address)" \\
     --argjson routes "$(ip -j -d -4 route show table all)" \\
     --argjson routes6 "$(ip -j -d -6 route show table all)" '$ARGS.named'
 
-Needs no daemon, no bus and no privilege."""
+Neither the daemon nor the bus nor root privileges are needed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="every route of every table; of a large table that is more than `explain` reads "
-        f"({iproute_json.MOST_BYTES >> 20} MiB)",
+        help="print every route of every table; `explain` reads at most "
+        f"{iproute_json.MOST_BYTES >> 20} MiB, and large tables exceed that",
     )
 
 

@@ -1,4 +1,4 @@
-"""How does the node stand? From the state file alone: needs neither the bus nor a living daemon."""
+"""What is the status of the node? Read from the state file alone: needs neither the bus nor a running daemon."""
 
 from __future__ import annotations
 
@@ -9,87 +9,117 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nodenet.cli.duration import seconds
+from nodenet.cli.table import printable
+from nodenet.core.status.last_known import last_known
 from nodenet.core.status.text import lines
+from nodenet.edge.files import node_lock
+from nodenet.edge.systemd import cgroups
 
 if TYPE_CHECKING:
     from nodenet.core.ip import IPAddress
 
 STATE = Path("/run/nodenet/state.json")
+LOCK = "lock"
+"""The daemon's lock, beside its state file."""
 EXIT_CODES = {"ok": 0, "degraded": 2}
+"""By health, any other one is 1; part of the contract."""
+EX_TEMPFAIL = 75
 POLL_SECONDS = 0.2
+RESTART_SECONDS = 10.0
+"""How long `--wait` waits for a daemon that has ended: systemd restarts one that failed within a few seconds."""
+NOT_REPORTED = "nodenetd has not reported in this boot. See `systemctl status nodenetd`."
 Reached = Callable[[dict[str, Any]], bool]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
-        "Show how the node stands: health, node IPs, bridge, node file, what is wrong and what to do, and every stage "
-        "with its time, its waits and its reason. "
-        "Exits 0 when all is well, 2 when the node is degraded (kubelet runs, something asked for is missing), "
-        "1 when it is not ready or has failed."
+        "Show the status of the node: health, node IPs, bridge, node file, each problem with its remedy, and every "
+        "stage with its time, its waits and its reason. "
+        "Exits 0 when the node is ready without problems, 2 when it is degraded (kubelet may run, but something is "
+        "missing), 1 when it is not ready, has failed or nodenetd is not running, and 75 when --timeout is over "
+        "before --wait is."
     )
-    parser.add_argument("--json", action="store_true", help="print the document that /run/nodenet/state.json holds")
+    parser.add_argument("--json", action="store_true", help="print the document that /run/nodenet/state.json contains")
     parser.add_argument("--wait", action="store_true", help="wait until the node is ready or has failed")
     add_reading(parser)
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add what every verb has that reads or waits for the state file."""
-    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="wait no longer than this")
+    """Add the options of every verb that reads the state file or waits for it."""
+    parser.add_argument(
+        "--timeout", type=seconds, metavar="SECONDS", help="wait at most so long; 90, 5s and 2min are valid"
+    )
     parser.add_argument(
         "--file", type=Path, default=STATE, metavar="FILE", help="read this state file (default: %(default)s)"
     )
 
 
-def seconds(text: str) -> float:
-    """Return a span of time from the command line."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not number >= 0:  # nor is NaN
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds, 0 or more")
-    return number
-
-
 def run(arguments: argparse.Namespace) -> int:
-    """Print the status; return the exit code that stands for the health."""
+    """Print the status; return the exit code of the health."""
     document = read(arguments.file)
+    is_over = _IsOver()
+    timed_out = False
     if arguments.wait:
-        document = wait(_is_over, arguments.timeout, arguments.file)
+        document = wait(is_over, arguments.timeout, arguments.file)
+        timed_out = document is None or not is_over(document)
     if document is None:
-        print("nodenetd has not reported in this boot. See `systemctl status nodenetd`.")
-        return 1
-    print(json.dumps(document, indent=2) if arguments.json else "\n".join(lines(document, _now())))
-    return EXIT_CODES.get(document["health"], 1)
+        print(NOT_REPORTED)
+        return EX_TEMPFAIL if timed_out else 1
+    if arguments.json:
+        print(json.dumps(document, indent=2))
+    else:
+        kubelet_runs = arguments.file == STATE and cgroups.has_processes("kubelet.service")
+        print("\n".join(map(printable, lines(document, _now(), kubelet_runs=kubelet_runs))))
+    return EX_TEMPFAIL if timed_out else EXIT_CODES.get(document["health"], 1)
 
 
 def _now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def _is_over(document: dict[str, Any]) -> bool:
-    return bool(document["ready"]) or document["health"] == "failed"
+class _IsOver:
+    """Whether the node is ready or has failed; a daemon that has ended may be restarted within some seconds."""
+
+    def __init__(self) -> None:
+        self._ended: float | None = None
+
+    def __call__(self, document: dict[str, Any]) -> bool:
+        if "running" not in document:
+            self._ended = None
+            return bool(document["ready"]) or document["health"] == "failed"
+        if self._ended is None:
+            self._ended = time.monotonic()
+        return time.monotonic() - self._ended >= RESTART_SECONDS
 
 
 def read(path: Path = STATE) -> dict[str, Any] | None:
-    """Return the status document, None where there is none."""
+    """Return the status document, None where there is none; without a running daemon it is the last known one."""
     try:
+        # Looked up first: a daemon that starts between the two has a newer document, and no older one is taken for new.
+        ended = node_lock.is_released(path.with_name(LOCK))
         document: dict[str, Any] = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
+        return last_known(document, _age(path)) if ended else document
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
-    return document
+
+
+def _age(path: Path) -> float | None:
+    """Return for how many seconds the file has not been written; None where the clock was set meanwhile."""
+    age = time.time() - path.stat().st_mtime
+    return age if 0 <= age <= _now() else None
 
 
 def node_ips() -> tuple[IPAddress, ...]:
-    """Return the node IPs that this boot published, primary first."""
-    from ipaddress import ip_address  # noqa: PLC0415 - those who only print the status do not pay for it
+    """Return the node IPs that were published in this boot, primary first."""
+    from ipaddress import ip_address  # noqa: PLC0415 - printing the status does not need it
 
     return tuple(map(ip_address, (read() or {}).get("node_ips") or ()))
 
 
 def wait(reached: Reached, seconds: float | None, path: Path = STATE) -> dict[str, Any] | None:
-    """Return the status document as soon as it is as *reached* wants it, or as it is after *seconds*."""
+    """Return the status document as soon as *reached* is true for it, or the present one after *seconds*."""
     until = None if seconds is None else time.monotonic() + seconds
     while True:
         document = read(path)

@@ -1,4 +1,4 @@
-"""How is a table printed for a person, in a terminal or in a mail?"""
+"""How is a table printed for people, in a terminal or in a mail?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class Table:
-    """Rows under headings; columns as wide as they must be, the last one free."""
+    """Rows under headings; every column is as wide as its longest cell, the last one is not padded."""
 
     def __init__(self, headings: Sequence[str]) -> None:
         """Begin with the *headings*."""
@@ -28,5 +28,5 @@ class Table:
 
 
 def printable(text: str) -> str:
-    """Return *text* without anything that steers a terminal: names come from other hosts' snapshots too."""
+    """Return *text* with ? for each character that could control a terminal; names also come from other hosts."""
     return "".join(char if char.isprintable() and not 0xD800 <= ord(char) <= 0xDFFF else "?" for char in text)

@@ -1,4 +1,4 @@
-"""Which nodenet is this?"""
+"""Which version of nodenet is installed?"""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001  (every verb has the same shape)
-    """Print it."""
+    """Print the version; return the exit code."""
     print(f"nodenet {__version__}")
     return 0

@@ -1,4 +1,4 @@
-"""Is a stage over? For units that order themselves behind one stage (nodenet-wait@.service, units/compat/)."""
+"""Has a stage ended? For units that are ordered after one stage (nodenet-wait@.service, units/compat/)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ UNREPORTED = {"status": "pending", "detail": "nodenetd has not reported yet"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
-        "Wait until a stage is over. Exits 0 when it is done or skipped, 1 when it failed, 75 when the time is up. "
-        "Reads the state file only, so it works without the bus and before nodenetd has started."
+        "Wait until a stage has ended. Exits 0 when it is done or skipped, 1 when it has failed, 75 when --timeout is "
+        "over. Reads the state file only, so it works without the bus and before nodenetd has started."
     )
     parser.add_argument("stage", choices=[name.value for name in StageName], help="the stage to wait for")
     parser.add_argument(
         "--as",
         dest="unit",
         metavar="UNIT",
-        help="wait in the name of this unit; exits 78 where the stage in turn waits for that unit",
+        help="wait on behalf of this unit; exits 78 if the stage itself waits for that unit",
     )
     add_reading(parser)
 
@@ -40,11 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
     def why_not(document: dict[str, Any]) -> str | None:
         return circle(document, arguments.stage, arguments.unit, followed_by) if arguments.unit else None
 
-    told: list[str] = []
+    reported: list[str] = []
 
     def answered(document: dict[str, Any]) -> bool:
-        if document["health"] == "failed" and (cause := _cause(document)) not in told:
-            told.append(cause)  # it may be mended, so the wait goes on; whoever looks at it learns why
+        if document["health"] == "failed" and (cause := _cause(document)) not in reported:
+            reported.append(cause)  # an administrator may correct it, so the wait goes on
             note(f"nodenetd: {cause}")
         return _stage(document, arguments.stage)["status"] in OVER or why_not(document) is not None
 
@@ -79,9 +79,12 @@ def circle(document: dict[str, Any], stage: str, name: str, followed: Callable[[
         provider = other["provider"].removeprefix("unit:")
         if provider != other["provider"] and other["status"] not in OVER:
             if provider == name:
-                return f"the settings have the stage {other['name']} done by this unit, but it is only a name here"
+                return f"the settings assign the stage {other['name']} to this unit, but it is only an alias here"
             if not followed(provider).isdisjoint((name, f"nodenet-compat-{name}")):
-                return f"{provider} does the stage {other['name']} and is ordered after this name: disable the name"
+                return (
+                    f"{provider} does the stage {other['name']} and is ordered after this alias. "
+                    f"Run `systemctl disable nodenet-compat-{name}`"
+                )
         if other["name"] == stage:
             break
     return None
@@ -89,7 +92,7 @@ def circle(document: dict[str, Any], stage: str, name: str, followed: Callable[[
 
 @cache
 def followed_by(unit: str) -> frozenset[str]:
-    """Return what *unit* is ordered after, aliases included; nothing when systemd does not say."""
+    """Return what *unit* is ordered after, aliases included; nothing when systemctl fails."""
     command = ["systemctl", "show", "--property=After", "--value", "--", unit]
     try:
         shown = subprocess.run(command, capture_output=True, text=True, timeout=SYSTEMCTL_SECONDS, check=False)  # noqa: S603  (no shell)

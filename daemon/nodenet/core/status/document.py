@@ -1,4 +1,4 @@
-"""What does the daemon say of itself? One document for the state file, the bus and ``nodenetctl status``."""
+"""What is the status of the node? One document for the state file, the bus and ``nodenetctl status``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import Boot, Health, StageName, StageState, Status, new_boot
 
 SCHEMA_VERSION = 1
-EXIT_CODES = {Health.OK: 0, Health.DEGRADED: 2, Health.FAILED: 1, Health.WAITING: 1}
-"""Exit codes of ``nodenetctl status``; part of the contract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +24,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class BootStatus:
-    """Everything the daemon shows: the boot, the facts, whether READY=1 was sent, and what was lost since."""
+    """Everything the daemon reports: the boot, the facts, whether READY=1 was sent, and what was lost since."""
 
     boot: Boot
     facts: Facts = field(default_factory=Facts)
@@ -35,7 +33,7 @@ class BootStatus:
     drift: Problem | None = None
     inhibitors: Inhibitors = ()
     refused: Refusal | None = None
-    """What lies on the disk and is not in force; the next boot will meet it."""
+    """Why the settings or the node file on the disk are not in force; the next boot will read them."""
 
     @property
     def health(self) -> Health:
@@ -44,11 +42,20 @@ class BootStatus:
         return Health.DEGRADED if beside and self.boot.health is Health.OK else self.boot.health
 
     @property
-    def problem(self) -> tuple[StageName | None, Problem] | None:
-        """What is wrong, with its stage: a lost node IP, a refused reload, or the first problem of the boot."""
+    def problems(self) -> tuple[tuple[StageName | None, Problem], ...]:
+        """Every present problem with its stage: a lost node IP, a refused reload, then those of the stages in order."""
+        found: list[tuple[StageName | None, Problem]] = []
         if self.drift:
-            return StageName.NODEIP, self.drift
-        return (self.refused.stage, self.refused.problem) if self.refused else self.boot.problem
+            found.append((StageName.NODEIP, self.drift))
+        if self.refused:
+            found.append((self.refused.stage, self.refused.problem))
+        found += [(stage.name, stage.problem) for stage in self.boot.stages if stage.problem]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def problem(self) -> tuple[StageName | None, Problem] | None:
+        """The first of the problems."""
+        return next(iter(self.problems), None)
 
 
 def document(status: BootStatus) -> dict[str, Any]:
@@ -67,11 +74,13 @@ def document(status: BootStatus) -> dict[str, Any]:
         "digest": facts.digest,
         "applied_digest": facts.applied_digest,
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
+        "node_ips_missing": status.drift is not None,
         "link": selection.link if selection else None,
         "notes": list(selection.notes) if selection else [],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
         "last_error": _last_error(status),
+        "problems": [_error(stage, problem) for stage, problem in status.problems],
         "stages": [_stage(stage, status.inhibitors) for stage in boot.stages],
     }
 
@@ -89,9 +98,9 @@ def line(status: BootStatus) -> str:
 
 
 def ended(before: Mapping[str, Any] | None, boot_id: str, problem: Problem) -> dict[str, Any]:
-    """Return the document of a daemon that ended for good by *problem*; *before* is the last one of this boot.
+    """Return the document of a daemon that exits because of *problem* and is not restarted.
 
-    What is no document of this boot (a program or a person may have written the file) counts as none.
+    *before* is the document that the state file has. Where it is not a document of this boot it is ignored.
     """
     nothing = document(BootStatus(new_boot({}, degrade=True), boot_id=boot_id))
     try:
@@ -111,6 +120,7 @@ def _ended(known: Mapping[str, Any], problem: Problem) -> dict[str, Any]:
         "health": Health.FAILED.value,
         "stage": None,
         "last_error": _error(name, problem),
+        "problems": [_error(name, problem)],
         "stages": stages,
     }
 

@@ -1,4 +1,4 @@
-"""How does the node stand, for a person? Five lines and a few notes, then the stages."""
+"""How is the status of the node printed for people? A few lines on the node, then one line for each stage."""
 
 from __future__ import annotations
 
@@ -8,24 +8,71 @@ from typing import Any
 Document = Mapping[str, Any]
 """The status document (``core.status.document``)."""
 SHORTEST_WAIT = 0.005
-"""Seconds; less is not told."""
+"""Seconds; a shorter wait is not printed."""
+OPEN = ("pending", "running", "waiting")
+"""Statuses of a stage that has not ended."""
 
 
-def lines(document: Document, now: float) -> Iterator[str]:
-    """Yield the document as a person reads it; *now* in seconds of CLOCK_BOOTTIME."""
-    ready = "kubelet may run" if document["ready"] else "kubelet is held back"
-    yield f"{document['health']} ({ready})"
-    addresses = ", ".join(document["node_ips"]) or "none yet"
-    where = f" on {document['link']}" if document["link"] else ""
-    yield f"  node IPs    {addresses}{where}"
+def lines(document: Document, now: float, *, kubelet_runs: bool = False) -> Iterator[str]:
+    """Yield the document as people read it; *now* in seconds of CLOCK_BOOTTIME.
+
+    *kubelet_runs*: its unit has a process, for instance of the time before nodenetd was restarted.
+    """
+    yield f"{_health(document)} ({_kubelet(document, kubelet_runs=kubelet_runs)})"
+    yield f"  node IPs    {_node_ips(document)}"
     yield from (f"  note        {note}" for note in document.get("notes", ()))
     yield f"  bridge      {_bridge(document)}"
     yield f"  node file   {_node_file(document)}"
-    yield from _wrong(document, now)
+    yield from _problems(document)
+    yield from _under_way(document, now)
     yield ""
     for stage in document["stages"]:
         yield _stage(stage, now)
         yield from (f"{'':<40}inhibited by {hold['who']}: {hold['why']}" for hold in stage.get("held", ()))
+
+
+def problems(document: Document) -> tuple[Mapping[str, Any], ...]:
+    """Return every problem of the document; one of an older daemon has the first problem only."""
+    error = document["last_error"]
+    return tuple(document.get("problems", (error,) if error else ()))
+
+
+def problem_lines(problem: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a problem, its remedy, and the command that shows its explanation."""
+    yield f"  problem     {': '.join(filter(None, (problem['stage'], problem['cause'])))}"
+    if problem["remedy"]:
+        yield f"  to do       {problem['remedy']}"
+    yield f"  more        journalctl -xb MESSAGE_ID={problem['message_id']}"
+
+
+def _health(document: Document) -> str:
+    running = document.get("running")
+    if running is None or running["now"]:
+        return str(document["health"])
+    ago = running["age"]
+    return f"nodenetd is not running; as of {_span(ago)} ago" if ago is not None else "nodenetd is not running"
+
+
+def _span(seconds: float) -> str:
+    """Return a length of time in the two largest units that fit, such as `2 h 5 min`."""
+    whole = int(seconds)
+    for unit, size, smaller, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // part} {smaller}"
+    return f"{whole} s"
+
+
+def _kubelet(document: Document, *, kubelet_runs: bool) -> str:
+    if document["ready"]:
+        return "kubelet may run"
+    return "kubelet is running" if kubelet_runs else "kubelet is held back"
+
+
+def _node_ips(document: Document) -> str:
+    addresses = ", ".join(document["node_ips"]) or "none yet"
+    where = f" on {document['link']}" if document["link"] else ""
+    missing = " (published, but missing on this node: see the problem)" if document.get("node_ips_missing") else ""
+    return f"{addresses}{where}{missing}"
 
 
 def _bridge(document: Document) -> str:
@@ -35,33 +82,45 @@ def _bridge(document: Document) -> str:
 
 def _node_file(document: Document) -> str:
     host = f"; host name {document['hostname']}" if document["hostname"] else ""
-    digest, applied = document["digest"], document["applied_digest"]
-    if not document["node_file"]:
-        return f"none{f'; what {applied[:12]} set stays in force' if applied else ''}{host}"
+    return f"{_applied(document)}{host}"
+
+
+def _applied(document: Document) -> str:
+    name, digest, applied = document["node_file"], document["digest"], document["applied_digest"]
+    stage = next((stage for stage in document["stages"] if stage["name"] == "nmstate"), None)
+    is_open = stage is not None and stage["status"] in OPEN
+    active = f"the active configuration is that of {applied[:12]}" if applied else "no node file is applied"
+    if not name:
+        if any(problem["stage"] == "nmstate" for problem in problems(document)):
+            return f"cannot be used, see the problem; {active}"
+        if is_open:
+            return "not known yet"
+        return f"none; the file was removed, its configuration {applied[:12]} is still active" if applied else "none"
+    which = f"{name} ({digest[:12]})" if digest else name
     if digest and digest == applied:
-        return f"{document['node_file']} ({digest[:12]}), in force{host}"
-    in_force = f"{applied[:12]} is in force" if applied else "nothing is in force"
-    which = f" ({digest[:12]})" if digest else ""
-    return f"{document['node_file']}{which}, NOT in force; {in_force}{host}"
+        return f"{which}, applied"
+    return f"{which}, not applied yet" if is_open else f"{which}, NOT applied; {active}"
 
 
-def _wrong(document: Document, now: float) -> Iterator[str]:
-    """Yield what is wrong and what to do; else what is awaited; else that nothing is."""
-    if error := document["last_error"]:
-        yield f"  problem     {': '.join(filter(None, (error['stage'], error['cause'])))}"
-        if error["remedy"]:
-            yield f"  to do       {error['remedy']}"
-        yield f"  more        journalctl -xb MESSAGE_ID={error['message_id']}"
+def _problems(document: Document) -> Iterator[str]:
+    """Yield every problem with its remedy; that there is none, once no stage is open."""
+    found = problems(document)
+    for problem in found:
+        yield from problem_lines(problem)
+    if not found and not any(stage["status"] in OPEN for stage in document["stages"]):
+        yield "  problem     none"
+
+
+def _under_way(document: Document, now: float) -> Iterator[str]:
+    """Yield the stage that waits or runs."""
     for stage in document["stages"]:
         if stage["status"] == "waiting":
-            yield f"  waits       {stage['name']}: {stage['detail']}"
+            yield f"  waiting     {stage['name']}: {stage['detail']}"
             return
         if stage["status"] == "running":
             since = "" if stage["started"] is None else f", for {now - stage['started']:.1f} s"
-            yield f"  runs        {stage['name']}{since}"
+            yield f"  running     {stage['name']}{since}"
             return
-    if not error:
-        yield "  problem     none"
 
 
 def _stage(stage: Mapping[str, Any], now: float) -> str:
@@ -71,7 +130,7 @@ def _stage(stage: Mapping[str, Any], now: float) -> str:
 
 
 def _beside(stage: Mapping[str, Any], now: float) -> str:
-    """Return what else is to be said of a stage, in brackets."""
+    """Return the provider, the wait and the next try of a stage, in brackets."""
     words = []
     if stage["provider"] not in ("builtin", "skip"):
         words.append(f"by {stage['provider'].removeprefix('unit:')}")

@@ -1,0 +1,38 @@
+"""What is the status of the node while nodenetd is not running?
+
+The state file stays when nodenetd ends. Its content was true when it was written and may not be true any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nodenet.core.messages import Message
+
+REMEDY = "See `systemctl status nodenetd`"
+
+
+def last_known(document: Mapping[str, Any], age: float | None) -> dict[str, Any]:
+    """Return the status document of a daemon that is not running: failed, not ready, with that problem first.
+
+    *age*: seconds since *document* was written, None where the clock does not say. A daemon that exited because of
+    an error that only an administrator can correct has left that error in the document; then this one stays first.
+    """
+    problem = {
+        "message_id": Message.STOPPED.value,
+        "stage": None,
+        "cause": "nodenetd is not running, so nothing of this may be true any more",
+        "remedy": REMEDY,
+    }
+    error = document["last_error"]
+    found = list(document.get("problems", [error] if error else []))
+    found = [*found, problem] if document["health"] == "failed" else [problem, *found]
+    return {
+        **document,
+        "health": "failed",
+        "ready": False,
+        "last_error": found[0],
+        "problems": found,
+        "running": {"now": False, "age": age},
+    }
