@@ -1,10 +1,11 @@
 """Where does a node's root file system come from?
 
-mmdebstrap makes it from Debian packages alone, once; it is never booted itself, every node is an overlay over
-it. forky is the first Debian whose NetworkManager has its Open vSwitch plugin packaged.
+mmdebstrap makes it from Debian packages, once for each suite. It is never booted itself: every node is an overlay
+over it. forky is the first Debian that packages the Open vSwitch plugin of NetworkManager.
 """
 
 import contextlib
+import enum
 import fcntl
 import hashlib
 import os
@@ -15,7 +16,28 @@ from pathlib import Path
 
 from harness import host
 
-SUITE = "forky"
+
+class Suite(enum.Enum):
+    """A release of Debian that nodes boot."""
+
+    FORKY = "forky"
+    """systemd 262, NetworkManager 1.58 with its Open vSwitch plugin, Python 3.14."""
+    TRIXIE = "trixie"
+    """systemd 257, NetworkManager 1.52 without the plugin, Python 3.13: everything except br-ex."""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """What is installed: the same on every suite that has it."""
+        return tuple(package for package in PACKAGES if package not in MISSING.get(self.value, ()))
+
+    @property
+    def recipe(self) -> tuple[str, ...]:
+        """The options of mmdebstrap."""
+        return (*RECIPE, "--include=" + ",".join(self.packages))
+
+
+MISSING = {"trixie": ("network-manager-ovs",)}
+"""Packages that a suite does not have."""
 PACKAGES = (
     "systemd",
     "systemd-sysv",
@@ -45,61 +67,60 @@ RECIPE = (
     "--dpkgopt=path-exclude=/usr/share/locale/*",
     "--dpkgopt=path-exclude=/usr/share/doc/*",
     "--dpkgopt=path-include=/usr/share/doc/*/copyright",
-    "--include=" + ",".join(PACKAGES),
 )
 REMOVED = (
     "etc/NetworkManager/dispatcher.d/01-ifupdown",  # fails without ifupdown
-    "usr/sbin/resolvconf",  # systemd-resolved's: NetworkManager would hand resolv.conf to it, though it does not run
+    "usr/sbin/resolvconf",  # systemd-resolved's, which does not run: NetworkManager would pass the DNS servers to it
     "etc/hostname",  # each node has its own, or none
-    "usr/sbin/resolvconf",  # systemd-resolved's: NetworkManager would give it the nameservers, in vain
     "var/cache/apt/archives",
     "var/lib/apt/lists",
 )
 MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "fstrim.timer")
-"""Timers that would run in the middle of a test."""
+"""Timers that would start during a test."""
 DISABLED = ("systemd-resolved.service",)
-"""Installed for the tests that want it; a node like those we replace does without."""
+"""Installed for the tests that start it; a node of the systems that nodenet replaces does not run it."""
 BUILD_TIMEOUT = 1800.0
 
 
-def rootfs() -> Path:
-    """The read-only root file system of this recipe, built on first use."""
+def rootfs(suite: Suite = Suite.FORKY) -> Path:
+    """Return the read-only root file system of *suite*; build it on first use."""
     shelf = host.cache() / "rootfs"
     shelf.mkdir(parents=True, exist_ok=True)
-    made = shelf / key()
-    with locked(shelf / "lock"):
+    made = shelf / key(suite)
+    with locked(shelf / f"lock-{suite.value}"):
         if not made.is_dir():
             host.ensure_packages()
-            _build(made)
+            _build(suite, made)
         os.utime(made)
-        host.prune(shelf)
+        host.prune(shelf, keep=2 * len(Suite))
     return made
 
 
-def key() -> str:
-    """Name of the cache entry: another recipe is another root file system."""
-    recipe = "\n".join((SUITE, *RECIPE, *REMOVED, *MASKED, *DISABLED))
-    return f"{SUITE}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
+def key(suite: Suite = Suite.FORKY) -> str:
+    """Return the name of the cache entry: another recipe is another root file system."""
+    recipe = "\n".join((suite.value, *suite.recipe, *REMOVED, *MASKED, *DISABLED))
+    return f"{suite.value}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Let one builder at a time in; the others wait and then find the work done."""
+    """Let one builder in at a time; the others wait, then find its result."""
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 
-def _build(made: Path) -> None:
-    host.progress("building the lab's root file system (about a minute, once)")
-    for leftover in made.parent.glob("new-*"):
+def _build(suite: Suite, made: Path) -> None:
+    host.progress(f"building the lab's root file system of Debian {suite.value} (about a minute, once)")
+    new = f"new-{suite.value}-"
+    for leftover in made.parent.glob(f"{new}*"):
         shutil.rmtree(leftover)
-    with tempfile.TemporaryDirectory(prefix="new-", dir=made.parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=new, dir=made.parent) as scratch:
         root = Path(scratch) / "root"
-        host.call(["mmdebstrap", *RECIPE, SUITE, root], timeout=BUILD_TIMEOUT)
+        host.call(["mmdebstrap", *suite.recipe, suite.value, root], timeout=BUILD_TIMEOUT)
         _finish(root)
         root.rename(made)
-    host.progress("the root file system is ready")
+    host.progress(f"the root file system of Debian {suite.value} is ready")
 
 
 def _finish(root: Path) -> None:
