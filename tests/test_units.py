@@ -1,4 +1,4 @@
-"""units/: what systemd, D-Bus and journald are given, read by their own tools."""
+"""Do systemd, D-Bus and journald accept the files in units/? Their own tools read them here."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ FIELDS = {"MESSAGE", "STAGE", "CAUSE", "REMEDY", "NODE_FILE", "DIGEST"}
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A root file system with the units, the targets they lean on, and programs under the right names."""
+    """A root file system with the units, the targets they are ordered against, and programs with the right names."""
     system = tmp_path / "usr/lib/systemd/system"
     system.mkdir(parents=True)
     for target in STANDARD_TARGETS:
         (system / f"{target}.target").write_text(f"[Unit]\nDescription={target}\n")
     for unit in (*SERVICES, UNITS / "compat/nodenet-compat.target"):
         shutil.copy(unit, system)
-    for program in ("usr/libexec/nodenetd", "usr/bin/nodenetctl", "bin/sh"):
+    for program in ("usr/libexec/nodenetd", "usr/bin/nodenetctl", "bin/sh", "bin/mkdir"):
         path = tmp_path / program
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("#!/bin/sh\n")
@@ -194,14 +194,19 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     for path in SERVICES:
         for key, value in Unit(path)["Service"].items():
             if key.startswith("Exec"):
-                yield path.name, shlex.split(value)
+                yield path.name, shlex.split(value.lstrip("-+"))
 
 
 def test_units_run_programs_and_verbs_that_exist() -> None:
     verbs = [words[1] for _, words in commands() if words[0] == "/usr/bin/nodenetctl"]
     assert set(verbs) == {"reload", "wait"}
     assert set(verbs) <= set(VERBS)
-    assert {words[0] for _, words in commands()} == {"/usr/libexec/nodenetd", "/usr/bin/nodenetctl", "/bin/sh"}
+    assert {words[0] for _, words in commands()} == {
+        "/usr/libexec/nodenetd",
+        "/usr/bin/nodenetctl",
+        "/bin/sh",
+        "/bin/mkdir",
+    }
 
 
 def test_ready_means_ready_on_every_systemd() -> None:

@@ -30,6 +30,17 @@ ExecStart=/bin/sh -c 'mkdir -p /run/lab; cp /run/nodenet/state.json /run/lab/{fo
 [Install]
 WantedBy=multi-user.target
 """
+KDUMP = """[Unit]
+DefaultDependencies=no
+After=network.target network-online.target remote-fs.target basic.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/true
+[Install]
+WantedBy=multi-user.target
+"""
+"""kdump.service of Fedora, CentOS Stream and RHEL: its ordering lines are facts."""
 OVER = {"done", "skipped"}
 
 
@@ -85,6 +96,22 @@ def test_units_behind_the_old_names_boot_without_them_too(product_node: NodeFact
     assert told_of_cycles(node) == []
     loaded = node.run(["systemctl", "show", "-p", "LoadState", "--value", *OLD_NAMES]).stdout.split()
     assert set(loaded) == {"not-found"}
+
+
+@pytest.mark.parametrize("flavour", Flavour)
+def test_kdump_makes_no_cycle_and_kubelet_starts(product_node: NodeFactory, flavour: Flavour) -> None:
+    """kdump.service is ordered after network-online.target, which is ordered after nodenetd (R62)."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=flavour)
+    node.write("/etc/systemd/system/kdump.service", KDUMP)
+    node.enable("kdump.service", "nodenet-compat.target")
+    for _ in range(2):
+        node.boot()
+        assert node.wait_settled() == "running"
+        assert told_of_cycles(node) == []
+        assert settle(node)["health"] == "ok"
+        node.record("kubelet")
+        node.run(["systemctl", "is-active", "kdump.service"])
+        node.off()
 
 
 def test_a_real_unit_keeps_its_name(product_node: NodeFactory) -> None:

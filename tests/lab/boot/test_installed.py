@@ -1,0 +1,27 @@
+"""Does an installed node keep what nodenetd needs outside its own directories?"""
+
+from __future__ import annotations
+
+from factories import NodeFactory
+from harness import Node
+from story import settle
+
+UPLINK_NAMES = "/var/lib/ovnk"
+
+
+def writable(node: Node, path: str) -> bool:
+    """Return whether the running daemon, inside its mounts, can write there."""
+    pid = node.run(["systemctl", "show", "-p", "MainPID", "--value", "nodenetd.service"]).stdout.strip()
+    return node.run(["nsenter", f"--target={pid}", "--mount", "test", "-w", path], check=False).returncode == 0
+
+
+def test_a_directory_that_was_removed_is_made_again(product_node: NodeFactory) -> None:
+    """Without it, br-ex was made and its uplink's name could not be written: read-only file system (R65)."""
+    node = product_node()
+    node.boot()
+    assert settle(node)["ready"]
+    assert writable(node, UPLINK_NAMES)
+    node.run(f"rm -r {UPLINK_NAMES} && systemctl restart nodenetd.service", timeout=60)
+    assert node.run(["stat", "-c", "%a %U", UPLINK_NAMES]).stdout.split() == ["755", "root"]
+    assert writable(node, UPLINK_NAMES)
+    assert node.wait_settled() == "running"
