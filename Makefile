@@ -64,7 +64,7 @@ $(STAMP): packaging/host-packages packaging/requirements.txt packaging/requireme
 	@packaging/host-packages
 	@echo "nodenet: setting up $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) -r packaging/requirements.txt -r packaging/requirements-dev.txt
+	@$(PIP) --require-hashes -r packaging/requirements.txt -r packaging/requirements-dev.txt
 	@$(PIP) --force-reinstall "$$($(PYTHON) packaging/libnmstate/build_wheel.py)"
 	@touch $@
 

@@ -1,14 +1,16 @@
 """How does nodenet get onto a node? `make install DESTDIR=DIR` runs this.
 
-One tree for every node: packages below /usr/lib/nodenet, two launchers, units, bus policy, journal catalog, manual
-pages, completions. Made on any machine, it runs offline under the node's own /usr/bin/python3, 3.11 to 3.14. Downloads
-are kept in `${XDG_CACHE_HOME:-~/.cache}/nodenet/`, so that only the first installation needs a package index.
+It installs one tree, the same for every node: packages below /usr/lib/nodenet, two launchers, units, bus policy,
+journal catalog, manual pages, completions. The tree runs offline under the node's own /usr/bin/python3, 3.11 to 3.14.
+Downloads are kept in `${XDG_CACHE_HOME:-~/.cache}/nodenet/`: only the first installation needs a package index.
 """
 
 from __future__ import annotations
 
 import argparse
 import compileall
+import ctypes
+import errno
 import hashlib
 import os
 import shutil
@@ -21,11 +23,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 LIBRARY = "usr/lib/nodenet"
+PIP_OPTIONS = ("--require-hashes", "--no-deps", "--no-compile", "--only-binary=:all:")
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 LAUNCHER = """#!/usr/bin/python3 -I
 import gc
 import sys
 
-gc.disable()  # nothing of what is imported becomes garbage
+gc.disable()  # what is imported stays; collecting while importing only costs time
 
 sys.path.insert(0, "/usr/lib/nodenet")
 
@@ -65,9 +69,12 @@ MANUAL = {
 def main() -> int:
     """Install, or remove with --uninstall."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--destdir", type=Path, default=Path("/"), help="root of the file system to install into")
+    parser.add_argument(
+        "--destdir", type=destination, default=Path("/"), help="root of the file system to install into"
+    )
     parser.add_argument("--uninstall", action="store_true", help="remove what was installed; settings and state stay")
     arguments = parser.parse_args()
+    os.umask(0o022)  # what is installed is read by everybody, whoever installs it
     if arguments.uninstall:
         uninstall(arguments.destdir)
     else:
@@ -75,20 +82,25 @@ def main() -> int:
     return 0
 
 
+def destination(text: str) -> Path:
+    """Return the root directory that *text* names; as in other Makefiles, an empty DESTDIR is this machine."""
+    return Path(text or "/")
+
+
 def install(destdir: Path) -> None:
-    """Put the whole tree below *destdir*; an older one is replaced in one rename."""
+    """Install the whole tree below *destdir*; an older one is replaced at once."""
     library = destdir / LIBRARY
     library.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in library.parent.glob(".nodenet-*"):  # of an installation that was killed
+        shutil.rmtree(leftover)
     with tempfile.TemporaryDirectory(prefix=".nodenet-", dir=library.parent) as scratch:
         fresh = Path(scratch) / "new"
         shutil.copytree(dependencies(), fresh)
         shutil.copytree(ROOT / "daemon" / "nodenet", fresh / "nodenet", ignore=shutil.ignore_patterns("__pycache__"))
         with zipfile.ZipFile(wheel()) as archive:
             archive.extractall(fresh / "bundled")
-        if library.exists():
-            library.rename(Path(scratch) / "old")
-        fresh.rename(library)
-    library.chmod(0o755)
+        readable(fresh)
+        swap(fresh, library)
     for path, module in LAUNCHERS.items():
         write(destdir / path, LAUNCHER.format(module=module), 0o755)
     for source, target in UNITS.items():
@@ -97,29 +109,93 @@ def install(destdir: Path) -> None:
         write(destdir / target, (ROOT / "docs" / "man" / source).read_text(encoding="utf-8"), 0o644)
     compile_bytecode(destdir)
     if destdir.resolve() == Path("/"):
-        tell_the_system()
+        notify_system()
 
 
-def tell_the_system() -> None:
-    """Let a running system read what is new; without one there is nobody to tell."""
+def readable(tree: Path) -> None:
+    """Let everybody read the tree and only root write it, whatever modes its sources have."""
+    tree.chmod(0o755)
+    for path in tree.rglob("*"):
+        path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
+
+
+def swap(fresh: Path, library: Path, *, atomic: bool = True) -> None:
+    """Put *fresh* in the place of *library*; the older tree, if there is one, ends up where *fresh* was.
+
+    The two are exchanged in one step (renameat2(2), RENAME_EXCHANGE), because an installation that is killed between
+    two renames would leave a node without nodenet. A file system that cannot exchange gets two renames, and the older
+    tree back when the second one fails.
+    """
+    if not library.exists():
+        fresh.rename(library)
+        return
+    if atomic and exchange(fresh, library):
+        return
+    old = fresh.with_name("old")
+    library.rename(old)
+    try:
+        fresh.rename(library)
+    except BaseException:
+        old.rename(library)
+        raise
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange two paths atomically; False where the C library, kernel or file system cannot do that."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    if rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.EINVAL, errno.ENOSYS, errno.EXDEV):
+        return False
+    raise OSError(number, os.strerror(number), str(one), None, str(other))
+
+
+def notify_system() -> None:
+    """Let the running system read the changed files; in a container or a chroot no system runs."""
+    tmpfiles = Path("/", UNITS["nodenet.tmpfiles.conf"])
+    if not Path("/run/systemd/system").is_dir():
+        return
+    if tmpfiles.exists():  # the next boot makes its directories, but nodenetd may be started before
+        subprocess.run(["systemd-tmpfiles", "--create", str(tmpfiles)], check=False)
     for command in (["journalctl", "--update-catalog"], ["systemctl", "daemon-reload"]):
-        if Path("/run/systemd/system").is_dir():
-            subprocess.run(command, check=False)
+        subprocess.run(command, check=False)
 
 
 def uninstall(destdir: Path) -> None:
-    """Remove what ``install`` made, and the links of ``systemctl enable``: they would lead nowhere."""
+    """Remove what `install` made, and the links of `systemctl enable`.
+
+    A link that stays would make kubelet unstartable: it would require a unit that does not exist.
+    """
     shutil.rmtree(destdir / LIBRARY, ignore_errors=True)
     for path in (*LAUNCHERS, *UNITS.values(), *MANUAL.values()):
         (destdir / path).unlink(missing_ok=True)
-    ours = {f"/{target}" for target in UNITS.values()}
-    for link in (destdir / "etc/systemd/system").rglob("*"):
-        if link.is_symlink() and str(link.readlink()) in ours:
+    units = destdir / "etc/systemd/system"
+    for link in list(units.rglob("*")):
+        if link.is_symlink() and is_ours(link, destdir):
             link.unlink()
+            if link.parent != units and not any(link.parent.iterdir()):
+                link.parent.rmdir()
+    if destdir.resolve() == Path("/"):
+        notify_system()
+
+
+def is_ours(link: Path, destdir: Path) -> bool:
+    """Return whether a link leads to a unit of nodenet.
+
+    systemd writes `/usr/lib/…`, systemd 252 of Debian `/lib/…`, an administrator perhaps a relative path.
+    """
+    directory = Path("/") / link.parent.relative_to(destdir)
+    target = Path(os.path.normpath(directory / link.readlink()))
+    if target.parts[1:2] == ("lib",):
+        target = Path("/usr", *target.parts[1:])
+    return str(target.relative_to("/")) in UNITS.values()
 
 
 def write(path: Path, text: str, mode: int) -> None:
-    """Write a file whole."""
+    """Replace a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".nodenet-{path.name}")
     fresh.write_text(text, encoding="utf-8")
@@ -128,12 +204,15 @@ def write(path: Path, text: str, mode: int) -> None:
 
 
 def cache() -> Path:
-    """Return the directory that outlives the repository."""
+    """Return the cache directory; it is outside the repository."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nodenet"
 
 
 def dependencies() -> Path:
-    """Return the directory of the pinned packages, downloaded once for each lock file."""
+    """Return the directory of the pinned packages, downloaded once for each lock file.
+
+    pip refuses what has another hash than the lock file says.
+    """
     lock = HERE / "requirements.txt"
     shelf = cache() / "packages" / hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
     if not shelf.is_dir():
@@ -141,14 +220,14 @@ def dependencies() -> Path:
         print("nodenet: fetching the Python packages that run on the node (once)", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="new-", dir=shelf.parent) as scratch:
             fresh = Path(scratch) / "packages"
-            pip("install", "--target", str(fresh), "--no-deps", "--no-compile", "--only-binary=:all:", "-r", str(lock))
+            pip("install", "--target", str(fresh), *PIP_OPTIONS, "-r", str(lock))
             shutil.rmtree(fresh / "bin", ignore_errors=True)  # pyroute2's command line tools
             fresh.rename(shelf)
     return shelf
 
 
 def pip(*arguments: str) -> None:
-    """Run pip, from a virtual environment where this Python has none."""
+    """Run pip; where this Python has none, from a virtual environment."""
     python = sys.executable
     if subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
         tools = cache() / "pip"
@@ -164,9 +243,9 @@ def wheel() -> Path:
 
 
 def compile_bytecode(destdir: Path) -> None:
-    """Compile for the Python that will run it, so that no boot pays for that.
+    """Compile for the node's Python, so that no boot has to.
 
-    That is the node's own: this machine's, or the one inside *destdir* when a whole root file system is there.
+    That is this machine's own, or the one inside *destdir* if *destdir* has a whole root file system.
     """
     library = destdir / LIBRARY
     if destdir.resolve() == Path("/"):

@@ -1,14 +1,20 @@
-"""The install tree: complete, the same twice, and runnable offline under every Python that a node may have."""
+"""Is the install tree complete, the same twice, and runnable offline under every Python that a node may have?"""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -39,6 +45,7 @@ OURS = {
     "usr/share/zsh/site-functions/_nodenetctl",
 }
 """Everything outside /usr/lib/nodenet."""
+LOCKS = ("requirements.txt", "requirements-dev.txt", "libnmstate/requirements-build.txt")
 LIBRARY = "usr/lib/nodenet"
 IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -57,8 +64,19 @@ print(len(names))
 """
 
 
+@pytest.fixture(scope="module")
+def installer() -> ModuleType:
+    """packaging/install.py as a module."""
+    spec = importlib.util.spec_from_file_location("install", ROOT / "packaging/install.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def python(version: str) -> str | None:
-    """A Python of this minor version, whoever installed it."""
+    """Return a Python of this minor version, from a package or from pyenv."""
     if sys.version_info[:2] == tuple(map(int, version.split("."))):
         return sys.executable
     found = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}"))
@@ -89,13 +107,44 @@ def test_only_libnmstate_is_machine_code_and_that_is_abi3(tree: Path) -> None:
     assert [path.name for path in tree.rglob("*.so*")] == ["_native.abi3.so"]
 
 
-def test_nobody_but_root_can_write_and_everybody_can_read(tree: Path) -> None:
+def unsafe(tree: Path) -> list[str]:
+    """Return what others than root can write, and what they cannot read."""
     wrong = []
-    for path in tree.rglob("*"):
+    for path in [path for path in tree.rglob("*") if not path.is_symlink()]:
         mode = path.stat().st_mode & 0o777
         if mode & 0o022 or not mode & 0o004 or (path.is_dir() and not mode & 0o001):
             wrong.append(f"{path} {mode:o}")
-    assert wrong == []
+    return wrong
+
+
+def test_only_root_can_write_and_everybody_can_read(tree: Path) -> None:
+    assert unsafe(tree) == []
+
+
+def test_the_umask_of_the_installer_does_not_show(tmp_path: Path) -> None:
+    """Nor do the modes of the sources: a checkout under the same umask has 0600 (R65)."""
+    destdir = tmp_path / "tree"
+    subprocess.run(["/bin/sh", "-c", 'umask 077; exec "$@"', "sh", *INSTALL, destdir], check=True)
+    destdir.chmod(0o755)
+    assert unsafe(destdir) == []
+
+
+def test_modes_of_the_sources_do_not_show(installer: ModuleType, tmp_path: Path) -> None:
+    """(R65)."""
+    for name, mode in {"package/module.py": 0o600, "package/program": 0o700, "package/open.py": 0o666}.items():
+        path = tmp_path / name
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.touch()
+        path.chmod(mode)
+    installer.readable(tmp_path)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert modes == {"package": 0o755, "module.py": 0o644, "program": 0o755, "open.py": 0o644}
+
+
+def test_an_empty_destdir_is_this_machine(installer: ModuleType) -> None:
+    """As in other Makefiles; it was the current directory (R65)."""
+    assert installer.destination("") == Path("/")
+    assert installer.destination("/tmp/tree") == Path("/tmp/tree")  # noqa: S108 - only a name
 
 
 def test_bytecode_is_there_for_the_python_that_installed(tree: Path) -> None:
@@ -113,17 +162,120 @@ def test_installing_again_replaces_everything(tree: Path) -> None:
     assert [path.name for path in (tree / LIBRARY).parent.iterdir() if path.name.startswith(".nodenet")] == []
 
 
-def test_uninstalling_leaves_nothing_of_ours(tmp_path: Path) -> None:
+def two_trees(directory: Path) -> tuple[Path, Path]:
+    """Make a new tree and an installed one; return both."""
+    fresh, library = directory / "new", directory / "library"
+    for tree in (fresh, library):
+        tree.mkdir()
+        (tree / "version").write_text(tree.name)
+    return fresh, library
+
+
+def test_an_upgrade_never_leaves_the_node_without_a_tree(installer: ModuleType, tmp_path: Path) -> None:
+    """Whenever it is interrupted: a reader sees one tree or the other at every moment (R64)."""
+    fresh, library = two_trees(tmp_path)
+    stop, missing = threading.Event(), []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                (library / "version").read_text()
+            except FileNotFoundError as error:
+                missing.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(2000):
+        installer.swap(fresh, library)
+    stop.set()
+    reader.join()
+    assert missing == []
+    assert ((library / "version").read_text(), (fresh / "version").read_text()) == ("library", "new")
+
+
+def test_a_failed_upgrade_restores_the_old_tree(installer: ModuleType, tmp_path: Path) -> None:
+    """Where the file system cannot exchange two directories, and the second rename fails (R64)."""
+    fresh, library = two_trees(tmp_path)
+    shutil.rmtree(fresh)
+    with pytest.raises(FileNotFoundError):
+        installer.swap(fresh, library, atomic=False)
+    assert (library / "version").read_text() == "library"
+    assert [path.name for path in tmp_path.iterdir()] == ["library"]
+
+
+def test_an_upgrade_without_exchange(installer: ModuleType, tmp_path: Path) -> None:
+    """(R64)."""
+    fresh, library = two_trees(tmp_path)
+    installer.swap(fresh, library, atomic=False)
+    assert (library / "version").read_text() == "new"
+
+
+def test_an_installation_that_was_killed_leaves_nothing_behind(tree: Path) -> None:
+    """The next one removes its scratch directory (R64)."""
+    leftover = tree / "usr/lib/.nodenet-abc/new"
+    leftover.mkdir(parents=True)
+    subprocess.run([*INSTALL, tree], check=True)
+    assert [path.name for path in (tree / "usr/lib").glob(".*")] == []
+
+
+SPELLINGS: dict[str, Callable[[Path, Path], str]] = {
+    "/usr/lib": lambda target, _: str(target),
+    "/lib": lambda target, _: str(target).removeprefix("/usr"),  # systemd 252 of Debian
+    "relative": os.path.relpath,
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_uninstalling_leaves_nothing_of_ours(tmp_path: Path, spelling: str) -> None:
+    """Whichever way the links of `systemctl enable` name their target (R63)."""
     subprocess.run([*INSTALL, tmp_path], check=True)
     kept = tmp_path / "etc/nodenet/nodenet.toml"
     kept.parent.mkdir(parents=True)
     kept.write_text("")
     enable = ["systemctl", f"--root={tmp_path}", "--quiet", "enable", "nodenetd.service", "nodenet-compat.target"]
     subprocess.run(enable, check=True)
+    links = [path for path in (tmp_path / "etc/systemd/system").rglob("*") if path.is_symlink()]
+    assert len(links) == 16
+    for link in links:
+        target = Path("/usr") / str(link.readlink()).removeprefix("/usr").lstrip("/")
+        link.unlink()
+        link.symlink_to(SPELLINGS[spelling](target, Path("/") / link.parent.relative_to(tmp_path)))
+    others = tmp_path / "etc/systemd/system/multi-user.target.wants/chronyd.service"
+    others.symlink_to("/usr/lib/systemd/system/chronyd.service")
     subprocess.run([*INSTALL, tmp_path, "--uninstall"], check=True)
     assert list(content(tmp_path)) == ["etc/nodenet/nodenet.toml"]
-    assert [path for path in tmp_path.rglob("*") if path.is_symlink()] == []
+    assert [path for path in tmp_path.rglob("*") if path.is_symlink()] == [others]
+    assert [path.name for path in (tmp_path / "etc/systemd/system").iterdir()] == ["multi-user.target.wants"]
     assert not (tmp_path / LIBRARY).exists()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_package_that_runs_as_root_has_its_hashes(lock: str) -> None:
+    """(R66)."""
+    text = (ROOT / "packaging" / lock).read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    assert len(lines) > 0
+    assert [line for line in lines if not re.match(r"[\w.-]+==[\w.]+( +--hash=sha256:[0-9a-f]{64})+$", line)] == []
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_pip_refuses_an_archive_with_another_hash(installer: ModuleType, tmp_path: Path, known: bool) -> None:  # noqa: FBT001
+    """The options that the installer gives pip are enough for that (R66)."""
+    wheel = tmp_path / "demo-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("demo.py", "")
+        archive.writestr("demo-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")
+        archive.writestr("demo-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("demo-1.0.dist-info/RECORD", "demo.py,,\n")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest() if known else "0" * 64
+    lock = tmp_path / "requirements.txt"
+    lock.write_text(f"demo==1.0 --hash=sha256:{digest}\n")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", *installer.PIP_OPTIONS]
+    source = ["--no-index", "--find-links", str(tmp_path), "--target", str(tmp_path / "packages"), "-r", str(lock)]
+    done = subprocess.run([*pip, *source], capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == known, done.stderr
+    assert ("DO NOT MATCH THE HASHES" in done.stderr) != known
+    assert (tmp_path / "packages/demo.py").exists() == known
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 HERE = Path(__file__).resolve().parent
-MATURIN = "maturin>=1.7,<2"
+MATURIN = HERE / "requirements-build.txt"
 OLDEST_RUST = (1, 88)
 
 
@@ -191,8 +191,9 @@ def _maturin(cache: Path) -> Path:
     if not program.exists():
         say("installing maturin")
         run([sys.executable, "-m", "venv", "--clear", str(environment)], remedy="install python3-venv")
-        pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", MATURIN]
-        run(pip, remedy="check that this machine reaches the Python package index")
+        pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
+        remedy = "check that this machine reaches the Python package index"
+        run([*pip, "--only-binary=:all:", "-r", str(MATURIN)], remedy=remedy)
     return program
 
 

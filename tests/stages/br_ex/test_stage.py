@@ -12,6 +12,7 @@ import pytest
 
 from br_ex_cases import CASES, facts_of
 from fakes import (
+    BOOT_ID,
     FakeClock,
     FakeFiles,
     FakeKernel,
@@ -21,7 +22,7 @@ from fakes import (
     FakeOvsdb,
     FakeProfiles,
     FakeSysctls,
-    stage_edges,
+    FakeSystemd,
 )
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
@@ -39,11 +40,17 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Lease4, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.model import Datapath, Settings
+from nodenet.core.settings.model import Datapath
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
-from nodenet.stages.br_ex.stage import PATIENCE_SECONDS
+from nodenet.stages.br_ex.gather import Gatherer
+from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
+from nodenet.stages.br_ex.profile_backup import ProfileKeeper
+from nodenet.stages.br_ex.remove import BridgeRemover
+from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
+from nodenet.stages.br_ex.stage import PATIENCE_SECONDS, ConfigureOvsEdges, ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
-from nodenet.stages.br_ex.wiring import BridgeWiring
 
 
 def _with_server(device: Device) -> Device:
@@ -82,21 +89,22 @@ class Rig:
         self.node_ips = facts.node_ips or (NODE_IP,)
         self.place(facts.node_ip_link or "eth0")
         self.nmstate.during_apply = lambda: self.place("br-ex")
-        edges = stage_edges(
-            files=self.files,
-            manager=self.manager,
-            nmstate=self.nmstate,
-            ovsdb=self.ovsdb,
-            clock=self.clock,
-            profiles=self.profiles,
-            sysctls=self.sysctls,
-            neighbours=self.neighbours,
-            kernel=self.kernel,
+        presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
+        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
+        pipeline = Pipeline(outside, BOOT_ID, 240.0, BRIDGE_INTENT, "configure-ovs")
+        keeper = ProfileKeeper(self.profiles, self.files)
+        look = Verifier(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)
+        maker = BridgeMaker(
+            BridgeMakerEdges(self.clock, self.files, self.manager, self.profiles, keeper, self.sysctls, look), pipeline
         )
-        verifier = Verifier(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)
-        wiring = BridgeWiring(edges, Settings(bridge_datapath=Datapath.NETDEV), verifier)
-        self.stage = wiring.stage()
-        self.after_mending = wiring.recover_first(self.stage)
+        mender = BridgeRepairer(self.ovsdb, self.profiles, keeper)
+        gatherer = Gatherer(self.profiles, self.ovsdb, self.sysctls, self.kernel, self.files)
+        ground = ConfigureOvsEdges(
+            self.files, self.nmstate, self.ovsdb, self.kernel, gatherer, Datapath.NETDEV, BOOT_ID
+        )
+        remover = BridgeRemover(keeper, look, maker, mender)
+        self.stage = ConfigureOvsStage(ground, maker, mender, remover, pipeline)
+        self.after_mending = RecoverFirst(self.stage, mender, maker, pipeline, self.kernel)
 
     def place(self, link: str) -> None:
         """Let *link* have the node IP; a bridge gets what the server gives."""

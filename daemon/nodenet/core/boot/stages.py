@@ -28,9 +28,20 @@ from nodenet.core.boot.outcome import (
 )
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import BridgeForeign
-from nodenet.core.stage_name import StageName as StageName  # noqa: PLC0414  (named here for its readers)
 
-BUILT = frozenset(name for name in StageName if name.module)
+
+class StageName(StrEnum):
+    """The stages, under the names that administrators of such nodes know, in their order."""
+
+    HOSTNAME = "hostname"
+    NMSTATE = "nmstate"
+    RESOLV_PREPENDER = "resolv-prepender"
+    NODEIP = "nodeip"
+    CONFIGURE_OVS = "configure-ovs"
+    HOSTED_SERVICES = "hosted-services"
+
+
+BUILT = frozenset(StageName) - {StageName.HOSTED_SERVICES}
 """The stages this version can run; the others are skipped, and say so."""
 
 

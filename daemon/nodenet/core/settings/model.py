@@ -13,11 +13,9 @@ from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
 from typing import Any, Literal
 
-from nodenet.core.stage_name import StageName
-
 DEFAULT = "default"
 """The origin of a value that no file sets."""
-STAGES = tuple(name.value for name in StageName)
+STAGES = ("hostname", "nmstate", "resolv-prepender", "nodeip", "configure-ovs", "hosted-services")
 """The stages that have a provider."""
 
 
