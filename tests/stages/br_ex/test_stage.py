@@ -30,6 +30,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting
 from nodenet.core.boot.request import Request
 from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
@@ -58,6 +59,7 @@ def _with_server(device: Device) -> Device:
     return replace(device, lease4=replace(device.lease4, servers=("10.88.0.1",))) if device.lease4 else device
 
 
+LEASE = StaticLease("192.0.2.5", Moment(BOOT_ID, 100.0, 1_700_000_100.0), 3600.0)
 NODE_IP = ip_address("10.88.0.113")
 GATEWAY = ip_address("10.88.0.1")
 FLAG = "/run/nodeip-configuration/br-ex-up"
@@ -285,9 +287,9 @@ async def test_a_carried_lease_is_given_up_when_it_ends() -> None:
     rig = Rig(server=None)
     await rig.attempt()
     rig.nmstate.left = {}
-    ends = rig.record.lease_ends
-    assert ends
-    rig.clock.now += ends - rig.clock.unix()
+    left = rig.record.leases["br-ex"].seconds
+    assert left
+    rig.clock.now += left
     rig.nmstate.during_apply = lambda: None
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
@@ -499,7 +501,7 @@ async def test_a_node_that_lost_its_address_gets_its_network_back_before_the_nod
     """What the interrupted apply added goes, what it changed is given back."""
     rig = Rig()
     interrupted(rig)
-    rig.kernel.unbindable.add(NODE_IP)
+    rig.kernel.now = Snapshot()
     waiting = await rig.after_mending.attempt(Facts())
     assert isinstance(waiting, Waiting)
     assert rig.ovsdb.removed == []
@@ -520,7 +522,7 @@ async def test_a_node_that_has_its_address_is_not_mended() -> None:
 
 def test_a_record_survives_being_stored() -> None:
     """And a torn one is refused."""
-    record = BridgeRecord({"br-ex": "eth0"}, {"eth0": "52:54:00:00:00:01"}, lease="192.0.2.5")
+    record = BridgeRecord({"br-ex": "eth0"}, {"eth0": "52:54:00:00:00:01"}, leases={"br-ex": LEASE})
     assert bridge_record.parse(bridge_record.render(record)) == record
     with pytest.raises(ValueError, match="complete"):
         bridge_record.parse(b'{"version": 1, "uplinks": {}}')
@@ -550,7 +552,7 @@ async def test_putting_a_bridge_right_keeps_what_there_was_before_it() -> None:
 async def test_an_uplink_whose_bridge_has_lost_its_profiles_gets_its_own_back(*, has_bridge: bool) -> None:
     """NetworkManager would never bring it up, and there would be no node IP for ever."""
     rig = Rig("stale-port-without-link")
-    rig.kernel.unbindable.add(NODE_IP)
+    rig.kernel.now = Snapshot()
     kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
     record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), originals={"eth0": kept}, present=("u1",))
     rig.files.content[str(BRIDGE)] = bridge_record.render(record)

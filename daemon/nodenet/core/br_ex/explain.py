@@ -74,6 +74,4 @@ def _expectation(each: Expectation) -> dict[str, Any]:
         "bridge": each.bridge,
         "addresses": [str(address) for address in each.addresses],
         "gateways": [str(address) for address in each.gateways],
-        "mac": each.mac,
-        "mtu": each.mtu,
     }

@@ -17,6 +17,7 @@ from nodenet.core.br_ex import ip as bridge_ip
 from nodenet.core.br_ex import routes as bridge_routes
 from nodenet.core.br_ex.condition import foreign_ports
 from nodenet.core.br_ex.facts import MARK, BridgeFacts
+from nodenet.core.br_ex.link_sysctls import MOVED
 from nodenet.core.br_ex.source import Interface, Source, source_of
 from nodenet.core.br_ex.uplink import BRIDGE, Uplink, uplinks
 from nodenet.core.ip import IPAddress
@@ -25,20 +26,16 @@ from nodenet.core.settings.model import Datapath
 
 METRICS = {BRIDGE: 48}
 EXTRA_METRIC = 49
-NOT_CARRIED = ("disable_ipv6", "addr_gen_mode", "use_tempaddr", "mtu", "stable_secret", "temp_", "max_addresses")
-"""Beginnings of sysctls that NetworkManager sets by the profile, or that are no setting of the link."""
 Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What must be seen on the bridge before its making is called a success. *mac* None: any."""
+    """What must be true of the bridge before its apply is committed; libnmstate verifies MAC and MTU itself."""
 
     bridge: str
     addresses: tuple[IPAddress, ...]
     gateways: tuple[IPAddress, ...]
-    mac: str | None
-    mtu: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +219,7 @@ def _nm_properties(source: Source, bridge: str) -> dict[str, dict[str, Any]]:
 
 def _sysctls(source: Source, _bridge: str) -> dict[str, str]:
     own, new = source.facts.sysctls.get(source.link, {}), source.facts.sysctls.get("default", {})
-    return {
-        name: value
-        for name, value in sorted(own.items())
-        if new.get(name) != value and not name.rpartition("/")[2].startswith(NOT_CARRIED)
-    }
+    return {name: value for name, value in sorted(own.items()) if new.get(name) != value and name in MOVED}
 
 
 def _expectation(source: Source, bridge: str) -> Expectation:
@@ -236,8 +229,6 @@ def _expectation(source: Source, bridge: str) -> Expectation:
         bridge=bridge,
         addresses=tuple(address for address in source.facts.node_ips if address in present),
         gateways=tuple(sorted(gateways, key=lambda address: (address.version, address))),
-        mac=source.mac if source.keeps_mac else None,
-        mtu=int(source.uplink_item["mtu"]) if source.uplink_item.get("mtu") else None,
     )
 
 

@@ -8,11 +8,12 @@ the apply.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any
 
+from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profile_backup import KeptProfile
 
@@ -26,9 +27,9 @@ class BridgeRecord:
     """The bridges of this node: *uplinks* is bridge → the link below it, *macs* link → its permanent MAC.
 
     *node_ips* are those that moved. *originals*: uplink → its profile as it was. *present*: the UUIDs of all profiles
-    there were. *lease*: the DHCPv4 address that stands static for the time being, and ends at *lease_ends* (Unix time).
-    *finish*: what gives it back to DHCP, to be set on the bridges' profiles, while that is owed. *adopted*: somebody
-    else made the bridges. *removed_in*: the boot in which an administrator had them taken away.
+    there were. *leases*: bridge → the DHCPv4 lease that is static on it for now. *finish*: bridge → the settings of its
+    profile that remove the static copy, until they are set. *adopted*: another program made the bridges.
+    *removed_in*: the boot in which an administrator removed them.
     """
 
     uplinks: Mapping[str, str]
@@ -37,8 +38,7 @@ class BridgeRecord:
     originals: Mapping[str, KeptProfile] = field(default_factory=dict)
     present: tuple[str, ...] = ()
     finish: ProfileSettings | None = None
-    lease: str | None = None
-    lease_ends: float | None = None
+    leases: Mapping[str, StaticLease] = field(default_factory=dict)
     adopted: bool = False
     removed_in: str | None = None
 
@@ -47,9 +47,25 @@ class BridgeRecord:
         """The node IPs that moved."""
         return tuple(map(ip_address, self.node_ips))
 
-    def finished(self) -> BridgeRecord:
-        """Return the record of bridges that are owed nothing."""
-        return replace(self, finish=None, lease=None, lease_ends=None)
+    def finished(self, bridges: Collection[str] | None = None) -> BridgeRecord:
+        """Return the record once the static leases of *bridges* are removed; default: of all."""
+        left = () if bridges is None else [bridge for bridge in self.finish or () if bridge not in bridges]
+        finish = {bridge: (self.finish or {})[bridge] for bridge in left}
+        return replace(
+            self, finish=finish or None, leases={key: self.leases[key] for key in left if key in self.leases}
+        )
+
+    def renamed(self, old: str, new: str) -> BridgeRecord:
+        """Return the record of a node whose uplink *old* is called *new* now."""
+        return replace(
+            self,
+            uplinks={bridge: new if link == old else link for bridge, link in self.uplinks.items()},
+            macs={new if link == old else link: mac for link, mac in self.macs.items()},
+            originals={
+                new if link == old else link: kept.for_link(old, new) if link == old else kept
+                for link, kept in self.originals.items()
+            },
+        )
 
 
 def render(record: BridgeRecord) -> bytes:
@@ -65,6 +81,17 @@ def parse(content: bytes) -> BridgeRecord:
     try:
         fields["originals"] = {link: KeptProfile(**kept) for link, kept in fields["originals"].items()}
         fields |= {name: tuple(fields[name]) for name in ("node_ips", "present")}
+        fields["leases"] = _leases(fields)
         return BridgeRecord(**fields)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
+
+
+def _leases(fields: dict[str, Any]) -> dict[str, StaticLease]:
+    """Return the leases; the first release noted one address for all bridges, and its end in Unix time."""
+    address, ends = fields.pop("lease", None), fields.pop("lease_ends", None)
+    if address is not None:
+        noted = Moment("", 0.0, 0.0)
+        return {bridge: StaticLease(address, noted, ends) for bridge in list(fields.get("finish") or ())[:1]}
+    found = fields.get("leases", {})
+    return {bridge: StaticLease(**{**lease, "noted": Moment(**lease["noted"])}) for bridge, lease in found.items()}

@@ -134,7 +134,9 @@ def _remembered(facts: BridgeFacts, others: set[str | None]) -> Uplink | None:
 def _with_mac(facts: BridgeFacts, mac: str | None) -> str | None:
     if mac is None:
         return None
-    found = (item.link for item in facts.devices if (item.permanent_mac or item.mac or "").lower() == mac.lower())
+    # A bridge of Open vSwitch has a copy of its uplink's MAC.
+    links = (item for item in facts.devices if not item.kind.startswith("ovs-"))
+    found = (item.link for item in links if (item.permanent_mac or item.mac or "").lower() == mac.lower())
     return min(found, default=None)
 
 

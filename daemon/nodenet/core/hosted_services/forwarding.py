@@ -20,7 +20,8 @@ def forwarding_link(settings: Settings, facts: Facts) -> str | None:
     """Return the link that carries the node IP now and has to forward, None while there is none."""
     if settings.platform not in ON_PREMISES or not settings.api_vips or facts.selection is None:
         return None
-    return facts.bridge or facts.selection.link
+    moved = facts.bridge is not None and facts.selection.link == facts.uplink
+    return facts.bridge if moved else facts.selection.link
 
 
 def to_set(present: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -29,6 +30,17 @@ class KeptProfile:
         """The keyfile on disk, if it was one."""
         return PurePath(self.path) if self.path and not self.in_memory else None
 
+    def for_link(self, old: str, new: str) -> KeptProfile:
+        """Return the profile for a link that was called *old* and is called *new* now.
+
+        A profile that matches its link by anything else than that name is returned as it is.
+        """
+        settings = json.loads(json.dumps(self.settings).replace(_named(old), _named(new)))
+        keyfile = self.keyfile and re.sub(
+            rf"(?m)^(interface-name[ \t]*=[ \t]*){re.escape(old)}[ \t]*$", rf"\g<1>{new}", self.keyfile
+        )
+        return replace(self, settings=settings, keyfile=keyfile)
+
     def to_json(self) -> bytes:
         """Return it as a document."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=1).encode() + b"\n"
@@ -40,3 +52,8 @@ class KeptProfile:
             return cls(**json.loads(text))
         except TypeError as error:
             raise ValueError(str(error)) from error
+
+
+def _named(link: str) -> str:
+    """Return ``connection.interface-name`` as the settings have it."""
+    return f'"interface-name": ["variant", "s", {json.dumps(["plain", link])}]'

@@ -68,6 +68,11 @@ class Pipeline:
         self._began = edges.clock.boottime()
 
     @property
+    def boot_id(self) -> str:
+        """The boot that records of this run belong to."""
+        return self._boot_id
+
+    @property
     def record(self) -> Intent | None:
         """What the last apply set out to do, and whether it got there."""
         return self._records.load(self._path, intent.parse)

@@ -18,13 +18,15 @@ from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.facts import BridgeFacts
+from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
-from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
-from nodenet.core.messages import Message
+from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.ports import Clock, Files, Manager, Profiles, Sysctls, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, Records
+from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
+from nodenet.stages.br_ex.leases import StaticLeases
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 from nodenet.stages.br_ex.verify import Verifier
 
@@ -55,6 +57,8 @@ class BridgeMaker:
         self._verifier = edges.verifier
         self._records = Records(edges.files)
         self._pipeline = pipeline
+        self._profiles = BridgeProfiles(edges.profiles, edges.manager)
+        self._leases = StaticLeases(edges.clock, pipeline.boot_id, edges.profiles, self._profiles, edges.verifier)
 
     @property
     def record(self) -> BridgeRecord | None:
@@ -81,13 +85,8 @@ class BridgeMaker:
             nonlocal record
             await self._complete(plan)
             await self._verifier.addressed(plan.expect)
-            await self._ask_again(record)
-            if record.finish and await self._verifier.confirmed(record):
-                await self._set(record.finish)
-                record = record.finished()
-                await self._verifier.addressed(plan.expect)
-            elif record.finish:
-                record = await self._with_servers(record, plan, facts)
+            if record.finish:
+                record = await self._leases.confirm(record, plan, facts)
             for bridge, gateways in answering.items():
                 await self._verifier.reachable(bridge, gateways)
             await self._verifier.until_set(self._edges.sysctls, plan.sysctls)
@@ -97,54 +96,21 @@ class BridgeMaker:
         self.save(record)
         return record
 
-    async def _ask_again(self, record: BridgeRecord) -> None:
-        """Restart DHCP where it has no answer yet.
-
-        What a new bridge sends is lost until ovs-vswitchd has joined its ports, and a lost first request is repeated
-        only after two seconds and a half.
-        """
-        if record.finish and record.lease and await self._verifier.lease(record) is None:
-            for bridge in record.finish:
-                await self._edges.profiles.ask_again(bridge)
-
-    async def _with_servers(self, record: BridgeRecord, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
-        """Set the leases' name servers on the bridges too: a silent DHCP server does not send them again."""
-        finish = dict(record.finish or {})
-        for uplink in plan.uplinks:
-            device = facts.device(uplink.link)
-            if uplink.bridge not in finish or not device or not device.lease4 or not device.lease4.servers:
-                continue
-            if device.profile and device.profile.setting("ipv4", "ignore-auto-dns"):
-                continue
-            own = plan.nm_properties.get(uplink.bridge, {}).get("ipv4", {}).get("dns-data") or []
-            await self._set({uplink.bridge: {"ipv4": {"dns-data": [*own, *device.lease4.servers]}}})
-            without = {**finish[uplink.bridge].get("ipv4", {}), "dns-data": own or None}
-            finish[uplink.bridge] = {**finish[uplink.bridge], "ipv4": without}
-        return replace(record, finish=finish)
-
-    async def finish(self, record: BridgeRecord) -> BridgeRecord:
-        """Remove the static copies of the leases; return the record without them."""
-        if record.finish:
-            await self._set(record.finish)
-        record = record.finished()
-        self.save(record)
-        return record
-
     async def settle(self, record: BridgeRecord) -> tuple[BridgeRecord, Problem | None]:
-        """Finish bridges that are owed it, if the time has come; else return why that is a problem, if it is one."""
-        if record.lease_ends is not None and self._edges.clock.unix() >= record.lease_ends:
-            cause = f"The lease of {record.lease} has ended and no DHCP server renews it"
-            remedy = "Look at the DHCP server; the address comes back with its answer"
-            return await self.finish(record), Problem(Message.LEASE_LOST, cause, remedy)
-        if await self._verifier.is_confirmed(record):
-            return await self.finish(record), None
-        lease = await self._verifier.lease(record)
-        if lease is None or str(lease) == record.lease:
-            return record, None
-        # A rollback would not help: the uplink would ask the same server, and get the other address too.
-        cause = f"The DHCP server gives br-ex {lease}; the node keeps {record.lease} until its lease ends"
-        remedy = "Let the DHCP server give this node its address again, or reboot to take the new one"
-        return record, Problem(Message.LEASE_LOST, cause, remedy)
+        """Give back to DHCP what can be given back now; return what the record is then, and the problem, if any.
+
+        Raises Unavailable, PublishFailed.
+        """
+        settled, problem = await self._leases.settle(record)
+        if settled != record:
+            self.save(settled)
+        return settled, problem
+
+    def hold_leases(self, record: BridgeRecord) -> BridgeRecord:
+        """Note leases of an earlier boot, still valid, as leases of this one. Raises PublishFailed."""
+        noted = self._leases.noted_now(record)
+        self.save(noted)
+        return noted
 
     def forget(self, *, removed_in: str | None = None) -> None:
         """Take note that the network is what it was before the bridges. Raises PublishFailed."""
@@ -169,20 +135,24 @@ class BridgeMaker:
         links = [uplink.link for uplink in plan.uplinks]
         devices = [device for link in links if (device := facts.device(link))]
         profiles = {device.link: device.profile.uuid for device in devices if device.profile}
-        leases = [device.lease4 for device in devices if device.lease4]
+        now = self._leases.moment()
+        static = {uplink.bridge: lease_of(facts, uplink.link, now) for uplink in plan.uplinks}
+        leases = {bridge: lease for bridge, lease in static.items() if lease and bridge in plan.finish_settings}
         # Where a bridge is only repaired, the uplink's profile is the bridge's by now: keep the one from before.
         earlier = self._kept_below(plan, facts)
+        below = {uplink.link for uplink in plan.uplinks if facts.uplink_of(uplink.bridge) == uplink.link}
         return BridgeRecord(
             uplinks={uplink.bridge: uplink.link for uplink in plan.uplinks},
             macs={device.link: mac for device in devices if (mac := device.permanent_mac or device.mac)},
             node_ips=tuple(str(address) for item in plan.expect for address in item.addresses),
             originals={
-                link: earlier.get(uuid) or await self._edges.keeper.keep(uuid) for link, uuid in profiles.items()
+                link: earlier.get(uuid) or await self._edges.keeper.keep(uuid)
+                for link, uuid in profiles.items()
+                if uuid in earlier or link not in below
             },
             present=self.record.present if earlier and self.record else tuple(each.uuid for each in facts.profiles),
             finish=plan.finish_settings or None,
-            lease=next((str(lease.address.ip) for lease in leases), None),
-            lease_ends=next((lease.expires for lease in leases), None),
+            leases=leases,
         )
 
     def _kept_below(self, plan: Plan, facts: BridgeFacts) -> dict[str, KeptProfile]:
@@ -196,23 +166,7 @@ class BridgeMaker:
         if plan.clear_global_dns:
             await self._edges.manager.restore_dns({})
         if plan.nm_properties:
-            await self._set(plan.nm_properties)
-
-    async def _set(self, settings: ProfileSettings) -> None:
-        """Set properties of the bridges' own profiles, and let the bridges take them up."""
-        devices = (await self._edges.profiles.inventory()).devices
-        for bridge, changes in settings.items():
-            device = next((each for each in devices if each.link == bridge and each.kind == "ovs-interface"), None)
-            if device is None or device.profile is None:
-                continue
-            uuid = device.profile.uuid
-            if not await self._edges.profiles.set(uuid, changes):
-                continue
-            if "ipv6" in changes and device.lease6:
-                # NetworkManager 1.58 ends DHCPv6 for good when IPv6 settings are reapplied.
-                await self._edges.profiles.activate(uuid, bridge)
-            else:
-                await self._edges.profiles.reapply(bridge)
+            await self._profiles.set(plan.nm_properties)
 
     async def apply(self, transaction: Transaction, document: Document, accept: Callable[[], Awaitable[None]]) -> None:
         """Apply *document*, and commit it once *accept* returns. Raises as ``Pipeline.apply`` does."""

@@ -48,7 +48,7 @@ class BridgeRemover:
                 remedy=f"Remove it with the program that made it; see `ovs-vsctl list bridge {foreign.bridge}`",
             )
         expect = tuple(
-            Expectation(found.uplink, facts.node_ips, (), None, None)
+            Expectation(found.uplink, facts.node_ips, ())
             for found in there
             if found.uplink and facts.node_ip_link == found.bridge
         )

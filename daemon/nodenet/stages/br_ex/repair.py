@@ -6,7 +6,7 @@ br-ex is made, where database and profiles disagree. Only what nodenet made is c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import structlog
 
@@ -16,6 +16,7 @@ from nodenet.core.boot.outcome import Outcome, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex.condition import BridgeCondition, Rule, is_port, orphans, readdressed
 from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.br_ex.renamed import renamed_uplinks
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import DISCONNECTED
@@ -30,6 +31,8 @@ log = structlog.get_logger()
 
 PATIENCE_SECONDS = 5.0
 """How long the address may take to come back by itself: a rollback has just been asked for, or a server is slow."""
+CONFIRM_SECONDS = 10.0
+"""How long a DHCP server may take to confirm a lease of an earlier boot before it is used without."""
 
 
 class BridgeRepairer:
@@ -81,14 +84,23 @@ class BridgeRepairer:
         profiles = (await self._profiles.inventory()).profiles
         return next((each.name for each in orphans(profiles, {kept.uuid for kept in record.originals.values()})), None)
 
-    async def give_back(self, record: BridgeRecord) -> None:
-        """Make the network of *record* what it was before its bridges. Raises Unavailable.
+    async def renamed(self, record: BridgeRecord, links: Collection[str]) -> dict[str, str]:
+        """Return the uplinks that have another name now; *links* are the kernel's. Raises Unavailable."""
+        if not record.originals or set(record.uplinks.values()) <= set(links):
+            return {}
+        return renamed_uplinks(record, await self._profiles.inventory(), links)
 
-        A link that an administrator has given a profile of its own since keeps that one.
+    async def give_back(self, record: BridgeRecord, old_names: Collection[str] = ()) -> None:
+        """Restore the network of *record* from before its bridges. Raises Unavailable.
+
+        A link that an administrator has given a profile of its own since keeps that one. *old_names* are those of
+        uplinks that have another name now.
         """
         inventory = await self._profiles.inventory()
-        theirs = self._of_others(record, inventory.profiles)
-        links = {*record.uplinks, *record.uplinks.values()} - theirs.keys()
+        # For a link with a new name NetworkManager has made a profile itself, in memory.
+        lasting = tuple(profile for profile in inventory.profiles if profile.on_disk or not old_names)
+        theirs = self._of_others(record, lasting)
+        links = {*record.uplinks, *record.uplinks.values(), *old_names} - theirs.keys()
         new = [profile for profile in inventory.profiles if profile.uuid not in record.present]
         for profile in new:
             if profile.link in links or (profile.link in theirs and is_port(profile)):
@@ -96,7 +108,8 @@ class BridgeRepairer:
         originals = {link: kept for link, kept in record.originals.items() if link not in theirs}
         for kept in originals.values():
             await self._keeper.give_back(kept)
-        for bridge in record.uplinks:
+        # The node IP does not need Open vSwitch: a row that is left is removed when br-ex is made.
+        for bridge in record.uplinks if self._ovsdb.answers() else ():
             await self._ovsdb.remove_bridge(bridge)
         for link, kept in originals.items():
             await self._profiles.activate(kept.uuid, link)
@@ -124,15 +137,20 @@ class RecoverFirst:
         self._pipeline = pipeline
         self._kernel = kernel
         self._missed = NEVER
+        self._unconfirmed = NEVER
         self._looked = False
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome, or Waiting before that."""
         intent, record = self._pipeline.record, self._maker.record
         try:
+            if record and await self._follow_renamed(record):
+                record = self._maker.record
             if intent and record and intent.phase is Phase.APPLYING:
                 if waiting := await self._recover(record):
                     return waiting
+            elif record and record.leases and (waiting := await self._settle(record)):
+                return waiting
             elif record and record.originals and not self._looked:
                 await self._free_orphan(record)
         except Unavailable as error:
@@ -152,6 +170,38 @@ class RecoverFirst:
         await self._give_back(record, "The making of br-ex was interrupted and the node has lost its address")
         return None
 
+    async def _follow_renamed(self, record: BridgeRecord) -> bool:
+        """Restore the plain network of an uplink that has another name now; return whether that was necessary.
+
+        Before NetworkManager is ready: with a DHCP client on a bridge without an uplink it never is.
+        """
+        links = {link.name for link in self._kernel.snapshot().links}
+        for old, new in (await self._repairer.renamed(record, links)).items():
+            why = f"{old}, the uplink of a bridge, is called {new} now (same MAC)"
+            record = record.renamed(old, new)
+            self._maker.save(record)
+            await self._give_back(record, why, (old,))
+            return True
+        return False
+
+    async def _settle(self, record: BridgeRecord) -> Waiting | None:
+        """Settle leases that are static since an earlier boot, before one of their addresses is chosen."""
+        record, problem = await self._maker.settle(record)
+        if problem:
+            log.warning(problem.cause, message=problem.message, stage="nodeip", remedy=problem.remedy)
+        if all(lease.noted.boot_id == self._pipeline.boot_id for lease in record.leases.values()):
+            return None
+        now = self._pipeline.now()
+        self._unconfirmed = self._unconfirmed.holds(now)
+        addresses = " and ".join(lease.address for lease in record.leases.values())
+        if self._unconfirmed.left(now, CONFIRM_SECONDS) > 0:
+            return Waiting(f"no DHCP server has confirmed {addresses} in this boot yet", MANAGER, 0.5)
+        # RFC 2131 section 3.7: a client may go on with its lease when no server answers.
+        self._maker.hold_leases(record)
+        cause = f"No DHCP server has confirmed {addresses} in this boot: used until the lease ends"
+        log.warning(cause, message=Message.LEASE_LOST, stage="nodeip", remedy="Look at the DHCP server")
+        return None
+
     async def _free_orphan(self, record: BridgeRecord) -> None:
         """Restore an uplink's own profile where the bridge's profiles are gone; NetworkManager would not."""
         if self._has_address(record):
@@ -164,11 +214,13 @@ class RecoverFirst:
         self._looked = True
 
     def _has_address(self, record: BridgeRecord) -> bool:
-        return any(self._kernel.can_bind(address, 0) for address in record.addresses)
+        # Not by bind(2): with `ip_nonlocal_bind` (ip-sysctl) it succeeds for any address.
+        present = {item.address for item in self._kernel.snapshot().addresses}
+        return any(address in present for address in record.addresses)
 
-    async def _give_back(self, record: BridgeRecord, why: str) -> None:
+    async def _give_back(self, record: BridgeRecord, why: str, old_names: Collection[str] = ()) -> None:
         log.warning(
             f"{why}. The network from before br-ex is restored", message=Message.BRIDGE_MENDED, stage="configure-ovs"
         )
-        await self._repairer.give_back(record)
+        await self._repairer.give_back(record, old_names)
         self._maker.forget()

@@ -233,7 +233,9 @@ class ConfigureOvsStage:
     async def _make(self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts) -> Done:
         await self._edges.gatherer.prove_plugin()
         # After a rollback the addresses are on their way back: without them the plan would not keep them.
-        if away := next((ip for ip in known.node_ips if not self._edges.kernel.can_bind(ip, 0)), None):
+        present = {item.address for item in self._edges.kernel.snapshot().addresses}
+        usable = (ip in present and self._edges.kernel.can_bind(ip, 0) for ip in known.node_ips)
+        if away := next((ip for ip, there in zip(known.node_ips, usable, strict=True) if not there), None):
             raise Unavailable(f"the node IP {away} is not on this node at the moment", remedy=REMEDY)
         began = self._pipeline.now()
         record, problem = await self._maker.make(transaction, plan, known), None

@@ -43,17 +43,25 @@ class Verifier:
     async def addressed(self, expect: Iterable[Expectation]) -> None:
         """Return when the node IPs are usable on their bridge. Raises NmstateFailure."""
         wanted = [(address, item.bridge) for item in expect for address in item.addresses]
-        if not await _until(lambda: _now(not self._missing(wanted)), self.address_seconds, LOOK_SECONDS):
-            address, bridge = self._missing(wanted)[0]
+        missing = self._missing(wanted)
+
+        async def there() -> bool:
+            nonlocal missing
+            missing = self._missing(wanted)
+            return not missing
+
+        if not await _until(there, self.address_seconds, LOOK_SECONDS):
+            address, bridge = missing[0]
             raise _no_success(f"{address} did not appear on {bridge} within {self.address_seconds:g} s")
 
     async def confirmed(self, record: BridgeRecord) -> bool:
-        """Return whether the DHCP server confirms the static lease within ``lease_seconds``. Raises Unavailable."""
+        """Return whether DHCP servers confirm all static leases within ``lease_seconds``. Raises Unavailable."""
         return await _until(lambda: self.is_confirmed(record), self.lease_seconds, ASK_SECONDS)
 
     async def is_confirmed(self, record: BridgeRecord) -> bool:
-        """Return whether it has confirmed it by now. Raises Unavailable."""
-        return record.lease is None or str(await self.lease(record)) == record.lease
+        """Return whether they have confirmed them by now. Raises Unavailable."""
+        given = await self.given(record)
+        return all(given.get(bridge) == lease.address for bridge, lease in record.leases.items())
 
     async def answering(
         self, link: str, gateways: Collection[IPAddress], seconds: float = BASELINE_SECONDS
@@ -79,11 +87,11 @@ class Verifier:
             if not await _until(taken, TAKE_SECONDS, ASK_SECONDS):
                 raise _no_success(f"the kernel does not take the settings of {bridge}")
 
-    async def lease(self, record: BridgeRecord) -> IPAddress | None:
-        """Return the address that DHCPv4 gives a bridge now, None while no server answers. Raises Unavailable."""
-        inventory = await self.profiles.inventory(profiles=False)
-        leases = [device.lease4 for device in inventory.devices if device.link in record.uplinks and device.lease4]
-        return next((lease.address.ip for lease in leases), None)
+    async def given(self, record: BridgeRecord) -> dict[str, str]:
+        """Return the address that DHCPv4 gives each bridge now, none where no server answers. Raises Unavailable."""
+        devices = (await self.profiles.inventory(profiles=False)).devices
+        leased = ((device.link, device.lease4) for device in devices if device.link in record.uplinks)
+        return {link: str(lease.address.ip) for link, lease in leased if lease}
 
     def _missing(self, wanted: Iterable[tuple[IPAddress, str]]) -> list[tuple[IPAddress, str]]:
         snapshot = self.kernel.snapshot()
@@ -106,10 +114,6 @@ async def _taken(sysctls: Sysctls, link: str, values: Mapping[str, str]) -> bool
     except Unavailable:
         return False
     return True
-
-
-async def _now(value: bool) -> bool:  # noqa: FBT001  (what `_until` asks for)
-    return value
 
 
 def _no_success(why: str) -> NmstateFailure:

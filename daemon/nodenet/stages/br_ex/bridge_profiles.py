@@ -1,0 +1,49 @@
+"""How are properties set on the bridges' own profiles?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nodenet.core.br_ex.record import ProfileSettings
+from nodenet.core.errors import Unavailable
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.ports import Manager, Profiles
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeProfiles:
+    """NetworkManager's profiles of the interfaces br-ex and br-ex1."""
+
+    profiles: Profiles
+    manager: Manager
+
+    async def set(self, settings: ProfileSettings) -> None:
+        """Set properties of the bridges' own profiles, and reapply those that a device uses.
+
+        A profile without a device is changed too: it would bring the old values back in the next boot. A profile that
+        does not exist is passed over once NetworkManager has read all of them. Raises Unavailable.
+        """
+        inventory = await self.profiles.inventory()
+        for bridge, changes in settings.items():
+            device = next((each for each in inventory.devices if _is_of(each.link, each.kind, bridge)), None)
+            profiles = (each for each in inventory.profiles if _is_of(each.link, each.kind, bridge))
+            profile = (device.profile if device else None) or next(profiles, None)
+            if profile is None:
+                await self._refuse_while_starting(bridge)
+                continue
+            if not await self.profiles.set(profile.uuid, changes) or device is None or device.profile is None:
+                continue
+            if "ipv6" in changes and device.lease6:
+                # NetworkManager 1.58 ends DHCPv6 for good when IPv6 settings are reapplied.
+                await self.profiles.activate(profile.uuid, bridge)
+            else:
+                await self.profiles.reapply(bridge)
+
+    async def _refuse_while_starting(self, bridge: str) -> None:
+        """Raise Unavailable unless NetworkManager has read all its profiles."""
+        if (found := await self.manager.state()) is not ManagerState.READY:
+            raise Unavailable(f"NetworkManager has no profile of {bridge} yet: {found}")
+
+
+def _is_of(link: str, kind: str, bridge: str) -> bool:
+    return (link, kind) == (bridge, "ovs-interface")

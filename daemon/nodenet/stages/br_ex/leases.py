@@ -1,0 +1,115 @@
+"""How are leased addresses static on a bridge at first, and given back to DHCP?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.br_ex.facts import BridgeFacts
+from nodenet.core.br_ex.lease import REMOVED, Moment, Verdict, verdict
+from nodenet.core.br_ex.plan import Plan
+from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.messages import Message
+from nodenet.ports import Clock, Profiles
+from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
+from nodenet.stages.br_ex.verify import Verifier
+
+
+@dataclass(frozen=True, slots=True)
+class StaticLeases:
+    """The static copies of leases on the bridges."""
+
+    clock: Clock
+    boot_id: str
+    profiles: Profiles
+    own: BridgeProfiles
+    verifier: Verifier
+
+    async def confirm(self, record: BridgeRecord, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Remove the static copies of the leases that DHCP servers confirm now; return the record of the others."""
+        await self._ask_again(record)
+        await self.verifier.confirmed(record)
+        given, confirmed = await self.verifier.given(record), []
+        for bridge in record.finish or {}:
+            lease = record.leases.get(bridge)
+            if lease is None or given.get(bridge) == lease.address:
+                confirmed.append(bridge)
+        if confirmed:
+            record = await self._without_copies(record, confirmed)
+            await self.verifier.addressed(plan.expect)
+        return await self._with_servers(record, plan, facts) if record.finish else record
+
+    async def _ask_again(self, record: BridgeRecord) -> None:
+        """Restart DHCP where it has no answer yet.
+
+        What a new bridge sends is lost until ovs-vswitchd has joined its ports, and a lost first request is repeated
+        only after two seconds and a half.
+        """
+        given = await self.verifier.given(record)
+        for bridge in record.leases:
+            if bridge not in given:
+                await self.profiles.ask_again(bridge)
+
+    async def _with_servers(self, record: BridgeRecord, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Set the leases' name servers on the bridges too: a silent DHCP server does not send them again."""
+        finish = dict(record.finish or {})
+        for uplink in plan.uplinks:
+            device = facts.device(uplink.link)
+            if uplink.bridge not in finish or not device or not device.lease4 or not device.lease4.servers:
+                continue
+            if device.profile and device.profile.setting("ipv4", "ignore-auto-dns"):
+                continue
+            own = plan.nm_properties.get(uplink.bridge, {}).get("ipv4", {}).get("dns-data") or []
+            await self.own.set({uplink.bridge: {"ipv4": {"dns-data": [*own, *device.lease4.servers]}}})
+            without = {**finish[uplink.bridge].get("ipv4", {}), "dns-data": own or None}
+            finish[uplink.bridge] = {**finish[uplink.bridge], "ipv4": without}
+        return replace(record, finish=finish)
+
+    async def settle(self, record: BridgeRecord) -> tuple[BridgeRecord, Problem | None]:
+        """Remove each static lease that is confirmed, has ended, or may have ended; return the problem it is, if any.
+
+        A bridge whose server gives another address keeps the leased one until the lease ends. A rollback would not
+        help: the uplink would ask the same server, and get the other address too.
+        """
+        given, now = await self.verifier.given(record), self.moment()
+        verdicts = {bridge: verdict(lease, given.get(bridge), now) for bridge, lease in record.leases.items()}
+        problem = next((found for each in verdicts if (found := _problem(each, record, verdicts, given))), None)
+        done = [bridge for bridge in record.finish or {} if verdicts.get(bridge, Verdict.CONFIRMED) in REMOVED]
+        if done:
+            record = await self._without_copies(record, done)
+        return record, problem
+
+    def noted_now(self, record: BridgeRecord) -> BridgeRecord:
+        """Return *record* with its leases noted in this boot, where no change of the wall clock matters to them."""
+        now = self.moment()
+        return replace(record, leases={bridge: lease.at(now) for bridge, lease in record.leases.items()})
+
+    def moment(self) -> Moment:
+        """Return the boot and both clocks as of now."""
+        return Moment(self.boot_id, self.clock.boottime(), self.clock.unix())
+
+    async def _without_copies(self, record: BridgeRecord, bridges: Collection[str]) -> BridgeRecord:
+        """Remove the static leases of *bridges*; return the record without them."""
+        await self.own.set({bridge: (record.finish or {})[bridge] for bridge in bridges})
+        return record.finished(bridges)
+
+
+def _problem(
+    bridge: str, record: BridgeRecord, verdicts: Mapping[str, Verdict], given: Mapping[str, str]
+) -> Problem | None:
+    """Return what an administrator must know about the static lease of *bridge*, if anything."""
+    address = record.leases[bridge].address
+    match verdicts[bridge]:
+        case Verdict.ENDED:
+            cause = f"The lease of {address} has ended and no DHCP server renews it"
+            remedy = "Look at the DHCP server; the address comes back with its answer"
+        case Verdict.UNKNOWN:
+            cause = f"The lease of {address} is from an earlier boot, and this node's clock cannot say if it has ended"
+            remedy = "Look at the DHCP server; the address comes back with its answer"
+        case Verdict.OTHER:
+            cause = f"The DHCP server gives {bridge} {given[bridge]}; the node keeps {address} until its lease ends"
+            remedy = "Let the DHCP server give this node its address again, or reboot to take the new one"
+        case _:
+            return None
+    return Problem(Message.LEASE_LOST, cause, remedy)
