@@ -2,151 +2,36 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Interface, ip_address
+from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
 
-from br_ex_cases import CASES, facts_of
+from br_ex_rig import FLAG, HINT, LEASE, NODE_IP, Rig
 from fakes import (
-    BOOT_ID,
-    FakeClock,
-    FakeFiles,
-    FakeKernel,
-    FakeManager,
     FakeNeighbours,
     FakeNmstate,
     FakeOvsdb,
-    FakeProfiles,
     FakeSysctls,
-    FakeSystemd,
 )
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.outcome import Done, Failed, Skipped, Topic, Waiting
 from nodenet.core.br_ex import record as bridge_record
-from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.snapshot import Address, Snapshot
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.network_manager.profiles import Device, Lease4, Profile
+from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.model import Datapath
-from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
-from nodenet.stages.br_ex.gather import Gatherer
-from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
-from nodenet.stages.br_ex.profile_backup import ProfileKeeper
-from nodenet.stages.br_ex.remove import BridgeRemover
-from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
-from nodenet.stages.br_ex.stage import PATIENCE_SECONDS, ConfigureOvsEdges, ConfigureOvsStage
-from nodenet.stages.br_ex.verify import Verifier
-
-
-def _with_server(device: Device) -> Device:
-    """Return a device whose lease tells a name server."""
-    return replace(device, lease4=replace(device.lease4, servers=("10.88.0.1",))) if device.lease4 else device
-
-
-LEASE = StaticLease("192.0.2.5", Moment(BOOT_ID, 100.0, 1_700_000_100.0), 3600.0)
-NODE_IP = ip_address("10.88.0.113")
-GATEWAY = ip_address("10.88.0.1")
-FLAG = "/run/nodeip-configuration/br-ex-up"
-HINT = "/var/lib/ovnk/iface_default_hint"
-
-
-@dataclass
-class Rig:
-    """The stage over fakes, on a node of the fixtures."""
-
-    case: str = "dhcp4"
-    server: IPAddress | None = NODE_IP
-    """What the DHCP server gives the bridge."""
-    files: FakeFiles = field(default_factory=FakeFiles)
-    manager: FakeManager = field(default_factory=FakeManager)
-    nmstate: FakeNmstate = field(default_factory=lambda: FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
-    ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
-    clock: FakeClock = field(default_factory=FakeClock)
-    profiles: FakeProfiles = field(default_factory=FakeProfiles)
-    sysctls: FakeSysctls = field(default_factory=FakeSysctls)
-    neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours({GATEWAY}))
-    kernel: FakeKernel = field(default_factory=FakeKernel)
-
-    def __post_init__(self) -> None:
-        facts = facts_of(CASES / self.case)
-        self.nmstate.shown = dict(facts.state)
-        self.ovsdb.held = facts.ovs
-        self.devices, self.known = tuple(map(_with_server, facts.devices)), facts.profiles
-        self.node_ips = facts.node_ips or (NODE_IP,)
-        self.place(facts.node_ip_link or "eth0")
-        self.nmstate.during_apply = lambda: self.place("br-ex")
-        presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
-        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
-        pipeline = Pipeline(outside, BOOT_ID, 240.0, BRIDGE_INTENT, "configure-ovs")
-        keeper = ProfileKeeper(self.profiles, self.files)
-        look = Verifier(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)
-        maker = BridgeMaker(
-            BridgeMakerEdges(self.clock, self.files, self.manager, self.profiles, keeper, self.sysctls, look), pipeline
-        )
-        mender = BridgeRepairer(self.ovsdb, self.profiles, keeper)
-        gatherer = Gatherer(self.profiles, self.ovsdb, self.sysctls, self.kernel, self.files)
-        ground = ConfigureOvsEdges(
-            self.files, self.nmstate, self.ovsdb, self.kernel, gatherer, Datapath.NETDEV, BOOT_ID
-        )
-        remover = BridgeRemover(keeper, look, maker, mender)
-        self.stage = ConfigureOvsStage(ground, maker, mender, remover, pipeline)
-        self.after_mending = RecoverFirst(self.stage, mender, maker, pipeline, self.kernel)
-
-    def place(self, link: str) -> None:
-        """Let *link* have the node IP; a bridge gets what the server gives."""
-        self.kernel.now = Snapshot(addresses=tuple(Address(address, 24, link) for address in self.node_ips))
-        devices = self.devices
-        if link == "br-ex":
-            lease = Lease4(IPv4Interface(f"{self.server}/24")) if self.server else None
-            bridge = Device(
-                "br-ex", "ovs-interface", profile=Profile("u-br-ex", "br-ex-if", "ovs-interface"), lease4=lease
-            )
-            devices = (*devices, Device("br-ex", "ovs-bridge"), bridge)
-        self.profiles.found = Inventory(devices, self.known, ovs=True)
-
-    async def attempt(self, **asked: Any) -> Outcome:
-        self.clock.now += 1
-        facts = Facts(selection=Selection(self.node_ips, "eth0"))
-        return await self.stage.attempt(facts, Request(**asked))
-
-    @property
-    def record(self) -> BridgeRecord:
-        return bridge_record.parse(self.files.content[str(BRIDGE)])
-
-    @property
-    def uplink_profile(self) -> Profile:
-        return next(profile for profile in self.known if profile.link == "eth0" and profile.kind == "802-3-ethernet")
-
-    @property
-    def phase(self) -> Phase:
-        return intent.parse(self.files.content[str(BRIDGE_INTENT)]).phase
-
-    @property
-    def given_back(self) -> list[Any]:
-        """Return what was set on the bridge's profile."""
-        return [order[2] for order in self.profiles.done if order[0] == "set"]
-
-    def interface(self, step: int) -> dict[str, Any]:
-        """Return what the document of an apply says of br-ex's own interface."""
-        document = json.loads(self.nmstate.applied[step])
-        found: dict[str, Any] = next(item for item in document["interfaces"] if item["type"] == "ovs-interface")
-        return found
+from nodenet.stages.br_ex.stage import PATIENCE_SECONDS
 
 
 async def test_the_lease_is_carried_and_given_back_before_the_commit() -> None:
@@ -502,11 +387,11 @@ async def test_a_node_that_lost_its_address_gets_its_network_back_before_the_nod
     rig = Rig()
     interrupted(rig)
     rig.kernel.now = Snapshot()
-    waiting = await rig.after_mending.attempt(Facts())
+    waiting = await rig.recover.attempt(Facts())
     assert isinstance(waiting, Waiting)
     assert rig.ovsdb.removed == []
     rig.clock.now += 10
-    await rig.after_mending.attempt(Facts())
+    await rig.recover.attempt(Facts())
     assert "br-ex" in rig.ovsdb.removed
     assert str(BRIDGE_INTENT) not in rig.files.content or rig.phase is Phase.GOOD
 
@@ -515,7 +400,7 @@ async def test_a_node_that_has_its_address_is_not_mended() -> None:
     """configure-ovs sees to the rest."""
     rig = Rig()
     interrupted(rig)
-    await rig.after_mending.attempt(Facts(selection=Selection((NODE_IP,), "eth0")))
+    await rig.recover.attempt(Facts(selection=Selection((NODE_IP,), "eth0")))
     assert rig.ovsdb.removed == []
     assert rig.phase is Phase.GOOD
 
@@ -559,7 +444,7 @@ async def test_an_uplink_whose_bridge_has_lost_its_profiles_gets_its_own_back(*,
     if not has_bridge:
         left = tuple(profile for profile in rig.known if not profile.kind.startswith("ovs"))
         rig.profiles.found = replace(rig.profiles.found, profiles=left)
-    await rig.after_mending.attempt(Facts())
+    await rig.recover.attempt(Facts())
     given = [order for order in rig.profiles.done if order[0] == "give_back"]
     assert bool(given) is not has_bridge
 
@@ -603,7 +488,7 @@ async def test_a_node_that_was_readdressed_after_a_failed_apply_is_left_alone() 
     _with_profile_of_an_administrator(later)
     for _ in range(8):
         later.clock.now += 1
-        await later.after_mending.attempt(Facts(selection=Selection(later.node_ips, "eth0")))
+        await later.recover.attempt(Facts(selection=Selection(later.node_ips, "eth0")))
     deleted = [order for order in later.profiles.done if order[0] in ("delete", "give_back", "activate")]
     assert deleted == []
 
@@ -621,7 +506,7 @@ async def test_a_profile_made_after_an_interrupted_apply_is_never_replaced() -> 
     _with_profile_of_an_administrator(rig)
     for _ in range(8):
         rig.clock.now += 1
-        await rig.after_mending.attempt(Facts(selection=Selection(rig.node_ips, "eth0")))
+        await rig.recover.attempt(Facts(selection=Selection(rig.node_ips, "eth0")))
     orders = [order[:2] for order in rig.profiles.done if order[0] in ("delete", "give_back", "activate")]
     assert orders == [("delete", "u-port")]
 

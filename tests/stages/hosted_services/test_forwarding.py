@@ -22,7 +22,7 @@ from nodenet.stages.hosted_services.forwarding import Forwarding
 V4, V6 = "net/ipv4/conf/forwarding", "net/ipv6/conf/forwarding"
 VIPS = Settings(platform="baremetal", api_vips=(ip_address("192.0.2.2"),))
 ON_ETH0 = Facts(selection=Selection((ip_address("192.0.2.9"),), "eth0"))
-ON_BRIDGE = replace(ON_ETH0, bridge="br-ex")
+ON_BRIDGE = replace(ON_ETH0, bridge="br-ex", uplink="eth0")
 OFF = {V4: "0", V6: "0"}
 
 
@@ -90,3 +90,8 @@ def test_what_cannot_be_set_is_told_once() -> None:
     assert line["message"] is Message.FORWARDING_FAILED
     assert line["event"].startswith("eth0 does not forward packets")
     assert "conf/eth0/forwarding" in line["remedy"]
+
+
+def test_a_bridge_over_another_link_does_not_forward_for_the_node_ip() -> None:
+    """`default_bridge` may name another link than that of the node IP (R30)."""
+    assert forwarding_link(VIPS, replace(ON_ETH0, bridge="br-ex", uplink="eth1")) == "eth0"

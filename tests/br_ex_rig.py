@@ -1,0 +1,144 @@
+"""The configure-ovs stage over fakes, on a node of the fixtures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Interface, ip_address
+from typing import Any
+
+from br_ex_cases import CASES, facts_of
+from fakes import (
+    BOOT_ID,
+    FakeClock,
+    FakeFiles,
+    FakeKernel,
+    FakeManager,
+    FakeNeighbours,
+    FakeNmstate,
+    FakeOvsdb,
+    FakeProfiles,
+    FakeSysctls,
+    FakeSystemd,
+)
+from nodenet.core.apply import intent
+from nodenet.core.apply.intent import Phase
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Outcome
+from nodenet.core.boot.request import Request
+from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.br_ex.lease import Moment, StaticLease
+from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Address, Snapshot
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profiles import Device, Lease4, Profile
+from nodenet.core.node_ip.select import Selection
+from nodenet.core.settings.model import Datapath
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
+from nodenet.stages.br_ex.gather import Gatherer
+from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
+from nodenet.stages.br_ex.profile_backup import ProfileKeeper
+from nodenet.stages.br_ex.remove import BridgeRemover
+from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
+from nodenet.stages.br_ex.stage import ConfigureOvsEdges, ConfigureOvsStage
+from nodenet.stages.br_ex.verify import Verifier
+
+
+def _with_server(device: Device) -> Device:
+    """Return a device whose lease tells a name server."""
+    return replace(device, lease4=replace(device.lease4, servers=("10.88.0.1",))) if device.lease4 else device
+
+
+LEASE = StaticLease("192.0.2.5", Moment(BOOT_ID, 100.0, 1_700_000_100.0), 3600.0)
+NODE_IP = ip_address("10.88.0.113")
+GATEWAY = ip_address("10.88.0.1")
+FLAG = "/run/nodeip-configuration/br-ex-up"
+HINT = "/var/lib/ovnk/iface_default_hint"
+
+
+@dataclass
+class Rig:
+    """The stage over fakes, on a node of the fixtures."""
+
+    case: str = "dhcp4"
+    server: IPAddress | None = NODE_IP
+    """What the DHCP server gives the bridge."""
+    files: FakeFiles = field(default_factory=FakeFiles)
+    manager: FakeManager = field(default_factory=FakeManager)
+    nmstate: FakeNmstate = field(default_factory=lambda: FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
+    ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
+    clock: FakeClock = field(default_factory=FakeClock)
+    profiles: FakeProfiles = field(default_factory=FakeProfiles)
+    sysctls: FakeSysctls = field(default_factory=FakeSysctls)
+    neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours({GATEWAY}))
+    kernel: FakeKernel = field(default_factory=FakeKernel)
+    boot_id: str = BOOT_ID
+
+    def __post_init__(self) -> None:
+        facts = facts_of(CASES / self.case)
+        self.nmstate.shown = dict(facts.state)
+        self.ovsdb.held = facts.ovs
+        self.devices, self.known = tuple(map(_with_server, facts.devices)), facts.profiles
+        self.node_ips = facts.node_ips or (NODE_IP,)
+        self.place(facts.node_ip_link or "eth0")
+        self.nmstate.during_apply = lambda: self.place("br-ex")
+        presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
+        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
+        pipeline = Pipeline(outside, self.boot_id, 240.0, BRIDGE_INTENT, "configure-ovs")
+        keeper = ProfileKeeper(self.profiles, self.files)
+        self.verifier = verifier = Verifier(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)
+        self.maker = maker = BridgeMaker(
+            BridgeMakerEdges(self.clock, self.files, self.manager, self.profiles, keeper, self.sysctls, verifier),
+            pipeline,
+        )
+        self.repairer = repairer = BridgeRepairer(self.ovsdb, self.profiles, keeper)
+        gatherer = Gatherer(self.profiles, self.ovsdb, self.sysctls, self.kernel, self.files)
+        ground = ConfigureOvsEdges(
+            self.files, self.nmstate, self.ovsdb, self.kernel, gatherer, Datapath.NETDEV, self.boot_id
+        )
+        self.remover = remover = BridgeRemover(keeper, verifier, maker, repairer)
+        self.stage = ConfigureOvsStage(ground, maker, repairer, remover, pipeline)
+        self.recover = RecoverFirst(self.stage, repairer, maker, pipeline, self.kernel)
+
+    def place(self, link: str) -> None:
+        """Let *link* have the node IP; a bridge gets what the server gives."""
+        self.kernel.now = Snapshot(addresses=tuple(Address(address, 24, link) for address in self.node_ips))
+        devices = self.devices
+        if link == "br-ex":
+            lease = Lease4(IPv4Interface(f"{self.server}/24")) if self.server else None
+            bridge = Device(
+                "br-ex", "ovs-interface", profile=Profile("u-br-ex", "br-ex-if", "ovs-interface"), lease4=lease
+            )
+            devices = (*devices, Device("br-ex", "ovs-bridge"), bridge)
+        self.profiles.found = Inventory(devices, self.known, ovs=True)
+
+    async def attempt(self, **asked: Any) -> Outcome:
+        self.clock.now += 1
+        facts = Facts(selection=Selection(self.node_ips, "eth0"))
+        return await self.stage.attempt(facts, Request(**asked))
+
+    @property
+    def record(self) -> BridgeRecord:
+        return bridge_record.parse(self.files.content[str(BRIDGE)])
+
+    @property
+    def uplink_profile(self) -> Profile:
+        return next(profile for profile in self.known if profile.link == "eth0" and profile.kind == "802-3-ethernet")
+
+    @property
+    def phase(self) -> Phase:
+        return intent.parse(self.files.content[str(BRIDGE_INTENT)]).phase
+
+    @property
+    def given_back(self) -> list[Any]:
+        """Return what was set on the bridge's profile."""
+        return [order[2] for order in self.profiles.done if order[0] == "set"]
+
+    def interface(self, step: int) -> dict[str, Any]:
+        """Return what the document of an apply says of br-ex's own interface."""
+        document = json.loads(self.nmstate.applied[step])
+        found: dict[str, Any] = next(item for item in document["interfaces"] if item["type"] == "ovs-interface")
+        return found

@@ -1,0 +1,67 @@
+"""What is remembered of the bridges, across boots and releases."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nodenet.core.br_ex.lease import Moment, StaticLease
+from nodenet.core.br_ex.record import BridgeRecord, parse, render
+from nodenet.core.network_manager.profile_backup import KeptProfile
+
+LEASE = StaticLease("192.0.2.5", Moment("boot-1", 100.0, 1_700_000_000.0), 3600.0)
+KEYFILE = "[connection]\nid=uplink\ninterface-name=eth0\n# eth0 is in slot 3\n"
+SETTINGS = {"connection": ["dict", {"interface-name": ["variant", "s", ["plain", "eth0"]]}]}
+KEPT = KeptProfile("u-1", "uplink", "/etc/x.nmconnection", in_memory=False, settings=SETTINGS, keyfile=KEYFILE)
+FINISH = {"br-ex": {"ipv4": {"address-data": []}}, "br-ex1": {"ipv4": {"address-data": []}}}
+RECORD = BridgeRecord(
+    {"br-ex": "eth0", "br-ex1": "eth1"},
+    {"eth0": "52:54:00:00:00:01"},
+    ("192.0.2.5",),
+    {"eth0": KEPT},
+    ("u-1",),
+    FINISH,
+    {"br-ex": LEASE},
+)
+
+
+def test_a_record_survives_being_stored() -> None:
+    """With everything that is in it."""
+    assert parse(render(RECORD)) == RECORD
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b'{"version": 1, "uplinks": {}}', "complete"), (b"[]", "version"), (b"{", "Expecting")]
+)
+def test_a_record_that_cannot_be_read_is_refused(content: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse(content)
+
+
+def test_the_record_of_the_first_release_is_read() -> None:
+    """It had one lease for all bridges, with a date; it belongs to no boot that is known."""
+    document = json.loads(render(RECORD))
+    del document["leases"]
+    document |= {"lease": "192.0.2.5", "lease_ends": 1_700_003_600.0, "finish": {"br-ex": FINISH["br-ex"]}}
+    (lease,) = parse(json.dumps(document).encode()).leases.values()
+    assert lease.address == "192.0.2.5"
+    assert lease.left(Moment("boot-2", 1.0, 1_700_000_000.0)) == 3600.0
+    del document["lease"], document["lease_ends"]
+    assert parse(json.dumps(document).encode()).leases == {}
+
+
+def test_leases_are_finished_for_each_bridge() -> None:
+    """One server may be silent while the other has answered (R28)."""
+    assert RECORD.finished(["br-ex1"]).finish == {"br-ex": FINISH["br-ex"]}
+    assert RECORD.finished(["br-ex1"]).leases == {"br-ex": LEASE}
+    assert (RECORD.finished().finish, RECORD.finished().leases) == (None, {})
+
+
+def test_a_record_follows_a_link_to_its_new_name() -> None:
+    """The profile matches the new name; what else the file says stays (R26)."""
+    renamed = RECORD.renamed("eth0", "ens7")
+    assert (renamed.uplinks, renamed.macs) == ({"br-ex": "ens7", "br-ex1": "eth1"}, {"ens7": "52:54:00:00:00:01"})
+    kept = renamed.originals["ens7"]
+    assert kept.settings == {"connection": ["dict", {"interface-name": ["variant", "s", ["plain", "ens7"]]}]}
+    assert kept.keyfile == KEYFILE.replace("interface-name=eth0", "interface-name=ens7")

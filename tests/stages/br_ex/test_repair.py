@@ -1,0 +1,189 @@
+"""Is the network fit before a node IP is chosen?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from br_ex_rig import NODE_IP, Rig
+from fakes import BOOT_ID, FakeOvsdb
+from nodenet.core.apply import intent
+from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Outcome, Skipped, Waiting
+from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.br_ex.lease import Moment, StaticLease
+from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.errors import Unavailable
+from nodenet.core.kernel.snapshot import Link, Snapshot
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
+from nodenet.stages.br_ex.repair import CONFIRM_SECONDS, RecoverFirst
+
+LAST_BOOT = Moment("the last boot", 50.0, 1_700_000_000.0)
+LEASED = BridgeRecord(
+    {"br-ex": "eth0"},
+    node_ips=(str(NODE_IP),),
+    finish={"br-ex": {"ipv4": {"address-data": []}}},
+    leases={"br-ex": StaticLease(str(NODE_IP), LAST_BOOT, 3600.0)},
+)
+MAC = "52:54:00:00:00:07"
+
+
+@dataclass
+class Chooser:
+    """The stage that chooses the node IP; *saw*: what had been changed by then."""
+
+    rig: Rig
+    saw: list[list[str]] = field(default_factory=list)
+
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
+        assert request is NOTHING
+        self.saw.append([order[0] for order in self.rig.profiles.done])
+        return Skipped("chosen", facts)
+
+
+def of_next_boot(record: BridgeRecord, server: object = None) -> tuple[Rig, Chooser, RecoverFirst]:
+    """Return a node whose br-ex came up from its profile, with the address that is static there."""
+    rig = Rig(server=server)  # type: ignore[arg-type]
+    rig.place("br-ex")
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    chooser = Chooser(rig)
+    rig.recover._stage = chooser
+    return rig, chooser, rig.recover
+
+
+async def test_a_lease_that_ended_while_the_power_was_off_is_gone_before_the_choice() -> None:
+    """A week later the server may have given the address to another host (R3)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.clock.now += 7 * 86400
+    await stage.attempt(Facts())
+    assert chooser.saw == [["set", "reapply"]]
+    assert (rig.record.finish, rig.record.leases) == (None, {})
+
+
+async def test_a_clock_that_is_behind_proves_nothing() -> None:
+    """The battery of the clock is empty: 1970 is no reason to use the address (R3, R4)."""
+    future = replace(LEASED.leases["br-ex"], noted=replace(LAST_BOOT, unix=1_800_000_000.0))
+    rig, chooser, stage = of_next_boot(replace(LEASED, leases={"br-ex": future}))
+    await stage.attempt(Facts())
+    assert (chooser.saw, rig.record.leases) == ([["set", "reapply"]], {})
+
+
+async def test_a_lease_that_is_valid_still_is_waited_for_and_then_known_as_unconfirmed() -> None:
+    """RFC 2131 section 3.7. What the clock does later in this boot changes nothing (R3, R4)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    waiting = await stage.attempt(Facts())
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason == "no DHCP server has confirmed 10.88.0.113 in this boot yet"
+    rig.clock.now += CONFIRM_SECONDS
+    await stage.attempt(Facts())
+    assert chooser.saw == [[]]
+    assert rig.record.leases["br-ex"].noted.boot_id == BOOT_ID
+    await stage.attempt(Facts())
+    assert len(chooser.saw) == 2
+
+
+async def test_a_server_that_confirms_ends_the_wait() -> None:
+    """The static copy goes before the choice: DHCP has the address by itself (R3)."""
+    rig, chooser, stage = of_next_boot(LEASED, NODE_IP)
+    await stage.attempt(Facts())
+    assert (chooser.saw, rig.record.leases) == ([["set", "reapply"]], {})
+
+
+async def test_profiles_that_networkmanager_has_not_read_yet_are_waited_for() -> None:
+    """What cannot be changed is not noted as changed (R3)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.clock.now += 7 * 86400
+    rig.profiles.found = Inventory()
+    rig.manager.status = ManagerState.STARTING
+    waiting = await stage.attempt(Facts())
+    assert isinstance(waiting, Waiting)
+    assert "NetworkManager has no profile of br-ex yet" in waiting.reason
+    assert (chooser.saw, rig.record) == ([], LEASED)
+
+
+def renamed(rig: Rig) -> None:
+    """Let the NIC below br-ex be called ens7, before NetworkManager is ready."""
+    uplink = Profile("u-eth0", "uplink", "802-3-ethernet", "eth0")
+    port = Profile("u-port", "eth0-port", "ovs-port", "eth0")
+    kept = KeptProfile("u-eth0", "uplink", "", in_memory=True, settings={})
+    record = BridgeRecord({"br-ex": "eth0"}, {"eth0": MAC}, (str(NODE_IP),), {"eth0": kept}, ("u-eth0",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    rig.kernel.now = Snapshot((Link(2, "ens7", mac=MAC), Link(3, "br-ex", mac=MAC)))
+    nic, bridge = Device("ens7", "ethernet", mac=MAC), Device("br-ex", "ovs-interface", mac=MAC)
+    rig.profiles.found = Inventory((nic, bridge), (uplink, port))
+    rig.manager.status = ManagerState.STARTING
+
+
+@pytest.mark.parametrize("ovs", [True, False])
+async def test_an_uplink_with_another_name_gets_its_network_back(*, ovs: bool) -> None:
+    """NetworkManager does not become ready by itself: DHCP waits on a bridge without an uplink (R26)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.ovsdb.up = ovs
+    renamed(rig)
+    await stage.attempt(Facts())
+    orders = [order[:2] for order in rig.profiles.done]
+    assert orders == [("delete", "u-port"), ("give_back", rig.profiles.done[1][1]), ("activate", "u-eth0")]
+    assert rig.profiles.done[-1] == ("activate", "u-eth0", "ens7")
+    assert rig.ovsdb.removed == (["br-ex"] if ovs else [])
+    assert (rig.record.uplinks, rig.record.macs, rig.record.originals) == ({"br-ex": "ens7"}, {"ens7": MAC}, {})
+    assert len(chooser.saw) == 1
+
+
+async def test_a_link_that_is_only_late_is_not_taken_for_renamed() -> None:
+    """No other NIC has its MAC (R26)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    renamed(rig)
+    rig.profiles.found = replace(rig.profiles.found, devices=rig.profiles.found.devices[1:])
+    await stage.attempt(Facts())
+    assert (rig.profiles.done, len(chooser.saw)) == ([], 1)
+
+
+def interrupted(rig: Rig) -> None:
+    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), present=("u1",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, "an earlier boot", 5.0))
+
+
+async def test_an_address_that_can_only_be_bound_is_not_there() -> None:
+    """With ip_nonlocal_bind, as keepalived and haproxy want it, any address can be bound (R22)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    interrupted(rig)
+    rig.kernel.now = Snapshot()
+    assert isinstance(await stage.attempt(Facts()), Waiting)
+    rig.clock.now += 10
+    await stage.attempt(Facts())
+    assert (rig.ovsdb.removed, len(chooser.saw)) == (["br-ex"], 1)
+
+
+async def test_no_bridge_is_made_while_the_node_ip_can_only_be_bound() -> None:
+    """The plan would not have it (R22)."""
+    rig = Rig()
+    rig.kernel.now = Snapshot()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "the node IP 10.88.0.113 is not on this node at the moment"
+    assert rig.nmstate.applied == []
+
+
+async def test_without_networkmanager_the_choice_waits() -> None:
+    """Nothing can be restored then."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.profiles.broken = Unavailable("NetworkManager is not on the bus")
+    waiting = await stage.attempt(Facts())
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason == "restoring the network from before br-ex: NetworkManager is not on the bus"
+    assert chooser.saw == []
+
+
+async def test_repair_removes_dead_rows_of_ours_only() -> None:
+    """Findings about other programs' ports change nothing."""
+    rig = Rig("stale-port-without-link", ovsdb=FakeOvsdb())
+    await rig.attempt()
+    assert rig.ovsdb.removed == ["br-ex/eth7"]
