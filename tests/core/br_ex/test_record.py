@@ -7,14 +7,14 @@ import json
 import pytest
 
 from nodenet.core.br_ex.lease import Moment, StaticLease
-from nodenet.core.br_ex.record import BridgeRecord, parse, render
+from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings, parse, render
 from nodenet.core.network_manager.profile_backup import KeptProfile
 
 LEASE = StaticLease("192.0.2.5", Moment("boot-1", 100.0, 1_700_000_000.0), 3600.0)
 KEYFILE = "[connection]\nid=uplink\ninterface-name=eth0\n# eth0 is in slot 3\n"
 SETTINGS = {"connection": ["dict", {"interface-name": ["variant", "s", ["plain", "eth0"]]}]}
 KEPT = KeptProfile("u-1", "uplink", "/etc/x.nmconnection", in_memory=False, settings=SETTINGS, keyfile=KEYFILE)
-FINISH = {"br-ex": {"ipv4": {"address-data": []}}, "br-ex1": {"ipv4": {"address-data": []}}}
+FINISH: ProfileSettings = {"br-ex": {"ipv4": {"address-data": []}}, "br-ex1": {"ipv4": {"address-data": []}}}
 RECORD = BridgeRecord(
     {"br-ex": "eth0", "br-ex1": "eth1"},
     {"eth0": "52:54:00:00:00:01"},

@@ -16,7 +16,7 @@ from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Lease4, Profile
 
 NOTED = Moment(BOOT_ID, 100.0, 1_700_000_100.0)
-COPY = {"ipv4": {"address-data": []}}
+COPY: dict[str, dict[str, list[str]]] = {"ipv4": {"address-data": []}}
 RECORD = BridgeRecord(
     {"br-ex": "eth0", "br-ex1": "eth1"},
     finish={"br-ex": COPY, "br-ex1": COPY},

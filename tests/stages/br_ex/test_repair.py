@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from br_ex_rig import NODE_IP, Rig
-from fakes import BOOT_ID, FakeOvsdb
+from fakes import BOOT_ID, FakeKernel, FakeOvsdb
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
@@ -17,6 +17,7 @@ from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
@@ -48,9 +49,18 @@ class Chooser:
         return Skipped("chosen", facts)
 
 
-def of_next_boot(record: BridgeRecord, server: object = None) -> tuple[Rig, Chooser, RecoverFirst]:
+class NonLocalBind(FakeKernel):
+    """A kernel with `ip_nonlocal_bind`."""
+
+    def can_bind(self, address: IPAddress, link_index: int) -> bool:  # noqa: ARG002
+        return True
+
+
+def of_next_boot(
+    record: BridgeRecord, server: IPAddress | None = None, kernel: FakeKernel | None = None
+) -> tuple[Rig, Chooser, RecoverFirst]:
     """Return a node whose br-ex came up from its profile, with the address that is static there."""
-    rig = Rig(server=server)  # type: ignore[arg-type]
+    rig = Rig(server=server, kernel=kernel or FakeKernel())
     rig.place("br-ex")
     rig.files.content[str(BRIDGE)] = bridge_record.render(record)
     chooser = Chooser(rig)
@@ -153,7 +163,7 @@ def interrupted(rig: Rig) -> None:
 
 async def test_an_address_that_can_only_be_bound_is_not_there() -> None:
     """With ip_nonlocal_bind, as keepalived and haproxy want it, any address can be bound (R22)."""
-    rig, chooser, stage = of_next_boot(LEASED)
+    rig, chooser, stage = of_next_boot(LEASED, kernel=NonLocalBind())
     interrupted(rig)
     rig.kernel.now = Snapshot()
     assert isinstance(await stage.attempt(Facts()), Waiting)
@@ -164,7 +174,7 @@ async def test_an_address_that_can_only_be_bound_is_not_there() -> None:
 
 async def test_no_bridge_is_made_while_the_node_ip_can_only_be_bound() -> None:
     """The plan would not have it (R22)."""
-    rig = Rig()
+    rig = Rig(kernel=NonLocalBind())
     rig.kernel.now = Snapshot()
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
