@@ -401,14 +401,16 @@ class FakeDnsManager:
     known: ManagerDns | None = None
     repeated: int = 0
     read: int = 0
-    """How often it was told to read its configuration."""
+    """How often it was asked to read its configuration."""
+    busy: str | None = None
+    """Why it does not."""
 
     async def dns(self) -> ManagerDns | None:
         return self.known
 
     async def read_configuration(self) -> str | None:
         self.read += 1
-        return None
+        return self.busy
 
     async def repeat_lookups(self) -> str | None:
         self.repeated += 1

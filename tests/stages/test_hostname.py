@@ -1,4 +1,4 @@
-"""The hostname stage: nobody waits for a name that no file asks for."""
+"""The hostname stage: who waits for a valid name, and what becomes of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from fakes import FakeFiles, FakeHost, FakeLeaseNames
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Skipped, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Topic, Waiting
 from nodenet.core.boot.request import Request
 from nodenet.core.hostname.sources import Origin, Source
 from nodenet.core.messages import Message
@@ -33,19 +33,24 @@ async def test_an_unusable_name_is_waited_out(name: str) -> None:
     host = FakeHost(name)
     outcome = await HostnameStage(host, FakeLeaseNames(), SPECIFIC, DIRECTORY).attempt(Facts())
     assert isinstance(outcome, Waiting)
+    assert not outcome.aside
     assert Topic.HOSTNAME in outcome.topics
     assert repr(name) in outcome.reason
     assert host.pinned == []
 
 
 @pytest.mark.parametrize("names", [(), ("cluster.yml",), ("applied", "cluster.yaml")])
-async def test_without_a_host_specific_file_nobody_waits(names: tuple[str, ...]) -> None:
-    """Not even for localhost; and nothing is pinned."""
+async def test_without_a_host_specific_file_only_kubelet_waits(names: tuple[str, ...]) -> None:
+    """It would register the node as localhost; the other stages go on, and nothing is pinned (R32)."""
     files = FakeFiles({str(DIRECTORY / name): b"" for name in names})
     host = FakeHost("localhost")
     outcome = await HostnameStage(host, FakeLeaseNames(), files, DIRECTORY).attempt(Facts())
-    assert isinstance(outcome, Skipped)
-    assert outcome.facts.hostname is None
+    assert isinstance(outcome, Waiting)
+    assert outcome.aside
+    assert outcome.reason == (
+        "a valid host name: 'localhost' is not one, it only means that the real name is not known yet "
+        "(`hostnamectl hostname NAME`, or a name by DHCP or reverse DNS)"
+    )
     assert host.pinned == []
 
 
@@ -65,16 +70,15 @@ async def test_a_name_is_made_to_last_before_any_link_is_moved_also_where_no_fil
     assert host.pinned == ["worker-0"]
 
 
-async def test_a_name_that_comes_late_is_taken_though_nobody_waited() -> None:
-    """By signal, at a second look."""
+async def test_a_name_that_comes_late_is_taken() -> None:
+    """By signal."""
     host = FakeHost("localhost")
     stage = HostnameStage(host, FakeLeaseNames(), FakeFiles(), DIRECTORY)
     first = await stage.attempt(Facts())
-    assert isinstance(first, Skipped)
-    assert first.again
-    assert Topic.HOSTNAME in first.again.topics
+    assert isinstance(first, Waiting)
+    assert Topic.HOSTNAME in first.topics
     host.named = "worker-0"
-    assert isinstance(await stage.attempt(first.facts), Done)
+    assert isinstance(await stage.attempt(Facts()), Done)
     assert host.pinned == ["worker-0"]
 
 

@@ -239,6 +239,38 @@ async def test_network_manager_is_told_once_to_leave_the_file_alone() -> None:
     assert rig.manager.read == 2
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_reload_that_network_manager_missed_is_repeated(*, restarted: bool) -> None:
+    """With each look until it has read its configuration, also by a nodenetd that was started again (R30)."""
+    rig = Rig(manager=FakeDnsManager(ManagerDns("symlink"), busy="no answer within 5 s"))
+    await rig.done()
+    outcome = await rig.done()
+    assert rig.manager.read == 2
+    assert (again(outcome).seconds or 0.0) >= 1.0
+    if restarted:
+        rig.restart()
+    rig.manager.busy = None
+    await rig.done()
+    await rig.done()
+    assert rig.manager.read == 3
+
+
+async def test_giving_resolv_conf_back_to_network_manager_is_repeated_too() -> None:
+    """It would leave the file alone until its next start (R30)."""
+    rig = Rig(manager=FakeDnsManager(ManagerDns("symlink")))
+    await rig.done()
+    rig.settings, rig.manager.busy = Settings(), "no answer within 5 s"
+    rig.restart()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Skipped)
+    assert outcome.again == Again(frozenset({Topic.DNS, Topic.NODE_IP, Topic.BUS}), BEAT_SECONDS)
+    rig.manager.busy = None
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Skipped)
+    assert outcome.again is None
+    assert rig.manager.read == 3
+
+
 @pytest.mark.parametrize("mode", ["unmanaged", "resolvconf", ""])
 async def test_whoever_else_writes_the_file_is_not_switched_off(mode: str) -> None:
     """NetworkManager leaves it alone already, or gives it to a program that gathers from others too."""

@@ -1,4 +1,4 @@
-"""The hostname stage: by which name does this node find its file and join its cluster?"""
+"""The hostname stage: which name does this node have, for its node file and in its cluster?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import PurePath
 import structlog
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Outcome, Skipped, Topic, Waiting
+from nodenet.core.boot.outcome import Again, Done, Outcome, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.hostname.name import normalised
 from nodenet.core.hostname.sources import (
@@ -27,10 +27,15 @@ from nodenet.ports import Files, Host, LeaseNames
 log = structlog.get_logger()
 
 CHANGES = frozenset({Topic.HOSTNAME, Topic.BUS})
+REMEDY = "`hostnamectl hostname NAME`, or a name by DHCP or reverse DNS"
 
 
 class HostnameStage:
-    """Takes the first name that will do and makes it last; waits for one only where some node file needs it."""
+    """Takes the first valid name and makes it static.
+
+    A host-specific node file needs the name: then the stages behind wait for one. Kubelet waits for one in any case: it
+    would register the node as ``localhost``.
+    """
 
     def __init__(self, host: Host, leases: LeaseNames, files: Files, directory: PurePath) -> None:
         """Look for node files in *directory*."""
@@ -39,24 +44,24 @@ class HostnameStage:
         self._files = files
         self._directory = directory
         self._pinned_for: int | None = None
-        """The run that the name was made to last in; after it the name is only looked at."""
+        """The run that the name was made static in; after it the name is only compared."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
-        """Return Done with the name, Waiting while it is not known, Skipped where nobody waits for it."""
+        """Return Done with the name, Waiting while the host has no valid one."""
         if facts.hostname and self._pinned_for == request.run:
             return self._look(facts, facts.hostname)
         sources = await self._sources()
         if (source := chosen(sources)) is None:
             return self._unknown(sources, facts)
         name = normalised(source.value)
-        static = sources[0].value.lower()  # what is in the file lasts already, and needs no bus
+        static = sources[0].value.lower()  # what is in the file is static already, and needs no bus
         if static != name and (why := await self._host.pin(name)):
-            log.warning(f"The host name {name} could not be made to last: {why}", stage="hostname")
+            log.warning(f"The host name {name} could not be made static: {why}", stage="hostname")
         self._pinned_for = request.run
         return Done(f"This node is {name}", replace(facts, hostname=name), Message.HOSTNAME_KNOWN, again=Again(CHANGES))
 
     def _look(self, facts: Facts, name: str) -> Done:
-        """Look whether somebody renamed the host; the node keeps its name until a reload takes the new one."""
+        """Compare the name of the host; the node keeps its own until a reload takes a changed one."""
         now = normalised(self._host.name())
         if now == name:
             return Done(f"This node is {name}", facts, Message.HOSTNAME_KNOWN, again=Again(CHANGES))
@@ -64,20 +69,19 @@ class HostnameStage:
         return Done(text, facts, Message.HOSTNAME_CHANGED, again=Again(CHANGES))
 
     def _unknown(self, sources: tuple[Source, ...], facts: Facts) -> Outcome:
-        if not has_host_specific(self._files.listing(self._directory)):
-            reason = "no host-specific node file: nobody needs the name yet"
-            return Skipped(reason, replace(facts, hostname=None), again=Again(CHANGES))
         last = sources[-1]
-        return Waiting(f"a host name: {last.value!r} will not do, {refusal(last)}", CHANGES)
+        reason = f"a valid host name: {last.value!r} is not one, {refusal(last)} ({REMEDY})"
+        aside = not has_host_specific(self._files.listing(self._directory))
+        return Waiting(reason, CHANGES, facts=replace(facts, hostname=None), aside=aside)
 
     async def name(self) -> str | None:
-        """Return the name that a run of the stage would take now; None when none will do."""
+        """Return the name that a run of the stage would take now; None where there is no valid one."""
         source = chosen(await self._sources())
         return normalised(source.value) if source else None
 
     async def _sources(self) -> tuple[Source, ...]:
         """Return what a name may be taken from, the one in force last."""
         static = static_source(self._files.read(STATIC_FILE))
-        # A static name that will do is never overwritten, so nobody needs to ask for leases.
+        # A valid static name is never overwritten, so the leases are not needed.
         leases = await self._leases.names() if refusal(static) else ()
         return (static, *leases, kernel_source(self._host.name(), self._files.read(FALLBACK_FILE)))

@@ -43,7 +43,9 @@ TOPICS = frozenset({Topic.DNS, Topic.NODE_IP, Topic.BUS})
 PATIENCE_SECONDS = 30.0
 """How long a nameserver is waited for; then the boot goes on without: kubelet is not held back for ever."""
 RELOAD_OWED = PurePosixPath("/run/nodenet/resolved-reload-owed")
-"""Stands while the drop-in was written and systemd-resolved has not read it."""
+"""Exists while the drop-in was written and systemd-resolved has not read it."""
+MANAGER_RELOAD_OWED = PurePosixPath("/run/nodenet/network-manager-reload-owed")
+"""Exists while LEFT_ALONE was written or removed and NetworkManager has not read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,8 @@ class ResolvPrependerStage:
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002  (nothing is ordered of it)
         """Return Done once look-ups are answered or nothing more can be done for them now, Waiting before."""
         if not self._vips:
-            await self._give_back()
-            return Skipped("no VIPs are configured: the node has no resolver of its own", facts)
+            reason = "no VIPs are configured: the node has no resolver of its own"
+            return Skipped(reason, facts, again=await self._give_back())
         view = await self._look()
         own = facts.selection.node_ips if facts.selection else ()
         node_ip = own[0] if own else None
@@ -115,13 +117,33 @@ class ResolvPrependerStage:
     async def _take_over(self, view: View) -> None:
         """Let NetworkManager leave resolv.conf alone in this boot: it would empty the file while links move."""
         writes = view.manager is not None and view.manager.rc_manager in WRITERS
-        if writes and view.place is not None and self._files.write(LEFT_ALONE, LEAVE_ALONE):
-            await self._outside.manager.read_configuration()
+        if writes and view.place is not None and self._files.read(LEFT_ALONE) != LEAVE_ALONE:
+            self._files.write(MANAGER_RELOAD_OWED, b"")
+            self._files.write(LEFT_ALONE, LEAVE_ALONE)
+        await self._reload_manager()
 
-    async def _give_back(self) -> None:
+    async def _give_back(self) -> Again | None:
+        """Let NetworkManager write the file again; return when to look whether it has read that."""
         if self._files.read(LEFT_ALONE) is not None:
+            self._files.write(MANAGER_RELOAD_OWED, b"")
             self._files.remove(LEFT_ALONE)
-            await self._outside.manager.read_configuration()
+        return None if await self._reload_manager() else Again(TOPICS, BEAT_SECONDS)
+
+    async def _reload_manager(self) -> bool:
+        """Let NetworkManager read its configuration where that is owed; return whether nothing is owed now.
+
+        A reload that fails is repeated with the next look, also by a nodenetd that was started again meanwhile.
+        """
+        if self._files.read(MANAGER_RELOAD_OWED) is None:
+            return True
+        if why := await self._outside.manager.read_configuration():
+            if why not in self._told:
+                self._told.add(why)
+                text = f"NetworkManager did not read its configuration: {why}; it is asked again"
+                log.warning(text, stage="resolv-prepender")
+            return False
+        self._files.remove(MANAGER_RELOAD_OWED)
+        return True
 
     async def _takes(self, node_ip: IPAddress | None, view: View) -> bool:
         """Tell whether the node IP goes first. Once it is, it stays for this boot: a resolver may be restarted."""

@@ -49,6 +49,20 @@ def test_a_stage_that_waits_stays_due() -> None:
     assert again.current is StageName.HOSTNAME
 
 
+def test_a_stage_that_waits_aside_keeps_only_ready_back() -> None:
+    """The stages behind it go on; when they are over, it is what the boot waits for (R32)."""
+    aside = Waiting("a valid host name", frozenset({Topic.HOSTNAME}), 5.0, aside=True)
+    boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, aside)
+    assert (boot.next(), boot.due(3.0), boot.current) == (StageName.NMSTATE, StageName.NMSTATE, StageName.NMSTATE)
+    assert boot.due(7.0) is StageName.HOSTNAME
+    for name in list(StageName)[1:]:
+        boot = after(boot, name, DONE)
+    assert (boot.next(), boot.due(3.0), boot.current) == (StageName.HOSTNAME, None, StageName.HOSTNAME)
+    assert (boot.ready, boot.health) == (False, Health.WAITING)
+    named = after(boot.woken({Topic.HOSTNAME}, 3.0), StageName.HOSTNAME, DONE)
+    assert (named.next(), named.ready) == (None, True)
+
+
 @pytest.mark.parametrize("outcome", [SKIPPED, FAILED])
 def test_without_published_node_ips_a_boot_is_never_ready(outcome: Outcome) -> None:
     """Whatever else is settled: kubelet would start with an empty or old address."""

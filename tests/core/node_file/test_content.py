@@ -41,6 +41,7 @@ def test_a_file_that_makes_br_ex_is_recognised() -> None:
         ("interfaces: [{name: br-ex, type: ovs-bridge, state: absent}]", False, False),
         ("interfaces: [{name: br-ex, type: linux-bridge}]", False, False),
         ("ovs-db: {external_ids: {a: b}}", True, False),
+        ("ovn: {bridge-mappings: [{localnet: net1, bridge: br-ex, state: present}]}", True, False),  # R30
         ("routes: {config: []}", False, False),
     ],
 )

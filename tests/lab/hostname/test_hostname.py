@@ -35,12 +35,29 @@ def test_a_name_that_comes_late_is_taken_by_signal_and_survives_the_loss_of_its_
     """A transient name, as DHCP or reverse DNS gives it, becomes static; taking it away again changes nothing."""
     node = product_node(hostname=None, flavour=Flavour.OPENSHIFT)
     node.boot()
-    settle(node)
+    node.wait_until("nodenetctl status --json | grep -q 'a valid host name'", timeout=60)
     node.run("hostnamectl hostname --transient worker-7")
     node.wait_until('nodenetctl status --json | grep -q \'"hostname": "worker-7"\'', timeout=20)
     assert node.run("cat /etc/hostname").stdout.strip() == "worker-7"
     node.run("hostnamectl hostname --transient ''")
     node.wait_until("test $(cat /proc/sys/kernel/hostname) = worker-7", timeout=20)
+
+
+def test_kubelet_waits_for_a_valid_name_also_where_no_node_file_needs_one(product_node: NodeFactory) -> None:
+    """It would register as localhost.localdomain; the other stages are over meanwhile, and the wait is shown (R32)."""
+    node = product_node(hostname=None, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    node.wait_until("test -e /run/nodeip-configuration/primary-ip", timeout=60)
+    wait = "hostname: a valid host name: 'localhost' is not one"
+    node.wait_until(f'systemctl show -P StatusText nodenetd | grep -q "{wait}"', timeout=30)
+    document = status(node)
+    assert (document["health"], document["ready"], document["stage"]) == ("waiting", False, "hostname")
+    assert stage(document, "nodeip")["status"] == "done"
+    assert not node.started("kubelet")
+    node.run("hostnamectl hostname worker-7")
+    document = settle(node)
+    assert (document["health"], document["hostname"]) == ("ok", "worker-7")
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
 
 
 @pytest.mark.parametrize("own", [None, "worker-0"])

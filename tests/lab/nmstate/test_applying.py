@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from factories import NO_BRIDGE, NodeFactory
-from harness import Flavour, Node
+from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from nodenet.core.messages import Message
 from story import (
     BRIDGE,
     CRIO,
@@ -169,3 +170,53 @@ def test_published_files_name_kubelet_and_crio(product_node: NodeFactory) -> Non
     )
     assert node.run(f"cat {CRIO}").stdout == f'[Service]\nEnvironment="CONTAINER_STREAM_ADDRESS={address}"\n'
     assert mtu(node) == 1450
+
+
+def test_a_reload_restores_a_network_that_was_changed_by_hand(product_node: NodeFactory) -> None:
+    """The file is unchanged, and what nmcli changed is as it says again; a second reload writes nothing (S8)."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    before = network(node)
+    node.run("nmcli connection modify eth0 ipv4.dns 10.88.0.99 +ipv4.addresses 10.88.0.66/24 802-3-ethernet.mtu 1444")
+    node.run("nmcli connection up eth0", timeout=60)
+    assert (mtu(node), "10.88.0.66" in node.addresses()) == (1444, True)
+    node.run("systemctl reload nodenetd", timeout=90)
+    document = settle(node)
+    assert document["health"] == "ok"
+    assert stage(document, "nmstate")["detail"].startswith("Applied worker-0.yml and verified it in ")
+    assert network(node)["addresses"] == before["addresses"]
+    assert "10.88.0.99" not in node.run("nmcli -g ipv4.dns connection show eth0").stdout
+    times = disk_times(node)
+    node.run("systemctl reload nodenetd", timeout=90)
+    assert disk_times(node) == times
+    assert causes(node) == []
+    nothing_left(node)
+
+
+CRASHER = """[Unit]
+Before=nodenetd.service
+[Service]
+ExecStart=/bin/bash -c 'while sleep 0.1; do \\
+  busctl get-property org.freedesktop.NetworkManager /org/freedesktop/NetworkManager \\
+  org.freedesktop.NetworkManager Checkpoints 2>/dev/null | grep -q Checkpoint/ \\
+  && systemctl kill --signal=SIGKILL NetworkManager && echo killed; done'
+[Install]
+WantedBy=sysinit.target
+"""
+
+
+def test_an_apply_that_crashes_network_manager_is_given_up(product_node: NodeFactory, lan: Lan) -> None:
+    """After three tries the node is degraded on the network it had, and kubelet starts (R8)."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    files = {node_file("worker-0.yml"): with_mtu(1402), "/etc/systemd/system/crasher.service": CRASHER}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT, enable=("crasher.service",))
+    node.boot()
+    document = settle(node, timeout=240)
+    assert (document["health"], document["ready"]) == ("degraded", True)
+    assert stage(document, "nmstate")["status"] == "failed"
+    tries = [entry for entry in story(node) if entry.get("MESSAGE_ID") == Message.APPLY_RETRY.value]
+    killed = sum(entry.get("MESSAGE") == "killed" for entry in node.journal("crasher"))
+    assert (len(tries), killed) == (2, 3)
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    assert len(causes(node)) == 1

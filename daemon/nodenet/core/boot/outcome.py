@@ -88,6 +88,8 @@ class Waiting:
     seconds: float = 5.0
     facts: Facts | None = None
     """What the stage knows already, where that is worth showing while it waits."""
+    aside: bool = False
+    """Whether the stages behind it go on meanwhile: only READY waits."""
 
 
 @dataclass(frozen=True, slots=True)

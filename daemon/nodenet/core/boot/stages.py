@@ -103,6 +103,8 @@ class StageState:
     waiting_since: float | None = None
     resumed: float | None = None
     """When its last attempt began."""
+    aside: bool = False
+    """Whether the stages behind it go on while it waits: only READY waits for it."""
     elsewhere: float = 0.0
     """Seconds of its attempts in which others worked for it: NetworkManager, Open vSwitch, systemd."""
     request: Request = NOTHING
@@ -112,6 +114,11 @@ class StageState:
     def over(self) -> bool:
         """Whether the boot goes on without it."""
         return self.status in OVER
+
+    @property
+    def waits_aside(self) -> bool:
+        """Whether it waits, and the stages behind it do not."""
+        return self.aside and self.status is Status.WAITING
 
     def begun(self, now: float) -> StageState:
         """Return the stage as it runs; one that waited keeps its detail and the time it first began."""
@@ -132,6 +139,7 @@ class StageState:
         ended = None if status is Status.WAITING else self.ended or now
         since = now if status is Status.WAITING else None
         problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
+        stage = replace(stage, aside=isinstance(outcome, Waiting) and outcome.aside)
         stage = replace(stage, waiting_since=since, elsewhere=self.elsewhere + (0.0 if self.over else elsewhere))
         return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
 
@@ -156,17 +164,24 @@ class Boot:
         return next(stage for stage in self.stages if stage.name is name)
 
     def next(self) -> StageName | None:
-        """Return the stage that is due: the first one unsettled; none when all is over or a failure blocks."""
+        """Return the stage that is due: the first one unsettled; none when all is over or a failure blocks.
+
+        One that waits aside comes last.
+        """
+        aside = None
         for stage in self.stages:
             if stage.status is Status.FAILED and not self.degrade:
                 return None
-            if stage.status in (Status.PENDING, Status.WAITING):
+            if stage.waits_aside:
+                aside = aside or stage.name
+            elif stage.status in (Status.PENDING, Status.WAITING):
                 return stage.name
-        return None
+        return aside
 
     def due(self, now: float) -> StageName | None:
         """Return the stage to look at now: one that is over and due again, else the next one unless it waits still."""
-        looks = (stage for stage in self.stages if stage.over and stage.due is not None and stage.due <= now)
+        again = (stage for stage in self.stages if stage.over or stage.waits_aside)
+        looks = (stage for stage in again if stage.due is not None and stage.due <= now)
         if (look := next(looks, None)) is not None:
             return look.name
         name = self.next()
@@ -189,8 +204,9 @@ class Boot:
 
     @property
     def current(self) -> StageName | None:
-        """The stage that runs, waits or is due; none when all are over."""
-        return next((stage.name for stage in self.stages if not stage.over), None)
+        """The stage that runs, waits or is due; none when all are over. One that waits aside comes last."""
+        unsettled = [stage for stage in self.stages if not stage.over]
+        return next((stage.name for stage in sorted(unsettled, key=lambda stage: stage.waits_aside)), None)
 
     def begun(self, name: StageName, now: float) -> Boot:
         """Return the boot with stage *name* running."""

@@ -18,6 +18,8 @@ BRIDGE = "br-ex"
 DEEPEST = 10
 SECRET_KEYS = frozenset({"password", "private-key-password", "mka-cak", "psk"})
 """Keys whose values must not be seen by anybody: 802.1X, MACsec, IPsec (nmstate's API reference)."""
+OVS_KEYS = frozenset({"ovs-db", "ovn"})
+"""Top-level keys that libnmstate writes into Open vSwitch's database (nmstate's API reference)."""
 ORDER = "allow-extra-patch-ports"
 MAIN_TABLE = 254
 """RT_TABLE_MAIN of rtnetlink(7): the table of a route that names none."""
@@ -57,7 +59,7 @@ def parse(file: NodeFile) -> Desired:
     present = [link for link in links if link.get("state") != "absent"]
     return Desired(
         empty=False,
-        uses_ovs="ovs-db" in document or any(_is_ovs(link) for link in present),
+        uses_ovs=not OVS_KEYS.isdisjoint(document) or any(_is_ovs(link) for link in present),
         bridges=frozenset(str(link.get("name")) for link in present if _is_ovs(link)),
         secrets=frozenset(_secrets(document)),
     )

@@ -87,8 +87,9 @@ def document(status: BootStatus) -> dict[str, Any]:
 
 def line(status: BootStatus) -> str:
     """Return the one line for systemd's STATUS=: the stage and what it waits for, or the node's health."""
+    name = status.boot.current
     for stage in status.boot.stages:
-        if stage.status in (Status.WAITING, Status.RUNNING):
+        if stage.name is name and stage.status in (Status.WAITING, Status.RUNNING):
             beside = f" (reload refused: {status.refused.problem.cause})" if status.refused else ""
             return f"{stage.name}: {stage.detail or stage.status}{beside}"
     if problem := status.problem:
