@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Outcome, Skipped, Topic, Waiting
+from nodenet.core.boot.reasons import reason_to_skip, removal_refused
 from nodenet.core.boot.request import Request
-from nodenet.core.boot.stages import Boot, StageName, Status, reason_to_skip, removal_refused
+from nodenet.core.boot.stages import Boot, StageName, Status
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.status.document import BootStatus
 from nodenet.loop import journal

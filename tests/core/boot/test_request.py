@@ -6,8 +6,9 @@ import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.reasons import removal_refused
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.boot.stages import StageName, new_boot, removal_refused
+from nodenet.core.boot.stages import StageName, new_boot
 from nodenet.core.messages import Message
 
 NAME = StageName.CONFIGURE_OVS

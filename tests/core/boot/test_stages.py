@@ -8,7 +8,7 @@ import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.stages import TRANSITIONS, Boot, Health, StageName, Status, new_boot, reason_to_skip
+from nodenet.core.boot.stages import TRANSITIONS, Boot, Health, StageName, Status, new_boot
 from nodenet.core.messages import Message
 
 FACTS = Facts()
@@ -105,36 +105,6 @@ def test_again_from_a_stage_keeps_what_is_before_it() -> None:
 def test_only_a_pending_or_waiting_stage_begins(status: Status) -> None:
     """A pair that is not in the table is a mistake of the program, and is told; a second look begins nothing."""
     assert (status, None) not in TRANSITIONS
-
-
-@pytest.mark.parametrize(
-    ("facts", "network_type", "reason"),
-    [
-        (Facts(node_file="w.yml", brings_bridge=True), "OVNKubernetes", "w.yml brings its own br-ex"),
-        (FACTS, "Calico", "the network type is Calico"),
-        (FACTS, "", 'network_type is not set: br-ex is made where it is "OVNKubernetes"'),
-        (FACTS, "OVNKubernetes", None),
-    ],
-)
-def test_configure_ovs_is_skipped_for_the_first_reason_that_holds(
-    facts: Facts, network_type: str, reason: str | None
-) -> None:
-    """An administrator reads why."""
-    stage = new_boot({}, degrade=True)[StageName.CONFIGURE_OVS]
-    assert reason_to_skip(stage, facts, network_type) == reason
-
-
-def test_a_unit_that_was_named_for_configure_ovs_is_asked_without_a_network_type() -> None:
-    """Only the built-in stage is skipped for a key that is not set (R67)."""
-    stage = new_boot({"configure-ovs": "unit:ovs-configuration.service"}, degrade=True)[StageName.CONFIGURE_OVS]
-    assert reason_to_skip(stage, FACTS, "") is None
-    assert reason_to_skip(stage, FACTS, "Calico") == "the network type is Calico"
-
-
-def test_a_stage_that_is_switched_off_says_so() -> None:
-    """Provider `skip`."""
-    stage = new_boot({"nmstate": "skip"}, degrade=True)[StageName.NMSTATE]
-    assert reason_to_skip(stage, FACTS, "OVNKubernetes") == "switched off in the settings"
 
 
 def test_a_second_look_comes_before_the_next_stage() -> None:

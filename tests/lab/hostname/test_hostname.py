@@ -48,7 +48,7 @@ def test_kubelet_waits_for_a_valid_name_also_where_no_node_file_needs_one(produc
     node = product_node(hostname=None, flavour=Flavour.OPENSHIFT)
     node.boot()
     node.wait_until("test -e /run/nodeip-configuration/primary-ip", timeout=60)
-    wait = "hostname: a valid host name: 'localhost' is not one"
+    wait = "hostname: a valid host name: 'localhost.localdomain' is not one"
     node.wait_until(f'systemctl show -P StatusText nodenetd | grep -q "{wait}"', timeout=30)
     document = status(node)
     assert (document["health"], document["ready"], document["stage"]) == ("waiting", False, "hostname")

@@ -178,15 +178,17 @@ def test_a_reload_restores_a_network_that_was_changed_by_hand(product_node: Node
     node.boot()
     settle(node)
     before = network(node)
-    node.run("nmcli connection modify eth0 ipv4.dns 10.88.0.99 +ipv4.addresses 10.88.0.66/24 802-3-ethernet.mtu 1444")
-    node.run("nmcli connection up eth0", timeout=60)
+    profile = node.run("nmcli -g GENERAL.CONNECTION device show eth0").stdout.strip()
+    change = ["ipv4.dns", "10.88.0.99", "+ipv4.addresses", "10.88.0.66/24", "802-3-ethernet.mtu", "1444"]
+    node.run(["nmcli", "connection", "modify", profile, *change])
+    node.run(["nmcli", "connection", "up", profile], timeout=60)
     assert (mtu(node), "10.88.0.66" in node.addresses()) == (1444, True)
     node.run("systemctl reload nodenetd", timeout=90)
     document = settle(node)
     assert document["health"] == "ok"
     assert stage(document, "nmstate")["detail"].startswith("Applied worker-0.yml and verified it in ")
     assert network(node)["addresses"] == before["addresses"]
-    assert "10.88.0.99" not in node.run("nmcli -g ipv4.dns connection show eth0").stdout
+    assert "10.88.0.99" not in node.run(["nmcli", "-g", "ipv4.dns", "connection", "show", profile]).stdout
     times = disk_times(node)
     node.run("systemctl reload nodenetd", timeout=90)
     assert disk_times(node) == times
@@ -195,6 +197,7 @@ def test_a_reload_restores_a_network_that_was_changed_by_hand(product_node: Node
 
 
 CRASHER = """[Unit]
+DefaultDependencies=no
 Before=nodenetd.service
 [Service]
 ExecStart=/bin/bash -c 'while sleep 0.1; do \\

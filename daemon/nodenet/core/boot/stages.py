@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain, repeat
 
-from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import (
     NEVER,
     Again,
@@ -27,7 +26,6 @@ from nodenet.core.boot.outcome import (
     detail_of,
 )
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.errors import BridgeForeign
 
 
 class StageName(StrEnum):
@@ -276,28 +274,3 @@ def new_boot(providers: dict[str, str], *, degrade: bool) -> Boot:
 def _ordered(stage: StageState) -> Request:
     """Return the orders that *stage* has not carried out."""
     return NOTHING if stage.over else stage.request
-
-
-def removal_refused(stage: StageState) -> BridgeForeign | None:
-    """Return why the bridges of *stage*, configure-ovs, cannot be removed on request; None when they can."""
-    if not stage.provider.startswith("unit:"):
-        return None
-    unit = stage.provider.removeprefix("unit:")
-    cause = f"{unit} makes br-ex (configure-ovs = {stage.provider!r}), so nodenetd does not remove it"
-    return BridgeForeign(cause, remedy='Set configure-ovs = "builtin" or "skip" and reload, then try again')
-
-
-def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | None:
-    """Return why *stage* is not run at all, or None when it is."""
-    if stage.request.remove_bridge:
-        return None
-    if stage.provider == "skip":
-        return "switched off in the settings"
-    if stage.name is StageName.CONFIGURE_OVS:
-        if facts.brings_bridge:
-            return f"{facts.node_file} brings its own br-ex"
-        if not network_type and stage.provider == "builtin":
-            return 'network_type is not set: br-ex is made where it is "OVNKubernetes"'
-        if network_type not in ("", "OVNKubernetes"):
-            return f"the network type is {network_type}"
-    return None if stage.name in BUILT or stage.provider != "builtin" else "not built in this version"
