@@ -44,9 +44,9 @@ def expected(journal: list[Any]) -> dict[str, str]:
     """Return what must be said of a journal, by file name."""
     what = report(journal)
     return {
-        "report.json": json.dumps(document(what), indent=1) + "\n",
-        "report.txt": "\n".join(lines(what)) + "\n",
-        "report.svg": picture([what]),
+        "expected.json": json.dumps(document(what), indent=1) + "\n",
+        "expected.txt": "\n".join(lines(what)) + "\n",
+        "expected.svg": picture([what]),
     }
 
 

@@ -18,6 +18,7 @@ from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.resolver import resolv_conf
 from nodenet.core.resolver.resolv_conf import nameservers
 from nodenet.core.resolver.view import BEAT_SECONDS, DONE, DROP_IN, LEFT_ALONE, NM_FILES, ManagerDns
 from nodenet.core.settings.model import ResolverMode, Settings
@@ -110,7 +111,7 @@ async def test_the_second_pass_puts_the_node_first_once_something_answers_there(
     rig.probe.servers = {NODE_IP}
     outcome = await rig.done()
     assert rig.asked == [NODE_IP, SITE]
-    assert rig.files.content[RESOLV_CONF].splitlines()[1] == b"search example.com lab.test"
+    assert rig.files.content[RESOLV_CONF].splitlines()[2] == b"search example.com lab.test"
     assert outcome.problem is None
 
 
@@ -330,15 +331,28 @@ async def test_a_file_that_was_removed_is_made_again(journal: list[Any]) -> None
     assert "a program that removed it" in journal[-1]["event"]
 
 
-async def test_the_tool_that_is_replaced_is_told_from_us(journal: list[Any]) -> None:
-    """It writes our header; what it writes beside is not what we wrote."""
+async def test_the_script_that_is_replaced_is_named(journal: list[Any]) -> None:
+    """It writes the same header, without our line."""
+    rig = Rig()
+    await rig.done()
+    rig.files.content[RESOLV_CONF] = resolv_conf.HEADER + b"nameserver 192.0.2.9\nnameserver 10.0.0.1\n"
+    await rig.done()
+    assert "the on-prem-resolv-prepender script" in journal[-1]["event"]
+    assert journal[-1]["remedy"] == "Run `systemctl mask --now on-prem-resolv-prepender.path`"
+    assert rig.asked == [SITE]
+
+
+async def test_an_edit_of_our_file_is_blamed_on_nobody(journal: list[Any]) -> None:
+    """The file does not say who edited it (R60)."""
     rig = Rig()
     await rig.done()
     both = b"nameserver 192.0.2.9\nnameserver"
     rig.files.content[RESOLV_CONF] = rig.files.content[RESOLV_CONF].replace(b"nameserver", both, 1)
     await rig.done()
-    assert "the resolv-prepender that nodenetd replaces" in journal[-1]["event"]
-    assert "on-prem-resolv-prepender.path" in journal[-1]["remedy"]
+    assert "an unknown program or person" in journal[-1]["event"]
+    assert journal[-1]["remedy"] == (
+        "Do not write /etc/resolv.conf; set DNS servers in NetworkManager's profiles: `nmcli connection modify`"
+    )
     assert rig.asked == [SITE]
 
 

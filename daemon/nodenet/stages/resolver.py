@@ -231,14 +231,14 @@ def _nobody() -> Problem:
 
 
 def _culprit(view: View) -> tuple[str, str]:
-    """Return who most likely rewrote the file, and how to stop it."""
+    """Return who rewrote the file, as far as it is known, and how to stop it."""
     who = resolv_conf.likely_writer(view.found or b"") if view.found is not None else "a program that removed it"
     if who == "NetworkManager":
         mode = view.manager.rc_manager if view.manager else "unknown"
         return f"{who} (rc-manager {mode})", "Set rc-manager=unmanaged in [main] of /etc/NetworkManager/conf.d/*.conf"
-    if resolv_conf.is_ours(view.found):
+    if who == resolv_conf.REPLACED_SCRIPT:
         return who, "Run `systemctl mask --now on-prem-resolv-prepender.path`"
-    return who, f"Stop that program from writing {RESOLV_CONF}; nameservers belong into NetworkManager's profiles"
+    return who, f"Do not write {RESOLV_CONF}; set DNS servers in NetworkManager's profiles: `nmcli connection modify`"
 
 
 def _detail(known: tuple[IPAddress, ...], node_ip: IPAddress | None, first: IPAddress | None) -> str:

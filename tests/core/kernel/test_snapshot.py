@@ -23,7 +23,7 @@ SNAPSHOTS = Path(__file__).parents[3] / "fixtures" / "kernel"
 
 def test_what_iproute2_prints_is_understood() -> None:
     """The file is `ip -j -d`'s own output: links, addresses, and routes of every form."""
-    snapshot = iproute_json.parse((SNAPSHOTS / "iproute2-6.1.json").read_bytes())
+    snapshot = iproute_json.parse((SNAPSHOTS / "iproute2-6.1/snapshot.json").read_bytes())
     links = {link.name: link for link in snapshot.links}
     assert links["lo"].loopback
     assert links["eth0"].altnames == ("enp0s1",)

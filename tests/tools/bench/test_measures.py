@@ -19,7 +19,7 @@ BOOTS = TESTS.parent / "fixtures" / "boot_report"
 
 
 def boot(name: str) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads((BOOTS / name / "report.json").read_text())
+    told: dict[str, Any] = json.loads((BOOTS / name / "expected.json").read_text())
     return told
 
 
