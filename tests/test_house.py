@@ -24,9 +24,20 @@ HARNESS = sorted(path for tier in ("lab", "vm") for path in (ROOT / "tests" / ti
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 PURE = (
-    *("__future__", "collections", "collections.abc", "dataclasses", "enum", "functools", "itertools", "operator"),
+    *(
+        "__future__",
+        "base64",
+        "binascii",
+        "collections",
+        "collections.abc",
+        "dataclasses",
+        "enum",
+        "functools",
+        "itertools",
+        "operator",
+    ),
     *("types", "typing", "difflib", "fnmatch", "hashlib", "ipaddress", "json", "math", "re", "string", "struct"),
-    *("bisect", "html", "tomllib", "ruamel.yaml", "ruamel.yaml.constructor", "ruamel.yaml.error"),
+    *("bisect", "html", "tomllib", "urllib.parse", "ruamel.yaml", "ruamel.yaml.constructor", "ruamel.yaml.error"),
 )
 """What core may import beside itself, and pathlib's pure paths."""
 NO_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"})

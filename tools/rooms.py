@@ -10,6 +10,7 @@ from collections.abc import Mapping
 CORE: Mapping[str, tuple[str, ...]] = {
     "json": (),
     "settings": (),
+    "day_one": (),
     "hostname": (),
     "resolver": (),
     "nmstate": (),

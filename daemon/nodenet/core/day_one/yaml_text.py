@@ -1,0 +1,101 @@
+"""Where in a YAML text does a value stand, so that text can be inserted there and every other byte stays?
+
+The text is never emitted from its values: comments, order, anchors and quoting belong to the person who wrote it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from nodenet.core.day_one.files import ArtefactInvalid
+
+MOST_CHARACTERS = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A value of a document: its node, and the dotted path that leads to it."""
+
+    node: Any
+    path: str
+
+    @property
+    def line(self) -> int:
+        """The line of its first character, counted from 1."""
+        return int(self.node.start_mark.line) + 1
+
+    @property
+    def is_flow(self) -> bool:
+        """Whether it is written with brackets or braces."""
+        return bool(getattr(self.node, "flow_style", False))
+
+    def value(self, key: str) -> Spot | None:
+        """Return the value of *key* of a mapping, None when it has none. Raises ArtefactInvalid for another value."""
+        if self.node.id != "mapping":
+            raise ArtefactInvalid(f"line {self.line}: {self.path} is not a mapping")
+        found = [value for name, value in self.node.value if name.value == key]
+        if len(found) > 1:
+            raise ArtefactInvalid(f"line {found[1].start_mark.line + 1}: {self.path} has {key} twice")
+        return Spot(found[0], f"{self.path}.{key}") if found else None
+
+    def items(self) -> list[Spot]:
+        """Return the items of a sequence. Raises ArtefactInvalid for another value."""
+        if self.node.id != "sequence":
+            raise ArtefactInvalid(f"line {self.line}: {self.path} is not a list")
+        return [Spot(item, f"{self.path}[{i}]") for i, item in enumerate(self.node.value)]
+
+    def text(self, key: str) -> str | None:
+        """Return a plain value of a mapping as it is written, None when it has none or another kind."""
+        found = self.value(key)
+        return str(found.node.value) if found is not None and found.node.id == "scalar" else None
+
+    @property
+    def key_column(self) -> int:
+        """The column of the keys of a block mapping, counted from 0."""
+        return int(self.node.value[0][0].start_mark.column)
+
+
+def root(text: str, name: str) -> Spot:
+    """Return the root of one document. Raises ArtefactInvalid: *name* is too large, no YAML, or empty."""
+    if len(text) > MOST_CHARACTERS:
+        raise ArtefactInvalid(f"{name} has more than {MOST_CHARACTERS >> 20} million characters")
+    parser = YAML(pure=True)
+    parser.composer.warn_double_anchors = False  # YAML 1.2 allows an anchor to be defined again
+    try:
+        node = parser.compose(text)
+    except (YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        problem = getattr(error, "problem", None) or type(error).__name__
+        raise ArtefactInvalid(f"{name} is not YAML: {place}{problem}") from None
+    if node is None:
+        raise ArtefactInvalid(f"{name} is empty")
+    return Spot(node, "$")
+
+
+def newline_of(text: str) -> str:
+    """Return the line ending that *text* uses."""
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def end_of_block(text: str, spot: Spot) -> int:
+    """Return where a line can be inserted behind the last line of a block value: after its content, before comments."""
+    last = _last_leaf(spot.node)
+    end = int(last.end_mark.index)
+    if last.id == "scalar" and last.style in ("|", ">"):
+        # A block scalar ends where the next token begins: blank lines and comments before it are not its own.
+        body = text[int(last.start_mark.index) : end]
+        end -= len(body) - len(body.rstrip())
+    following = text.find("\n", end)
+    return len(text) if following < 0 else following + 1
+
+
+def _last_leaf(node: Any) -> Any:  # noqa: ANN401  (nodes of the parser have no types)
+    while node.id != "scalar" and node.value and not node.flow_style:
+        last = node.value[-1]
+        node = last[1] if node.id == "mapping" else last
+    return node
