@@ -25,6 +25,8 @@ from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.unit_stage.unit import Unit
 from nodenet.loop.reload import Judged, StageSet
+from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
 
 BOOT_ID = "b" * 32
 
@@ -502,3 +504,29 @@ class FakeInputs:
     def build_stages(self, settings: Settings) -> StageSet:  # noqa: ARG002
         self.plants += 1
         return self.make()
+
+
+def stage_edges(**given: Any) -> StageEdges:
+    """Return every edge that a stage may be built with: fakes, but for those that are *given*."""
+    clock, manager, systemd = FakeClock(), FakeManager(), FakeSystemd()
+    edges: dict[str, Any] = {
+        "host": FakeHost(),
+        "leases": FakeLeaseNames(),
+        "files": FakeFiles(),
+        "manager": manager,
+        "nmstate": FakeNmstate(),
+        "ovsdb": FakeOvsdb(),
+        "profiles": FakeProfiles(),
+        "sysctls": FakeSysctls(),
+        "neighbours": FakeNeighbours(set()),
+        "kernel": FakeKernel(),
+        "systemd": systemd,
+        "dns": FakeDnsManager(),
+        "resolved": FakeResolved(),
+        "resolver_probe": FakeProbe(),
+        "units": FakeUnits(Unit("other.service", "other.service")),
+        "clock": clock,
+        "boot_id": BOOT_ID,
+    } | given
+    edges.setdefault("presence", NetworkManagerStarter(edges["manager"], edges["systemd"], edges["clock"]))
+    return StageEdges(**edges)

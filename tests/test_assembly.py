@@ -1,29 +1,68 @@
-"""The composition: what outlives a reload."""
+"""The composition: what outlives a reload, and that the table of stages is enough to build them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from nodenet.assembly import Assembly
-from nodenet.core.boot.stages import StageName
+import pytest
+
+from nodenet.assembly import BUILD, Assembly
+from nodenet.core.boot.reasons import reason_to_skip
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
+from nodenet.core.unit_stage.evidence import Evidence, proof_of
 from nodenet.edge.clock import Idle
 from nodenet.loop.reload import StageSet
-from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stage_edges import Presence
+from nodenet.stages.br_ex.repair import RecoverFirst
 from nodenet.stages.nmstate.stage import NmstateStage
+from nodenet.stages.unit_stage import UnitStage
 
 
-def presence_of(plant: StageSet) -> NetworkManagerStarter:
-    stage = plant.stages[StageName.NMSTATE]
+@pytest.fixture
+def assembly() -> Iterator[Assembly]:
+    idle = Idle()
+    yield Assembly(lambda _: None, idle)
+    idle.close()
+
+
+def presence_of(stages: StageSet) -> Presence:
+    stage = stages.stages[StageName.NMSTATE]
     assert isinstance(stage, NmstateStage)
     return stage._pipeline._edges.presence
 
 
-def test_a_reload_gives_no_more_starts_of_network_manager() -> None:
-    """They are counted in one place for the whole run: an edit that nobody asked to be read reloads, too."""
-    idle = Idle()
-    machine = Assembly(lambda _: None, idle)
-    before, after = machine.build_stages(Settings()), machine.build_stages(replace(Settings(), apply_timeout=300))
-    idle.close()
+def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) -> None:
+    """They are counted in one place for the whole run: an edit is read without a request, too."""
+    before, after = assembly.build_stages(Settings()), assembly.build_stages(replace(Settings(), apply_timeout=300))
     assert before.stages[StageName.NMSTATE] is not after.stages[StageName.NMSTATE]
     assert presence_of(before) is presence_of(after)
+
+
+@pytest.mark.parametrize("name", StageName)
+def test_a_row_of_the_table_is_enough_for_a_stage(assembly: Assembly, name: StageName) -> None:
+    """It is built by its module, or skipped with the reason; it has a provider, and a unit can do it."""
+    stages = assembly.build_stages(Settings())
+    state = new_boot({}, degrade=True)[name]
+    if name.module:
+        assert BUILD[name].__module__ == f"nodenet.stages.{name.module}"
+        assert hasattr(stages.stages[name], "attempt")
+    else:
+        assert name not in stages.stages
+        assert reason_to_skip(state, facts=None, network_type="") == "not built in this version"  # type: ignore[arg-type]
+    assert Settings().stages[name.value] == "builtin"
+    by_unit = assembly.build_stages(Settings(stages={**Settings().stages, name.value: "unit:other.service"}))
+    assert isinstance(by_unit.stages[name], UnitStage)
+    assert callable(proof_of(name).missing)
+
+
+def test_a_unit_is_believed_where_no_evidence_is_known() -> None:
+    """A stage without a rule of evidence needs no entry in another table."""
+    assert proof_of(StageName.HOSTED_SERVICES).missing(Evidence()) is None
+
+
+def test_the_node_ip_is_chosen_after_a_look_at_what_an_interrupted_apply_left(assembly: Assembly) -> None:
+    """By the stage of nodenetd; a unit that does it is not ours to repair for."""
+    assert isinstance(assembly.build_stages(Settings()).stages[StageName.NODEIP], RecoverFirst)

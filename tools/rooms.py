@@ -29,7 +29,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
 }
 """Room of core → the rooms of core that it may import; each may import the modules of ``core`` itself."""
 
-STAGES = ("core", "ports", "stages.apply")
+STAGES = ("core", "ports", "stage_edges", "stages.apply")
 """What every room of stages may import beside itself; ``core`` with all its rooms. No stage imports another one."""
 
 EDGE: Mapping[str, tuple[str, ...]] = {
@@ -49,8 +49,9 @@ EDGE: Mapping[str, tuple[str, ...]] = {
 OTHERS: Mapping[str, tuple[str, ...]] = {
     "core": (),
     "ports": ("core",),
+    "stage_edges": ("core", "ports"),
     "loop": ("core.boot", "core.settings", "core.status", "ports"),
-    "assembly": ("core", "edge", "loop.reload", "ports", "stages"),
+    "assembly": ("core", "edge", "loop.reload", "ports", "stage_edges", "stages"),
     "daemon": ("core", "edge", "assembly", "loop.reconciler"),
     "cli": ("core", "edge"),
 }

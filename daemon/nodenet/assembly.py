@@ -8,23 +8,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import PurePath
 
 import structlog
 
-from nodenet import ports
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Topic
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, UsageInvalid
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.node_ip.explain import explanation
-from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import OnFailure, Settings
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import NAME
 from nodenet.core.unit_stage.evidence import unit_of
 from nodenet.edge.bus.connection import Bus
@@ -45,27 +45,22 @@ from nodenet.edge.resolver.probe import ResolverProbe
 from nodenet.edge.resolver.resolved import Resolved
 from nodenet.edge.systemd.units import Systemd, Units
 from nodenet.loop.reload import Judged, StageSet
+from nodenet.stage_edges import Build, StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
-from nodenet.stages.apply.records import BRIDGE_INTENT
-from nodenet.stages.br_ex.gather import Gatherer
-from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
-from nodenet.stages.br_ex.profile_backup import ProfileKeeper
-from nodenet.stages.br_ex.remove import BridgeRemover
-from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
-from nodenet.stages.br_ex.stage import ConfigureOvsEdges, ConfigureOvsStage
-from nodenet.stages.br_ex.verify import Verifier
+from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hosted_services.forwarding import Forwarding
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate.check import NodeFileJudge
-from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.node_ip.stage import NodeipStage
-from nodenet.stages.resolver import ResolverEdges, ResolvPrependerStage
-from nodenet.stages.unit_stage import UnitStage, UnitStageEdges
+from nodenet.stages.unit_stage import build as build_unit_stage
 
 log = structlog.get_logger()
 
 ATTEMPT_MARGIN_SECONDS = 300.0
+BUILD: dict[StageName, Build] = {
+    name: import_module(f"nodenet.stages.{name.module}").build for name in StageName if name.module
+}
+"""How each stage is built; the modules stand in the table of stages."""
 
 
 class Kernel:
@@ -92,17 +87,34 @@ class Assembly:
         self.bus = Bus(changed=self._bus_changed)
         self.manager = NetworkManager(self.bus, lambda: wake(Topic.NETWORK_MANAGER))
         self.host = Hostnamed(self.bus, lambda: wake(Topic.HOSTNAME))
-        self.systemd = Systemd(self.bus)
         self.dns = DnsManager(self.bus, lambda: wake(Topic.DNS))
         self.resolved = Resolved(self.bus, lambda: wake(Topic.DNS))
-        self.units = Units(self.bus, lambda: wake(Topic.UNIT))
         self.clock = Clock(idle)
         self.nmstate = Nmstate(worked=self.clock.worked_for_us, said=lambda text: log.info(f"libnmstate: {text}"))
-        self.presence = NetworkManagerStarter(self.manager, self.systemd, self.clock)
         self.ovsdb = Ovsdb()
-        self.profiles = Profiles(self.bus)
         self.boot_id = boot_id()
-        self.forwarding = Forwarding(Sysctls())
+        systemd = Systemd(self.bus)
+        self.edges = StageEdges(
+            host=self.host,
+            leases=LeaseNames(self.bus),
+            files=files,
+            manager=self.manager,
+            presence=NetworkManagerStarter(self.manager, systemd, self.clock),
+            nmstate=self.nmstate,
+            ovsdb=self.ovsdb,
+            profiles=Profiles(self.bus),
+            sysctls=Sysctls(),
+            neighbours=Neighbours(),
+            kernel=Kernel(),
+            systemd=systemd,
+            dns=self.dns,
+            resolved=self.resolved,
+            resolver_probe=ResolverProbe(),
+            units=Units(self.bus, lambda: wake(Topic.UNIT)),
+            clock=self.clock,
+            boot_id=self.boot_id,
+        )
+        self.forwarding = Forwarding(self.edges.sysctls)
         self.nodeip: NodeipStage | None = None
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
 
@@ -138,29 +150,6 @@ class Assembly:
             raise UsageInvalid(f"nothing is known about {topic!r}", remedy="Topics are: node-ip, reselect")
         return json.dumps(explanation(self.nodeip.explain(anew=topic == "reselect")))
 
-    def _nodeip_and_bridge(
-        self, settings: Settings, outside: PipelineEdges, nodeip: NodeipStage
-    ) -> dict[StageName, ports.Stage]:
-        """Return the stages that share the making of br-ex."""
-        timeout = float(settings.apply_timeout)
-        pipeline = Pipeline(outside, self.boot_id, timeout, BRIDGE_INTENT, StageName.CONFIGURE_OVS.value)
-        kernel, sysctls = Kernel(), Sysctls()
-        keeper = ProfileKeeper(self.profiles, files)
-        look = Verifier(kernel, self.profiles, Neighbours())
-        maker = BridgeMaker(
-            BridgeMakerEdges(self.clock, files, self.manager, self.profiles, keeper, sysctls, look), pipeline
-        )
-        mender = BridgeRepairer(self.ovsdb, self.profiles, keeper)
-        gatherer = Gatherer(self.profiles, self.ovsdb, sysctls, kernel, files)
-        ground = ConfigureOvsEdges(
-            files, self.nmstate, self.ovsdb, kernel, gatherer, settings.bridge_datapath, self.boot_id
-        )
-        remover = BridgeRemover(keeper, look, maker, mender)
-        return {
-            StageName.NODEIP: RecoverFirst(nodeip, mender, maker, pipeline, kernel),
-            StageName.CONFIGURE_OVS: ConfigureOvsStage(ground, maker, mender, remover, pipeline),
-        }
-
     def settings(self) -> Settings:
         """Return the settings as they lie on the disk. Raises SettingsInvalid."""
         return settings_parser.parse(settings_files.read()).settings
@@ -177,7 +166,7 @@ class Assembly:
             return Judged(facts)
         directory = PurePath(settings.node_file_dir)
         if settings.stages[StageName.HOSTNAME] == "builtin":
-            named = await HostnameStage(self.host, LeaseNames(self.bus), files, directory).name()
+            named = await HostnameStage(self.host, self.edges.leases, files, directory).name()
             facts = replace(facts, hostname=named)
         judge = NodeFileJudge(files, self.nmstate, directory)
         seen = judge.on_disk(facts)  # before it is judged: what is written meanwhile is another edit
@@ -190,28 +179,15 @@ class Assembly:
     def build_stages(self, settings: Settings) -> StageSet:
         """Put *settings* in force: return the stages that they ask for."""
         self.forwarding.settings = settings
-        directory = self._node_files = PurePath(settings.node_file_dir)
-        outside = PipelineEdges(files, self.manager, self.presence, self.nmstate, self.ovsdb, self.clock)
-        pipeline = Pipeline(outside, self.boot_id, float(settings.apply_timeout))
-        kernel = Kernel()
-        nodeip = self.nodeip = NodeipStage(
-            kernel,
-            files,
-            self.systemd,
-            self.clock,
-            self.presence,
-            lambda: read_policy(settings, files.read(PurePath(HINT_FILE))),
-            self.boot_id,
-        )
-        stages: dict[StageName, ports.Stage] = {
-            StageName.HOSTNAME: HostnameStage(self.host, LeaseNames(self.bus), files, directory),
-            StageName.NMSTATE: NmstateStage(files, self.nmstate, pipeline, self.boot_id, directory),
-            StageName.RESOLV_PREPENDER: ResolvPrependerStage(
-                ResolverEdges(self.dns, self.resolved, ResolverProbe()), files, self.clock, settings
-            ),
-            **self._nodeip_and_bridge(settings, outside, nodeip),
-        }
-        stages |= self._done_by_units(settings, UnitStageEdges(self.host, files, kernel, self.clock, directory))
+        self._node_files = PurePath(settings.node_file_dir)
+        stages = {name: build(self.edges, settings) for name, build in BUILD.items()}
+        nodeip = stages[StageName.NODEIP]
+        if not isinstance(nodeip, NodeipStage):
+            raise TypeError(f"{nodeip!r} does not publish the node IPs")
+        self.nodeip = nodeip
+        stages[StageName.NODEIP] = BridgeWiring(self.edges, settings).recover_first(nodeip)
+        units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
+        stages |= {name: build_unit_stage(name, unit, self.edges, settings) for name, unit in units.items() if unit}
         return StageSet(
             new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
             stages,
@@ -219,7 +195,3 @@ class Assembly:
             settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
             nodeip.drift,
         )
-
-    def _done_by_units(self, settings: Settings, world: UnitStageEdges) -> dict[StageName, ports.Stage]:
-        providers = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
-        return {name: UnitStage(name, unit, self.units, world) for name, unit in providers.items() if unit}

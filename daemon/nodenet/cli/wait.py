@@ -10,8 +10,8 @@ from typing import Any
 
 from nodenet.cli.outputs import note
 from nodenet.cli.status import add_reading, wait
+from nodenet.core.stage_name import StageName
 
-STAGES = ("hostname", "nmstate", "resolv-prepender", "nodeip", "configure-ovs", "hosted-services")
 OVER = ("done", "skipped", "failed")
 EX_CONFIG = 78
 SYSTEMCTL_SECONDS = 10.0
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Wait until a stage has ended. Exits 0 when it is done or skipped, 1 when it has failed, 75 when --timeout is "
         "over. Reads the state file only, so it works without the bus and before nodenetd has started."
     )
-    parser.add_argument("stage", choices=STAGES, help="the stage to wait for")
+    parser.add_argument("stage", choices=[name.value for name in StageName], help="the stage to wait for")
     parser.add_argument(
         "--as",
         dest="unit",

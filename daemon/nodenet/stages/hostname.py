@@ -22,7 +22,9 @@ from nodenet.core.hostname.sources import (
 )
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import has_host_specific
+from nodenet.core.settings.model import Settings
 from nodenet.ports import Files, Host, LeaseNames
+from nodenet.stage_edges import StageEdges
 
 log = structlog.get_logger()
 
@@ -85,3 +87,8 @@ class HostnameStage:
         # A valid static name is never overwritten, so the leases are not needed.
         leases = await self._leases.names() if refusal(static) else ()
         return (static, *leases, kernel_source(self._host.name(), self._files.read(FALLBACK_FILE)))
+
+
+def build(edges: StageEdges, settings: Settings) -> HostnameStage:
+    """Return the stage for *settings*."""
+    return HostnameStage(edges.host, edges.leases, edges.files, PurePath(settings.node_file_dir))

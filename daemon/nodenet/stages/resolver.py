@@ -36,6 +36,7 @@ from nodenet.core.resolver.view import (
 from nodenet.core.settings.model import ResolverMode, Settings
 from nodenet.core.since import NEVER, Since
 from nodenet.ports import Clock, DnsManager, Files, Resolved, ResolverProbe
+from nodenet.stage_edges import StageEdges
 
 log = structlog.get_logger()
 
@@ -247,3 +248,9 @@ def _detail(known: tuple[IPAddress, ...], node_ip: IPAddress | None, first: IPAd
         return f"Look-ups ask {first}, this node, first, then {others}"
     why = "the node IP is not known yet" if node_ip is None else f"nothing answers DNS on {node_ip} yet"
     return f"Look-ups ask {others}; {why}"
+
+
+def build(edges: StageEdges, settings: Settings) -> ResolvPrependerStage:
+    """Return the stage for *settings*."""
+    own = ResolverEdges(edges.dns, edges.resolved, edges.resolver_probe)
+    return ResolvPrependerStage(own, edges.files, edges.clock, settings)

@@ -12,10 +12,12 @@ from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file import find as node_file
+from nodenet.core.settings.model import Settings
 from nodenet.core.since import NEVER
 from nodenet.core.unit_stage import evidence as providers
 from nodenet.core.unit_stage.unit import LOOK_SECONDS, Move, Unit, plan
 from nodenet.ports import Clock, Files, Host, Kernel, Units
+from nodenet.stage_edges import StageEdges
 
 PUBLICATION_SECONDS = 60.0
 """How long after a unit's end its publication may come: some of it is written by others, on NetworkManager's signal."""
@@ -73,7 +75,7 @@ class UnitStage:
         return Failed(problem, facts, again=Again(frozenset({Topic.UNIT}), 60.0))
 
     def _believed(self, unit: Unit, move: Move, facts: Facts) -> Outcome:
-        proof, found = providers.PROOFS[self._stage], self._evidence()
+        proof, found = providers.proof_of(self._stage), self._evidence()
         missing = proof.missing(found)
         if missing is None:
             self._over = NEVER
@@ -105,3 +107,9 @@ class UnitStage:
 
 def _look_at(unit: Unit) -> str:
     return f"See `journalctl -u {unit.name}`"
+
+
+def build(stage: StageName, unit: str, edges: StageEdges, settings: Settings) -> UnitStage:
+    """Return *stage* as *unit* does it."""
+    own = UnitStageEdges(edges.host, edges.files, edges.kernel, edges.clock, PurePath(settings.node_file_dir))
+    return UnitStage(stage, unit, edges.units, own)

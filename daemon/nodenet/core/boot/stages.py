@@ -26,20 +26,9 @@ from nodenet.core.boot.outcome import (
     detail_of,
 )
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.stage_name import StageName as StageName  # noqa: PLC0414  (named here for its readers)
 
-
-class StageName(StrEnum):
-    """The stages, under the names that administrators of such nodes know, in their order."""
-
-    HOSTNAME = "hostname"
-    NMSTATE = "nmstate"
-    RESOLV_PREPENDER = "resolv-prepender"
-    NODEIP = "nodeip"
-    CONFIGURE_OVS = "configure-ovs"
-    HOSTED_SERVICES = "hosted-services"
-
-
-BUILT = frozenset(StageName) - {StageName.HOSTED_SERVICES}
+BUILT = frozenset(name for name in StageName if name.module)
 """The stages this version can run; the others are skipped, and say so."""
 
 

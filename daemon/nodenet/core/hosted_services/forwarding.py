@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nodenet.core.boot.facts import Facts
+from nodenet.core.hosted_services.model import ON_PREMISES
 from nodenet.core.settings.model import Settings
 
-ON_PREMISES = frozenset({"baremetal", "openstack", "vsphere", "nutanix", "ovirt"})
 SYSCTLS = ("net/ipv4/conf/forwarding", "net/ipv6/conf/forwarding")
 
 

@@ -13,9 +13,11 @@ from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
 from typing import Any, Literal
 
+from nodenet.core.stage_name import StageName
+
 DEFAULT = "default"
 """The origin of a value that no file sets."""
-STAGES = ("hostname", "nmstate", "resolv-prepender", "nodeip", "configure-ovs", "hosted-services")
+STAGES = tuple(name.value for name in StageName)
 """The stages that have a provider."""
 
 

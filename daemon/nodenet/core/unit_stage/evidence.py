@@ -50,7 +50,7 @@ WATCHED = (*NODE_IP_FILES, REMOTE_WORKER, RESOLV_DONE, BRIDGE_UP)
 class Proof:
     """*missing* says what is not there yet, None when all is; *learnt* adds to the facts what follows from it."""
 
-    missing: Callable[[Evidence], str | None]
+    missing: Callable[[Evidence], str | None] = lambda _: None
     learnt: Callable[[Evidence, Facts], Facts] = lambda _, facts: facts
 
 
@@ -140,8 +140,13 @@ PROOFS: Mapping[StageName, Proof] = {
     StageName.RESOLV_PREPENDER: Proof(_not_there(RESOLV_DONE)),
     StageName.NODEIP: Proof(_no_node_ip, _selection),
     StageName.CONFIGURE_OVS: Proof(_no_bridge, _bridge),
-    StageName.HOSTED_SERVICES: Proof(lambda _: None),
 }
+"""Of a stage that is not here nothing is known: the good end of its unit is believed."""
+
+
+def proof_of(stage: StageName) -> Proof:
+    """Return what a unit that does *stage* must leave behind."""
+    return PROOFS.get(stage, Proof())
 
 
 def unit_of(provider: str) -> str | None:

@@ -21,7 +21,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
-from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stage_edges import Presence, StageEdges
 from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT, Records
 
 log = structlog.get_logger()
@@ -41,10 +41,15 @@ class PipelineEdges:
 
     files: Files
     manager: Manager
-    presence: NetworkManagerStarter
+    presence: Presence
     nmstate: Nmstate
     ovsdb: Ovsdb
     clock: Clock
+
+    @classmethod
+    def of(cls, edges: StageEdges) -> PipelineEdges:
+        """Return those of *edges*."""
+        return cls(edges.files, edges.manager, edges.presence, edges.nmstate, edges.ovsdb, edges.clock)
 
 
 class Pipeline:

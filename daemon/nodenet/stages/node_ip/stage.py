@@ -30,7 +30,7 @@ from nodenet.core.node_ip.rules import Rule
 from nodenet.core.node_ip.select import Selection, select_bindable
 from nodenet.core.since import NEVER
 from nodenet.ports import Clock, Files, Kernel, Systemd
-from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stage_edges import Presence
 from nodenet.stages.apply.records import Records
 from nodenet.stages.node_ip.publish import Publisher
 
@@ -68,7 +68,7 @@ class NodeipStage:
         files: Files,
         systemd: Systemd,
         clock: Clock,
-        presence: NetworkManagerStarter,
+        presence: Presence,
         wishes: Callable[[], PolicyReading],
         boot_id: str,
     ) -> None:

@@ -1,0 +1,52 @@
+"""Which address does ``api-int`` have, and does this cluster balance its API itself?
+
+One effective address drives DNS on every node: that of the resource, else the API VIP. An address that is an API VIP
+means that the cluster balances its API itself; another address is an external load balancer's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nodenet.core.hosted_services.model import ClusterNode, Inputs, Mode, Origin
+from nodenet.core.ip import IPAddress, family_of
+
+
+@dataclass(frozen=True, slots=True)
+class ApiInt:
+    """The effective addresses, one a family at most, where they were read, and the mode that follows."""
+
+    addresses: tuple[IPAddress, ...]
+    origin: Origin
+    mode: Mode
+    problem: str | None = None
+    """Why the addresses of the resource are not used, with the remedy; None: they are used, or there are none."""
+
+
+def api_int(inputs: Inputs) -> ApiInt:
+    """Return the effective address of ``api-int``; addresses of the resource that cannot be right are not used."""
+    vips, asked = inputs.options.api_vips, inputs.spec.api_int_addresses
+    external = Mode.EXTERNAL if inputs.options.user_managed_lb else Mode.SELF_HOSTED
+    if not asked or set(asked) == set(vips):
+        return ApiInt(vips, inputs.spec_origin if asked else Origin.DEFAULT, external)
+    if problem := _problem(asked, vips, inputs.nodes):
+        return ApiInt(vips, Origin.DEFAULT, external, problem)
+    return ApiInt(asked, inputs.spec_origin, Mode.EXTERNAL)
+
+
+def _problem(asked: tuple[IPAddress, ...], vips: tuple[IPAddress, ...], nodes: tuple[ClusterNode, ...]) -> str | None:
+    """Return what is wrong with the addresses that the resource names; no order of them matters."""
+    if both := [address for address in asked if address in vips]:
+        return (
+            f"apiintIpAddresses mixes the API VIP {both[0]} with other addresses: "
+            "name the VIPs only (self-hosted) or the external load balancer's addresses only"
+        )
+    owners = {address: node.name for node in nodes for address in node.addresses}
+    if taken := next((address for address in asked if address in owners), None):
+        return f"apiintIpAddress {taken} is the address of node {owners[taken]}: name the load balancer's address"
+    known = {family_of(vip) for vip in vips}
+    if strange := next((address for address in asked if known and family_of(address) not in known), None):
+        return (
+            f"apiintIpAddress {strange} is {family_of(strange)}, and no API VIP is: name an address of a VIP's family"
+        )
+    return None

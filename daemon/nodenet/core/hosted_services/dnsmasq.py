@@ -1,0 +1,68 @@
+"""What does dnsmasq's configuration say, and which names does it answer from disk? (dnsmasq(8))
+
+The addresses that may change (``api-int``, ``api``, nodes) stand in a hosts file, which dnsmasq reads again without a
+restart. Upstream servers are set over D-Bus and stand in no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nodenet.core.hosted_services.api_int import ApiInt
+from nodenet.core.hosted_services.duties import Duty
+from nodenet.core.hosted_services.model import Inputs, Service
+from nodenet.core.ip import IPAddress
+
+RUN = "/run/nodenet/hosted"
+HOSTS = f"{RUN}/hosts"
+BUS_NAME = "org.nodenet1.Dnsmasq"
+RESERVED = frozenset({"api", "api-int", "apps"})
+"""Labels of the cluster's domain that no node may take over by its name."""
+
+
+def configuration(inputs: Inputs, duties: tuple[Duty, ...]) -> str | None:
+    """Return the text of dnsmasq.conf, None when no hosted service runs here."""
+    if not any(duty.wanted for duty in duties if duty.service is Service.DNSMASQ):
+        return None
+    return "# Made by nodenetd; changes are overwritten.\n" + "\n".join(_lines(inputs)) + "\n"
+
+
+def hosts(inputs: Inputs, api: ApiInt) -> str:
+    """Return the text of the file ``HOSTS``: the names of the API, then those of the nodes."""
+    domain = inputs.options.cluster_domain
+    lines = [f"{address} api-int.{domain}" for address in api.addresses] if inputs.spec.api_int else []
+    lines += [f"{vip} api.{domain}" for vip in inputs.options.api_vips]
+    if inputs.spec.nodes_resolution:
+        nodes = [node for node in inputs.nodes if _label(node.name, domain) not in RESERVED]
+        lines += sorted(f"{address} {_host(node.name, domain)}" for node in nodes for address in node.addresses)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(inputs: Inputs) -> Iterator[str]:
+    domain = inputs.options.cluster_domain
+    yield from ("port=53", "bind-dynamic", "listen-address=127.0.0.1")
+    yield from (f"listen-address={address}" for address in inputs.here.addresses)
+    yield from ("no-resolv", "no-poll", "no-hosts", f"addn-hosts={HOSTS}", f"enable-dbus={BUS_NAME}")
+    yield from ("domain-needed", "dns-loop-detect", "cache-size=10000", "edns-packet-max=1232")
+    if inputs.spec.api_int:
+        yield f"local=/api-int.{domain}/"
+    yield f"local=/api.{domain}/"
+    if inputs.spec.apps_resolution:
+        yield from (_wildcard(domain, vip) for vip in inputs.options.ingress_vips)
+        yield f"local=/apps.{domain}/"
+
+
+def _wildcard(domain: str, vip: IPAddress) -> str:
+    return f"address=/apps.{domain}/{vip}"
+
+
+def _label(name: str, domain: str) -> str:
+    """Return the last label of a name below the cluster's domain: ``apps`` for ``x.apps.cluster.example.com``."""
+    return name.removesuffix(f".{domain}").rpartition(".")[2]
+
+
+def _host(name: str, domain: str) -> str:
+    """Return the full name of a node and, where it lies in the cluster's domain, its short one."""
+    if name.endswith(f".{domain}"):
+        return f"{name} {name.removesuffix(f'.{domain}')}"
+    return name if "." in name else f"{name}.{domain} {name}"

@@ -1,0 +1,87 @@
+"""What does haproxy's configuration say on a control-plane node? (haproxy's configuration manual, 2.6)
+
+haproxy passes TCP on; TLS ends at the API servers. It asks each API server for ``/readyz`` over TLS and believes only a
+certificate that the cluster's CA signed for ``api-int``.
+"""
+
+from __future__ import annotations
+
+from nodenet.core.hosted_services.duties import Duty
+from nodenet.core.hosted_services.model import Inputs, Role, Service, of_family
+from nodenet.core.ip import Family, IPAddress, family_of
+
+RUN = "/run/nodenet/hosted"
+READY_PORT = 9444
+"""haproxy answers ``/haproxy_ready`` here, on loopback: the health check of this node's own balancer."""
+CLIENT_SECONDS = 86400
+"""Watches of the API are long and may be silent."""
+
+
+def configuration(inputs: Inputs, duties: tuple[Duty, ...]) -> str | None:
+    """Return the configuration, None when this node does not balance the API."""
+    if not any(duty.wanted for duty in duties if duty.service is Service.HAPROXY):
+        return None
+    sections = (_global(inputs), _DEFAULTS, _frontends(inputs), _backend(inputs))
+    return "# Made by nodenet-hosted; changes are overwritten.\n" + "\n".join(sections)
+
+
+def backends(inputs: Inputs) -> tuple[tuple[str, IPAddress], ...]:
+    """Return name and address of each API server, by name; the family is that of this node's first node IP."""
+    family = next((family_of(address) for address in inputs.here.addresses), Family.IPV4)
+    found = [(node.name, of_family(node.addresses, family)) for node in inputs.nodes if node.role is Role.CONTROL_PLANE]
+    return tuple(sorted((name, address) for name, address in found if address is not None))
+
+
+def _global(inputs: Inputs) -> str:
+    return "\n".join(
+        (
+            "global",
+            f"    stats socket {RUN}/haproxy.sock mode 600 level admin expose-fd listeners",
+            f"    hard-stop-after {inputs.options.drain_seconds}s",
+            "    maxconn 20000",
+            "",
+        )
+    )
+
+
+_DEFAULTS = f"""\
+defaults
+    mode tcp
+    timeout connect 4s
+    timeout client {CLIENT_SECONDS}s
+    timeout server {CLIENT_SECONDS}s
+    timeout check 2s
+    option redispatch
+    retries 3
+"""
+
+
+def _frontends(inputs: Inputs) -> str:
+    families = {family_of(address) for address in inputs.here.addresses}
+    binds = [f"    bind 0.0.0.0:{inputs.options.lb_port}"] if Family.IPV4 in families else []
+    binds += [f"    bind [::]:{inputs.options.lb_port} v6only"] if Family.IPV6 in families else []
+    lines = ["frontend api", *binds, "    default_backend api", ""]
+    lines += ["frontend ready", "    mode http", f"    bind 127.0.0.1:{READY_PORT}", "    timeout client 5s"]
+    lines += ["    monitor-uri /haproxy_ready", "    monitor fail if { nbsrv(api) lt 1 }", ""]
+    return "\n".join(lines)
+
+
+def _backend(inputs: Inputs) -> str:
+    name = f"api-int.{inputs.options.cluster_domain}"
+    check = (
+        f"    default-server check check-ssl check-sni {name} verify required verifyhost {name} "
+        f"ca-file {inputs.options.ca_file} inter 1s fastinter 500ms fall 2 rise 3"
+    )
+    lines = ["backend api", "    balance roundrobin", "    option httpchk"]
+    lines += [
+        f"    http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host {name}",
+        "    http-check expect status 200",
+    ]
+    lines += [check]
+    port = inputs.options.api_port
+    lines += [f"    server {server} {_bracketed(address)}:{port}" for server, address in backends(inputs)]
+    return "\n".join([*lines, ""])
+
+
+def _bracketed(address: IPAddress) -> str:
+    return f"[{address}]" if family_of(address) is Family.IPV6 else str(address)

@@ -1,0 +1,110 @@
+"""What does keepalived's configuration say on this node? (keepalived.conf(5), RFC 3768, RFC 5798)
+
+Router ids, priorities and unicast peers are those of the stack that nodenet replaces, so that old and new nodes form
+one group during an upgrade. nodenet-hosted writes the weight of this node into the tracked file; keepalived runs no
+script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nodenet.core.hosted_services.duties import VipDuty
+from nodenet.core.hosted_services.model import Inputs, Place, Purpose, Role, of_family
+from nodenet.core.ip import Family, IPAddress, family_of
+
+RUN = "/run/nodenet/hosted"
+WEIGHT_FILES = {Purpose.API: f"{RUN}/api-weight", Purpose.INGRESS: f"{RUN}/ingress-weight"}
+"""Each holds one whole number that keepalived adds to the priority of the VIPs of that purpose."""
+PRIORITIES = {Purpose.API: 40, Purpose.INGRESS: 20}
+_FAST_SECONDS = 1.0
+"""VRRPv2 counts whole seconds (RFC 3768, 5.3.7); a shorter interval needs VRRPv3 (RFC 5798, 5.2.7)."""
+
+
+def router_ids(cluster: str) -> dict[Purpose, int]:
+    """Return the virtual router ids of a cluster's API and ingress VIPs, from 1 to 239.
+
+    They differ for every name: the octets of ``-api`` and ``-ingress`` have different sums modulo 15.
+    """
+    return {purpose: _fletcher8(f"{cluster}-{purpose}") + 1 for purpose in Purpose}
+
+
+def configuration(inputs: Inputs, vips: tuple[VipDuty, ...]) -> str | None:
+    """Return the configuration, None when this node holds no VIP."""
+    held = [duty for duty in vips if duty.wanted]
+    if not held:
+        return None
+    purposes = [purpose for purpose in Purpose if any(duty.purpose is purpose for duty in held)]
+    blocks = [_global(inputs), *map(_track_file, purposes), *(_instance(inputs, duty) for duty in held)]
+    return "# Made by nodenet-hosted; changes are overwritten.\n" + "\n".join(blocks)
+
+
+def _fletcher8(text: str) -> int:
+    """Return Fletcher's checksum of *text* with sums modulo 15, as the peers compute it."""
+    first = second = 0
+    for octet in text.encode():
+        first = (first + octet) % 15
+        second = (second + first) % 15
+    return second << 4 | first
+
+
+def _global(inputs: Inputs) -> str:
+    return _block(
+        "global_defs",
+        f"router_id {inputs.here.name}",
+        "enable_dbus",
+        "enable_script_security",
+        "max_auto_priority -1",
+        "vrrp_garp_master_refresh 60",
+    )
+
+
+def _track_file(purpose: Purpose) -> str:
+    return _block(f"track_file {purpose}_weight", f'file "{WEIGHT_FILES[purpose]}"', "weight 1", "init_file 0")
+
+
+def _instance(inputs: Inputs, duty: VipDuty) -> str:
+    family, cluster = family_of(duty.address), inputs.options.cluster_domain.partition(".")[0]
+    place = inputs.here.places[family]
+    fast = inputs.options.advert_interval < _FAST_SECONDS
+    lines = [
+        "state BACKUP",
+        f"interface {place.link}",
+        f"virtual_router_id {router_ids(cluster)[duty.purpose]}",
+        f"priority {PRIORITIES[duty.purpose]}",
+        f"advert_int {inputs.options.advert_interval:g}",
+        *(("version 3",) if fast and family is Family.IPV4 else ()),
+        *_peers(inputs, duty, place),
+    ]
+    if not fast and family is Family.IPV4:  # VRRPv3 has no authentication
+        secret = f"{cluster}_{duty.purpose}_vip"[:8]  # keepalived uses eight characters (keepalived.conf(5), auth_pass)
+        lines += ["authentication {", "    auth_type PASS", f"    auth_pass {secret}", "}"]
+    lines += ["virtual_ipaddress {", f"    {_virtual(duty.address, place)}", "}"]
+    lines += ["track_file {", f"    {duty.purpose}_weight", "}"]
+    return _block(f"vrrp_instance {cluster}_{duty.purpose.upper()}_{family.value}", *lines)
+
+
+def _peers(inputs: Inputs, duty: VipDuty, place: Place) -> Iterator[str]:
+    """Yield the unicast peers: the other nodes that may hold this VIP and have an address in its subnet.
+
+    Without a peer nothing is said of unicast: keepalived refuses a source address without peers.
+    """
+    roles = {Role.CONTROL_PLANE} if duty.purpose is Purpose.API else set(Role)
+    others = [node for node in inputs.nodes if node.role in roles and node.name != inputs.here.name]
+    found = (of_family(node.addresses, family_of(place.address)) for node in others)
+    peers = sorted({peer for peer in found if peer is not None and peer in place.network}, key=int)
+    if peers:
+        yield f"unicast_src_ip {place.address}"
+        yield "unicast_peer {"
+        yield from (f"    {peer}" for peer in peers)
+        yield "}"
+
+
+def _virtual(address: IPAddress, place: Place) -> str:
+    if family_of(address) is Family.IPV6:
+        return f"{address}/128"
+    return f"{address}/{place.network.prefixlen} label vip"
+
+
+def _block(head: str, *lines: str) -> str:
+    return "\n".join([f"{head} {{", *(f"    {line}" for line in lines), "}", ""])

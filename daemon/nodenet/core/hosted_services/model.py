@@ -1,0 +1,149 @@
+"""Which values describe a cluster's hosted services: the spec, the nodes, this node, and who does what?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from nodenet.core.ip import Family, IPAddress, IPNetwork, family_of
+
+ON_PREMISES = frozenset({"baremetal", "openstack", "vsphere", "nutanix", "ovirt"})
+"""Platforms on which a cluster brings its own DNS and VIPs (``platform`` in the settings)."""
+
+
+class Role(StrEnum):
+    """What a node is in its cluster."""
+
+    CONTROL_PLANE = "control-plane"
+    WORKER = "worker"
+
+
+class Enabled(StrEnum):
+    """``[hosted] enabled``: *auto* is on for the platforms of ``ON_PREMISES`` with an API VIP."""
+
+    AUTO = "auto"
+    YES = "yes"
+    NO = "no"
+
+
+class Mode(StrEnum):
+    """Where the API's clients on the nodes are sent."""
+
+    SELF_HOSTED = "self-hosted"
+    EXTERNAL = "external"
+    DISABLED = "disabled"
+
+
+class Origin(StrEnum):
+    """Where a spec or a list of nodes was read, in the order of precedence."""
+
+    LIVE = "cr"
+    CACHE = "cache"
+    FILE = "file"
+    DEFAULT = "default"
+
+
+class Service(StrEnum):
+    """A program, or a rule of the kernel, that nodenet runs for the cluster on this node."""
+
+    DNSMASQ = "dnsmasq"
+    KEEPALIVED = "keepalived"
+    HAPROXY = "haproxy"
+    REDIRECT = "redirect"
+
+
+class Purpose(StrEnum):
+    """What a VIP is for."""
+
+    API = "api"
+    INGRESS = "ingress"
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What the resource HostedNetServices asks for; the defaults are those of a cluster without the resource."""
+
+    nodes_resolution: bool = True
+    apps_resolution: bool = True
+    api_int: bool = True
+    ingress_ha: bool = True
+    api_int_addresses: tuple[IPAddress, ...] = ()
+    """One address a family at most; empty: the API VIPs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNode:
+    """A node as the cluster lists it."""
+
+    name: str
+    addresses: tuple[IPAddress, ...]
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node IP of this node, the link that carries it now, and its prefix."""
+
+    address: IPAddress
+    link: str
+    network: IPNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """This node: its name in the cluster, and the place of its node IP in each family that it has."""
+
+    name: str
+    places: Mapping[Family, Place] = field(default_factory=dict)
+    remote_worker: bool = False
+
+    @property
+    def addresses(self) -> tuple[IPAddress, ...]:
+        """Its node IPs."""
+        return tuple(place.address for place in self.places.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The settings that hosted services read, from ``[hosted]`` and the cluster's own keys."""
+
+    platform: str = "none"
+    cluster_domain: str = ""
+    """``cluster.example.com``: the first label is the cluster's name."""
+    api_vips: tuple[IPAddress, ...] = ()
+    ingress_vips: tuple[IPAddress, ...] = ()
+    user_managed_lb: bool = False
+    enabled: Enabled = Enabled.AUTO
+    role: Role | None = None
+    """An explicit role; None: the role that the cluster lists for this node."""
+    advert_interval: float = 1.0
+    """Seconds between two VRRP advertisements; below one second: VRRPv3 (RFC 5798, 7.3)."""
+    drain_seconds: int = 120
+    api_port: int = 6443
+    lb_port: int = 9445
+    ca_file: str = "/etc/kubernetes/ca.crt"
+
+    def vips(self, purpose: Purpose) -> tuple[IPAddress, ...]:
+        """Return the VIPs of one purpose."""
+        return self.api_vips if purpose is Purpose.API else self.ingress_vips
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything that a plan is made of.
+
+    *nodes* is empty while no list of nodes was ever read. *upstreams* are the DNS servers that NetworkManager knows.
+    """
+
+    options: Options
+    here: Here
+    spec: Spec = Spec()
+    spec_origin: Origin = Origin.DEFAULT
+    nodes: tuple[ClusterNode, ...] = ()
+    nodes_origin: Origin = Origin.DEFAULT
+
+
+def of_family(addresses: tuple[IPAddress, ...], family: Family) -> IPAddress | None:
+    """Return the address of *family* among *addresses*, None when there is none."""
+    return next((address for address in addresses if family_of(address) is family), None)

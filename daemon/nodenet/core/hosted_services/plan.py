@@ -1,0 +1,88 @@
+"""What do hosted services do on this node: which programs run, with which configurations, and what is wrong?
+
+One pure function from settings, resource, nodes and node IPs to everything that is written and started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nodenet.core.hosted_services import dnsmasq, haproxy, keepalived, redirect
+from nodenet.core.hosted_services.api_int import ApiInt, api_int
+from nodenet.core.hosted_services.duties import Duty, VipDuty, duties, role_of, vip_duties, why_disabled
+from nodenet.core.hosted_services.model import Inputs, Mode, Origin, Role, Service
+from nodenet.core.ip import IPAddress, family_of
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The whole plan. *texts*: the configuration of each service that runs here; *hosts*: dnsmasq's hosts file."""
+
+    mode: Mode
+    role: Role | None
+    api_int: ApiInt
+    duties: tuple[Duty, ...]
+    vips: tuple[VipDuty, ...]
+    texts: Mapping[Service, str]
+    hosts: str
+    problems: tuple[str, ...]
+    """What an administrator should change, each a sentence with the remedy; services go on as far as they can."""
+
+
+def plan(inputs: Inputs) -> Plan:
+    """Return what this node does for the cluster; the same inputs give the same plan in whatever order nodes come."""
+    api = api_int(inputs)
+    vips = vip_duties(inputs)
+    mine = duties(inputs, api, vips)
+    disabled = why_disabled(inputs.options) is not None
+    texts = {
+        Service.DNSMASQ: dnsmasq.configuration(inputs, mine),
+        Service.KEEPALIVED: keepalived.configuration(inputs, vips),
+        Service.HAPROXY: haproxy.configuration(inputs, mine),
+        Service.REDIRECT: redirect.rules(inputs, mine),
+    }
+    return Plan(
+        Mode.DISABLED if disabled else api.mode,
+        role_of(inputs),
+        api,
+        mine,
+        vips,
+        {service: text for service, text in texts.items() if text is not None},
+        "" if disabled else dnsmasq.hosts(inputs, api),
+        () if disabled else tuple(_problems(inputs, api)),
+    )
+
+
+def _problems(inputs: Inputs, api: ApiInt) -> Iterator[str]:
+    if api.problem:
+        yield api.problem
+    own = {node.name: node for node in inputs.nodes}
+    for vip in (*inputs.options.api_vips, *inputs.options.ingress_vips):
+        if name := _owner(inputs, vip):
+            yield f"The VIP {vip} is the address of node {name}: give the VIP an address of its own"
+        if problem := _outside(inputs, vip):
+            yield problem
+    if role_of(inputs) is None:
+        yield "The role of this node is unknown: set `[hosted] role`, or give kubelet's credentials access to its Node"
+    listed = own.get(inputs.here.name)
+    if listed and inputs.options.role and inputs.options.role is not listed.role:
+        yield (
+            f"`[hosted] role` is {inputs.options.role} and the cluster lists this node as {listed.role}: "
+            "the setting is used; correct one of them"
+        )
+    if inputs.nodes_origin is Origin.DEFAULT and not inputs.nodes:
+        yield "No list of nodes was ever read: this node answers DNS and holds no VIP until it has one"
+
+
+def _outside(inputs: Inputs, vip: IPAddress) -> str | None:
+    place = inputs.here.places.get(family_of(vip))
+    if inputs.here.remote_worker or place is None or vip in place.network:
+        return None
+    return f"No subnet of this node contains the VIP {vip}: correct the VIP, or the node IP on {place.link}"
+
+
+def _owner(inputs: Inputs, vip: IPAddress) -> str | None:
+    if vip in inputs.here.addresses:
+        return inputs.here.name
+    return next((node.name for node in inputs.nodes if vip in node.addresses), None)

@@ -1,0 +1,48 @@
+"""What may a stage be built with? Every port once; the assembly fills it with edges, tests with fakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from nodenet import ports
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.settings.model import Settings
+
+
+class Presence(Protocol):
+    """NetworkManager's presence on the bus; one for the whole run, so that a reload adds no starts."""
+
+    async def look(self) -> tuple[ManagerState, str]:
+        """Return how far NetworkManager is, and the words of the wait for it; never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageEdges:
+    """Every edge of the daemon that a stage may want."""
+
+    host: ports.Host
+    leases: ports.LeaseNames
+    files: ports.Files
+    manager: ports.Manager
+    presence: Presence
+    nmstate: ports.Nmstate
+    ovsdb: ports.Ovsdb
+    profiles: ports.Profiles
+    sysctls: ports.Sysctls
+    neighbours: ports.Neighbours
+    kernel: ports.Kernel
+    systemd: ports.Systemd
+    dns: ports.DnsManager
+    resolved: ports.Resolved
+    resolver_probe: ports.ResolverProbe
+    units: ports.Units
+    clock: ports.Clock
+    boot_id: str
+
+
+class Build(Protocol):
+    """The function ``build`` of a stage's module."""
+
+    def __call__(self, edges: StageEdges, settings: Settings) -> ports.Stage:
+        """Return the stage for *settings*."""

@@ -1,0 +1,61 @@
+"""What is the making of br-ex made of? Wired once, for the daemon and for the tests."""
+
+from __future__ import annotations
+
+from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
+from nodenet.ports import Stage
+from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.stages.apply.records import BRIDGE_INTENT
+from nodenet.stages.br_ex.gather import Gatherer
+from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
+from nodenet.stages.br_ex.profile_backup import ProfileKeeper
+from nodenet.stages.br_ex.remove import BridgeRemover
+from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
+from nodenet.stages.br_ex.stage import ConfigureOvsEdges, ConfigureOvsStage
+from nodenet.stages.br_ex.verify import Verifier
+
+
+class BridgeWiring:
+    """The parts that make, verify, repair and remove the bridges, connected with each other."""
+
+    def __init__(self, edges: StageEdges, settings: Settings, verifier: Verifier | None = None) -> None:
+        """Build them for *settings*; *verifier* in the place of the one with the usual times."""
+        self._edges = edges
+        self._settings = settings
+        self.verifier = verifier or Verifier(edges.kernel, edges.profiles, edges.neighbours)
+        self.pipeline = Pipeline(
+            PipelineEdges.of(edges),
+            edges.boot_id,
+            float(settings.apply_timeout),
+            BRIDGE_INTENT,
+            StageName.CONFIGURE_OVS.value,
+        )
+        self.keeper = ProfileKeeper(edges.profiles, edges.files)
+        self.repairer = BridgeRepairer(edges.ovsdb, edges.profiles, self.keeper)
+        self.maker = BridgeMaker(
+            BridgeMakerEdges(
+                *(edges.clock, edges.files, edges.manager, edges.profiles, self.keeper, edges.sysctls, self.verifier)
+            ),
+            self.pipeline,
+        )
+        self.remover = BridgeRemover(self.keeper, self.verifier, self.maker, self.repairer)
+        self.gatherer = Gatherer(edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.files)
+
+    def stage(self) -> ConfigureOvsStage:
+        """Return the stage."""
+        edges, datapath = self._edges, self._settings.bridge_datapath
+        own = ConfigureOvsEdges(
+            edges.files, edges.nmstate, edges.ovsdb, edges.kernel, self.gatherer, datapath, edges.boot_id
+        )
+        return ConfigureOvsStage(own, self.maker, self.repairer, self.remover, self.pipeline)
+
+    def recover_first(self, stage: Stage) -> RecoverFirst:
+        """Return *stage* behind a look at what an interrupted apply left."""
+        return RecoverFirst(stage, self.repairer, self.maker, self.pipeline, self._edges.kernel)
+
+
+def build(edges: StageEdges, settings: Settings) -> ConfigureOvsStage:
+    """Return the stage for *settings*."""
+    return BridgeWiring(edges, settings).stage()

@@ -1,0 +1,16 @@
+"""What is the nmstate stage made of?"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from nodenet.core.settings.model import Settings
+from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.stages.nmstate.stage import NmstateStage
+
+
+def build(edges: StageEdges, settings: Settings) -> NmstateStage:
+    """Return the stage for *settings*."""
+    pipeline = Pipeline(PipelineEdges.of(edges), edges.boot_id, float(settings.apply_timeout))
+    return NmstateStage(edges.files, edges.nmstate, pipeline, edges.boot_id, PurePath(settings.node_file_dir))

@@ -1,0 +1,19 @@
+"""keepalived's configuration beyond the golden cases: the router ids of the stack that is replaced."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodenet.core.hosted_services.keepalived import router_ids
+from nodenet.core.hosted_services.model import Purpose
+
+
+def test_the_router_ids_are_those_of_the_replaced_stack() -> None:
+    """Computed by hand from Fletcher's sums modulo 15: (first, second) = (13, 0) for ``ostest-api``."""
+    assert router_ids("ostest") == {Purpose.API: 14, Purpose.INGRESS: 93}
+
+
+@given(st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=63))
+def test_the_ids_of_a_cluster_are_valid_and_differ(cluster: str) -> None:
+    found = router_ids(cluster)
+    assert len(set(found.values())) == 2
+    assert all(1 <= number <= 239 for number in found.values())

@@ -1,0 +1,114 @@
+"""Does every case under ``fixtures/hosted_services`` come out as written down, and do the real programs accept it?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from hosted_services_cases import CASES, directories, files_of, read_inputs
+from nodenet.core.hosted_services.model import Service
+from nodenet.core.hosted_services.plan import plan
+
+LINKS = ("br-ex", "eth0", "eth1", "bond0", "bond0.100")
+
+
+@pytest.mark.parametrize("directory", directories(), ids=lambda path: path.name)
+def test_a_case_comes_out_as_written_down(directory: Path) -> None:
+    wanted = {path.name: path.read_text() for path in directory.iterdir() if path.name != "inputs.toml"}
+    assert files_of(plan(read_inputs(directory))) == wanted
+
+
+def test_there_are_at_least_sixty_cases() -> None:
+    assert len(directories()) >= 60
+
+
+@pytest.mark.parametrize("directory", directories(), ids=lambda path: path.name)
+def test_the_order_of_nodes_does_not_matter(directory: Path) -> None:
+    inputs = read_inputs(directory)
+    nodes = list(inputs.nodes)
+    Random(directory.name).shuffle(nodes)  # noqa: S311
+    assert files_of(plan(replace(inputs, nodes=tuple(nodes)))) == files_of(plan(inputs))
+
+
+def distinct(name: str) -> list[Path]:
+    """Return one file for each text of that name among the cases."""
+    found = {path.read_text(): path for path in sorted(CASES.glob(f"*/{name}"))}
+    assert found
+    return list(found.values())
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate authority, for haproxy to read."""
+    place = tmp_path_factory.mktemp("ca")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-subj", "/CN=test", "-days", "2", "-keyout", str(place / "key"), "-out", str(place / "ca.crt")]
+    subprocess.run(command, check=True, capture_output=True)
+    return place / "ca.crt"
+
+
+def test_haproxy_accepts_every_configuration(tmp_path: Path, authority: Path) -> None:
+    need("haproxy")
+    for number, path in enumerate(distinct("haproxy.cfg")):
+        text = path.read_text()
+        for configured in ("/etc/kubernetes/ca.crt", "/etc/kubernetes/pki/ca.crt"):
+            text = text.replace(f"ca-file {configured} ", f"ca-file {authority} ")
+        tried = tmp_path / f"{number}.cfg"
+        tried.write_text(text)
+        accepted(["haproxy", "-c", "-f", str(tried)], path)
+
+
+def test_dnsmasq_accepts_every_configuration() -> None:
+    need("dnsmasq")
+    for path in distinct("dnsmasq.conf"):
+        accepted(["dnsmasq", "--test", "-C", str(path)], path)
+
+
+def test_keepalived_accepts_every_configuration() -> None:
+    """In a network namespace that has the links: keepalived looks for them."""
+    need("keepalived", root=True)
+    links = "".join(f"ip link add {link} type bridge && " for link in LINKS)
+    for path in distinct("keepalived.conf"):
+        accepted(["unshare", "--net", "sh", "-c", f"{links} exec keepalived --config-test --use-file={path}"], path)
+
+
+def test_nft_accepts_every_rule() -> None:
+    need("nft", root=True)
+    for path in distinct("redirect.nft"):
+        accepted(["unshare", "--net", "nft", "--check", "--file", str(path)], path)
+
+
+def test_the_programs_refuse_what_is_wrong(tmp_path: Path) -> None:
+    """So that the four tests above can fail."""
+    need("haproxy", root=True)
+    wrong = tmp_path / "wrong"
+    wrong.write_text("colour blue\n")
+    for command in (
+        ["haproxy", "-c", "-f", str(wrong)],
+        ["dnsmasq", "--test", "-C", str(wrong)],
+        ["unshare", "--net", "keepalived", "--config-test", f"--use-file={wrong}"],
+        ["unshare", "--net", "nft", "--check", "--file", str(wrong)],
+    ):
+        assert subprocess.run(command, capture_output=True, check=False).returncode != 0, command
+
+
+def need(program: str, *, root: bool = False) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed here")
+    if root and os.geteuid() != 0:
+        pytest.skip("a network namespace needs root")
+
+
+def accepted(command: list[str], path: Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{path.parent.name}: {done.stdout}{done.stderr}"
+
+
+def test_every_service_is_seen_in_some_case() -> None:
+    assert {service for path in directories() for service in plan(read_inputs(path)).texts} == set(Service)

@@ -1,0 +1,124 @@
+"""What a HostedNetServices object may say, and how a wrong one is refused."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodenet.core.hosted_services.model import Spec
+from nodenet.core.hosted_services.resource import GROUP, ResourceInvalid, spec_of
+
+
+def document(spec: object = None, **changed: object) -> dict[str, Any]:
+    made = {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": "HostedNetServices",
+        "metadata": {"name": "cluster"},
+        "spec": spec,
+    }
+    return {**made, **changed}
+
+
+def test_an_empty_spec_is_the_default() -> None:
+    assert spec_of(document({})) == spec_of(document()) == Spec()
+
+
+def test_every_switch_and_address_is_read() -> None:
+    dns = {"nodesResolution": "Disabled", "appsResolution": "Disabled", "apiInt": "Disabled"}
+    found = spec_of(document({"dns": dns, "apiintIpAddress": "192.0.2.9", "ingressHa": "Disabled"}))
+    assert found == Spec(
+        nodes_resolution=False,
+        apps_resolution=False,
+        api_int=False,
+        ingress_ha=False,
+        api_int_addresses=(ip_address("192.0.2.9"),),
+    )
+
+
+def test_the_first_proposals_capitals_and_place_are_read() -> None:
+    old = document(
+        {"dns": {"apiintIpAddress": "192.0.2.9"}}, apiVersion="clusterHostedNetServices.operator.io/v1alpha1"
+    )
+    assert spec_of(old).api_int_addresses == (ip_address("192.0.2.9"),)
+
+
+def test_two_families_keep_their_order() -> None:
+    both = ["2001:db8::9", "192.0.2.9"]
+    assert spec_of(document({"apiintIpAddresses": both})).api_int_addresses == tuple(map(ip_address, both))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ([], "the document is []; expected an object"),
+        (document(apiVersion="v1"), f"apiVersion is 'v1'; expected {GROUP}/v1alpha1"),
+        (document(kind="Config"), "kind is 'Config'; expected HostedNetServices"),
+        (
+            document(metadata={"name": "mine"}),
+            "metadata.name is 'mine'; there is one object, and its name is cluster",
+        ),
+        (
+            document({"colour": 1}),
+            "spec has the unknown field 'colour'; expected apiintIpAddress, apiintIpAddresses, dns, ingressHa",
+        ),
+        (document({"ingressHa": True}), "spec.ingressHa is True; expected Enabled or Disabled"),
+        (document({"dns": {"apiInt": "enabled"}}), "spec.dns.apiInt is 'enabled'; expected Enabled or Disabled"),
+        (document({"apiintIpAddress": 7}), "spec.apiintIpAddress is 7; expected an IP address"),
+        (
+            document({"apiintIpAddress": "192.0.2.9/24"}),
+            "spec.apiintIpAddress is '192.0.2.9/24'; expected an IP address",
+        ),
+        (
+            document({"apiintIpAddress": "127.0.0.1"}),
+            "spec.apiintIpAddress is '127.0.0.1'; expected an address that other hosts can reach",
+        ),
+        (
+            document({"apiintIpAddress": "::ffff:192.0.2.9"}),
+            "spec.apiintIpAddress is '::ffff:192.0.2.9'; expected an address that other hosts can reach",
+        ),
+        (
+            document({"apiintIpAddress": "2001:db8::1%eth0"}),
+            "spec.apiintIpAddress is '2001:db8::1%eth0'; expected an address that other hosts can reach",
+        ),
+        (
+            document({"apiintIpAddress": "192.0.2.9", "dns": {"apiintIpAddress": "192.0.2.8"}}),
+            "spec.apiintIpAddress and spec.dns.apiintIpAddress differ: keep one of them",
+        ),
+        (
+            document({"apiintIpAddresses": ["192.0.2.9", "192.0.2.8"]}),
+            "spec.apiintIpAddresses has two addresses of one family: keep one a family",
+        ),
+        (document({"apiintIpAddresses": []}), "spec.apiintIpAddresses is not a list of one or two addresses"),
+        (
+            document({"apiintIpAddress": "192.0.2.7", "apiintIpAddresses": ["192.0.2.9"]}),
+            "spec.apiintIpAddress is not in spec.apiintIpAddresses: keep one of the two",
+        ),
+    ],
+)
+def test_a_wrong_object_is_refused_by_field(wrong: object, text: str) -> None:
+    with pytest.raises(ResourceInvalid) as caught:
+        spec_of(wrong)
+    assert str(caught.value) == text
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=12,
+)
+KEYS = st.sampled_from(("dns", "apiintIpAddress", "apiintIpAddresses", "ingressHa", "nodesResolution", "apiInt"))
+
+
+@given(st.dictionaries(KEYS, JSON | st.dictionaries(KEYS, JSON, max_size=3), max_size=4))
+def test_whatever_stands_in_a_spec_is_read_or_refused_in_one_printable_line(spec: dict[str, Any]) -> None:
+    try:
+        spec_of(document(spec))
+    except ResourceInvalid as error:
+        refused = str(error)
+    else:
+        refused = ""
+    assert refused.isprintable()

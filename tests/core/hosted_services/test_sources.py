@@ -1,0 +1,39 @@
+"""The API outranks the cache, the cache the file, the file the defaults; only the API stops what runs."""
+
+from ipaddress import ip_address
+
+import pytest
+
+from nodenet.core.hosted_services.model import ClusterNode, Origin, Role, Service, Spec
+from nodenet.core.hosted_services.sources import choose, may_stop
+
+OFF = Spec(ingress_ha=False)
+NODE = ClusterNode("worker-0", (ip_address("192.0.2.20"),), Role.WORKER)
+
+
+@pytest.mark.parametrize("first", [Origin.LIVE, Origin.CACHE, Origin.FILE])
+def test_the_first_origin_that_has_a_spec_is_taken(first: Origin) -> None:
+    later = list(Origin)[list(Origin).index(first) + 1 :]
+    chosen = choose({first: OFF, **dict.fromkeys(later, Spec())}, {})
+    assert (chosen.spec, chosen.spec_origin) == (OFF, first)
+
+
+def test_without_any_the_defaults_are_taken() -> None:
+    chosen = choose({}, {})
+    assert (chosen.spec, chosen.spec_origin, chosen.nodes, chosen.nodes_origin) == (
+        Spec(),
+        Origin.DEFAULT,
+        (),
+        Origin.DEFAULT,
+    )
+
+
+def test_an_empty_list_of_nodes_is_none() -> None:
+    """An API that lists no node is one that may not be asked; the cache goes on."""
+    chosen = choose({}, {Origin.LIVE: (), Origin.CACHE: (NODE,)})
+    assert (chosen.nodes, chosen.nodes_origin) == ((NODE,), Origin.CACHE)
+
+
+def test_only_the_live_resource_stops_a_service_and_nothing_stops_dns() -> None:
+    stops = {(service, origin) for service in Service for origin in Origin if may_stop(service, origin)}
+    assert stops == {(service, Origin.LIVE) for service in set(Service) - {Service.DNSMASQ}}
