@@ -26,6 +26,7 @@ VERBS = {
     "wait": "wait until one stage has ended",
     "snapshot": "print links, addresses and routes as JSON, for a bug report or for explain",
     "settings": "print every setting with the file that sets it",
+    "day-one": "make Ignition, MachineConfig, Secret and install-config from a folder of node files",
     "version": "print the version",
 }
 EPILOG = """exit codes: 0 ok, 1 not ready or failed, 2 degraded, 64 wrong usage, 65 invalid input, 69 no answer,

@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 
 from core.day_one.test_ignition import FILES
 from nodenet.core.day_one.files import ArtefactInvalid, CarriedFile
-from nodenet.core.day_one.machine_config import MOST_BYTES, files_in, place_of, render
+from nodenet.core.day_one.machine_config import MOST_BYTES, files_in, is_name, place_of, render
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 SEED = Path(__file__).parents[3] / "fixtures" / "day_one" / "seed"
@@ -62,6 +62,13 @@ def test_what_is_none_is_refused(found: object, problem: str) -> None:
     with pytest.raises(ArtefactInvalid) as caught:
         files_in(found)
     assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("text", "good"), [("master", True), ("10-x.y", True), ("", False), ("A", False), ("a\nb", False)]
+)
+def test_names_are_those_of_kubernetes(text: str, good: bool) -> None:  # noqa: FBT001
+    assert is_name(text) is good
 
 
 def test_node_files_are_extracted_by_name_and_others_by_path() -> None:

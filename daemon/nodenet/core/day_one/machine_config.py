@@ -5,16 +5,22 @@ The object is written with fixed lines and base64, so that the same files give t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from nodenet.core.day_one import ignition
 from nodenet.core.day_one.files import ArtefactInvalid, CarriedFile, to_data_url
 
-ROLES = ("master", "worker")
 MOST_BYTES = 1 << 20
 """What an object may have at the most: etcd refuses larger requests (1.5 MiB), base64 and metadata included."""
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 _KIND, _API = "MachineConfig", "machineconfiguration.openshift.io/v1"
+
+
+def is_name(text: str) -> bool:
+    """Tell whether *text* can be the name of a MachineConfig or of a pool."""
+    return _NAME.fullmatch(text) is not None
 
 
 def render(files: Iterable[CarriedFile], role: str, name: str | None = None) -> str:

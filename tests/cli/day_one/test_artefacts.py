@@ -1,0 +1,130 @@
+"""`nodenetctl day-one`: every artefact from a folder of node files, and back; nothing is overwritten unasked."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from cli.test_main import nodenetctl
+
+SEED = Path(__file__).parents[3] / "fixtures" / "day_one" / "seed"
+
+
+def day_one(*words: object) -> subprocess.CompletedProcess[str]:
+    return nodenetctl("day-one", *map(str, words))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The seed's node files."""
+    made = tmp_path / "nodes"
+    made.mkdir()
+    for path in SEED.glob("*.yml"):
+        shutil.copy(path, made)
+    return made
+
+
+def test_a_machine_config_is_extracted_to_the_same_files(folder: Path, tmp_path: Path) -> None:
+    out, back = tmp_path / "mc.yaml", tmp_path / "back"
+    back.mkdir()
+    assert day_one("machine-config", folder, "--role", "master", "--out", out).returncode == 0
+    first = out.read_bytes()
+    assert day_one("machine-config", folder, "--role", "master", "--out", out).returncode == 0
+    assert out.read_bytes() == first
+    assert day_one("machine-config", "--extract", out, "--out", back).returncode == 0
+    assert {p.name: p.read_bytes() for p in back.iterdir()} == {p.name: p.read_bytes() for p in folder.iterdir()}
+
+
+def test_ignition_carries_the_node_files(folder: Path) -> None:
+    found = json.loads(day_one("ignition", folder).stdout)
+    paths = [file["path"] for file in found["storage"]["files"]]
+    assert paths == [f"/etc/nmstate/openshift/{path.name}" for path in sorted(folder.iterdir())]
+
+
+def test_a_secret_and_its_host(folder: Path) -> None:
+    path = folder / "ostest-master-0.yml"
+    done = day_one("secret", path, "--host", "worker-2")
+    secret, host = YAML(typ="safe", pure=True).load_all(done.stdout)
+    assert base64.b64decode(secret["data"]["nmstate"]) == path.read_bytes()
+    assert host["spec"]["preprovisioningNetworkDataName"] == secret["metadata"]["name"]
+
+
+def test_install_config_is_filled_and_what_lacks_a_file_is_named(folder: Path) -> None:
+    (folder / "ostest-master-1.yml").rename(folder / "rack-7.yml")
+    command = ("install-config", SEED / "install-config.yaml", "--node-files", folder)
+    done = day_one(*command)
+    assert done.returncode == 0
+    assert done.stderr == (
+        f"nodenetctl: no node file for host ostest-master-1: it keeps what {SEED / 'install-config.yaml'} says\n"
+    )
+    mapped = day_one(*command, "--map", "ostest-master-1=rack-7.yml")
+    assert (mapped.returncode, mapped.stderr) == (0, "")
+    hosts = YAML(typ="safe", pure=True).load(mapped.stdout)["platform"]["baremetal"]["hosts"]
+    assert all("networkConfig" in host for host in hosts)
+
+
+def test_other_content_is_overwritten_only_with_force(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mc.yaml"
+    out.write_text("mine\n")
+    command = ("machine-config", folder, "--role", "worker", "--out", out)
+    done = day_one(*command)
+    assert (done.returncode, out.read_text()) == (64, "mine\n")
+    assert done.stderr == f"nodenetctl: {out} is there already with other content. Use --force to overwrite it\n"
+    assert day_one(*command, "--force").returncode == 0
+    assert "kind: MachineConfig" in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "problem"),
+    [
+        (
+            ("machine-config", "{dir}"),
+            64,
+            "DIR and --role are needed. Or read a MachineConfig with --extract FILE --out DIR",
+        ),
+        (
+            ("machine-config", "{dir}", "--role", "A"),
+            64,
+            "--role 'A' is no name of Kubernetes. Use a-z, 0-9, '-' and '.'",
+        ),
+        (("machine-config", "--extract", "{file}"), 64, "--extract needs --out with a folder that exists"),
+        (
+            ("machine-config", "--extract", "{file}", "--out", "{dir}"),
+            65,
+            "{file}: $.kind is None; expected MachineConfig. Correct it and run the command again",
+        ),
+        (("ignition", "{dir}/none"), 64, "{dir}/none does not exist"),
+        (("ignition", "{empty}"), 64, "{empty} has no node file. Node files end in .yml or .yaml"),
+        (
+            ("secret", "{file}", "--host", "A_b"),
+            65,
+            (
+                "--host: 'A_b' is no name of a BareMetalHost: lower-case letters, digits, '-' and '.' only, "
+                "at most 231 characters. Correct it and run the command again"
+            ),
+        ),
+        (
+            ("install-config", "{file}", "--node-files", "{dir}"),
+            65,
+            (
+                "{file}: install-config has no platform.baremetal.hosts: it is not one of a bare-metal cluster. "
+                "Correct it and run the command again"
+            ),
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_remedy(
+    folder: Path, tmp_path: Path, words: tuple[str, ...], code: int, problem: str
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    places = {"dir": folder, "file": folder / "ostest-master-0.yml", "empty": empty}
+    done = day_one(*(word.format(**places) for word in words))
+    assert (done.returncode, done.stderr) == (code, f"nodenetctl: {problem.format(**places)}\n")
+    assert done.stdout == ""
