@@ -32,9 +32,9 @@ from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import line
-from nodenet.edge.clock import Clock, Idle
 from nodenet.loop.reconciler import Reconciler
 from nodenet.loop.reload import CALM_SECONDS, InForce, StageSet
+from virtual_time import VirtualClock
 
 PROBLEM = Problem(Message.APPLY_FAILED, "it did not hold", "look at it")
 
@@ -79,7 +79,7 @@ class Rig:
         self.reconciler = self.made(self.inputs)
 
     def made(self, inputs: FakeInputs) -> Reconciler:
-        return Reconciler(inputs, (self.watch,), self.watchdog, Clock(Idle()), BOOT_ID)
+        return Reconciler(inputs, (self.watch,), self.watchdog, VirtualClock(), BOOT_ID)
 
     def build(self) -> StageSet:
         stages = dict(self.stages)
@@ -503,7 +503,7 @@ async def test_a_stop_cancels_a_running_attempt() -> None:
             raise AssertionError
 
     rig.stages[StageName.NMSTATE] = Endless()  # type: ignore[assignment]
-    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.watchdog, Clock(Idle()), BOOT_ID)
+    rig.reconciler = Reconciler(rig.inputs, (rig.watch,), rig.watchdog, VirtualClock(), BOOT_ID)
     task = asyncio.create_task(rig.reconciler.run())
     await rig.until(
         lambda: (

@@ -7,7 +7,6 @@ in the end every stage is over or one says by name what it waits for, and everyb
 from __future__ import annotations
 
 import asyncio
-import selectors
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,6 +28,7 @@ from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import BootStatus
 from nodenet.loop.reconciler import ANSWER_SECONDS, Reconciler
 from nodenet.loop.reload import StageSet
+from virtual_time import VirtualLoop
 
 FACTS = Facts()
 PROBLEM = Problem(Message.APPLY_FAILED, "it did not hold", "look at it")
@@ -36,37 +36,6 @@ LONG = 4 * ANSWER_SECONDS
 """Virtual seconds in which everything that can end has ended."""
 MOST_ATTEMPTS_AT_ONCE = 60
 """More without time going by are a loop that spins."""
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock jumps to the next timer instead of waiting for it."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-        super().__init__(_Jumping(self))
-
-    def time(self) -> float:
-        return self.now
-
-    def boottime(self) -> float:
-        return self.now
-
-    def elsewhere(self) -> float:
-        return 0.0
-
-    def unix(self) -> float:
-        return self.now
-
-
-class _Jumping(selectors.SelectSelector):
-    def __init__(self, loop: VirtualLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        assert timeout is not None, "the loop sleeps, and nothing will ever wake it"
-        self._loop.now += max(timeout, 0.0)
-        return super().select(0)
 
 
 topics = st.frozensets(st.sampled_from(Topic), max_size=2)

@@ -1,0 +1,74 @@
+"""An event loop on virtual time: its clock jumps to the next timer instead of waiting for it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import selectors
+
+import pytest  # noqa: TC002  (pytest reads the hook's signature)
+
+LONGEST_SECONDS = 7200
+"""Virtual seconds after which a test has hung."""
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop that is its own clock (`nodenet.ports.Clock`)."""
+
+    def __init__(self) -> None:
+        """Begin at 100 s."""
+        self.now = 100.0
+        super().__init__(_Jumping(self))
+
+    def time(self) -> float:
+        """Return the virtual time."""
+        return self.now
+
+    def boottime(self) -> float:
+        """Return the virtual time."""
+        return self.now
+
+    def elsewhere(self) -> float:
+        """Return 0: nobody works elsewhere."""
+        return 0.0
+
+    def unix(self) -> float:
+        """Return the virtual time."""
+        return self.now
+
+
+class _Jumping(selectors.SelectSelector):
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        assert timeout is not None, "the loop sleeps, and nothing will ever wake it"
+        self._loop.now += max(timeout, 0.0)
+        return super().select(0)
+
+
+class VirtualClock:
+    """The clock of the virtual loop that runs now."""
+
+    def boottime(self) -> float:
+        """Return the loop's time."""
+        return asyncio.get_running_loop().time()
+
+    def elsewhere(self) -> float:
+        """Return 0."""
+        return 0.0
+
+    def unix(self) -> float:
+        """Return the loop's time."""
+        return self.boottime()
+
+
+def run(function: pytest.Function) -> bool | None:
+    """Run an `async def` test on virtual time; the hook `pytest_pyfunc_call` of a folder."""
+    if not inspect.iscoroutinefunction(function.obj):
+        return None
+    arguments = {name: function.funcargs[name] for name in function._fixtureinfo.argnames}
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(asyncio.wait_for(function.obj(**arguments), LONGEST_SECONDS))
+    return True
