@@ -19,7 +19,7 @@ from fakes import (
     FakeOvsdb,
     FakeProfiles,
     FakeSysctls,
-    FakeSystemd,
+    stage_edges,
 )
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Phase
@@ -34,17 +34,10 @@ from nodenet.core.kernel.snapshot import Address, Snapshot
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Lease4, Profile
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.model import Datapath
-from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.core.settings.model import Datapath, Settings
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
-from nodenet.stages.br_ex.gather import Gatherer
-from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
-from nodenet.stages.br_ex.profile_backup import ProfileKeeper
-from nodenet.stages.br_ex.remove import BridgeRemover
-from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
-from nodenet.stages.br_ex.stage import ConfigureOvsEdges, ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
+from nodenet.stages.br_ex.wiring import BridgeWiring
 
 
 def _with_server(device: Device) -> Device:
@@ -85,23 +78,23 @@ class Rig:
         self.node_ips = facts.node_ips or (NODE_IP,)
         self.place(facts.node_ip_link or "eth0")
         self.nmstate.during_apply = lambda: self.place("br-ex")
-        presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
-        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
-        pipeline = Pipeline(outside, self.boot_id, 240.0, BRIDGE_INTENT, "configure-ovs")
-        keeper = ProfileKeeper(self.profiles, self.files)
-        self.verifier = verifier = Verifier(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)
-        self.maker = maker = BridgeMaker(
-            BridgeMakerEdges(self.clock, self.files, self.manager, self.profiles, keeper, self.sysctls, verifier),
-            pipeline,
+        edges = stage_edges(
+            files=self.files,
+            manager=self.manager,
+            nmstate=self.nmstate,
+            ovsdb=self.ovsdb,
+            clock=self.clock,
+            profiles=self.profiles,
+            sysctls=self.sysctls,
+            neighbours=self.neighbours,
+            kernel=self.kernel,
+            boot_id=self.boot_id,
         )
-        self.repairer = repairer = BridgeRepairer(self.ovsdb, self.profiles, keeper)
-        gatherer = Gatherer(self.profiles, self.ovsdb, self.sysctls, self.kernel, self.files)
-        ground = ConfigureOvsEdges(
-            self.files, self.nmstate, self.ovsdb, self.kernel, gatherer, Datapath.NETDEV, self.boot_id
-        )
-        self.remover = remover = BridgeRemover(keeper, verifier, maker, repairer)
-        self.stage = ConfigureOvsStage(ground, maker, repairer, remover, pipeline)
-        self.recover = RecoverFirst(self.stage, repairer, maker, pipeline, self.kernel)
+        self.verifier = Verifier(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)
+        wiring = BridgeWiring(edges, Settings(bridge_datapath=Datapath.NETDEV), self.verifier)
+        self.maker, self.repairer, self.remover = wiring.maker, wiring.repairer, wiring.remover
+        self.stage = wiring.stage()
+        self.recover = wiring.recover_first(self.stage)
 
     def place(self, link: str) -> None:
         """Let *link* have the node IP; a bridge gets what the server gives."""
