@@ -25,6 +25,7 @@ from nodenet.core.boot.outcome import (
     again_of,
     detail_of,
 )
+from nodenet.core.boot.pace import FRESH, Pace
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.stage_name import StageName as StageName  # noqa: PLC0414  (named here for its readers)
 
@@ -96,6 +97,7 @@ class StageState:
     """Seconds of its attempts in which others worked for it: NetworkManager, Open vSwitch, systemd."""
     request: Request = NOTHING
     """What its next attempt is asked to do."""
+    pace: Pace = FRESH
 
     @property
     def over(self) -> bool:
@@ -118,7 +120,8 @@ class StageState:
     def after(self, outcome: Outcome, now: float, elsewhere: float) -> StageState:
         """Return the stage as *outcome* leaves it, of an attempt in which others worked for *elsewhere* seconds."""
         status = TRANSITIONS[self.status, type(outcome)]
-        stage = self._awaiting(again_of(outcome), now)
+        failed = None if isinstance(outcome, Waiting) else isinstance(outcome, Failed)
+        stage = self._awaiting(again_of(outcome), now, self.pace.after(now, failed=failed))
         if self.over and isinstance(outcome, Waiting):
             return stage
         if not isinstance(outcome, Waiting):
@@ -131,11 +134,15 @@ class StageState:
         return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
 
     def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
-        """Return the stage as events of *topics* leave it: due, if it waits for one of them."""
-        return replace(self, due=now) if topics & self.again.topics else self
+        """Return the stage as events of *topics* leave it: due as soon as its pace allows, if it waits for one."""
+        if not topics & self.again.topics:
+            return self
+        wakes = self.pace.wakes(now)
+        return replace(self, due=wakes if self.due is None else min(self.due, wakes))
 
-    def _awaiting(self, again: Again, now: float) -> StageState:
-        return replace(self, again=again, due=None if again.seconds is None else now + again.seconds)
+    def _awaiting(self, again: Again, now: float, pace: Pace) -> StageState:
+        due = None if again.seconds is None else max(now + again.seconds, pace.rests_until)
+        return replace(self, again=again, due=due, pace=pace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +152,8 @@ class Boot:
     stages: tuple[StageState, ...]
     degrade: bool = True
     """``on_failure``: whether the boot goes on past a failed stage."""
+    looked: frozenset[StageName] = frozenset()
+    """The stages that had a second look since a stage in turn was attempted."""
 
     def __getitem__(self, name: StageName) -> StageState:
         """Return one stage."""
@@ -166,15 +175,19 @@ class Boot:
         return aside
 
     def due(self, now: float) -> StageName | None:
-        """Return the stage to look at now: one that is over and due again, else the next one unless it waits still."""
+        """Return the stage to look at now: one that is over and due again, else the next one unless it still waits.
+
+        Second looks come first, but each once only between two attempts of stages in turn: events that come faster than
+        a look takes do not keep the next stage from its turn.
+        """
         again = (stage for stage in self.stages if stage.over or stage.waits_aside)
-        looks = (stage for stage in again if stage.due is not None and stage.due <= now)
-        if (look := next(looks, None)) is not None:
+        looks = [stage for stage in again if stage.due is not None and stage.due <= now]
+        if (look := next((stage for stage in looks if stage.name not in self.looked), None)) is not None:
             return look.name
         name = self.next()
-        if name is None or self[name].status is Status.PENDING:
+        if name is not None and (self[name].status is Status.PENDING or (self[name].due or 0.0) <= now):
             return name
-        return name if (self[name].due or 0.0) <= now else None
+        return min(looks, key=lambda stage: stage.due or 0.0).name if looks else None
 
     def woken(self, topics: AbstractSet[Topic], now: float) -> Boot:
         """Return the boot as events of *topics* leave it."""
@@ -201,7 +214,9 @@ class Boot:
 
     def after(self, name: StageName, outcome: Outcome, now: float, elsewhere: float = 0.0) -> Boot:
         """Return the boot with *outcome* told by stage *name*; in that others worked for *elsewhere* seconds."""
-        return self._with(self[name].after(outcome, now, elsewhere))
+        stage = self[name].after(outcome, now, elsewhere)
+        looked = self.looked | {name} if self[name].over or stage.waits_aside else frozenset()
+        return replace(self._with(stage), looked=looked)
 
     def again_from(self, name: StageName, request: Request = NOTHING) -> Boot:
         """Return the boot with *name* and every stage behind it pending again, *name* with *request*.

@@ -1,0 +1,8 @@
+"""How long is a retry put off? Every retry asks here, so that none can spin or overflow."""
+
+from __future__ import annotations
+
+
+def backoff(failures: int, first: float, longest: float) -> float:
+    """Return the seconds to wait after the *failures*-th failure in a row (1, 2, …): *first*, doubled up to *longest*."""
+    return min(first * 2.0 ** min(max(failures, 1) - 1, 60), longest)
