@@ -133,6 +133,38 @@ def test_a_waiting_stage_is_due_by_its_time_or_its_event_only() -> None:
     assert boot.woken({Topic.HOSTNAME}, 3.0).due(3.0) is StageName.HOSTNAME
 
 
+def test_a_look_that_is_always_due_does_not_keep_the_next_stage_from_its_turn() -> None:
+    """Events come faster than a look takes: they alternate (R9)."""
+    look = replace(DONE, again=Again(frozenset({Topic.DNS}), 10.0))
+    boot, order = after(new_boot({}, degrade=True), StageName.HOSTNAME, look), []
+    for _ in range(6):
+        boot = boot.woken({Topic.DNS}, 2.0)
+        name = boot.due(2.0)
+        assert name is not None
+        order.append(name.value)
+        boot = (boot if boot[name].over else boot.begun(name, 2.0)).after(name, look if "h" in name[0] else DONE, 2.0)
+    assert order == ["hostname", "nmstate", "hostname", "resolv-prepender", "hostname", "nodeip"]
+
+
+def test_looks_take_turns_too() -> None:
+    """Where no stage is left, the one that is due longest comes first (R9)."""
+    boot = ended(hostname=replace(DONE, again=Again(frozenset({Topic.DNS}))),
+                 nmstate=replace(DONE, again=Again(frozenset({Topic.BUS}))))  # fmt: skip
+    boot = replace(boot, looked=frozenset(StageName)).woken({Topic.BUS}, 3.0).woken({Topic.DNS}, 4.0)
+    assert boot.due(5.0) is StageName.NMSTATE
+
+
+def test_a_stage_that_failed_is_not_woken_at_once_by_what_it_did() -> None:
+    """Its own timer stands; the events of its apply come after the back-off (R7)."""
+    again = Again(frozenset({Topic.NETWORK_MANAGER}), 30.0)
+    boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, replace(FAILED, again=again))
+    woken = boot.woken({Topic.NETWORK_MANAGER}, 2.1)
+    assert woken[StageName.HOSTNAME].due == 4.0
+    twice = woken.after(StageName.HOSTNAME, replace(FAILED, again=again), 4.0).woken({Topic.NETWORK_MANAGER}, 4.1)
+    assert twice[StageName.HOSTNAME].due == 8.0
+    assert twice[StageName.HOSTNAME].pace.failures == 2
+
+
 def test_the_time_a_stage_waits_is_told_apart() -> None:
     """From each end of an attempt that has to wait to the beginning of the next."""
     name = StageName.HOSTNAME

@@ -214,9 +214,9 @@ class Boot:
 
     def after(self, name: StageName, outcome: Outcome, now: float, elsewhere: float = 0.0) -> Boot:
         """Return the boot with *outcome* told by stage *name*; in that others worked for *elsewhere* seconds."""
-        stage = self[name].after(outcome, now, elsewhere)
-        looked = self.looked | {name} if self[name].over or stage.waits_aside else frozenset()
-        return replace(self._with(stage), looked=looked)
+        stage = self[name]
+        looked = self.looked | {name} if stage.over or stage.aside else frozenset()  # aside: it had waited so
+        return replace(self._with(stage.after(outcome, now, elsewhere)), looked=looked)
 
     def again_from(self, name: StageName, request: Request = NOTHING) -> Boot:
         """Return the boot with *name* and every stage behind it pending again, *name* with *request*.

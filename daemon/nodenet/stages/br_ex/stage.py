@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 
 import structlog
 
+from nodenet.core.backoff import backoff
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -112,7 +113,7 @@ class ConfigureOvsStage:
         except NmstateFailure as error:
             return self._rolled_back(facts, error)
         except (RollbackFailed, PublishFailed) as error:
-            return Failed(Problem.of(error), facts, Again(CAUSES))
+            return self._retried(Problem.of(error), facts, CAUSES)
         except Unavailable as error:
             return self._wait(facts, request, Waiting(error.cause, CAUSES, LOOK_SECONDS), error.remedy)
         if isinstance(outcome, Waiting):
@@ -290,9 +291,12 @@ class ConfigureOvsStage:
     def _rolled_back(self, facts: Facts, failure: NmstateFailure) -> Failed:
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
-        self._failures += 1
         problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made: {failure.cause}", failure.remedy)
-        pause = min(30.0 * 2 ** (self._failures - 1), 900.0)
         # A rollback is an event of NetworkManager's itself; where nothing was touched, the cause may be one.
         topics = CAUSES if failure.kind is FailureKind.DEPENDENCY else frozenset({Topic.OVS})
-        return Failed(problem, facts, Again(topics, pause))
+        return self._retried(problem, facts, topics)
+
+    def _retried(self, problem: Problem, facts: Facts, topics: frozenset[Topic]) -> Failed:
+        """Return the failure of an apply: tried again with a back-off, or on an event of *topics*."""
+        self._failures += 1
+        return Failed(problem, facts, Again(topics, backoff(self._failures, 30.0, 900.0)))

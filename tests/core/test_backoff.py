@@ -1,0 +1,15 @@
+"""How long a retry is put off."""
+
+from __future__ import annotations
+
+from nodenet.core.backoff import backoff
+
+
+def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:
+    """From the first one on."""
+    assert [backoff(failures, 2.0, 30.0) for failures in range(1, 7)] == [2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+
+
+def test_no_number_of_failures_overflows() -> None:
+    """A stage that fails for weeks goes on being tried (R10)."""
+    assert backoff(1025, 30.0, 900.0) == backoff(10**9, 30.0, 900.0) == 900.0
