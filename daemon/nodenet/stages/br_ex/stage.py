@@ -51,10 +51,8 @@ CAUSES = frozenset({Topic.OVS, Topic.NETWORK_MANAGER, Topic.BUS})
 PATIENCE_SECONDS = 60.0
 """How long kubelet is held back for an Open vSwitch that does not work; it starts on the plain network then."""
 PROVE_SECONDS = 3.0
-LOOK_SECONDS = 2.0
-"""Between two attempts where no event says that the awaited thing has come."""
-MAX_LOOK_SECONDS = 15.0
-"""The same at last where that may take days."""
+LOOK_SECONDS, MAX_LOOK_SECONDS = 2.0, 15.0
+"""Between two attempts where no event says that the awaited thing has come; the second where that may take days."""
 CARRIES = "; the leased address is static until the DHCP server confirms it"
 WATCH_SECONDS = 300.0
 """Between two looks at whether ovs-vswitchd still works; each one writes a number into the database."""
