@@ -19,6 +19,8 @@ from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.node_ip.environment import drop_in_variables
+from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.settings.model import Settings
@@ -332,7 +334,7 @@ class FakeKernel:
 
 @dataclass
 class FakeSystemd:
-    """systemd's manager, and the one service that is asked for."""
+    """systemd's manager."""
 
     reloads: int = 0
     broken: NodenetError | None = None
@@ -340,6 +342,15 @@ class FakeSystemd:
     stands: Service | None = None
     started: int = 0
     refuses: str | None = None
+    silent: bool = False
+    """Whether it does not answer which units run."""
+    deaf: bool = False
+    """Whether a reload succeeds and reads nothing."""
+    units: dict[str, UnitEnvironment] = field(default_factory=dict)
+    """The units whose environment can be asked for, as systemd read them last."""
+    disk: dict[str, bytes] = field(default_factory=dict)
+    """Where it reads drop-ins from."""
+    unanswered: NodenetError | None = None
 
     async def service(self, name: str) -> Service | None:  # noqa: ARG002
         return self.stands
@@ -352,9 +363,26 @@ class FakeSystemd:
         if self.broken:
             raise self.broken
         self.reloads += 1
+        if not self.deaf:
+            self.read()
 
-    async def any_runs(self, units: Sequence[str]) -> bool:
-        return not self.running.isdisjoint(units)
+    def read(self) -> None:
+        """Take up the drop-ins that are on the disk."""
+        for unit in self.units:
+            drop_ins = sorted(path for path in self.disk if path.startswith(f"/etc/systemd/system/{unit}.d/"))
+            variables: dict[str, str] = {}
+            for path in drop_ins:
+                variables |= drop_in_variables(self.disk[path])
+            files = self.units[unit].files
+            self.units[unit] = UnitEnvironment(variables, files, tuple(map(PurePosixPath, drop_ins)))
+
+    async def any_runs(self, units: Sequence[str]) -> bool | None:
+        return None if self.silent else not self.running.isdisjoint(units)
+
+    async def environment(self, unit: str) -> UnitEnvironment | None:
+        if self.unanswered:
+            raise self.unanswered
+        return self.units.get(unit)
 
 
 @dataclass

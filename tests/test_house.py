@@ -37,7 +37,8 @@ PURE = (
         "operator",
     ),
     *("types", "typing", "difflib", "fnmatch", "hashlib", "ipaddress", "json", "math", "re", "string", "struct"),
-    *("bisect", "html", "tomllib", "urllib.parse", "ruamel.yaml", "ruamel.yaml.constructor", "ruamel.yaml.error"),
+    *("bisect", "html", "shlex", "tomllib", "urllib.parse", "ruamel.yaml", "ruamel.yaml.constructor"),
+    "ruamel.yaml.error",
 )
 """What core may import beside itself, and pathlib's pure paths."""
 NO_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"})

@@ -42,7 +42,7 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "nmstate": ("core.node_file",),
     "open_vswitch": (),
     "resolver": ("edge.bus",),
-    "systemd": ("core.network_manager", "core.unit_stage", "edge.bus"),
+    "systemd": ("core.network_manager", "core.node_ip", "core.unit_stage", "edge.bus"),
 }
 """Room of edge → what it may import beside the modules of ``core`` itself and the room of core that has its name."""
 

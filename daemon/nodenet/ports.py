@@ -17,6 +17,7 @@ from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.status.document import BootStatus
@@ -218,8 +219,11 @@ class Systemd(Protocol):
     async def reload(self) -> None:
         """Read unit files and drop-ins again. Raises PublishFailed."""
 
-    async def any_runs(self, units: Sequence[str]) -> bool:
-        """Tell whether one of *units* runs, or may: nobody could be asked."""
+    async def any_runs(self, units: Sequence[str]) -> bool | None:
+        """Return whether one of *units* runs, None when systemd does not answer."""
+
+    async def environment(self, unit: str) -> UnitEnvironment | None:
+        """Return with which variables systemd starts *unit*, None when there is no such unit. Raises Unavailable."""
 
     async def service(self, name: str) -> Service | None:
         """Return how a service stands, None while systemd does not tell."""

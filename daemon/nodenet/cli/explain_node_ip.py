@@ -15,7 +15,7 @@ from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import PurePath
 
-from nodenet.cli import saved, status
+from nodenet.cli import saved
 from nodenet.cli.difference import show
 from nodenet.cli.outputs import note
 from nodenet.cli.table import Table, printable
@@ -126,10 +126,12 @@ def _live(snapshot: Snapshot, policy: Policy, published: LastPublished | None) -
 
 
 def _published() -> LastPublished | None:
-    """Return what was published last: in this boot, as everybody may know, else by the record, which root may read."""
+    """Return what was published last: by the published files, which every user may read, and root's record."""
     from nodenet.edge import clock  # noqa: PLC0415
 
-    if addresses := status.node_ips():
+    contents = {path: _readable(path) for path in published_files.NAMES_NODE_IPS}
+    addresses, this_boot = published_files.node_ips(contents)
+    if this_boot:
         return LastPublished(addresses, this_boot=True)
     content = _readable(last_published.SELECTION)
     try:
@@ -137,7 +139,7 @@ def _published() -> LastPublished | None:
     except ValueError as error:
         note(f"nodenetctl: {last_published.SELECTION}: left out of this answer: {error}")
         record = None
-    return last_published.still_published(record, _readable(published_files.PRIMARY))
+    return last_published.last_publication(record, contents)
 
 
 def _readable(path: PurePath) -> bytes | None:

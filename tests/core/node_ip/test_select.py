@@ -12,7 +12,6 @@ import pytest
 
 from node_ip_cases import directories, read_case, shuffled, told
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
-from nodenet.core.node_ip import last_published
 from nodenet.core.node_ip.explain import explanation, summary
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
@@ -116,42 +115,3 @@ def test_what_is_published_survives_passing_troubles_only() -> None:
     assert select(here, Policy(), replace(record, this_boot=False)).node_ips == ()
     failed = replace(address, flags=frozenset({AddressFlag.DAD_FAILED}))
     assert select(replace(here, addresses=(failed,)), Policy(), record).node_ips == ()
-
-
-def test_the_record_is_read_as_it_was_written() -> None:
-    addresses = (ip_address("192.0.2.5"), ip_address("2001:db8::5"))
-    record = LastPublished(addresses, "52:54:00:00:00:02", "boot-1", in_vain=("IPv6 on eth0 is starting",))
-    assert last_published.parse(last_published.render(record), "boot-2") == record
-    assert last_published.parse(last_published.render(record), "boot-1") == replace(record, this_boot=True)
-
-
-def test_a_record_is_of_this_boot_where_it_is_published_still() -> None:
-    """/run is empty after a boot, whatever became of the clock or the boot's number."""
-    record = LastPublished((ip_address("192.0.2.5"), ip_address("2001:db8::5")), boot_id="boot-1")
-    assert last_published.still_published(record, b"192.0.2.5") == replace(record, this_boot=True)
-    for primary in (None, b"192.0.2.6"):
-        assert last_published.still_published(replace(record, this_boot=True), primary) == record
-    assert (
-        last_published.still_published(replace(record, addresses=()), None)
-        is last_published.still_published(None, None)
-        is None
-    )
-
-
-def test_the_record_of_an_earlier_version_is_read() -> None:
-    old = b'{"version": 1, "addresses": ["192.0.2.5"], "permanent_mac": null, "boot_id": "b"}'
-    assert last_published.parse(old, "c") == LastPublished((ip_address("192.0.2.5"),), boot_id="b")
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        *(b"", b"\xff", b"[]", b"{}", b'{"version":2}', b'{"version":1}', b'{"version":1,"addresses":["x"]}'),
-        b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":1,"boot_id":"b"}',
-        b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":null}',
-        b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":null,"boot_id":"b","in_vain":"x"}',
-    ],
-)
-def test_a_broken_record_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - any of them: the caller sets the file aside
-        last_published.parse(content, "boot")

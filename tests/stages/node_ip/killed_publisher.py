@@ -73,11 +73,14 @@ class Disk:
     async def any_runs(self, units: object) -> bool:  # noqa: ARG002
         return False
 
+    async def environment(self, unit: str) -> None:
+        """Return that there is no such unit."""
+
     async def service(self, name: str) -> None:
-        """It does not tell."""
+        """Return that systemd does not answer."""
 
     async def start_failed(self, name: str) -> None:
-        """Nobody asks for it here."""
+        """Not used here."""
 
     def published(self) -> Content:
         return {path: self.read(path) for path in PUBLISHED}

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from nodenet.core.errors import SettingsInvalid
 from nodenet.core.ip import IPAddress, IPNetwork
+from nodenet.core.node_ip.environment import logical_lines, unquoted
 
 VARIABLES = ("NODEIP_HINT", "KUBELET_NODEIP_HINT")
 """In order of preference: the second is the older name."""
@@ -65,7 +65,7 @@ def parse_environment(text: str, file: str) -> HintReading:
     """Return the hints of an environment file; the last line of a variable that is set twice wins."""
     values: dict[str, tuple[str, str]] = {}
     problems: list[SettingsInvalid] = []
-    for number, line in _logical_lines(text):
+    for number, line in logical_lines(text):
         where = f"{file}, line {number}"
         name, equals, value = line.partition("=")
         name = name.removeprefix("export ").strip()
@@ -79,7 +79,7 @@ def parse_environment(text: str, file: str) -> HintReading:
                 problems.append(SettingsInvalid(f"{where}: Unknown variable {name}", remedy=f"Did you mean {near[0]}?"))
             continue
         try:
-            values[name] = (_unquoted(value.strip()), where)
+            values[name] = (unquoted(value.strip()), where)
         except ValueError as error:
             problems.append(SettingsInvalid(f"{where}: {name}: {error}", remedy="Close the quotes"))
     reading = HintReading(problems=tuple(problems))
@@ -87,35 +87,6 @@ def parse_environment(text: str, file: str) -> HintReading:
         if name in values:
             reading |= parse_value(*values[name])
     return reading
-
-
-def _logical_lines(text: str) -> Iterable[tuple[int, str]]:
-    """Yield (number of its first line, line) without comments and empty lines, continuations joined."""
-    pending, start = "", 0
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip()
-        if not pending and (not line or line[0] in "#;"):
-            continue
-        start = start if pending else number
-        pending += line
-        if pending.endswith("\\"):
-            pending = pending[:-1]
-            continue
-        yield start, pending
-        pending = ""
-    if pending:
-        yield start, pending
-
-
-def _unquoted(value: str) -> str:
-    """Return a value without its quotes. Raises ValueError when they are not closed."""
-    quote = value[:1]
-    if quote not in ("'", '"'):
-        return value
-    end = value.find(quote, 1)
-    if end < 0:
-        raise ValueError(f"the quote {quote} is not closed")
-    return value[1:end]
 
 
 def _meaning(word: str) -> IPAddress | IPNetwork | str:

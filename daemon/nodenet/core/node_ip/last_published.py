@@ -1,13 +1,20 @@
-"""Which node IPs were published last, so that a reboot does not choose others without need?"""
+"""Which node IPs were published last, so that a reboot does not select others without need?
+
+The published files themselves say it, whichever program wrote them. The record beside them only adds what they do not
+have: the link, and what was waited for without result. So a full disk, a lost record or a node that another program
+has configured until now does not lead to other node IPs.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import PurePosixPath
 
 from nodenet.core.ip import IPAddress
+from nodenet.core.node_ip import published_files
 
 VERSION = 1
 SELECTION = PurePosixPath("/var/lib/nodenet/selection.json")
@@ -18,8 +25,8 @@ SELECTION = PurePosixPath("/var/lib/nodenet/selection.json")
 class LastPublished:
     """The last publication: addresses, primary first, the permanent MAC of the link, and the boot it was made in.
 
-    *this_boot*: the record is of the present boot, so kubelet may already run with these addresses. *in_vain*: what was
-    on its way and had not come when they were published, in words; no later boot waits for it.
+    *this_boot*: it is of the present boot, so kubelet may already run with these addresses. *in_vain*: what was on its
+    way and had not come when they were published, in words; no later boot waits for it.
     """
 
     addresses: tuple[IPAddress, ...]
@@ -41,15 +48,24 @@ def parse(content: bytes, boot_id: str) -> LastPublished:
         raise ValueError("its link or boot is not a string")  # noqa: TRY004 - the content is wrong, not the caller
     in_vain = document.get("in_vain", [])
     if not isinstance(in_vain, list) or not all(isinstance(text, str) for text in in_vain):
-        raise ValueError("what was waited for in vain is not a list of strings")
+        raise ValueError("its in_vain is not a list of strings")
     return LastPublished(tuple(map(ip_address, addresses)), mac, made_in, made_in == boot_id, tuple(in_vain))
 
 
-def still_published(record: LastPublished | None, primary: bytes | None) -> LastPublished | None:
-    """Return the record, *this_boot* only where *primary* is published: /run is empty after a boot."""
-    if record is None or not record.addresses:
-        return None
-    return replace(record, this_boot=primary == str(record.addresses[0]).encode())
+def last_publication(
+    record: LastPublished | None, contents: Mapping[PurePosixPath, bytes | None]
+) -> LastPublished | None:
+    """Return the last publication by the *contents* of the published files, else by the *record*; None: there is none.
+
+    Of a record that names other addresses nothing is taken but the link, if the primary address is the same.
+    """
+    addresses, this_boot = published_files.node_ips(contents)
+    if not addresses:
+        return replace(record, this_boot=False) if record and record.addresses else None
+    if record and record.addresses == addresses:
+        return replace(record, this_boot=this_boot)
+    same_primary = record is not None and record.addresses[:1] == addresses[:1]
+    return LastPublished(addresses, record.permanent_mac if record and same_primary else None, this_boot=this_boot)
 
 
 def render(sticky: LastPublished) -> bytes:

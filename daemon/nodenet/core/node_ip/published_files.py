@@ -1,23 +1,30 @@
-"""What should the world see of the node IPs, and what must change for it?
+"""What do kubelet, CRI-O, keepalived and scripts read about the node IPs, and what does it say now?
 
-One value, ``Publication``, is the truth; the files that kubelet, CRI-O, keepalived and shell scripts read
-are projections of it. The same publication gives the same bytes, so a second run writes nothing.
+Every published file is made from one value, ``Publication``. The same publication gives the same bytes, so that a
+second run writes nothing. What is published is read back from the files themselves: they are what other programs use,
+whichever program wrote them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import PurePosixPath
 
+from nodenet.core.ip import IPAddress
+from nodenet.core.node_ip.environment import drop_in_variables
+
 RUN = PurePosixPath("/run/nodeip-configuration")
-PRIMARY = RUN / "primary-ip"
+PRIMARY, IPV4, IPV6 = RUN / "primary-ip", RUN / "ipv4", RUN / "ipv6"
 REMOTE_WORKER = RUN / "remote-worker"
 KUBELET, CRIO = "kubelet.service", "crio.service"
 KUBELET_DROP_IN = PurePosixPath(f"/etc/systemd/system/{KUBELET}.d/20-nodenet.conf")
 CRIO_DROP_IN = PurePosixPath(f"/etc/systemd/system/{CRIO}.d/20-nodenet.conf")
 BRIDGE_UP = RUN / "br-ex-up"
-"""Stands, empty, once br-ex does; units of on-premises platforms wait for it."""
+"""Exists, empty, once br-ex does; units of on-premises platforms wait for it."""
+NAMES_NODE_IPS = (PRIMARY, IPV4, IPV6, KUBELET_DROP_IN, CRIO_DROP_IN)
+"""The files that name node IPs."""
 REMOTE_WORKER_LABEL = "node.openshift.io/remote-worker"
 
 
@@ -31,25 +38,55 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
-    """A file others read; *content* None: the file must not exist. *unit*: systemd reads it."""
+    """A file that other programs read; *content* None: it must not exist. *unit*: it is a drop-in of that unit."""
 
     path: PurePosixPath
     content: bytes | None
-    unit: bool = False
+    unit: str | None = None
 
 
 def files(publication: Publication) -> tuple[PublishedFile, ...]:
-    """Return every published file, in the order it is written: `primary-ip` last, scripts wait for it."""
+    """Return every published file, in the order of writing: `primary-ip` is last, because scripts wait for it."""
     families = {4: None, 6: None} | {address.version: str(address) for address in publication.node_ips[::-1]}
     flag = b"node ip doesn't match any vip, don't run keepalived" if publication.remote_worker else None
     return (
-        PublishedFile(KUBELET_DROP_IN, _kubelet(publication), unit=True),
-        PublishedFile(CRIO_DROP_IN, _crio(publication), unit=True),
+        PublishedFile(KUBELET_DROP_IN, _kubelet(publication), KUBELET),
+        PublishedFile(CRIO_DROP_IN, _crio(publication), CRIO),
         PublishedFile(REMOTE_WORKER, flag),
-        PublishedFile(RUN / "ipv4", _bytes(families[4])),
-        PublishedFile(RUN / "ipv6", _bytes(families[6])),
+        PublishedFile(IPV4, _bytes(families[4])),
+        PublishedFile(IPV6, _bytes(families[6])),
         PublishedFile(PRIMARY, _bytes(str(publication.node_ips[0]))),
     )
+
+
+def node_ips(contents: Mapping[PurePosixPath, bytes | None]) -> tuple[tuple[IPAddress, ...], bool]:
+    """Return the node IPs that *contents* of published files name, primary first, and whether this boot has them.
+
+    `primary-ip` is in /run, which is empty after a boot, and the last file that is written: it decides. Without it the
+    drop-ins of an earlier boot are left. A file that names no addresses is as one that is missing.
+    """
+    kubelet = drop_in_variables(contents.get(KUBELET_DROP_IN) or b"")
+    crio = drop_in_variables(contents.get(CRIO_DROP_IN) or b"")
+    several = kubelet.get("KUBELET_NODE_IPS") or kubelet.get("KUBELET_NODE_IP") or crio.get("CONTAINER_STREAM_ADDRESS")
+    dropped_in = _addresses((several or "").split(","))
+    primary = _addresses([_text(contents.get(PRIMARY))])
+    if not primary:
+        return dropped_in, False
+    if dropped_in[:1] == primary:
+        return dropped_in, True
+    others = _addresses(_text(contents.get(path)) for path in (IPV4, IPV6))
+    return primary + tuple(other for other in others if other.version != primary[0].version), True
+
+
+def _text(content: bytes | None) -> str:
+    return (content or b"").decode("utf-8", errors="replace")
+
+
+def _addresses(texts: Iterable[str]) -> tuple[IPAddress, ...]:
+    try:
+        return tuple(ip_address(text.strip()) for text in texts if text.strip())
+    except ValueError:
+        return ()
 
 
 def _bytes(text: str | None) -> bytes | None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import Any
 
-from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
+from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.network_manager.availability import Service
+from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.unit_stage.unit import Unit
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
+from nodenet.edge.systemd import private_manager
+from nodenet.edge.systemd.private_manager import RELOAD_SECONDS
 
 NAME = "org.freedesktop.systemd1"
 PATH = "/org/freedesktop/systemd1"
-RELOAD_SECONDS = 60.0
-"""systemd answers when the reload is over; thousands of units take it seconds."""
-
-
 MANAGER = f"{NAME}.Manager"
 NOTHING_QUEUED = 0
 ENDED = ("inactive", "failed")
@@ -36,15 +35,30 @@ class Systemd:
         try:
             await self._bus.call(NAME, PATH, MANAGER, "Reload", seconds=RELOAD_SECONDS)
         except (Unavailable, Refused):
-            await self._reload_without_bus()
+            await private_manager.reload()
 
-    async def any_runs(self, units: Sequence[str]) -> bool:
-        """Tell whether one of *units* runs, or may: systemd could not be asked."""
+    async def any_runs(self, units: Sequence[str]) -> bool | None:
+        """Return whether one of *units* runs, None when systemd does not answer."""
         try:
             (found,) = await self._bus.call(NAME, PATH, MANAGER, "ListUnitsByNames", "as", [list(units)])
         except (Unavailable, Refused):
-            return True
+            return None
         return any(active not in ENDED for _name, _description, _load, active, *_rest in found)
+
+    async def environment(self, unit: str) -> UnitEnvironment | None:
+        """Return with which variables systemd starts *unit*, None when there is no such unit. Raises Unavailable."""
+        try:
+            (path,) = await self._bus.call(NAME, PATH, MANAGER, "LoadUnit", "s", [unit])
+            if await self._bus.get(NAME, path, f"{NAME}.Unit", "LoadState") != "loaded":
+                return None
+            drop_ins = await self._bus.get(NAME, path, f"{NAME}.Unit", "DropInPaths")
+            variables = await self._bus.get(NAME, path, f"{NAME}.Service", "Environment")
+            files = await self._bus.get(NAME, path, f"{NAME}.Service", "EnvironmentFiles")
+        except (Unavailable, Refused):
+            return await private_manager.environment(unit)
+        pairs = dict(text.split("=", 1) for text in variables if "=" in text)
+        paths = tuple(PurePosixPath(file) for file, _ignored in files)
+        return UnitEnvironment(pairs, paths, tuple(map(PurePosixPath, drop_ins)))
 
     async def service(self, name: str) -> Service | None:
         """Return how a service stands, None while systemd does not tell. Few bytes: this is asked again and again."""
@@ -68,23 +82,6 @@ class Systemd:
         except (Unavailable, Refused) as error:
             return str(error)
         return None
-
-    async def _reload_without_bus(self) -> None:
-        process = await asyncio.create_subprocess_exec(
-            "systemctl", "daemon-reload", stderr=asyncio.subprocess.PIPE, stdin=asyncio.subprocess.DEVNULL
-        )
-        try:
-            async with asyncio.timeout(RELOAD_SECONDS):
-                _, errors = await process.communicate()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            errors = b"no answer"
-        if process.returncode:
-            raise PublishFailed(
-                f"systemd did not read the drop-ins again: {errors.decode(errors='replace').strip()}",
-                remedy="Run `systemctl daemon-reload`, then start kubelet",
-            )
 
 
 class Units:

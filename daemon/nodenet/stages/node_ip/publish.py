@@ -1,30 +1,33 @@
-"""Who is told the node IPs, and has systemd read what was written for it?"""
+"""How are the node IPs published, and does systemd start kubelet and CRI-O with them?"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from nodenet.core.errors import PublishFailed
+from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.node_ip import published_files
 from nodenet.core.node_ip.published_files import Publication, PublishedFile
+from nodenet.core.node_ip.unit_environment import Override, UnitEnvironment, overrides
 from nodenet.ports import Files, Systemd
 
 RELOAD_OWED = PurePosixPath("/run/nodenet/reload-owed")
-"""Stands while a drop-in was written and systemd has not read it: a daemon that was killed then reloads later."""
+"""Exists while a drop-in was written and systemd has not read it: the next daemon reloads systemd then."""
 
 
 class Publisher:
     """Writes what differs, and nothing else."""
 
     def __init__(self, files: Files, systemd: Systemd) -> None:
-        """Write through *files*, for *systemd* and others."""
+        """Write through *files*, and have *systemd* read it."""
         self._files = files
         self._systemd = systemd
 
     def write(self, wanted: Publication, *, bridge: bool) -> tuple[list[PublishFailed], bool]:
         """Write each file, and br-ex's if the node file brings that *bridge*.
 
-        Return what could not be written, and whether all is there that systemd reads.
+        Return what could not be written, and whether all files are there that systemd reads.
         """
         lost: list[PublishFailed] = []
         files = published_files.files(wanted)
@@ -35,7 +38,7 @@ class Publisher:
         return lost, complete
 
     def _write(self, files: list[PublishedFile], lost: list[PublishFailed]) -> bool:
-        """Write every file that differs; one that cannot be written does not stop the others. Tell if all were."""
+        """Write every file that differs, also after one that cannot be written; return whether all were written."""
         before = len(lost)
         for file in files:
             try:
@@ -49,8 +52,59 @@ class Publisher:
                 lost.append(error)
         return len(lost) == before
 
-    async def let_systemd_read(self) -> None:
-        """Have the drop-ins read if they differ from what systemd knows. Raises PublishFailed."""
-        if self._files.read(RELOAD_OWED) is not None:
+    def as_written(self, wanted: Publication) -> PurePosixPath | None:
+        """Return the first published file that is not as *wanted*, None when all are."""
+        files = published_files.files(wanted)
+        return next((file.path for file in files if self._files.read(file.path) != file.content), None)
+
+    async def let_systemd_read(self, wanted: Publication) -> tuple[Override, ...]:
+        """Have systemd read the drop-ins if it has to, and return which of their variables another file overrides.
+
+        Raises PublishFailed or Unavailable when systemd does not start the units with them for any other reason.
+        """
+        reloaded = self._files.read(RELOAD_OWED) is not None
+        if reloaded:
             await self._systemd.reload()
-            self._files.remove(RELOAD_OWED)
+        found = await self.overrides(wanted)
+        if not reloaded and _unread(found):
+            await self._systemd.reload()
+            found = await self.overrides(wanted)
+        if unread := _unread(found):
+            raise PublishFailed(
+                f"systemd has not read {published_files.KUBELET_DROP_IN.name}: {unread[0]}",
+                remedy=f"Look at `systemctl cat {unread[0].unit}`, then run `systemctl daemon-reload`",
+            )
+        self._files.remove(RELOAD_OWED)
+        return found
+
+    async def overrides(self, wanted: Publication) -> tuple[Override, ...]:
+        """Return the published variables with which systemd would not start kubelet or CRI-O. Raises Unavailable."""
+        found: list[Override] = []
+        for file in published_files.files(wanted):
+            seen = await self._systemd.environment(file.unit) if file.unit else None
+            if file.unit and seen is not None:
+                expanded = UnitEnvironment(seen.variables, tuple(self._expanded(seen.files)), seen.drop_ins)
+                contents = {path: self._content(path) for path in expanded.sources}
+                found += overrides(file.unit, file, expanded, contents)
+        return tuple(found)
+
+    def _expanded(self, patterns: Iterable[PurePosixPath]) -> Iterable[PurePosixPath]:
+        """Yield the files that *patterns* of EnvironmentFile= mean, in order (glob(7))."""
+        for pattern in patterns:
+            if not any(sign in pattern.name for sign in "*?["):
+                yield pattern
+                continue
+            for name in sorted(self._files.listing(pattern.parent)):
+                if fnmatchcase(name, pattern.name):
+                    yield pattern.parent / name
+
+    def _content(self, path: PurePosixPath) -> bytes | None:
+        try:
+            return self._files.read(path)
+        except NodenetError:
+            # An administrator's file that nodenetd cannot read: what it sets is then not known by name.
+            return None
+
+
+def _unread(found: Iterable[Override]) -> list[Override]:
+    return [override for override in found if override.source is None]

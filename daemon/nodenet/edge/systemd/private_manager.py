@@ -1,0 +1,66 @@
+"""How is systemd asked while the system bus is down? systemctl of root uses systemd's private socket."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from pathlib import PurePosixPath
+
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.node_ip.unit_environment import UnitEnvironment
+
+RELOAD_SECONDS = 60.0
+"""systemd answers when the reload is over, which takes seconds with thousands of units."""
+ANSWER_SECONDS = 10.0
+_SHOWN = ("LoadState", "Environment", "EnvironmentFiles", "DropInPaths")
+
+
+async def reload() -> None:
+    """Read all unit files and drop-ins again. Raises PublishFailed."""
+    try:
+        await _systemctl(RELOAD_SECONDS, "daemon-reload")
+    except Unavailable as error:
+        raise PublishFailed(
+            f"systemd did not read the drop-ins again: {error.cause}",
+            remedy="Run `systemctl daemon-reload`; kubelet starts once it succeeds",
+        ) from error
+
+
+async def environment(unit: str) -> UnitEnvironment | None:
+    """Return with which variables systemd starts *unit*, None when there is no such unit. Raises Unavailable."""
+    return parse_shown(await _systemctl(ANSWER_SECONDS, "show", f"--property={','.join(_SHOWN)}", unit))
+
+
+def parse_shown(text: str) -> UnitEnvironment | None:
+    """Return what `systemctl show` printed, None when the unit is not loaded."""
+    shown: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        shown.setdefault(key, []).append(value)
+    if shown.get("LoadState") != ["loaded"]:
+        return None
+    variables = [word for value in shown.get("Environment", []) for word in shlex.split(value)]
+    files = [value.partition(" (ignore_errors=")[0] for value in shown.get("EnvironmentFiles", []) if value]
+    drop_ins = [word for value in shown.get("DropInPaths", []) for word in shlex.split(value)]
+    pairs = dict(word.split("=", 1) for word in variables if "=" in word)
+    return UnitEnvironment(pairs, tuple(map(PurePosixPath, files)), tuple(map(PurePosixPath, drop_ins)))
+
+
+async def _systemctl(seconds: float, *words: str) -> str:
+    """Return what systemctl prints. Raises Unavailable."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        "systemctl", *words, stdout=pipe, stderr=pipe, stdin=asyncio.subprocess.DEVNULL
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            output, errors = await process.communicate()
+    except TimeoutError as error:
+        raise Unavailable(f"systemctl {words[0]} did not end within {seconds:.0f} s") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise Unavailable(errors.decode(errors="replace").strip() or f"systemctl ended with {process.returncode}")
+    return output.decode(errors="replace")

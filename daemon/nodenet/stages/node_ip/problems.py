@@ -1,0 +1,67 @@
+"""What can be wrong with the node IPs, and what is the remedy?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Again, Failed, Problem, Topic
+from nodenet.core.ip import IPAddress
+from nodenet.core.messages import Message
+from nodenet.core.node_ip.patience import FAMILY_SECONDS
+from nodenet.core.node_ip.select import Selection
+from nodenet.core.node_ip.unit_environment import Override
+
+LOOK_AGAIN_SECONDS = 30.0
+"""Without any event: a lost event delays the boot by no more than this."""
+RESELECT = "drain the node, run `nodenetctl reselect`, restart CRI-O and kubelet"
+
+
+def node_ips_lost(cause: str) -> Problem:
+    """Return the problem of node IPs that the node no longer has."""
+    return Problem(Message.NODE_IP_DRIFT, cause, f"Bring the address back; or {RESELECT}")
+
+
+def no_longer_selected(refused: Iterable[IPAddress]) -> Problem:
+    """Return the problem of node IPs in use that a selection of now would not choose."""
+    cause = f"{listed(refused)}, published as node IP, would not be selected now"
+    remedy = f"Look at `nodenetctl explain node-ip --anew`; {RESELECT}"
+    return Problem(Message.NODE_IP_DRIFT, cause, remedy)
+
+
+def family_missing(selection: Selection) -> Problem | None:
+    """Return the problem of a family that the settings name and that did not come."""
+    if not selection.missing:
+        return None
+    families = " and ".join(str(family) for family in selection.missing)
+    cause = f"No {families} node IP within {FAMILY_SECONDS:.0f} s: {selection.waiting}"
+    remedy = "Look at `nodenetctl explain node-ip`; take the family out of `families` if it is not wanted"
+    return Problem(Message.NODE_IP_INCOMPLETE, cause, remedy)
+
+
+def conflicting(cause: str, facts: Facts) -> Failed:
+    """Return the failure of VIPs that are this node's own addresses."""
+    remedy = "Give the VIPs addresses that no host has, or this node another address; then run `nodenetctl reload`"
+    return Failed(
+        Problem(Message.VIP_IS_OWN_ADDRESS, cause, remedy), facts, Again(frozenset({Topic.KERNEL}), LOOK_AGAIN_SECONDS)
+    )
+
+
+def override(found: tuple[Override, ...]) -> Problem | None:
+    """Return the problem of published variables that another file overrides."""
+    if not found:
+        return None
+    sources = " and ".join(dict.fromkeys(str(item.source) for item in found))
+    names = " and ".join(dict.fromkeys(item.name for item in found))
+    cause = "; ".join(map(str, found))
+    return Problem(
+        Message.NODE_IP_OVERRIDDEN,
+        cause,
+        f"Take {names} out of {sources}, run `systemctl daemon-reload`, then restart the unit; "
+        "a hint selects another node IP",
+    )
+
+
+def listed(addresses: Iterable[IPAddress]) -> str:
+    """Return the addresses as a sentence names them."""
+    return " and ".join(map(str, addresses))

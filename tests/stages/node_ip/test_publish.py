@@ -1,0 +1,254 @@
+"""Is what is published true: read by systemd, not overridden, and as other programs see it?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import PurePosixPath
+
+import pytest
+
+from fakes import FakeFiles, FakeKernel
+from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, Rig, host
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Failed, Topic, Waiting
+from nodenet.core.boot.request import Request
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.ip import Family
+from nodenet.core.messages import Message
+from nodenet.core.node_ip.last_published import SELECTION
+from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy_from_settings import PolicyReading
+from nodenet.stages.node_ip.publish import RELOAD_OWED
+from nodenet.stages.node_ip.stage import RETRY_SECONDS
+
+OVERRIDE = "/etc/systemd/system/kubelet.service.d/99-site.conf"
+OLD = b'[Service]\nEnvironment="KUBELET_NODE_IP=192.0.2.99" "KUBELET_NODE_IPS=192.0.2.99"\n'
+
+
+async def test_kubelet_waits_until_systemd_has_read_the_drop_ins() -> None:
+    """With back-off and a visible count; then the boot goes on by itself (R14)."""
+    rig = Rig(FakeKernel(host(V4)))
+    rig.files.content[KUBELET] = OLD
+    rig.with_units()
+    rig.systemd.broken = PublishFailed("systemd did not read the drop-ins again: no space in /run/systemd")
+    for tries, seconds in enumerate((*RETRY_SECONDS, RETRY_SECONDS[-1]), 1):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Waiting)
+        cause = "systemd did not read the drop-ins again: no space in /run/systemd"
+        assert outcome.reason == f"{cause} (try {tries}, next in {seconds:.0f} s)"
+        assert outcome.seconds == seconds
+        assert outcome.topics == {Topic.BUS}
+    rig.systemd.broken = None
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem is None
+    assert rig.systemd.units["kubelet.service"].variables["KUBELET_NODE_IP"] == "192.0.2.5"
+    assert str(RELOAD_OWED) not in rig.files.content
+
+
+async def test_a_reload_of_systemd_that_reads_nothing_is_noticed() -> None:
+    """The environment is read back: kubelet would start with the address of the last boot (R14)."""
+    rig = Rig(FakeKernel(host(V4)))
+    rig.files.content[KUBELET] = OLD
+    rig.with_units().systemd.deaf = True
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason.startswith(
+        "systemd has not read 20-nodenet.conf: "
+        "kubelet.service starts with 192.0.2.99 instead of KUBELET_NODE_IP=192.0.2.5 (try 1"
+    )
+    assert str(RELOAD_OWED) in rig.files.content
+
+
+async def test_drop_ins_that_an_earlier_daemon_wrote_are_read_too() -> None:
+    """Nothing differs on the disk, and no reload is known to be owed (R14)."""
+    rig = Rig(FakeKernel(host(V4)))
+    rig.with_units()
+    rig.systemd.deaf = True
+    await rig.attempt()
+    del rig.files.content[str(RELOAD_OWED)]
+    rig.systemd.deaf = False
+    reloads = rig.systemd.reloads
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.systemd.reloads == reloads + 1
+
+
+async def test_systemd_that_does_not_answer_holds_kubelet() -> None:
+    """What cannot be verified is not taken for true (R14)."""
+    rig = Rig(FakeKernel(host(V4))).with_units()
+    rig.systemd.unanswered = Unavailable("systemctl show did not end within 10 s")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "systemctl show did not end within 10 s (try 1, next in 1 s)"
+
+
+async def test_a_later_drop_in_that_wins_is_named() -> None:
+    """Kubelet starts with its address; the node is degraded and the file is named (S2)."""
+    rig = Rig(FakeKernel(host(V4)))
+    rig.files.content[OVERRIDE] = b"[Service]\nEnvironment=KUBELET_NODE_IP=10.0.0.9\n"
+    outcome = await rig.with_units().attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.message is Message.NODE_IP_OVERRIDDEN
+    assert outcome.problem.cause == (
+        f"kubelet.service starts with 10.0.0.9 instead of KUBELET_NODE_IP=192.0.2.5 ({OVERRIDE} sets it)"
+    )
+    assert outcome.problem.remedy.startswith(f"Take KUBELET_NODE_IP out of {OVERRIDE}, run `systemctl daemon-reload`")
+
+
+@pytest.mark.parametrize("pattern", ["/etc/kubernetes/kubelet-env", "/etc/kubernetes/*-env"])
+async def test_an_environment_file_that_wins_is_named(pattern: str) -> None:
+    """EnvironmentFile= outranks every Environment=, whichever drop-in has it (S2)."""
+    rig = Rig(FakeKernel(host(V4)))
+    rig.files.content["/etc/kubernetes/kubelet-env"] = b'# site\nKUBELET_NODE_IP="10.0.0.9"\n'
+    rig.with_units()
+    kubelet = rig.systemd.units["kubelet.service"]
+    rig.systemd.units["kubelet.service"] = replace(kubelet, files=(PurePosixPath(pattern),))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.cause == (
+        "kubelet.service starts with 10.0.0.9 instead of KUBELET_NODE_IP=192.0.2.5 "
+        "(/etc/kubernetes/kubelet-env sets it)"
+    )
+
+
+async def test_a_file_that_sets_the_same_value_is_no_override() -> None:
+    rig = Rig(FakeKernel(host(V4)))
+    rig.files.content[OVERRIDE] = b"[Service]\nEnvironment=KUBELET_NODE_IP=192.0.2.5\n"
+    outcome = await rig.with_units().attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem is None
+
+
+class VarFull(FakeFiles):
+    """A disk on which /var is full."""
+
+    def write(self, path: PurePosixPath, content: bytes, mode: int = 0o644) -> bool:  # type: ignore[override]
+        if str(path).startswith("/var/"):
+            raise PublishFailed(f"{path} cannot be written: No space left on device", remedy="Free space")
+        return super().write(path, content, mode)
+
+
+@pytest.mark.parametrize("stale", [None, "192.0.2.99"])
+async def test_a_record_that_cannot_be_written_changes_no_node_ip(stale: str | None) -> None:
+    """The files in /run say what kubelet runs with; a restart and a reload keep it (R15)."""
+    files = VarFull()
+    if stale:
+        record = f'{{"version":1,"addresses":["{stale}"],"permanent_mac":null,"boot_id":"earlier","in_vain":[]}}'
+        files.content[str(SELECTION)] = record.encode()
+    rig = Rig(FakeKernel(host(OTHER)), files)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.cause == f"{SELECTION} cannot be written: No space left on device"
+    rig.systemd.running = {"kubelet.service"}
+    rig.kernel.now = host(V4, OTHER)
+    rig.restart()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert files.content[PRIMARY] == b"192.0.2.6"
+    assert b"192.0.2.6" in files.content[KUBELET]
+
+
+async def test_the_publication_of_the_replaced_tools_is_adopted() -> None:
+    """Kubelet runs with it already: installing nodenet does not change the node IP (R18)."""
+    rig = Rig(FakeKernel(host(V4, OTHER)))
+    rig.files.content |= {PRIMARY: b"192.0.2.6", KUBELET: OLD.replace(b".99", b".6")}
+    rig.systemd.running = {"kubelet.service"}
+    facts = await rig.published()
+    assert facts.selection
+    assert facts.selection.node_ips == (OTHER.address,)
+    assert rig.files.content[PRIMARY] == b"192.0.2.6"
+
+
+async def test_a_drop_in_is_of_this_boot_where_kubelet_runs_with_it() -> None:
+    """Without primary-ip; another selection is not published under a running kubelet (R18)."""
+    hint = Policy(families=(Family.IPV4,), api_vips=(ip_address("198.51.100.1"),))
+    rig = Rig(FakeKernel(host(V4)), wishes=PolicyReading(hint))
+    rig.files.content[KUBELET] = OLD.replace(b".99", b".6")
+    rig.systemd.running = {"kubelet.service"}
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "192.0.2.6, which kubelet or CRI-O runs with, to be back"
+    assert rig.files.content[KUBELET] == OLD.replace(b".99", b".6")
+
+
+async def test_a_drop_in_of_an_earlier_boot_binds_nobody() -> None:
+    """Kubelet does not run, or systemd does not answer: a dead address is not kept (R18)."""
+    for silent in (False, True):
+        rig = Rig(FakeKernel(host(V4)))
+        rig.files.content[KUBELET] = OLD
+        rig.systemd.silent = silent
+        await rig.published()
+        assert rig.files.content[PRIMARY] == b"192.0.2.5"
+
+
+async def test_a_drop_in_of_an_earlier_boot_is_the_last_choice() -> None:
+    """Of two addresses that are equally good, the one that the node had stays (R18)."""
+    rig = Rig(FakeKernel(host(V4, OTHER)))
+    rig.files.content[KUBELET] = OLD.replace(b".99", b".6")
+    await rig.published()
+    assert rig.files.content[PRIMARY] == b"192.0.2.6"
+
+
+async def test_presence_is_read_from_the_kernels_list() -> None:
+    """With ip_nonlocal_bind a server can listen on every address, also on one that is gone (R22)."""
+
+    class Nonlocal(FakeKernel):
+        def can_bind(self, address: object, link_index: int) -> bool:  # noqa: ARG002
+            return True
+
+    rig = Rig(Nonlocal(host(V4)))
+    facts = await rig.published()
+    assert rig.stage.drift(facts) is None
+    rig.kernel.now = host(OTHER)
+    drift = rig.stage.drift(facts)
+    assert drift
+    assert drift.cause == "Node IP 192.0.2.5 is missing (eth0: has 192.0.2.6)"
+
+
+async def test_a_vip_that_is_the_nodes_own_address_fails_the_stage() -> None:
+    """Nothing is published, and the setting is named (R25)."""
+    rig = Rig(FakeKernel(host(V4)), wishes=PolicyReading(Policy(api_vips=(V4.address,))))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.VIP_IS_OWN_ADDRESS
+    assert outcome.problem.cause == "api_vips contains this node's own address 192.0.2.5 (eth0)"
+    assert rig.files.writes == []
+
+
+async def test_what_is_published_is_confirmed() -> None:
+    """Nothing to say about what is true; nor where another program does the stage (R13)."""
+    rig = Rig(FakeKernel(host(V4))).with_units()
+    assert await rig.stage.confirm(await rig.published()) is None
+    assert await rig.stage.confirm(Facts()) is None
+
+
+async def test_a_lease_that_changed_meanwhile_is_not_confirmed() -> None:
+    """The address was published while another stage waited, and is gone before READY (R13)."""
+    rig = Rig(FakeKernel(host(V4))).with_units()
+    facts = await rig.published()
+    rig.kernel.now = host(OTHER)
+    assert await rig.stage.confirm(facts) == "Node IP 192.0.2.5 is missing (eth0: has 192.0.2.6)"
+    facts = await rig.published()
+    assert await rig.stage.confirm(facts) is None
+    assert rig.files.content[PRIMARY] == b"192.0.2.6"
+
+
+async def test_files_and_units_that_changed_meanwhile_are_not_confirmed() -> None:
+    """Each of them is repaired by another attempt (R13, R14)."""
+    rig = Rig(FakeKernel(host(V4))).with_units()
+    facts = await rig.published()
+    rig.files.content[PRIMARY] = b"192.0.2.9"
+    assert await rig.stage.confirm(facts) == f"{PRIMARY} was changed by another program"
+    rig.files.content[PRIMARY] = b"192.0.2.5"
+    rig.systemd.units["kubelet.service"] = replace(rig.systemd.units["kubelet.service"], variables={})
+    reason = "kubelet.service starts without KUBELET_NODE_IP=192.0.2.5"
+    assert await rig.stage.confirm(facts) == reason
+    rig.systemd.unanswered = Unavailable("systemd does not answer")
+    assert await rig.stage.confirm(facts) == "systemd does not answer"
+    rig.systemd.unanswered = None
+    assert isinstance(await rig.stage.attempt(facts, Request(reselect=True)), Done)
+    assert await rig.stage.confirm(facts) is None
