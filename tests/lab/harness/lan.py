@@ -62,6 +62,7 @@ class Lan:
         self.subnet6 = ipaddress.IPv6Network(f"fd88:0:0:{number:x}::/64")
         self.gateway4 = self.subnet4[1]
         self.gateway6 = self.subnet6[1]
+        self.state = state
         self._log = state / f"{name}.dnsmasq.log"
         self._leases = state / f"{name}.leases"
         self._group = host.cgroups() / f"nodenet-lab-{state.name}" / f"lan-{name}"
@@ -94,6 +95,10 @@ class Lan:
     def run(self, *words: str) -> str:
         """Run a command on the LAN's router, such as `ping` towards a node."""
         return ns.inside(self.netns, *words)
+
+    def start(self, *argv: str | Path, output: Path) -> subprocess.Popen[bytes]:
+        """Start a program on the LAN's router; it ends with the LAN at the latest."""
+        return ns.start_in_cgroup(self._group, ["ip", "netns", "exec", self.netns, *argv], output=output)
 
     def plug(self, port: str, netns: str, link: str, mac: str) -> None:
         """Run a cable from this LAN's bridge to a new link in a node's namespace."""

@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness import host
@@ -102,6 +102,36 @@ def key(suite: Suite = Suite.FORKY) -> str:
     return f"{suite.value}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
 
 
+def packages(suite: Suite, *names: str) -> Path:
+    """Return a layer with further packages, for nodes of *suite*; install them on first use."""
+    base = rootfs(suite)
+    shelf = host.cache() / "rootfs-layers"
+    shelf.mkdir(parents=True, exist_ok=True)
+    made = shelf / f"{base.name}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:16]}"
+    with locked(shelf / "lock"):
+        if not made.is_dir():
+            host.progress(f"installing {' '.join(names)} of Debian {suite.value} into a layer (once)")
+            _install(base, names, made)
+        os.utime(made)
+        host.prune(shelf, keep=2 * len(Suite))
+    return made
+
+
+@contextlib.contextmanager
+def merged(lower: Sequence[Path], upper: Path) -> Iterator[Path]:
+    """Mount layers over each other (later wins), *upper* over all of them; what is written goes to *upper*."""
+    work, root = upper.with_name(f"{upper.name}.work"), upper.with_name(f"{upper.name}.root")
+    for directory in (upper, work, root):
+        directory.mkdir(exist_ok=True)
+    layers = ":".join(str(layer) for layer in reversed(lower))
+    options = f"lowerdir={layers},upperdir={upper},workdir={work}"
+    host.call(["mount", "-t", "overlay", "-o", options, "overlay", root])
+    try:
+        yield root
+    finally:
+        host.call(["umount", root])
+
+
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Let one builder in at a time; the others wait, then find its result."""
@@ -134,3 +164,20 @@ def _finish(root: Path) -> None:
         host.call(["systemctl", f"--root={root}", "mask", "--quiet", unit])
     for unit in DISABLED:
         host.call(["systemctl", f"--root={root}", "disable", "--quiet", unit])
+
+
+def _install(base: Path, names: Sequence[str], made: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="new-", dir=made.parent) as scratch:
+        fresh = Path(scratch) / "layer"
+        with merged([base], fresh) as root:
+            network = root / "etc/resolv.conf"  # a link to a file of systemd-resolved, which does not run
+            network.unlink(missing_ok=True)
+            network.write_text(Path("/etc/resolv.conf").read_text())
+            apt: list[str | Path] = ["chroot", root, "/usr/bin/env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+            host.call([*apt, "update"], timeout=BUILD_TIMEOUT)
+            host.call([*apt, "-y", "install", *names], timeout=BUILD_TIMEOUT)
+            network.write_text("")
+        for name in ("var/cache/apt", "var/lib/apt/lists"):
+            shutil.rmtree(fresh / name)
+        fresh.chmod(0o755)
+        fresh.rename(made)
