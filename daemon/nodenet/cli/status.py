@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nodenet.cli.duration import seconds
 from nodenet.cli.table import printable
-from nodenet.core.status.last_known import last_known
+from nodenet.core.status.last_known import has_vanished, last_known
 from nodenet.core.status.text import lines
 from nodenet.edge.files import node_lock
 from nodenet.edge.systemd import cgroups
@@ -86,7 +86,7 @@ class _IsOver:
         self._ended: float | None = None
 
     def __call__(self, document: dict[str, Any]) -> bool:
-        if "running" not in document:
+        if not has_vanished(document):
             self._ended = None
             return bool(document["ready"]) or document["health"] == "failed"
         if self._ended is None:

@@ -10,7 +10,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.status.document import BootStatus, document, ended
-from nodenet.core.status.last_known import last_known
+from nodenet.core.status.last_known import has_vanished, last_known
 from nodenet.core.status.text import lines
 
 READY = document(BootStatus(new_boot({}, degrade=True), boot_id="b", ready=True)) | {"health": "ok"}
@@ -36,6 +36,10 @@ def test_the_error_that_ended_the_daemon_stays_first() -> None:
         "nodenetd is not running, so nothing of this may be true any more",
     ]
     assert known["last_error"]["remedy"] == "Edit nodenet.toml"
+    assert next(lines(known, 100.0)) == "failed (kubelet is held back)"
+    assert not has_vanished(known)
+    assert has_vanished(last_known(READY, 3.0))
+    assert not has_vanished(READY)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def last_known(document: Mapping[str, Any], age: float | None) -> dict[str, Any]
     """Return the status document of a daemon that is not running: failed, not ready, with that problem first.
 
     *age*: seconds since *document* was written, None where the clock does not say. A daemon that exited because of
-    an error that only an administrator can correct has left that error in the document; then this one stays first.
+    an error that only an administrator can correct has left that error in the document, and it stays first.
     """
     problem = {
         "message_id": Message.STOPPED.value,
@@ -36,3 +36,8 @@ def last_known(document: Mapping[str, Any], age: float | None) -> dict[str, Any]
         "problems": found,
         "running": {"now": False, "age": age},
     }
+
+
+def has_vanished(document: Mapping[str, Any]) -> bool:
+    """Return whether the daemon of *document* is not running and left no error that says why."""
+    return "running" in document and document["last_error"]["message_id"] == Message.STOPPED.value

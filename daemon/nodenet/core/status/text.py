@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from nodenet.core.status.last_known import has_vanished
+
 Document = Mapping[str, Any]
 """The status document (``core.status.document``)."""
 SHORTEST_WAIT = 0.005
@@ -46,11 +48,10 @@ def problem_lines(problem: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _health(document: Document) -> str:
-    running = document.get("running")
-    if running is None or running["now"]:
+    if not has_vanished(document):
         return str(document["health"])
-    ago = running["age"]
-    return f"nodenetd is not running; as of {_span(ago)} ago" if ago is not None else "nodenetd is not running"
+    age = document["running"]["age"]
+    return "nodenetd is not running" if age is None else f"nodenetd is not running; as of {_span(age)} ago"
 
 
 def _span(seconds: float) -> str:

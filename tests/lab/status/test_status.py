@@ -1,0 +1,104 @@
+"""What `nodenetctl` reports of a node whose daemon has ended, that has lost its node IP, or that a reload changed."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from factories import NodeFactory
+from harness import Flavour
+from story import CLUSTER, STATIC, network, node_file, settle, stage, status, with_mtu
+
+SETTINGS = "/etc/nodenet/nodenet.toml"
+RELOAD = ["nodenetctl", "reload", "--wait"]
+
+
+def test_a_daemon_that_was_killed_is_not_reported_as_ok(product_node: NodeFactory) -> None:
+    """`status` and `monitor` name it, exit code 1; when it runs again all is well (R56)."""
+    node = product_node(files={node_file("worker-0.yml"): CLUSTER}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.run("systemd-run --unit=watcher --collect sh -c 'exec nodenetctl monitor > /run/watched'")
+    node.wait_until("grep -q 'kubelet may run' /run/watched")
+    node.run("mkdir -p /run/systemd/system/nodenetd.service.d")
+    node.write("/run/systemd/system/nodenetd.service.d/stay-away.conf", "[Service]\nRestart=no\n")
+    node.run("systemctl daemon-reload")
+    node.run("systemctl kill --kill-whom=all --signal=KILL nodenetd")
+    node.wait_until("systemctl is-failed nodenetd")
+    shown = node.run("nodenetctl status", check=False)
+    assert shown.returncode == 1
+    first, *rest = shown.stdout.splitlines()
+    assert re.fullmatch(r"nodenetd is not running; as of \d+ (s|min \d+ s) ago \(kubelet is running\)", first)
+    assert "  problem     nodenetd is not running, so nothing of this may be true any more" in rest
+    assert "  to do       See `systemctl status nodenetd`" in rest
+    document = status(node)
+    assert (document["health"], document["ready"], document["running"]["now"]) == ("failed", False, False)
+    node.wait_until("grep -q 'nodenetd is not running' /run/watched")
+    assert node.run("nodenetctl status --wait --timeout 1s", check=False).returncode == 75
+    node.run("systemctl start nodenetd")
+    assert settle(node)["health"] == "ok"
+    assert "running" not in status(node)
+    node.wait_until("tail -n 3 /run/watched | grep -q 'kubelet may run'")
+    assert node.record("kubelet").starts == 1
+
+
+def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory) -> None:
+    """The static address was changed: printed, exit code 2; status names it once as missing (R57, R58)."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    before = settle(node)
+    (address,) = before["node_ips"]
+    assert address in STATIC
+    node.write(node_file("worker-0.yml"), STATIC.replace(address, "10.88.0.77"))
+    done = node.run(RELOAD, check=False)
+    assert done.returncode == 2, done.stderr
+    said = done.stderr.splitlines()
+    assert "The reload is complete, but the node has problems:" in said
+    assert any(address in line for line in said if line.startswith("  problem     nodeip: "))
+    shown = node.run("nodenetctl status", check=False).stdout.splitlines()
+    assert shown[1] == f"  node IPs    {address} on eth0 (published, but missing on this node: see the problem)"
+    node.write(node_file("worker-0.yml"), STATIC)
+    assert node.run(RELOAD, check=False).returncode == 0
+    assert settle(node)["health"] == "ok"
+
+
+def test_a_node_file_that_was_removed_leaves_word(product_node: NodeFactory) -> None:
+    """Its configuration stays, which the reload prints: exit code 2 once (R58)."""
+    node = product_node(files={node_file("worker-0.yml"): with_mtu(1402)}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    digest = str(settle(node)["digest"])[:12]
+    unchanged = network(node)
+    node.run(["rm", node_file("worker-0.yml")])
+    sentence = (
+        f"There is no node file any more. The configuration of {digest} is still active: "
+        "remove what it set with `nmcli`, or restore the file"
+    )
+    for code in (2, 0):
+        done = node.run(RELOAD, check=False)
+        assert (done.returncode, done.stderr.splitlines()) == (code, [sentence])
+    assert network(node) == unchanged
+    shown = node.run("nodenetctl status").stdout.splitlines()
+    file = f"none; the file was removed, its configuration {digest} is still active"
+    assert f"  node file   {file}; host name worker-0" in shown
+
+
+def test_a_problem_that_was_there_before_does_not_fail_a_good_reload(product_node: NodeFactory) -> None:
+    """configure-ovs has failed since the boot: printed, exit code 0, and systemd's reload succeeds (R55)."""
+    files = {
+        node_file("worker-0.yml"): with_mtu(1402),
+        SETTINGS: 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n',
+        "/etc/ovnk/default_bridge": "eth7\n",
+    }
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node)
+    assert (document["health"], stage(document, "configure-ovs")["status"]) == ("degraded", "failed")
+    node.write(node_file("worker-0.yml"), with_mtu(1403))
+    done = node.run(RELOAD, check=False)
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.splitlines()
+    assert said[-4] == "The reload is complete. The node still has the problems that it had before:"
+    assert said[-3].startswith("  problem     configure-ovs: ")
+    assert "eth7" in said[-3]
+    assert json.loads(node.run("ip -j link show eth0").stdout)[0]["mtu"] == 1403
+    assert node.run("systemctl reload nodenetd", check=False).returncode == 0
