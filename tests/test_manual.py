@@ -1,4 +1,4 @@
-"""docs/man: pages that say what the product does, and that man(1) can show."""
+"""Do the manual pages describe the product, and can man(1) show them?"""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def test_every_block_is_on_one_page() -> None:
 
 
 def test_the_page_has_the_verbs_and_options_of_the_parser_and_no_others() -> None:
-    told = set(re.findall(r"^\.It Cm ([a-z -]+?)(?= Oo| Ar|$)", section(CTL, "VERBS"), re.MULTILINE))
+    listed = set(re.findall(r"^\.It Cm ([a-z -]+?)(?= Oo| Ar|$)", section(CTL, "VERBS"), re.MULTILINE))
     leaves = {
         " ".join(path): inner
         for path, inner in words(parser())
         if not any(isinstance(action, argparse._SubParsersAction) for action in inner._actions)
     }
-    assert told == set(leaves)
+    assert listed == set(leaves)
     options = {
         option
-        for inner in leaves.values()
+        for inner in (parser(), *leaves.values())
         for action in inner._actions
         if action.help != argparse.SUPPRESS
         for option in action.option_strings
@@ -66,18 +66,18 @@ def test_the_page_has_the_verbs_and_options_of_the_parser_and_no_others() -> Non
     assert {f"-{name}" for name in re.findall(r"\bFl (-?\w[\w-]*)", plain(CTL))} == options
 
 
-def test_every_exit_code_is_told() -> None:
+def test_every_exit_code_is_listed() -> None:
     codes = set(_CODES.findall(section(CTL, "EXIT STATUS")))
     assert set(re.findall(r"\b(\d+) [a-z]", EPILOG)) <= codes
     errors: list[type[NodenetError]] = [NodenetError, *NodenetError.__subclasses__()]
     assert {str(error.exit_code) for error in errors} <= codes
 
 
-def test_every_setting_is_told_with_its_type_and_default() -> None:
-    told = {key: (kind.split(" or ")[0], json.loads(default)) for key, kind, default in _SETTING.findall(plain(TOML))}
-    assert {key: default for key, (_, default) in told.items()} == settings.values(settings.Settings())
-    assert [key for key, (kind, default) in told.items() if type(default) is not TYPES[kind]] == []
-    assert plain(TOML).count("\n.It Va ") == len(told)
+def test_every_setting_is_listed_with_its_type_and_default() -> None:
+    listed = {key: (kind.split(" or ")[0], json.loads(default)) for key, kind, default in _SETTING.findall(plain(TOML))}
+    assert {key: default for key, (_, default) in listed.items()} == settings.values(settings.Settings())
+    assert [key for key, (kind, default) in listed.items() if type(default) is not TYPES[kind]] == []
+    assert plain(TOML).count("\n.It Va ") == len(listed)
 
 
 def test_the_examples_are_settings() -> None:
@@ -87,25 +87,25 @@ def test_the_examples_are_settings() -> None:
         assert set(settings_parser.parse([("example", example.encode())]).origins.values()) > {settings.DEFAULT}
 
 
-def test_the_stages_stand_in_their_order() -> None:
+def test_the_stages_are_in_their_order() -> None:
     assert re.findall(r"^\.It Cm (\S+)$", section(DAEMON, "STAGES"), re.MULTILINE) == list(StageName)
 
 
-def test_every_published_file_is_told() -> None:
-    """Those that the README lists, and where records lie."""
+def test_every_published_file_is_listed() -> None:
+    """Those that the README lists, and the directory of the records."""
     table = (ROOT / "README.md").read_text(encoding="utf-8").split("## What is published")[1].split("\n## ")[0]
     paths = re.findall(r"`(/[^`]+)`", table)
     assert "/run/nodenet/state.json" in paths
     assert [path for path in paths if path not in section(DAEMON, "FILES")] == []
 
 
-def test_every_variable_of_the_environment_is_told() -> None:
+def test_every_variable_of_the_environment_is_listed() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "daemon/nodenet/edge").rglob("*.py"))
     read = set(re.findall(r'environ(?:ment)?\.get\("(\w+)"', source))
     assert set(re.findall(r"Ev (\w+)", section(DAEMON, "ENVIRONMENT"))) == read
 
 
-def test_every_message_is_told() -> None:
+def test_every_message_is_listed() -> None:
     ids = re.findall(r"^\.It Li ([0-9a-f]{32})$", section(DAEMON, "JOURNAL"), re.MULTILINE)
     assert sorted(ids) == sorted(message.value for message in Message)
 
