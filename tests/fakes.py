@@ -143,6 +143,7 @@ class FakeNmstate:
     difference_fails: NodenetError | None = None
     invalid: NodenetError | None = None
     validated: list[str] = field(default_factory=list)
+    knows_every_key: bool = False
     below: dict[str, Any] | None = None
     bridges: tuple[str, ...] = ()
     applied: list[str] = field(default_factory=list)
@@ -156,10 +157,11 @@ class FakeNmstate:
     async def show(self) -> dict[str, Any]:
         return self.shown
 
-    async def validate(self, text: str) -> None:
+    async def validate(self, text: str) -> bool:
         self.validated.append(text)
         if self.invalid:
             raise self.invalid
+        return self.knows_every_key
 
     async def difference(self, text: str) -> dict[str, Any]:  # noqa: ARG002
         if self.difference_fails:

@@ -47,10 +47,10 @@ from nodenet.edge.systemd.units import Systemd, Units
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import Build, StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hosted_services.forwarding import Forwarding
 from nodenet.stages.hostname import HostnameStage
-from nodenet.stages.nmstate.check import NodeFileJudge
 from nodenet.stages.node_ip.stage import NodeipStage
 from nodenet.stages.unit_stage import build as build_unit_stage
 
@@ -158,7 +158,7 @@ class Assembly:
         """Return *facts* with the node file that *settings* lead to, where nodenetd applies it."""
         if settings.stages[StageName.NMSTATE] != "builtin":
             return facts
-        return NodeFileJudge(files, self.nmstate, PurePath(settings.node_file_dir)).on_disk(facts)
+        return NodeFiles(files, self.nmstate, PurePath(settings.node_file_dir)).on_disk(facts)
 
     async def judge(self, settings: Settings, facts: Facts) -> Judged:
         """Tell whether that file would be taken. Raises NodenetError when it cannot be told."""
@@ -168,7 +168,7 @@ class Assembly:
         if settings.stages[StageName.HOSTNAME] == "builtin":
             named = await HostnameStage(self.host, self.edges.leases, files, directory).name()
             facts = replace(facts, hostname=named)
-        judge = NodeFileJudge(files, self.nmstate, directory)
+        judge = NodeFiles(files, self.nmstate, directory)
         seen = judge.on_disk(facts)  # before it is judged: what is written meanwhile is another edit
         try:
             await judge.judge(facts)
@@ -180,6 +180,7 @@ class Assembly:
         """Put *settings* in force: return the stages that they ask for."""
         self.forwarding.settings = settings
         self._node_files = PurePath(settings.node_file_dir)
+        files.clear_stray((self._node_files,))
         stages = {name: build(self.edges, settings) for name, build in BUILD.items()}
         nodeip = stages[StageName.NODEIP]
         if not isinstance(nodeip, NodeipStage):

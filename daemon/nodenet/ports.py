@@ -98,8 +98,8 @@ class Manager(Protocol):
 class Transaction(Protocol):
     """A conversation with libnmstate."""
 
-    async def validate(self, text: str) -> None:
-        """Check *text* without looking at the network. Raises NmstateFailure."""
+    async def validate(self, text: str) -> bool:
+        """Check *text* offline; return whether no unknown key can have passed. Raises NmstateFailure."""
 
     async def show(self) -> dict[str, Any]:
         """Return the present state. Raises NmstateFailure."""

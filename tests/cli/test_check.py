@@ -22,12 +22,13 @@ GOOD = "interfaces:\n- name: eth0\n  type: ethernet\n  state: up\n"
 def test_good_files_are_named_with_their_digest(tmp_path: Path) -> None:
     """One line each; exit 0; what is no node file is passed over."""
     (tmp_path / "cluster.yml").write_text(GOOD)
-    (tmp_path / "worker-0.yaml").write_text("# later\n")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "worker-0.yaml").write_text("# later\n")
     (tmp_path / "notes.txt").write_text("[")
-    done = nodenetctl("check", str(tmp_path))
+    done = nodenetctl("check", str(tmp_path), str(tmp_path / "empty"))
     assert done.returncode == 0
     assert done.stdout.splitlines()[0].startswith("cluster.yml: good (")
-    assert done.stdout.splitlines()[1] == "worker-0.yaml: empty, counts as no node file"
+    assert done.stdout.splitlines()[1] == "worker-0.yaml: empty: nothing to apply"
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,10 @@ def test_good_files_are_named_with_their_digest(tmp_path: Path) -> None:
     [
         (GOOD.replace("type:", "tpye:").encode(), "tpye"),
         (b"interfaces: [\n", "bad.yml, line 2"),
-        (GOOD.replace("ethernet", "ethernetz").encode(), "bad.yml: interfaces[0].type: libnmstate knows no type"),
+        (
+            GOOD.replace("ethernet", "ethernetz").encode(),
+            "bad.yml, line 3, column 9: interfaces[0].type: libnmstate knows no type",
+        ),
         (GOOD.encode() + b"  name: eth1\n", "found duplicate key"),
         (b"\xff", "bad.yml, line 1: not UTF-8"),
     ],
@@ -60,14 +64,20 @@ def test_two_files_for_one_node_are_a_problem(tmp_path: Path) -> None:
     assert "both claim to be the node file for 'worker-0'" in done.stderr
 
 
-def test_a_file_that_others_may_write_is_refused(tmp_path: Path) -> None:
-    """As at boot."""
+def test_modes_are_warnings_outside_the_nodes_own_directory(tmp_path: Path) -> None:
+    """A checkout has 0664 or 0666, and a developer wants to know about the content (R52)."""
     path = tmp_path / "cluster.yml"
-    path.write_text(GOOD)
+    path.write_text(GOOD.replace("up", "upp") + "  mtuu: 1\n")
     path.chmod(0o666)
     done = nodenetctl("check", str(path))
-    assert done.returncode == 65
-    assert os.fspath(path) in done.stderr
+    assert (done.returncode, done.stdout) == (65, "")
+    assert done.stderr.splitlines() == [
+        f"cluster.yml: warning: {path} is writable by others than root. Run: chmod go-w {path}",
+        "cluster.yml, line 4, column 10: interfaces[0].state = upp: not a value that NMState knows. Did you mean `up`?",
+        "cluster.yml, line 5, column 3: interfaces[0].mtuu: NMState has no such key here. Did you mean `mtu`?",
+    ]
+    path.write_text(GOOD)
+    assert nodenetctl("check", str(path)).returncode == 0
 
 
 @pytest.mark.parametrize("name", ["absent", "."])

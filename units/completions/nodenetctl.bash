@@ -88,6 +88,7 @@ _shtab_nodenetctl_explain_hostname___no_dns_nargs=0
 _shtab_nodenetctl_explain_pos_0_nargs=A...
 _shtab_nodenetctl_explain__h_nargs=0
 _shtab_nodenetctl_explain___help_nargs=0
+_shtab_nodenetctl_check_pos_0_nargs=+
 _shtab_nodenetctl_check__h_nargs=0
 _shtab_nodenetctl_check___help_nargs=0
 _shtab_nodenetctl_check___json_nargs=0

@@ -6,118 +6,200 @@ import argparse
 import asyncio
 import json
 import stat
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodenet.cli.outputs import note
-from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, Unavailable, UsageInvalid
-from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_file import content as desired
-from nodenet.core.node_file import find as node_file
+from nodenet.core.errors import NodeFileInvalid, NotAllowed, SettingsInvalid, Unavailable, UsageInvalid
+from nodenet.core.nmstate.failure import NmstateFailure
+from nodenet.core.node_file import find
+from nodenet.core.node_file.content import Judged
+from nodenet.core.node_file.directory import cross_findings, is_node_file
+from nodenet.core.node_file.finding import Finding, Severity, errors, ordered
+from nodenet.core.node_file.yaml_text import Misread
 
 if TYPE_CHECKING:
     from nodenet.edge.nmstate.client import Transaction
 
-NO_ANSWER = frozenset({FailureKind.MISSING, FailureKind.DIED, FailureKind.KILLED})
-"""Failures that say something of libnmstate, and nothing of the file."""
+STDIN = Path("-")
+MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What became of one file; *digest* None: nothing in it is for libnmstate, or nobody got that far."""
+    """What became of one file; *digest* None: it asks for nothing, or could not be read."""
 
     path: Path
     digest: str | None = None
-    problem: NodenetError | None = None
+    findings: tuple[Finding, ...] = ()
+    judged: Judged | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """How the file is named in messages."""
+        return "standard input" if self.path == STDIN else self.path.name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
-        "Check node files as nodenetd would at boot: name, owner and mode, UTF-8, YAML, duplicate keys, and every "
-        "NMState key. Nothing is applied. Exits 0 when all are good, 65 when one is not, 69 when libnmstate "
-        "cannot be asked."
+        "Check node files as nodenetd would at boot: name, UTF-8, YAML, every NMState key and value that can be judged "
+        "without the host, and what is wrong between the files of a directory. All findings are printed at once. "
+        "Owner and mode are errors in the node's own directory, elsewhere warnings. What depends on the host (its "
+        "links, its hardware) is not known here. Nothing is applied. Exits 0 when all are good, 65 when one is not, 69 "
+        "when libnmstate cannot be asked."
     )
-    parser.add_argument("path", type=Path, metavar="FILE|DIR", help="a node file, or a directory of them")
+    parser.add_argument(
+        "path",
+        type=Path,
+        nargs="+",
+        metavar="FILE|DIR",
+        help="a node file, a directory of them, or - for standard input",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON document with an entry for each file")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print one line a file; return the exit code. Raises UsageInvalid, Unavailable, PermissionError."""
-    path: Path = arguments.path
+    """Print one line a file and one a finding; return the exit code.
+
+    Raises UsageInvalid, Unavailable, PermissionError.
+    """
+    groups = [_files_of(path) for path in arguments.path]
+    checked = asyncio.run(_check_all(groups))
+    if arguments.json:
+        print(json.dumps({"schema_version": 1, "files": [_entry(each) for each in checked]}, indent=2))
+    else:
+        _print_lines(checked)
+    return 65 if any(errors(each.findings) for each in checked) else 0
+
+
+def _files_of(path: Path) -> tuple[Path, list[str], list[str]]:
+    """Return the directory, the names to check in it, and all of its names. Raises UsageInvalid."""
+    if path == STDIN:
+        return STDIN, ["-"], []
     try:
         whole = stat.S_ISDIR(path.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
         raise UsageInvalid(f"{path} does not exist") from None
     directory = path if whole else path.parent
     beside = sorted(name.name for name in directory.iterdir())
-    names = beside if whole else [path.name]
-    files = [name for name in names if name.endswith(node_file.EXTENSIONS) and not name.startswith(".")]
-    if not files:
+    names = [name for name in (beside if whole else [path.name]) if is_node_file(name)]
+    if not names:
         raise UsageInvalid(f"{path} has no node file", remedy="Node files end in .yml or .yaml")
-    checked = list(_without_twins(asyncio.run(_check_all(directory, files)), beside))
-    if arguments.json:
-        print(json.dumps({"schema_version": 1, "files": [_entry(each) for each in checked]}, indent=2))
-    else:
-        _print_lines(checked)
-    return 65 if any(each.problem for each in checked) else 0
+    return directory, names, beside
 
 
 def _entry(checked: Checked) -> dict[str, object]:
-    problem = checked.problem
+    wrong = errors(checked.findings)
     return {
         "file": str(checked.path),
-        "ok": problem is None,
+        "ok": not wrong,
         "digest": checked.digest,
-        "cause": problem.cause if problem else None,
-        "remedy": problem.remedy if problem else None,
+        "cause": _placed(checked, wrong[0], wrong[0].sentence()) if wrong else None,
+        "remedy": wrong[0].remedy if wrong else None,
+        "findings": [
+            {
+                "severity": each.severity.value,
+                "line": each.line or None,
+                "column": each.column or None,
+                "key": each.key or None,
+                "value": each.value,
+                "cause": each.cause,
+                "remedy": each.remedy,
+            }
+            for each in checked.findings
+        ],
     }
 
 
 def _print_lines(checked: list[Checked]) -> None:
     for each in checked:
-        if each.problem is None:
-            good = f"good ({each.digest[:12]})" if each.digest else "empty, counts as no node file"
-            print(f"{each.path.name}: {good}")
-    for problem in dict.fromkeys(str(each.problem) for each in checked if each.problem):
-        note(problem)
+        if not errors(each.findings):
+            good = f"good ({each.digest[:12]})" if each.digest else "empty: nothing to apply"
+            print(f"{each.name}: {good}")
+    lines = [line for each in checked for line in _lines(each)]
+    for line in dict.fromkeys(lines):
+        note(line)
 
 
-async def _check_all(directory: Path, names: list[str]) -> list[Checked]:
+def _lines(checked: Checked) -> Iterator[str]:
+    for each in checked.findings:
+        warning = "warning: " if each.severity is Severity.WARNING else ""
+        yield _placed(checked, each, f"{warning}{each.sentence()}. {each.remedy}")
+
+
+def _placed(checked: Checked, finding: Finding, said: str) -> str:
+    """Return *said* after its place; a sentence about several files, or about a path, names them itself."""
+    named = not finding.line and checked.name in finding.cause and finding.severity is Severity.ERROR
+    return said if named else f"{finding.place(checked.name)}: {said}"
+
+
+async def _check_all(groups: list[tuple[Path, list[str], list[str]]]) -> list[Checked]:
     from nodenet.edge.nmstate.client import Nmstate  # noqa: PLC0415
 
+    found: list[Checked] = []
     async with Nmstate().transaction() as transaction:
-        return [await _check(transaction, directory / name) for name in names]
+        for directory, names, beside in groups:
+            checked = [await _check(transaction, directory, name) for name in names]
+            found += _beside_each_other(checked, beside)
+    return list({each.path: each for each in found}.values())
 
 
-async def _check(transaction: Transaction, path: Path) -> Checked:
+def _beside_each_other(checked: list[Checked], beside: list[str]) -> Iterator[Checked]:
+    across = cross_findings({each.path.name: each.judged for each in checked}, beside)
+    for each in checked:
+        yield replace(each, findings=ordered((*across.get(each.path.name, ()), *each.findings)))
+
+
+async def _check(transaction: Transaction, directory: Path, name: str) -> Checked:
     """Look at a file as nodenetd would. Raises Unavailable when libnmstate cannot be asked, NotAllowed."""
-    from nodenet.edge.files.disk import read_node_file  # noqa: PLC0415
+    from nodenet.stages.apply.node_file import all_findings  # noqa: PLC0415
 
+    path = STDIN if directory == STDIN else directory / name
+    checked = Checked(path)
     try:
-        file = node_file.read(path.name, read_node_file(path.parent, path.name))
-        if desired.parse(file).empty:
-            return Checked(path)
-        await transaction.validate(file.text)
+        content, distrust = _read(directory, name)
+        checked = replace(checked, findings=distrust)
+        file = find.read(checked.name, content)
+        judged = await all_findings(file, transaction)
     except NodeFileInvalid as error:
         if isinstance(error.__cause__, PermissionError):
             raise NotAllowed(error.cause) from error
-        return Checked(path, problem=error)
+        return replace(checked, findings=(*checked.findings, _of(error)))
     except NmstateFailure as error:
-        if error.kind in NO_ANSWER:
-            raise Unavailable(f"{path.name} cannot be checked: {error.cause}", remedy=error.remedy) from error
-        return Checked(path, problem=NodeFileInvalid(f"{path.name}: {error.cause}", remedy=error.remedy))
-    return Checked(path, digest=file.digest)
+        raise Unavailable(f"{checked.name} cannot be checked: {error.cause}", remedy=error.remedy) from error
+    digest = None if judged.desired.empty else file.digest
+    return replace(checked, digest=digest, findings=(*checked.findings, *judged.findings), judged=judged)
 
 
-def _without_twins(checked: list[Checked], beside: list[str]) -> Iterator[Checked]:
-    """Yield them, those that were good with the problem that another file *beside* them claims to be the same."""
-    for each in checked:
-        try:
-            node_file.search(each.path.stem.lower(), beside)
-        except NodeFileInvalid as error:
-            yield each if each.problem else replace(each, problem=error)
-        else:
-            yield each
+def _read(directory: Path, name: str) -> tuple[bytes, tuple[Finding, ...]]:
+    """Return a file's bytes, and why nodenetd would not trust it. Raises NodeFileInvalid."""
+    from nodenet.edge.files.node_file import look  # noqa: PLC0415
+
+    if directory == STDIN:
+        return sys.stdin.buffer.read(MAX_BYTES + 1), ()
+    content, distrust = look(directory, name)
+    severity = Severity.ERROR if _is_the_nodes_own(directory) else Severity.WARNING
+    return content, tuple(Finding(error.cause, error.remedy, severity=severity) for error in distrust)
+
+
+def _is_the_nodes_own(directory: Path) -> bool:
+    """Whether nodenetd reads its node file from *directory* on this machine."""
+    from nodenet.core.settings import model, parse  # noqa: PLC0415
+    from nodenet.edge.files import settings as settings_files  # noqa: PLC0415
+
+    try:
+        own = parse.parse(settings_files.read()).settings.node_file_dir
+    except SettingsInvalid:
+        own = model.Settings().node_file_dir
+    return directory.resolve() == Path(own).resolve()
+
+
+def _of(error: NodeFileInvalid) -> Finding:
+    """Return the finding of an error that ended the reading."""
+    if isinstance(error, Misread):
+        return Finding(error.words, error.remedy, error.line, error.column)
+    return Finding(error.cause, error.remedy)

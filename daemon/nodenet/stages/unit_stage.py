@@ -9,7 +9,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stages import StageName
-from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.errors import NodeFileInvalid, Unavailable, UnitFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file import find as node_file
 from nodenet.core.settings.model import Settings
@@ -18,6 +18,7 @@ from nodenet.core.unit_stage import evidence as providers
 from nodenet.core.unit_stage.unit import LOOK_SECONDS, Move, Unit, plan
 from nodenet.ports import Clock, Files, Host, Kernel, Units
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.node_file import judged
 
 PUBLICATION_SECONDS = 60.0
 """How long after a unit's end its publication may come: some of it is written by others, on NetworkManager's signal."""
@@ -64,7 +65,7 @@ class UnitStage:
                 case Problem():
                     return self._failed(move, facts)
                 case Move.OVER | Move.UNMET:
-                    return self._believed(unit, move, facts)
+                    return self._believed(unit, move, facts, await self._evidence())
         except Unavailable as error:
             return Waiting(f"systemd, to ask for {self._unit}: {error.cause}", frozenset({Topic.BUS}))
         except UnitFailed as error:
@@ -74,8 +75,8 @@ class UnitStage:
         # Whoever starts the unit by hand ends the failure: its next end is an event.
         return Failed(problem, facts, again=Again(frozenset({Topic.UNIT}), 60.0))
 
-    def _believed(self, unit: Unit, move: Move, facts: Facts) -> Outcome:
-        proof, found = providers.proof_of(self._stage), self._evidence()
+    def _believed(self, unit: Unit, move: Move, facts: Facts, found: providers.Evidence) -> Outcome:
+        proof = providers.proof_of(self._stage)
         missing = proof.missing(found)
         if missing is None:
             self._over = NEVER
@@ -93,16 +94,30 @@ class UnitStage:
             Problem(Message.UNIT_FAILED, f"{unit.name} ended well, but {missing}", _look_at(unit)), facts
         )
 
-    def _evidence(self) -> providers.Evidence:
+    async def _evidence(self) -> providers.Evidence:
         world = self._world
         contents = {path: world.files.read(path) for path in providers.WATCHED}
         return providers.Evidence(
             world.host.name(),
             world.files.listing(world.directory),
-            world.files.read(world.directory / node_file.APPLIED),
+            await self._applied(),
             {path: content for path, content in contents.items() if content is not None},
             world.kernel.snapshot(),
         )
+
+    async def _applied(self) -> providers.Applied | None:
+        world = self._world
+        if self._stage is not StageName.NMSTATE:
+            return None
+        marker = world.files.read(world.directory / node_file.APPLIED)
+        if marker is None:
+            return None
+        try:
+            file = node_file.read(node_file.APPLIED, marker)
+            found = await judged(file)
+        except NodeFileInvalid:
+            return providers.Applied()
+        return providers.Applied(file.digest, found.desired.brings_bridge)
 
 
 def _look_at(unit: Unit) -> str:

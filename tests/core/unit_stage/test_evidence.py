@@ -11,7 +11,16 @@ from nodenet.core.boot.stages import StageName
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.node_ip.published_files import RUN
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.unit_stage.evidence import BRIDGE_UP, PRIMARY_IP, PROOFS, RESOLV_DONE, Evidence, proof_of, unit_of
+from nodenet.core.unit_stage.evidence import (
+    BRIDGE_UP,
+    PRIMARY_IP,
+    PROOFS,
+    RESOLV_DONE,
+    Applied,
+    Evidence,
+    proof_of,
+    unit_of,
+)
 
 HERE = Snapshot(
     links=(Link(3, "br-ex"),),
@@ -20,14 +29,13 @@ HERE = Snapshot(
     ),
 )
 V4, V6 = {PRIMARY_IP: b"192.0.2.5"}, {PRIMARY_IP: b"2001:db8::5\n"}
-BRIDGE_FILE = b"interfaces:\n- name: br-ex\n  type: ovs-bridge\n  state: up\n"
 
 
 @pytest.mark.parametrize(
     ("stage", "lacks", "has"),
     [
         (StageName.HOSTNAME, Evidence("localhost"), Evidence("worker-0")),
-        (StageName.NMSTATE, Evidence(listing=("cluster.yml",)), Evidence(listing=("cluster.yml",), applied=b"")),
+        (StageName.NMSTATE, Evidence(listing=("cluster.yml",)), Evidence(listing=("cluster.yml",), applied=Applied())),
         (StageName.NMSTATE, Evidence(listing=("cluster.yaml",)), Evidence()),
         (StageName.RESOLV_PREPENDER, Evidence(), Evidence(files={RESOLV_DONE: b""})),
         (StageName.NODEIP, Evidence(snapshot=HERE), Evidence(files=V4, snapshot=HERE)),
@@ -57,7 +65,7 @@ def test_the_boot_learns_what_the_unit_published() -> None:
         RUN / "ipv6": b"2001:db8::5",
         RUN / "remote-worker": b"",
     }
-    found = Evidence("Worker-0.", applied=BRIDGE_FILE, files=published, snapshot=HERE)
+    found = Evidence("Worker-0.", applied=Applied("c0ffee", brings_bridge=True), files=published, snapshot=HERE)
     facts = Facts()
     for stage in StageName:
         facts = proof_of(stage).learnt(found, facts)
@@ -66,7 +74,7 @@ def test_the_boot_learns_what_the_unit_published() -> None:
     assert [str(ip) for ip in facts.selection.node_ips] == ["2001:db8::5", "192.0.2.5"]
     assert (facts.selection.link, facts.selection.remote_worker) == ("br-ex", True)
     assert (facts.bridge, facts.brings_bridge) == ("br-ex", True)
-    assert facts.applied_digest
+    assert facts.applied_digest == "c0ffee"
 
 
 def test_the_node_ip_is_on_the_bridge_that_a_unit_made() -> None:

@@ -140,7 +140,7 @@ def test_a_file_that_cannot_be_trusted_is_refused(product_node: NodeFactory, tri
     assert mtu(node) == 1500
 
 
-def test_an_empty_file_counts_as_none(product_node: NodeFactory) -> None:
+def test_an_empty_file_applies_nothing(product_node: NodeFactory) -> None:
     """Comments configure nothing, and say so."""
     node = product_node(files={node_file("worker-0.yml"): "# nothing yet\n"}, flavour=Flavour.OPENSHIFT)
     node.boot()

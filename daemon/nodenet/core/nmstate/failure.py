@@ -25,7 +25,7 @@ class FailureKind(StrEnum):
 
 
 _REMEDIES = {
-    FailureKind.INVALID: "Correct the node file; `nodenetctl check FILE` tries it without touching the network",
+    FailureKind.INVALID: "Correct the node file; what depends on the host is known only when it is applied",
     FailureKind.DEPENDENCY: "Install what is missing (for `ovs-*` links NetworkManager's OVS plugin)",
     FailureKind.PERMISSION: "nodenetd must run as root; look for a policy that keeps it from NetworkManager",
     FailureKind.VERIFICATION: "Compare the node file with the hardware: names of links, MTU, what the NIC can do",
@@ -46,7 +46,8 @@ class NmstateFailure(NodenetError):
     bus_name = "org.nodenet1.Error.ApplyFailed"
     exit_code = 1
 
-    def __init__(self, kind: FailureKind, text: str, remedy: str = "") -> None:
-        """Take libnmstate's own words as the cause."""
+    def __init__(self, kind: FailureKind, text: str, remedy: str = "", said: str = "") -> None:
+        """Take the cause; *said* keeps libnmstate's own words, without secrets, where they were translated."""
         super().__init__(text, remedy=remedy or _REMEDIES[kind])
         self.kind = kind
+        self.said = said or text

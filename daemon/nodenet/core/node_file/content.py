@@ -1,24 +1,24 @@
-"""What does a node file ask for, as far as the boot must know before libnmstate reads it?
+"""What does a node file ask for, and is it fit to be applied, as far as that is known without looking at the network?
 
-libnmstate gets the *text* of the file, unchanged. This parse is for look-ups only, and keeps every scalar
-as it is written (YAML 1.2): a MAC address is never read as a number, ``1e3`` and ``010`` stay names.
+libnmstate gets the *text* of the file, unchanged. The tree read here is for look-ups and findings only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.node_file.find import NodeFile
-from nodenet.core.node_file.link_types import refuse_unknown
+from nodenet.core.node_file.finding import Finding, errors, ordered, refusal
+from nodenet.core.node_file.gateways import unreachable_gateways
+from nodenet.core.node_file.keys import wrong_keys
+from nodenet.core.node_file.secret import NO_SECRETS, Secrets, secrets_of
+from nodenet.core.node_file.values import interfaces, text, wrong_values
+from nodenet.core.node_file.yaml_text import Block, Node, load
 
 BRIDGE = "br-ex"
-DEEPEST = 10
-SECRET_KEYS = frozenset({"password", "private-key-password", "mka-cak", "psk"})
-"""Keys whose values must not be seen by anybody: 802.1X, MACsec, IPsec (nmstate's API reference)."""
-OVS_KEYS = frozenset({"ovs-db", "ovn"})
+OVS_KEYS = ("ovs-db", "ovn")
 """Top-level keys that libnmstate writes into Open vSwitch's database (nmstate's API reference)."""
 ORDER = "allow-extra-patch-ports"
 MAIN_TABLE = 254
@@ -33,7 +33,7 @@ class Desired:
     uses_ovs: bool = False
     bridges: frozenset[str] = frozenset()
     """What it brings itself of Open vSwitch."""
-    secrets: frozenset[str] = frozenset()
+    secrets: Secrets = NO_SECRETS
     """Values that must not get into journal, status or bus."""
 
     @property
@@ -42,66 +42,54 @@ class Desired:
         return BRIDGE in self.bridges
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The look-ups of a file, everything that is wrong with it, and the document itself."""
+
+    desired: Desired
+    findings: tuple[Finding, ...] = ()
+    document: Node | None = None
+
+
 def parse(file: NodeFile) -> Desired:
-    """Return the look-ups of a node file. Raises NodeFileInvalid naming file, line and remedy."""
-    document = _load(file)
-    if document in (None, ""):
-        return Desired(empty=True)
-    if not isinstance(document, Mapping):
-        raise NodeFileInvalid(
-            f"{file.name}, line 1: not a mapping of NMState keys",
-            remedy="An NMState document begins with keys such as `interfaces:`",
+    """Return the look-ups of a node file. Raises NodeFileInvalid naming file, line and remedy.
+
+    A file of the largest size takes seconds: not on the loop (``stages.apply.node_file``).
+    """
+    judged = judge(file)
+    if found := errors(judged.findings):
+        raise refusal(file.name, found)
+    return judged.desired
+
+
+def judge(file: NodeFile) -> Judged:
+    """Return everything that is known about a node file offline. Raises NodeFileInvalid where it is no YAML."""
+    document = load(file.name, file.text)
+    if document is None:
+        return Judged(Desired(empty=True))
+    if not isinstance(document, Block) or document.is_list:
+        cause = "not a mapping of NMState keys"
+        finding = Finding(
+            cause, "An NMState document begins with keys such as `interfaces:`", document.line, document.column
         )
-    entries = _sequence(file, document, "interfaces")
-    refuse_unknown(file.name, entries)
-    links = [link for link in entries if isinstance(link, Mapping)]
-    _refuse_twins(file, links)
-    present = [link for link in links if link.get("state") != "absent"]
+        return Judged(Desired(empty=False), (finding,), document)
+    found = [*wrong_keys(document), *wrong_values(document), *unreachable_gateways(document)]
+    return Judged(_desired(document), ordered(found), document)
+
+
+def secrets_in(text: str) -> Secrets:
+    """Return the secrets of a document. Raises NodeFileInvalid when it cannot be read."""
+    return secrets_of(load("the document", text))
+
+
+def _desired(document: Block) -> Desired:
+    present = [link for _, link in interfaces(document) if text(link, "state") != "absent"]
     return Desired(
         empty=False,
-        uses_ovs=not OVS_KEYS.isdisjoint(document) or any(_is_ovs(link) for link in present),
-        bridges=frozenset(str(link.get("name")) for link in present if _is_ovs(link)),
-        secrets=frozenset(_secrets(document)),
+        uses_ovs=any(document.get(key) is not None for key in OVS_KEYS) or any(_is_ovs(link) for link in present),
+        bridges=frozenset(text(link, "name") for link in present if _is_ovs(link)),
+        secrets=secrets_of(document),
     )
-
-
-def secrets_in(text: str) -> frozenset[str]:
-    """Return the secrets of a document. Raises NodeFileInvalid when it cannot be read."""
-    return frozenset(_secrets(_load(NodeFile("", text, ""))))
-
-
-def without_secrets(text: str, secrets: frozenset[str]) -> str:
-    """Return *text*, an error that may quote the node file, with every secret of the file blotted out."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "<hidden>")
-    return text
-
-
-def _secrets(part: object, depth: int = 0) -> Iterator[str]:
-    """Yield the secret values of a document; deeper than any schema goes nobody looks."""
-    if isinstance(part, Mapping) and depth < DEEPEST:
-        for key, value in part.items():
-            if key in SECRET_KEYS and isinstance(value, str) and value:
-                yield value
-            yield from _secrets(value, depth + 1)
-    elif isinstance(part, list) and depth < DEEPEST:
-        for value in part:
-            yield from _secrets(value, depth + 1)
-
-
-def _refuse_twins(file: NodeFile, links: Sequence[Mapping[str, Any]]) -> None:
-    """Raise NodeFileInvalid when one link is described twice: libnmstate would silently take the last one.
-
-    A bridge and its internal port share a name (`br-ex`), so the type counts too.
-    """
-    seen: set[tuple[str, str]] = set()
-    for link in links:
-        key = (str(link.get("name", "")), str(link.get("type", "")))
-        if key in seen:
-            raise NodeFileInvalid(
-                f"{file.name}: the interface {key[0]!r} is described twice", remedy="Put the two into one entry"
-            )
-        seen.add(key)
 
 
 def remaining(difference: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,37 +120,5 @@ def _within(part: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
     return all(whole.get(key) == value for key, value in part.items())
 
 
-def _is_ovs(link: Mapping[str, Any]) -> bool:
-    return str(link.get("type", "")).startswith("ovs-")
-
-
-def _sequence(file: NodeFile, document: Mapping[str, Any], key: str) -> Sequence[Any]:
-    value = document.get(key) or ()
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise NodeFileInvalid(f"{file.name}: `{key}` is not a list", remedy=f"Write `{key}:` as a YAML list")
-    return value
-
-
-def _load(file: NodeFile) -> Any:  # noqa: ANN401  (a YAML document is anything until it is looked at)
-    # Imported here: 25 ms that a node without a node file need not spend.
-    from ruamel.yaml import YAML  # noqa: PLC0415
-    from ruamel.yaml.constructor import DuplicateKeyError  # noqa: PLC0415
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415
-
-    try:
-        return YAML(typ="base", pure=True).load(file.text)
-    except DuplicateKeyError as error:
-        raise NodeFileInvalid(
-            f"{_place(file, error)}: {str(error.problem).split(' with value')[0]}",
-            remedy="Keep one of the two; a later key would silently replace the earlier one",
-        ) from error
-    except MarkedYAMLError as error:
-        raise NodeFileInvalid(f"{_place(file, error)}: {error.problem}", remedy="Mend the YAML syntax there") from error
-    except (YAMLError, RecursionError) as error:
-        text = " ".join(str(error).split()) or "nested too deeply"
-        raise NodeFileInvalid(f"{file.name}: {text}", remedy="Mend the YAML syntax") from error
-
-
-def _place(file: NodeFile, error: Any) -> str:  # noqa: ANN401  (ruamel's mark is untyped)
-    mark = error.problem_mark
-    return f"{file.name}, line {mark.line + 1}, column {mark.column + 1}" if mark else file.name
+def _is_ovs(link: Block) -> bool:
+    return text(link, "type").startswith("ovs-")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.hostname.name import stems
+from nodenet.core.node_file.yaml_text import Misread
 
 CLUSTER = "cluster"
 EXTENSIONS = (".yml", ".yaml")
@@ -34,6 +35,8 @@ class Search:
 
     found: str | None
     tried: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    """Files that would be the node's own if the one that was found were not there."""
 
 
 class Rivals(NodeFileInvalid):
@@ -61,13 +64,15 @@ def search(hostname: str | None, listing: Iterable[str]) -> Search:
     for stem, name in _stems_of(listing):
         by_stem.setdefault(stem, []).append(name)
     tried: list[str] = []
-    for stem in (*(stems(hostname) if hostname else ()), CLUSTER):
+    wanted = (*(stems(hostname) if hostname else ()), CLUSTER)
+    for number, stem in enumerate(wanted, 1):
         tried += [stem + extension for extension in EXTENSIONS]
         match sorted(by_stem.get(stem, ())):
             case []:
                 continue
             case [name]:
-                return Search(name, tuple(tried))
+                others = [other for later in wanted[number:] for other in sorted(by_stem.get(later, ()))]
+                return Search(name, tuple(tried), tuple(others))
             case names:
                 raise Rivals(names, stem)
     return Search(None, tuple(tried))
@@ -79,10 +84,8 @@ def read(name: str, content: bytes) -> NodeFile:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise NodeFileInvalid(
-            f"{name}, line {line}: not UTF-8 (byte 0x{content[error.start]:02x})",
-            remedy="Save the file as UTF-8",
-        ) from error
+        words = f"not UTF-8 (byte 0x{content[error.start]:02x})"
+        raise Misread(name, words, "Save the file as UTF-8", line) from error
     return NodeFile(name, text, hashlib.sha256(content).hexdigest())
 
 

@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.stages import StageName
-from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.hostname.name import normalised, why_invalid
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
@@ -31,13 +30,21 @@ REMOTE_WORKER = RUN / "remote-worker"
 
 
 @dataclass(frozen=True, slots=True)
+class Applied:
+    """The marker, a copy of the file in force: its digest, and what it asked for; None where it cannot be read."""
+
+    digest: str | None = None
+    brings_bridge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What was found: the host's name, the names beside the node files, files by path, and the kernel's state."""
 
     hostname: str = ""
     listing: tuple[str, ...] = ()
-    applied: bytes | None = None
-    """The content of the marker beside the node files."""
+    applied: Applied | None = None
+    """What the marker beside the node files says, None where there is none."""
     files: Mapping[PurePosixPath, bytes] = field(default_factory=dict)
     """Those of WATCHED that exist."""
     snapshot: Snapshot = field(default_factory=Snapshot)
@@ -70,15 +77,10 @@ def _not_applied(found: Evidence) -> str | None:
 
 
 def _network(found: Evidence, facts: Facts) -> Facts:
-    """Read off the marker, a copy of the file in force, what the file asked for."""
-    if found.applied is None:
+    """Take from the marker what the file in force asked for."""
+    if found.applied is None or found.applied.digest is None:
         return facts
-    try:
-        applied = node_file.read(node_file.APPLIED, found.applied)
-        brings_bridge = desired.parse(applied).brings_bridge
-    except NodeFileInvalid:
-        return facts
-    return replace(facts, applied_digest=applied.digest, brings_bridge=brings_bridge)
+    return replace(facts, applied_digest=found.applied.digest, brings_bridge=found.applied.brings_bridge)
 
 
 def _not_there(path: PurePosixPath) -> Callable[[Evidence], str | None]:

@@ -15,17 +15,22 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath, PurePosixPath
 
-from nodenet.core.errors import NodeFileInvalid, PublishFailed
+from nodenet.core.errors import PublishFailed
+from nodenet.edge.files.node_file import MAX_BYTES, listing, read_node_file
 
-MAX_BYTES = 1 << 20
+__all__ = ["clear_stray", "leads_to", "listing", "read", "read_node_file", "remove", "write"]
+
 STRAY = ".nodenet-"
 """How our temporary files begin. Nobody reads files with this name."""
 DIRECTORIES = tuple(
     PurePath(path)
     for path in (
+        "/run",
         "/run/nodenet",
+        "/run/NetworkManager/conf.d",
         "/run/nodeip-configuration",
         "/var/lib/nodenet",
+        "/var/lib/ovnk",
         "/etc",
         "/etc/nmstate/openshift",
         "/etc/NetworkManager/system-connections",
@@ -35,8 +40,9 @@ DIRECTORIES = tuple(
     )
 )
 """Where the daemon writes."""
+REPLACED = frozenset(PurePath(path) for path in ("/run/nodenet", "/run/nodeip-configuration", "/var/lib/nodenet"))
+"""Directories that nobody else has a use for: a file of that name is removed."""
 _LABEL = "security.selinux"
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _REMEDIES = {
     errno.ENOSPC: "Free space on its file system (`df -h`, `df -i`)",
     errno.EDQUOT: "Free space on its file system (`df -h`, `df -i`)",
@@ -71,7 +77,7 @@ def remove(path: PurePath) -> bool:
     with _told(path, "removed"):
         try:
             Path(path).unlink()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
         _sync(path.parent)
         return True
@@ -83,7 +89,7 @@ def read(path: PurePath, limit: int = MAX_BYTES) -> bytes | None:
         try:
             with Path(path).open("rb") as file:
                 content = file.read(limit + 1)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
     if len(content) > limit:
         raise PublishFailed(f"{path} is larger than {limit} bytes", remedy="Look what it holds, then remove it")
@@ -95,70 +101,12 @@ def leads_to(path: PurePath) -> PurePosixPath | None:
     return PurePosixPath(os.path.realpath(path)) if Path(path).is_symlink() else None
 
 
-def listing(directory: PurePath) -> tuple[str, ...]:
-    """Return the names in *directory* in order, none when it does not exist. Raises NodeFileInvalid."""
-    try:
-        return tuple(sorted(entry.name for entry in os.scandir(directory)))
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise NodeFileInvalid(
-            f"{directory} cannot be listed: {error.strerror}", remedy="Make it a directory"
-        ) from error
-
-
-def clear_stray(directories: Iterable[PurePath] = DIRECTORIES) -> None:
+def clear_stray(directories: Iterable[PurePath] = (), *, ours: Iterable[PurePath] = DIRECTORIES) -> None:
     """Remove temporary files that an interrupted write left behind; what cannot be removed does no harm."""
-    for directory in directories:
+    for directory in dict.fromkeys((*ours, *directories)):
         with suppress(OSError):
             for stray in Path(directory).glob(f"{STRAY}*"):
                 stray.unlink()
-
-
-def read_node_file(directory: PurePath, name: str, max_bytes: int = MAX_BYTES) -> bytes:
-    """Return the bytes of the node file *name*; a link is followed as long as it stays inside *directory*.
-
-    Root applies what it says, so it must be a regular file that only root can write. What is checked is what is
-    read, whatever happens to the name meanwhile. Raises NodeFileInvalid naming the file and the remedy.
-    """
-    path = directory / name
-    if "/" in name or "\0" in name or name in ("", ".", ".."):
-        raise NodeFileInvalid(f"{name!r} is not a file name", remedy="Give the node a host name without '/' and '..'")
-    try:
-        with _pinned(directory, os.O_DIRECTORY) as inside, _pinned(path) as found:
-            _trust(path, inside, found)
-            with Path(f"/proc/self/fd/{found}").open("rb") as file:
-                content = file.read(max_bytes + 1)
-    except OSError as error:
-        raise NodeFileInvalid(f"{path} cannot be read: {error.strerror}", remedy="Mend or remove it") from error
-    if len(content) > max_bytes:
-        raise NodeFileInvalid(f"{path} is larger than {max_bytes >> 10} KiB", remedy="Is it a node file at all?")
-    return content
-
-
-@contextmanager
-def _pinned(path: PurePath, flags: int = 0) -> Iterator[int]:
-    """Inhibitor what *path* leads to. O_PATH (open(2)): opening has no effect, even on a device or a FIFO."""
-    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | flags)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _trust(path: PurePath, inside: int, found: int) -> None:
-    """Raise NodeFileInvalid unless the open file *found* is fit to be trusted as part of the directory *inside*."""
-    home, real = (os.readlink(f"/proc/self/fd/{descriptor}") for descriptor in (inside, found))  # noqa: PTH115
-    if not real.startswith(home.rstrip("/") + "/"):
-        raise NodeFileInvalid(f"{path} is a link out of {path.parent}", remedy="Put the file itself there")
-    status, around = os.fstat(found), os.fstat(inside)
-    if not stat.S_ISREG(status.st_mode):
-        raise NodeFileInvalid(f"{path} is not a regular file", remedy="Replace it by the file itself")
-    for what, where in ((status, path), (around, path.parent)):
-        if what.st_uid not in (0, os.geteuid()):
-            raise NodeFileInvalid(f"{where} belongs to uid {what.st_uid}", remedy=f"Run: chown root {where}")
-        if what.st_mode & _OTHERS_WRITE:
-            raise NodeFileInvalid(f"{where} is writable by others than root", remedy=f"Run: chmod go-w {where}")
 
 
 def _is(path: PurePath, content: bytes, mode: int) -> bool:
@@ -177,10 +125,16 @@ def _is(path: PurePath, content: bytes, mode: int) -> bool:
 
 
 def _make(directory: PurePath) -> None:
-    """Make *directory* and what is missing above it, readable by everybody whatever the umask says."""
+    """Make *directory* and what is missing above it, readable by everybody whatever the umask says.
+
+    A file in its place goes where the daemon alone decides what is there.
+    """
     if Path(directory).is_dir():
         return
     _make(directory.parent)
+    if directory in REPLACED and not Path(directory).is_dir():
+        with suppress(FileNotFoundError):
+            Path(directory).unlink()
     with suppress(FileExistsError):
         Path(directory).mkdir()
         Path(directory).chmod(0o755)

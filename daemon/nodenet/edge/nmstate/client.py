@@ -17,16 +17,24 @@ from typing import Any
 
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.nmstate import below_bridge
+from nodenet.core.nmstate.answer import answer_of, shaped
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_file.content import remaining, secrets_in, without_secrets
+from nodenet.core.node_file.content import remaining, secrets_in
+from nodenet.core.node_file.schema import VERSION
+from nodenet.core.node_file.translate import shown_words, translated
 
 WORKER = Path(__file__).with_name("worker.py")
 BUNDLED = "/usr/lib/nodenet/bundled"
 """Where an installed tree has the libnmstate of hosts that have none."""
 SHOW_SECONDS = 60.0
 COMMIT_SECONDS = 30.0
-LINE_LIMIT = 64 * 1024 * 1024
-"""Bytes one answer may have; the state of a node with thousands of links is a few megabytes."""
+ENDING_SECONDS = 1.0
+"""How long a process that closed its pipe has to end by itself: its exit status says why."""
+LINE_LIMIT = 16 * 1024 * 1024
+"""Bytes one answer may have; the state of a node with thousands of links is a few megabytes.
+
+Reading so much JSON holds the loop for 0.2 s.
+"""
 
 
 class Transaction:
@@ -48,30 +56,35 @@ class Transaction:
         self._text = ""
         """The document at hand."""
 
-    async def validate(self, text: str) -> None:
-        """Check *text* without looking at the network. Raises NmstateFailure."""
-        await self._order(SHOW_SECONDS, order="validate", text=text)
+    async def validate(self, text: str) -> bool:
+        """Check *text* without looking at the network; return whether no unknown key can have passed.
+
+        The packaged libnmstate passes over unknown keys of an interface; one that is newer than our table of keys may
+        know more of them. Raises NmstateFailure.
+        """
+        answer = await self._order(SHOW_SECONDS, order="validate", text=text)
+        return bool(answer["strict"]) or _number(answer["version"]) > _number(VERSION)
 
     async def show(self) -> dict[str, Any]:
         """Return the present state, without secrets. Raises NmstateFailure."""
-        state: dict[str, Any] = await self._order(SHOW_SECONDS, order="show")
-        return state
+        return shaped(await self._order(SHOW_SECONDS, order="show"))
 
     async def difference(self, text: str) -> dict[str, Any]:
         """Return what *text* asks for beyond the present state; empty: nothing. Raises NmstateFailure."""
         result = await self._order(SHOW_SECONDS, order="difference", text=text)
-        return remaining(result["difference"], {"routes": result["routes"]})
+        return remaining(shaped(result["difference"]), shaped({"routes": result["routes"]}))
 
     async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
         """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
         # With secrets, as in `difference` of the child: hidden ones would differ from the file's.
-        state = await self._order(SHOW_SECONDS, order="show", secrets=True)
+        state = shaped(await self._order(SHOW_SECONDS, order="show", secrets=True))
         found = await self.compare(text, below_bridge.without_bridges(state, bridges))
         return below_bridge.still_asked(found, below_bridge.uplinks(state, bridges))
 
     async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what *text* asks for beyond *state*, which may be any host's. Raises NmstateFailure."""
-        return remaining(await self._order(SHOW_SECONDS, order="compare", text=text, state=state), state)
+        found = await self._order(SHOW_SECONDS, order="compare", text=text, state=state)
+        return remaining(shaped(found), shaped(state))
 
     async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:
         """Apply *text*, verified but uncommitted; return the checkpoint's path if the binding tells it.
@@ -99,25 +112,42 @@ class Transaction:
             raise NmstateFailure(
                 FailureKind.KILLED, f"libnmstate did not finish `{request['order']}` within {seconds:g} s"
             ) from error
-        except (OSError, ValueError):
+        except OSError:  # its pipe is gone
             line = b""
-        if not line:
-            code = await self._process.wait()
+        except ValueError as error:
+            await self.end()
+            text = f"the answer of libnmstate to `{request['order']}` is larger than {LINE_LIMIT >> 20} MiB"
+            raise NmstateFailure(FailureKind.DIED, text) from error
+        answer = answer_of(line)
+        if answer is None:
+            # Whatever it left on the pipe, it cannot be asked again.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ENDING_SECONDS):
+                    await self._process.wait()
+            await self.end()
+            code = self._process.returncode
             raise NmstateFailure(FailureKind.DIED, f"the process that runs libnmstate died ({_ended(code)})")
-        answered = time.monotonic()
-        answer = json.loads(line)
-        self._worked(answered - began - answer["elsewhere"])
-        if "kind" in answer:
-            self._tell(answer["said"])
-            raise NmstateFailure(FailureKind(answer["kind"]), answer["text"])
-        return answer["result"]
+        self._worked(time.monotonic() - began - answer.elsewhere)
+        if answer.failure:
+            raise await self._translated(answer.failure, answer.said)
+        return answer.result
 
-    def _tell(self, lines: list[str]) -> None:
-        """Pass on what was logged, which may quote the document; nothing where its secrets cannot be known."""
-        with contextlib.suppress(NodeFileInvalid):
-            secrets = secrets_in(self._text) if lines else frozenset()
-            for line in lines:
-                self._said(without_secrets(line, secrets))
+    async def _translated(self, failure: tuple[FailureKind, str], lines: Collection[str]) -> NmstateFailure:
+        """Return the failure in words for an administrator; pass on what was logged. Both may quote the document.
+
+        Where its secrets cannot be known, nothing that may be quoted from it is passed on.
+        """
+        kind, words = failure
+        if kind is FailureKind.MISSING:
+            return NmstateFailure(kind, words)
+        try:
+            secrets = await asyncio.to_thread(secrets_in, self._text)
+        except NodeFileInvalid as error:
+            return NmstateFailure(kind, f"libnmstate refused a document that cannot be read: {error.cause}")
+        for line in lines:
+            self._said(shown_words(secrets.hidden_in(line)))
+        said = secrets.hidden_in(words)
+        return NmstateFailure(kind, *translated(said), said)
 
     async def _exchange(self, request: str) -> bytes:
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -187,5 +217,9 @@ class Nmstate:
         )
 
 
-def _ended(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit {code}"
+def _ended(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"exit {code}"
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())

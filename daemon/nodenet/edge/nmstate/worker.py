@@ -36,6 +36,7 @@ KINDS = {
     "NmstateConflictError": "busy",
     "NmstateTimeoutError": "unavailable",
     "NmstatePluginError": "plugin",
+    "NodeFileInvalid": "invalid",
     "ModuleNotFoundError": "missing",
     "ImportError": "missing",
 }
@@ -61,14 +62,18 @@ def kind_of(error: Exception) -> str:
     )
 
 
-def validate(text: str) -> None:
-    """Read *text* as libnmstate would before it touches anything."""
+def validate(text: str) -> dict[str, Any]:
+    """Read *text* as libnmstate would before it touches anything; tell which libnmstate did."""
     import libnmstate  # noqa: PLC0415
 
+    document = _state_from(text)
     if hasattr(libnmstate, "validate"):
-        libnmstate.validate(_state_from(text))
+        libnmstate.validate(document)
     else:
-        libnmstate.generate_differences(_state_from(text), {"interfaces": []})
+        # As the old state it is read whole, and nothing is asked about the links that it names.
+        libnmstate.generate_differences({"interfaces": []}, document)
+    strict = bool(getattr(libnmstate, "ACCEPTS_TEXT", False))
+    return {"strict": strict, "version": str(getattr(libnmstate, "__version__", ""))}
 
 
 def show(*, secrets: bool = False) -> dict[str, Any]:
@@ -120,10 +125,10 @@ def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding at han
 
     if getattr(libnmstate, "ACCEPTS_TEXT", False):
         return text
-    # The distributions' binding takes a document only. YAML 1.2: a MAC address is not a number there.
-    from ruamel.yaml import YAML  # noqa: PLC0415
+    # The distributions' binding takes a document only.
+    from nodenet.core.node_file.yaml_text import load, plain  # noqa: PLC0415
 
-    return YAML(typ="safe", pure=True).load(text)
+    return plain(load("the document", text)) or {}
 
 
 ORDERS = {order.__name__: order for order in (validate, show, difference, compare, apply, commit)}

@@ -28,11 +28,12 @@ from nodenet.core.errors import (
 )
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_file import content as desired
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.secret import Secrets
 from nodenet.ports import Files, Nmstate, Transaction
+from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 
 log = structlog.get_logger()
@@ -43,6 +44,8 @@ BRIDGE_IN_THE_WAY = (
 )
 TOUCHED = frozenset({Phase.APPLYING, Phase.ROLLED_BACK})
 """The network was changed by an apply that failed."""
+UNAVAILABLE_SECONDS = 5.0
+"""When something that does not answer is asked again, whatever no event tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class NmstateStage:
     def __init__(self, files: Files, nmstate: Nmstate, pipeline: Pipeline, boot_id: str, directory: PurePath) -> None:
         """Look for node files in *directory*."""
         self._files = files
+        self._node_files = NodeFiles(files, nmstate, directory)
         self._nmstate = nmstate
         self._pipeline = pipeline
         self._boot_id = boot_id
@@ -82,17 +86,17 @@ class NmstateStage:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
         facts = replace(facts, node_file=None, digest=None, unused=None)
         try:
-            found = node_file.search(facts.hostname, self._files.listing(self._directory))
+            found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
             facts = replace(facts, node_file=found.found)
-            file = node_file.read(found.found, self._files.read_node_file(self._directory, found.found))
+            file = self._node_files.read(found.found)
             facts = replace(facts, digest=file.digest)
-            wish = desired.parse(file)
+            wish = await self._node_files.wanted(file, found)
             if wish.empty:
                 why = "has nothing but comments" if file.text.strip() else "is empty"
                 facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
-                return self._none(facts, f"{file.name} {why}: it counts as no node file")
+                return self._none(facts, f"{file.name} {why}: nothing to apply")
             self._tell_found(file)
             return await self._settle(Job(file, wish, facts, self._pipeline.now(), request.retry_refused))
         except node_file.Rivals as error:
@@ -100,7 +104,7 @@ class NmstateStage:
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             return _failed(self._as_before(facts), error, error.cause)
         except Unavailable as error:
-            return Waiting(error.cause, MANAGER)
+            return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
 
     def _none(self, facts: Facts, reason: str) -> Skipped:
         """Nothing asks for anything. What an earlier file set stays, and is told: nobody undoes it."""
@@ -124,8 +128,7 @@ class NmstateStage:
                 matches = await self._matches(job, transaction)
                 return await self._carry_out(job, transaction, matches=matches)
         except NmstateFailure as failure:
-            text = desired.without_secrets(failure.cause, job.wish.secrets)
-            return self._again_or_refused(job, NmstateFailure(failure.kind, text, failure.remedy))
+            return self._again_or_refused(job, _without_secrets(failure, job.wish.secrets))
 
     async def _matches(self, job: Job, transaction: Transaction) -> bool:
         """Tell whether the state is what the file asks for. Raises NmstateFailure.
@@ -237,6 +240,10 @@ class NmstateStage:
     def _mark(self, file: NodeFile) -> None:
         """Keep the compatibility marker a byte copy of the file in force; root's alone, it may hold secrets."""
         self._files.write(self._directory / node_file.APPLIED, file.text.encode(), 0o600)
+
+
+def _without_secrets(failure: NmstateFailure, secrets: Secrets) -> NmstateFailure:
+    return NmstateFailure(failure.kind, secrets.hidden_in(failure.cause), secrets.hidden_in(failure.remedy))
 
 
 def _good(job: Job) -> Facts:

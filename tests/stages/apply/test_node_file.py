@@ -11,7 +11,7 @@ from fakes import FakeFiles, FakeNmstate
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.stages.nmstate.check import NodeFileJudge
+from nodenet.stages.apply.node_file import NodeFiles
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 FILE = str(DIRECTORY / "worker-0.yml")
@@ -19,10 +19,10 @@ TEXT = b"interfaces:\n- name: eth0\n  type: ethernet\n  802.1x: {password: hunte
 NAMED = Facts(hostname="worker-0")
 
 
-def judge(content: bytes | None, nmstate: FakeNmstate | None = None) -> tuple[NodeFileJudge, FakeNmstate]:
+def judge(content: bytes | None, nmstate: FakeNmstate | None = None) -> tuple[NodeFiles, FakeNmstate]:
     fake = nmstate or FakeNmstate()
     files = FakeFiles({} if content is None else {FILE: content})
-    return NodeFileJudge(files, fake, DIRECTORY), fake
+    return NodeFiles(files, fake, DIRECTORY), fake
 
 
 async def test_a_file_that_libnmstate_takes_is_good() -> None:
@@ -44,7 +44,7 @@ async def test_libnmstate_is_not_asked_where_nothing_new_is_to_be_judged(content
 
 async def test_two_files_for_this_node_are_refused() -> None:
     """The status shows both."""
-    bad = NodeFileJudge(FakeFiles({FILE: TEXT, FILE.replace("yml", "yaml"): TEXT}), FakeNmstate(), DIRECTORY)
+    bad = NodeFiles(FakeFiles({FILE: TEXT, FILE.replace("yml", "yaml"): TEXT}), FakeNmstate(), DIRECTORY)
     with pytest.raises(NodeFileInvalid, match="both claim"):
         await bad.judge(NAMED)
     assert bad.on_disk(NAMED).node_file == "worker-0.yaml and worker-0.yml"
@@ -62,7 +62,7 @@ async def test_a_file_that_cannot_be_read_is_refused(content: bytes, words: str)
 async def test_a_file_that_libnmstate_refuses_is_refused_without_its_secrets() -> None:
     """What says nothing about the file is left to the stage, which tries again."""
     bad, nmstate = judge(TEXT, FakeNmstate(invalid=NmstateFailure(FailureKind.INVALID, "not with hunter2")))
-    with pytest.raises(NodeFileInvalid, match=r"worker-0\.yml: not with <hidden>"):
+    with pytest.raises(NodeFileInvalid, match=r"worker-0\.yml: libnmstate reports: not with <hidden>"):
         await bad.judge(NAMED)
     nmstate.invalid = NmstateFailure(FailureKind.MISSING, "No module named libnmstate")
     with pytest.raises(LibnmstateMissing):

@@ -1,0 +1,90 @@
+"""What can be wrong with a node file, where, and how is it said?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nodenet.core.errors import NodeFileInvalid
+from nodenet.core.node_file.yaml_text import Node
+
+MOST_SHOWN = 60
+"""Characters of a wrong value that are shown."""
+MOST_FINDINGS = 200
+"""Findings of one file that are listed; after so many the file is something else."""
+
+
+class Severity(StrEnum):
+    """Whether nodenetd refuses the file, or takes it though something looks wrong."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One mistake: *key* is its path in the document, *value* what is written there, as far as it may be shown.
+
+    *line* and *column* count from 1; 0 where the whole file is meant.
+    """
+
+    cause: str
+    remedy: str
+    line: int = 0
+    column: int = 0
+    key: str = ""
+    value: str | None = None
+    severity: Severity = Severity.ERROR
+    names_its_key: bool = False
+    """The cause says which key is meant."""
+    unknown_key: bool = False
+    """The key is not in our table: a libnmstate that is newer than the table may know it."""
+
+    def sentence(self) -> str:
+        """Return key, value and cause in one line."""
+        if not self.key or self.names_its_key:
+            return self.cause
+        return f"{self.key}{'' if self.value is None else f' = {self.value}'}: {self.cause}"
+
+    def place(self, name: str) -> str:
+        """Return file, line and column."""
+        if not self.line:
+            return name
+        return f"{name}, line {self.line}, column {self.column}" if self.column else f"{name}, line {self.line}"
+
+
+def at(node: Node, key: str, cause: str, remedy: str, value: str | None = None) -> Finding:
+    """Return the error at *node*, which the path *key* leads to."""
+    return Finding(cause, remedy, node.line, node.column, key, value)
+
+
+def shown(text: str) -> str:
+    """Return a value as it is quoted, of MOST_SHOWN characters at most, each one printable."""
+    short = text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + "..."
+    return printable(short) or "''"
+
+
+def printable(text: str) -> str:
+    """Return *text* with what a terminal would obey written out."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings as one reads the file, each once."""
+    once = dict.fromkeys(findings)
+    return tuple(sorted(once, key=lambda each: (each.line, each.column)))[:MOST_FINDINGS]
+
+
+def errors(findings: Iterable[Finding]) -> list[Finding]:
+    """Return those for which the file is refused."""
+    return [each for each in findings if each.severity is Severity.ERROR]
+
+
+def refusal(name: str, findings: Sequence[Finding]) -> NodeFileInvalid:
+    """Return the error of the file *name*: the first finding, and how many there are beside it."""
+    first, *others = findings
+    more = f" (and {len(others)} more: `nodenetctl check FILE` shows them all)" if others else ""
+    return NodeFileInvalid(f"{first.place(name)}: {first.sentence()}{more}", remedy=first.remedy)

@@ -1,0 +1,130 @@
+"""Where is this node's file, and may it be applied?
+
+The one place that finds, reads, parses and judges node files: for the stage, a reload, `nodenetctl check` and the
+evidence of a unit. Parsing a file of the largest size takes seconds, so it is done in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import PurePath
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, Unavailable
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_file import content, find
+from nodenet.core.node_file.content import Desired, Judged
+from nodenet.core.node_file.find import NodeFile, Search
+from nodenet.core.node_file.finding import Finding, errors, refusal
+from nodenet.core.node_file.translate import finding_of
+from nodenet.ports import Files, Nmstate, Transaction
+
+
+async def judged(file: NodeFile) -> Judged:
+    """Return what is known about *file* offline. Raises NodeFileInvalid where it is not YAML."""
+    return await asyncio.to_thread(content.judge, file)
+
+
+async def all_findings(file: NodeFile, transaction: Transaction) -> Judged:
+    """Return everything that is wrong with *file*, as far as it is known without looking at the network.
+
+    Raises NodeFileInvalid where it is not YAML, NmstateFailure where libnmstate could not be asked.
+    """
+    known = await judged(file)
+    if known.desired.empty:
+        return known
+    try:
+        final = await transaction.validate(file.text)
+    except NmstateFailure as failure:
+        if failure.kind is not FailureKind.INVALID:
+            raise
+        if errors(known.findings):
+            return known  # libnmstate names one mistake, and not where
+        said = finding_of(failure, known.document, known.desired.secrets)
+        return replace(known, findings=(*known.findings, said))
+    if not final:
+        return known
+    # This libnmstate knows every key that it takes: what our table lacks is new.
+    return replace(known, findings=tuple(each for each in known.findings if not each.unknown_key))
+
+
+class NodeFiles:
+    """The node files of one directory."""
+
+    def __init__(self, files: Files, nmstate: Nmstate, directory: PurePath) -> None:
+        """Look in *directory*."""
+        self._files = files
+        self._nmstate = nmstate
+        self.directory = directory
+
+    def find(self, hostname: str | None) -> Search:
+        """Return which file belongs to the node. Raises Rivals, NodeFileInvalid, Unavailable."""
+        return find.search(hostname, self._files.listing(self.directory))
+
+    def read(self, name: str) -> NodeFile:
+        """Return the file *name*. Raises NodeFileInvalid when it is not fit to be trusted, Unavailable."""
+        return find.read(name, self._files.read_node_file(self.directory, name))
+
+    async def wanted(self, file: NodeFile, search: Search) -> Desired:
+        """Return what *file* asks for. Raises NodeFileInvalid for what is known to be wrong, LibnmstateMissing."""
+        known = await judged(file)
+        if known.desired.empty and search.others:
+            beside = " and ".join(search.others)
+            raise NodeFileInvalid(
+                f"{file.name} asks for nothing, and {beside} would be the node file without it",
+                remedy=f"Remove {file.name}, or write into it what this node needs",
+            )
+        wrong = errors(known.findings)
+        if wrong and all(each.unknown_key for each in wrong):
+            wrong = await self._unknown_to_libnmstate(file, wrong)
+        if wrong:
+            raise refusal(file.name, wrong)
+        return known.desired
+
+    async def _unknown_to_libnmstate(self, file: NodeFile, wrong: list[Finding]) -> list[Finding]:
+        """Return *wrong*, keys that our table lacks, or nothing where libnmstate knows them."""
+        try:
+            async with self._nmstate.transaction() as transaction:
+                final = await transaction.validate(file.text)
+        except NmstateFailure as failure:
+            _raise_if_missing(failure)
+            return wrong
+        return [] if final else wrong
+
+    def on_disk(self, facts: Facts) -> Facts:
+        """Return *facts* with the file as it lies there now; one that cannot be read has no digest."""
+        found, file = None, None
+        try:
+            found = self.find(facts.hostname).found
+            file = self.read(found) if found else None
+        except find.Rivals as error:
+            found = error.names
+        except NodeFileInvalid:
+            pass
+        except Unavailable:
+            return facts  # nothing is known: no edit is seen
+        return replace(facts, node_file=found, digest=file.digest if file else None, unused=None)
+
+    async def judge(self, facts: Facts) -> None:
+        """Return when nothing is wrong with the file. Raises NodeFileInvalid, LibnmstateMissing, Unavailable."""
+        search = self.find(facts.hostname)
+        file = self.read(search.found) if search.found else None
+        if file is None or file.digest == facts.applied_digest:
+            return
+        desired = await self.wanted(file, search)
+        if desired.empty:
+            return
+        try:
+            async with self._nmstate.transaction() as transaction:
+                known = await all_findings(file, transaction)
+        except NmstateFailure as failure:
+            _raise_if_missing(failure)
+            return  # says nothing about the file: the stage meets it too, and tries again
+        if wrong := errors(known.findings):
+            raise refusal(file.name, wrong)
+
+
+def _raise_if_missing(failure: NmstateFailure) -> None:
+    if failure.kind is FailureKind.MISSING:
+        raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure

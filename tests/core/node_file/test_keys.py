@@ -1,0 +1,120 @@
+"""Keys and kinds of values: every mistake at once, with its place and what was probably meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodenet.core.node_file.keys import wrong_keys
+from nodenet.core.node_file.yaml_text import Block, load
+
+FOUR = """interfaces:
+- name: eth0
+  tpye: ethernet
+  mtu: 9k
+  ipv4:
+    enabeld: true
+    address:
+    - ip: 192.0.2.5
+      prefix_length: 24
+routes:
+  confg: []
+"""
+
+
+def said(text: str) -> list[str]:
+    document = load("w.yml", text)
+    assert isinstance(document, Block)
+    return [f"{each.line}:{each.column} {each.sentence()}. {each.remedy}" for each in wrong_keys(document)]
+
+
+def test_all_mistakes_are_found_at_once_with_what_was_meant() -> None:
+    """Libnmstate stops at the first and does not name its line (R50)."""
+    key = "NMState has no such key here"
+    assert said(FOUR) == [
+        f"3:3 interfaces[0].tpye: {key}. Did you mean `type`?",
+        (
+            "4:8 interfaces[0].mtu = 9k: a whole number was expected. "
+            "Write a number without unit, fraction or other characters"
+        ),
+        f"6:5 interfaces[0].ipv4.enabeld: {key}. Did you mean `enabled`?",
+        f"9:7 interfaces[0].ipv4.address[0].prefix_length: {key}. Did you mean `prefix-length`?",
+        f"11:3 routes.confg: {key}. Did you mean `config`?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (
+            "apiVersion: nmstate.io/v1\nkind: NodeNetworkConfigurationPolicy\nspec: {desiredState: {}}\n",
+            (
+                "1:1 apiVersion: this is a Kubernetes manifest, not an NMState document. "
+                "Put into the file what stands below `spec.desiredState`, moved to the left margin"
+            ),
+        ),
+        (
+            "capture: {a: interfaces}\ndesired: {interfaces: []}\n",
+            (
+                "1:1 capture: this is an NMState policy; nodenetd applies states only. "
+                "Write out the state that it leads to: `nmstatectl policy FILE` prints it"
+            ),
+        ),
+        (
+            "interfaces: [{name: a, <<: {mtu: 5}}]",
+            "1:24 interfaces[0].<<: NMState does not know merge keys. Write out the keys that `<<` stands for",
+        ),
+        (
+            "interfaces: [{name: a, prefix-length: 5}]",
+            (
+                "1:24 interfaces[0].prefix-length: NMState has no such key here. "
+                "It belongs into `address`: check the indentation"
+            ),
+        ),
+        (
+            "interfaces: [{name: a, routes: {}}]",
+            (
+                "1:24 interfaces[0].routes: NMState has no such key here. "
+                "It belongs at the left margin: check the indentation"
+            ),
+        ),
+        (
+            "interfaces: [{name: 1e3}]",
+            (
+                "1:21 interfaces[0].name = 1e3: a string was expected, and YAML reads a number or a boolean. "
+                "Write the value in quotes"
+            ),
+        ),
+        ("interfaces: {}", "1:13 interfaces: a list was expected. Write each entry in a line of its own that begins"),
+        ("interfaces: [5]", "1:14 interfaces[0] = 5: a mapping was expected. Write its keys below it"),
+        ("description: [a]", "1:14 description: a single value was expected. Write the value in the line of the key"),
+        ("interfaces: [{name: a, lldp: {enabled: 2}}]", "1:40 interfaces[0].lldp.enabled = 2: true or false was exp"),
+        (
+            "interfaces: [{name: a, state: upp}]",
+            "1:31 interfaces[0].state = upp: not a value that NMState knows. D",
+        ),
+    ],
+)
+def test_each_kind_of_mistake_has_its_remedy(text: str, first: str) -> None:
+    """(R48, R50)."""
+    assert said(text)[0].startswith(first)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "interfaces: [{name: a, state: absent, whatever: 1}]",
+        "interfaces: [{name: a, ipv4: {enabled: 'yes', dhcp: 1, auto-route-metric: '48'}}]",
+        "description: 5",
+        "interfaces:",
+    ],
+)
+def test_what_libnmstate_takes_is_taken(text: str) -> None:
+    assert said(text) == []
+
+
+def test_no_value_of_a_secret_is_shown() -> None:
+    """Not even where it has the wrong type, or a mistyped key (R46)."""
+    text = "interfaces: [{name: a, 802.1x: {password: 4912345678, pasword: hunter2}, libreswan: {psk: [hunter2]}}]"
+    found = " ".join(said(text))
+    assert ("hunter2" in found, "4912345678" in found) == (False, False)
+    assert len(said(text)) == 3
