@@ -23,6 +23,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
     "boot_report": ("boot",),
+    "uplink_health": ("boot", "kernel", "open_vswitch"),
     "status": ("boot",),
     "hosted_services": ("boot", "settings"),
     "unit_stage": ("boot", "hostname", "kernel", "node_file", "node_ip"),
@@ -50,9 +51,9 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "core": (),
     "ports": ("core",),
     "stage_edges": ("core", "ports"),
-    "loop": ("core.boot", "core.settings", "core.status", "ports"),
-    "assembly": ("core", "edge", "loop.reload", "ports", "stage_edges", "stages"),
-    "daemon": ("core", "edge", "assembly", "loop.reconciler"),
+    "loop": ("core.boot", "core.settings", "core.kernel", "core.status", "core.uplink_health", "ports"),
+    "assembly": ("core", "edge", "loop.reload", "loop.uplink", "ports", "stage_edges", "stages"),
+    "daemon": ("core", "edge", "assembly", "loop.reconciler", "loop.uplink"),
     "cli": ("core", "edge"),
 }
 """Everything beside the rooms of core, stages and edge; who may import ``core`` as a whole may import its rooms."""

@@ -34,6 +34,7 @@ from nodenet.edge.files import settings as settings_files
 from nodenet.edge.hostname.hostnamed import Hostnamed
 from nodenet.edge.hostname.lease_names import LeaseNames
 from nodenet.edge.kernel import netlink
+from nodenet.edge.kernel.link_events import LinkEvents
 from nodenet.edge.kernel.neighbours import Neighbours
 from nodenet.edge.kernel.sysctls import Sysctls
 from nodenet.edge.network_manager.dns import DnsManager
@@ -45,6 +46,7 @@ from nodenet.edge.resolver.probe import ResolverProbe
 from nodenet.edge.resolver.resolved import Resolved
 from nodenet.edge.systemd.units import Systemd, Units
 from nodenet.loop.reload import Judged, StageSet
+from nodenet.loop.uplink import UplinkEdges
 from nodenet.stage_edges import Build, StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.node_file import NodeFiles
@@ -115,6 +117,7 @@ class Assembly:
             boot_id=self.boot_id,
         )
         self.forwarding = Forwarding(self.edges.sysctls)
+        self.uplink_edges = UplinkEdges(LinkEvents(), self.edges.neighbours, self.edges.kernel, self.ovsdb, self.clock)
         self.nodeip: NodeipStage | None = None
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
 

@@ -33,6 +33,7 @@ from nodenet.edge.kernel import netlink
 from nodenet.edge.systemd import journal
 from nodenet.edge.systemd.notify import Notifier
 from nodenet.loop.reconciler import Reconciler
+from nodenet.loop.uplink import UplinkWatch
 
 log = structlog.get_logger()
 
@@ -151,12 +152,13 @@ async def serve(idle: Idle) -> int:
         ),
         lambda: reconciler.status,
     )
-    watches = (machine.forwarding, StateFile(STATE_FILE), ServiceManager(notifier), service)
+    uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
+    watches = (machine.forwarding, StateFile(STATE_FILE), ServiceManager(notifier), service, uplink)
     reconciler = Reconciler(machine, watches, notifier, machine.clock, machine.boot_id)
-    return await _run(machine, reconciler, notifier)
+    return await _run(machine, reconciler, notifier, uplink)
 
 
-async def _run(machine: Assembly, reconciler: Reconciler, notifier: Notifier) -> int:
+async def _run(machine: Assembly, reconciler: Reconciler, notifier: Notifier, uplink: UplinkWatch) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, reconciler.stop)
@@ -164,6 +166,7 @@ async def _run(machine: Assembly, reconciler: Reconciler, notifier: Notifier) ->
     loop.add_signal_handler(signal.SIGHUP, lambda: background.start(_reload(reconciler)))
     background.start(machine.bus.run())
     background.start(bus_watch.watch(machine.bus, machine.bus_answers))
+    background.start(uplink.run())
     if machine.has_node_files():
         machine.nmstate.warm()
     for topic, watch in ((Topic.KERNEL, netlink.watch), (Topic.OVS, machine.ovsdb.watch)):

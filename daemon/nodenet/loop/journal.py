@@ -108,3 +108,8 @@ def asked(what: str, stage: StageName) -> None:
 def node_ips_are_back() -> None:
     """Tell that what was lost is there again."""
     log.info("The published node IPs are on the node again", message=Message.NODE_IP_BACK, stage="nodeip")
+
+
+def uplink_is_back() -> None:
+    """Log that the uplink has its carrier and its gateways answer."""
+    log.info("The uplink has a carrier and the gateways answer again", message=Message.UPLINK_BACK)

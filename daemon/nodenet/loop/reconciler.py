@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
-from nodenet.core.boot.outcome import Outcome, Skipped, Topic, Waiting
+from nodenet.core.boot.outcome import Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.reasons import reason_to_skip, removal_refused
 from nodenet.core.boot.request import Request
 from nodenet.core.boot.stages import Boot, StageName, Status
@@ -88,6 +88,15 @@ class Reconciler:
         self._status = replace(self._status, inhibitors=inhibitors)
         self._show()
         self.wake(Topic.INHIBITOR)
+
+    def report_uplink(self, problem: Problem | None) -> None:
+        """Take what the watch of the uplink found into status and journal; None: nothing is wrong any more."""
+        if problem:
+            journal.problem(None, problem)
+        else:
+            journal.uplink_is_back()
+        self._status = replace(self._status, uplink=problem)
+        self._show()
 
     def rerun(self, name: StageName) -> None:
         """Run stage *name* and those behind it again."""

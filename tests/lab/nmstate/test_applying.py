@@ -200,20 +200,30 @@ CRASHER = """[Unit]
 DefaultDependencies=no
 Before=nodenetd.service
 [Service]
-ExecStart=/bin/bash -c 'while sleep 0.1; do \\
-  busctl get-property org.freedesktop.NetworkManager /org/freedesktop/NetworkManager \\
-  org.freedesktop.NetworkManager Checkpoints 2>/dev/null | grep -q Checkpoint/ \\
-  && systemctl kill --signal=SIGKILL NetworkManager && echo killed; done'
+ExecStart=/usr/local/bin/crasher
 [Install]
 WantedBy=sysinit.target
+"""
+CRASHER_SCRIPT = """#!/bin/sh
+# Kill NetworkManager in the middle of each apply: each has a time at which it started.
+while sleep 0.05; do
+  grep -q '"applying"' /var/lib/nodenet/intent.json 2>/dev/null || continue
+  started=$(grep '"started"' /var/lib/nodenet/intent.json)
+  [ "$started" = "$before" ] && continue
+  sleep 0.3
+  systemctl kill --signal=SIGKILL NetworkManager && echo killed
+  before=$started
+done
 """
 
 
 def test_an_apply_that_crashes_network_manager_is_given_up(product_node: NodeFactory, lan: Lan) -> None:
     """After three tries the node is degraded on the network it had, and kubelet starts (R8)."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
-    files = {node_file("worker-0.yml"): with_mtu(1402), "/etc/systemd/system/crasher.service": CRASHER}
-    node = product_node(files=files, flavour=Flavour.OPENSHIFT, enable=("crasher.service",))
+    files = {node_file("worker-0.yml"): STATIC, "/etc/systemd/system/crasher.service": CRASHER}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.write("/usr/local/bin/crasher", CRASHER_SCRIPT, 0o755)
+    node.enable("crasher.service")
     node.boot()
     document = settle(node, timeout=240)
     assert (document["health"], document["ready"]) == ("degraded", True)

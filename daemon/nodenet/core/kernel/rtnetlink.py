@@ -16,6 +16,7 @@ from nodenet.core.kernel.snapshot import Link
 
 RTM_GETLINK = 18
 AF_INET, AF_INET6 = 2, 10
+_NLM_F_REQUEST = 0x1
 _NLM_F_REQUEST_DUMP = 0x301
 _NLM_F_DUMP_INTR = 0x10
 _NLMSG_DONE = 3
@@ -96,6 +97,22 @@ class Dump:
 def request(kind: int, sequence: int, body: bytes) -> bytes:
     """Return the message that asks for a dump."""
     return struct.pack("=IHHII", _HEADER + len(body), kind, _NLM_F_REQUEST_DUMP, sequence, 0) + body
+
+
+def single_link_request(index: int) -> bytes:
+    """Return the message that asks for one link."""
+    body = _LINK_BODY.pack(0, 0, index, 0, 0) + _SKIP_STATISTICS
+    return struct.pack("=IHHII", _HEADER + len(body), RTM_GETLINK, _NLM_F_REQUEST, 1, 0) + body
+
+
+def single_link(data: bytes) -> Link:
+    """Return the link of the answer to ``single_link_request``. Raises OSError when the kernel refused."""
+    length, kind, _ = _HEAD.unpack_from(data)
+    message = memoryview(data)[:length]
+    if kind <= _NLMSG_DONE:
+        code = struct.unpack_from("=i", message, _HEADER)[0]
+        raise OSError(-code, "the kernel refused to describe the link")
+    return link(message[_HEADER:]).link
 
 
 def attributes(message: memoryview, offset: int) -> dict[int, memoryview]:

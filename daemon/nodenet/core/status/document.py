@@ -34,11 +34,13 @@ class BootStatus:
     inhibitors: Inhibitors = ()
     refused: Refusal | None = None
     """Why the settings or the node file on the disk are not in force; the next boot will read them."""
+    uplink: Problem | None = None
+    """Why the node IPs cannot be reached: the carrier of the uplink or a gateway is lost."""
 
     @property
     def health(self) -> Health:
         """The node's network in one word."""
-        beside = self.drift or self.refused
+        beside = self.drift or self.refused or self.uplink
         return Health.DEGRADED if beside and self.boot.health is Health.OK else self.boot.health
 
     @property
@@ -47,6 +49,8 @@ class BootStatus:
         found: list[tuple[StageName | None, Problem]] = []
         if self.drift:
             found.append((StageName.NODEIP, self.drift))
+        if self.uplink:
+            found.append((None, self.uplink))
         if self.refused:
             found.append((self.refused.stage, self.refused.problem))
         found += [(stage.name, stage.problem) for stage in self.boot.stages if stage.problem]

@@ -1,0 +1,91 @@
+"""When is the node degraded by its uplink, and in which words?
+
+A short loss is not reported, and a link that comes and goes is not reported each time: what was lost must have been
+back for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.kernel.snapshot import Link
+from nodenet.core.messages import Message
+from nodenet.core.uplink_health.watched import Gateway, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds for which something must be lost, or back, before it is reported."""
+
+    lost: float
+    back: float
+
+
+CARRIER = Patience(lost=2.0, back=5.0)
+GATEWAY = Patience(lost=2.0, back=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is reported of something: *lost*, and *since* when; times in seconds of CLOCK_BOOTTIME.
+
+    *differs* is since when it is seen otherwise than reported, None while it is not.
+    """
+
+    lost: bool = False
+    since: float | None = None
+    differs: float | None = None
+
+    def seen(self, now: float, patience: Patience, *, lost: bool) -> Condition:
+        """Return the condition after a look at *now* that found it *lost* or not."""
+        if lost is self.lost:
+            return replace(self, differs=None)
+        began = now if self.differs is None else self.differs
+        if now - began < (patience.lost if lost else patience.back):
+            return replace(self, differs=began)
+        return Condition(lost, began if lost else None)
+
+    def due(self, patience: Patience) -> float | None:
+        """Return when to look again without an event; None: not before one."""
+        if self.differs is None:
+            return None
+        return self.differs + (patience.back if self.lost else patience.lost)
+
+
+FINE = Condition()
+
+
+def has_carrier(links: Sequence[Link | None]) -> bool:
+    """Return whether one of *links*, the uplinks, can carry packets; None stands for a link that does not exist."""
+    return any(link is not None and link.up and link.carrier for link in links)
+
+
+def carrier_problem(place: Place, names: Sequence[str], links: Sequence[Link | None], since: str) -> Problem:
+    """Return the problem of uplinks *names*, none of which has a carrier *since* a time, in words."""
+    role = f", the uplink of {place.link}," if len(names) == 1 and names[0] != place.link else ""
+    if len(names) > 1:
+        what, remedy = f"{' and '.join(names)}, the uplinks of {place.link}, have no carrier", _CABLE
+    elif links[0] is None:
+        what, remedy = f"{names[0]}{role} does not exist", "Look for the driver or the device in `dmesg`"
+    elif not links[0].up:
+        what, remedy = f"{names[0]}{role} is down", f"`ip link set {names[0]} up`, or look who set it down"
+    else:
+        what, remedy = f"{names[0]}{role} has no carrier", _CABLE
+    return Problem(Message.UPLINK_LOST, f"{what}, since {since}", remedy)
+
+
+_CABLE = "Check the cable, the switch port and the other end of the link"
+
+
+def gateway_problem(gateways: Sequence[Gateway], since: str) -> Problem:
+    """Return the problem of *gateways*, which do not answer *since* a time, in words."""
+    names = " and ".join(f"{each.address} on {each.link}" for each in gateways)
+    kind = "gateway" if len(gateways) == 1 else "gateways"
+    cause = f"No answer from the {kind} {names} since {since}"
+    remedy = "Check the gateway and the way to it; `ip neigh` shows whether its link-layer address is known"
+    if outside := [each for each in gateways if not each.on_subnet]:
+        cause += f"; {outside[0].address} is in no subnet of {outside[0].link}"
+        remedy = f"Correct the gateway, or the address and prefix length of {outside[0].link}"
+    return Problem(Message.GATEWAY_SILENT, cause, remedy)

@@ -1,0 +1,80 @@
+"""Which links must have a carrier, and which gateways must answer, for the node IPs to be reachable?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.ip import Family, IPAddress
+from nodenet.core.kernel.snapshot import MAIN_TABLE, Route, Snapshot
+from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the node IPs are: the *link* that has them, and the *uplink* below it where that is known."""
+
+    link: str
+    uplink: str | None = None
+    families: frozenset[Family] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A gateway, the link that it is asked on, and whether an address there has it in its subnet."""
+
+    address: IPAddress
+    link: str
+    on_subnet: bool = True
+
+
+def place_of(facts: Facts) -> Place | None:
+    """Return where the node IPs are; None while none are selected."""
+    selection = facts.selection
+    if selection is None or selection.link is None or not selection.node_ips:
+        return None
+    families = frozenset(Family.IPV4 if address.version == 4 else Family.IPV6 for address in selection.node_ips)
+    return Place(selection.link, facts.uplink, families)
+
+
+def uplinks(place: Place, bridges: Iterable[OvsBridge]) -> tuple[str, ...]:
+    """Return the links whose carrier counts, at least one.
+
+    An Open vSwitch bridge always has a carrier: what counts is its uplink, or where that is not known (the node file
+    made the bridge) the links of the host that are ports of it.
+    """
+    if place.uplink:
+        return (place.uplink,)
+    ports = (port for bridge in bridges if bridge.name == place.link for port in bridge.ports)
+    links = [interface.name for port in ports for interface in port.interfaces if interface.kind in PHYSICAL]
+    return tuple(sorted(links)) or (place.link,)
+
+
+def gateways(snapshot: Snapshot, families: Iterable[Family]) -> tuple[Gateway, ...]:
+    """Return the gateways of the default routes that are in use: of each family those of the lowest metric."""
+    wanted = [family for family in Family if family in frozenset(families)]
+    found = (gateway for family in wanted for gateway in _of_family(snapshot, family))
+    return tuple(dict.fromkeys(found))
+
+
+def _of_family(snapshot: Snapshot, family: Family) -> list[Gateway]:
+    routes = [each for each in snapshot.routes if _is_default(each) and each.family is family]
+    best = min((route.metric for route in routes), default=None)
+    hops = (hop for route in routes if route.metric == best for hop in route.next_hops)
+    return [
+        Gateway(hop.gateway, hop.link, _on_subnet(snapshot, hop.gateway, hop.link))
+        for hop in hops
+        if hop.gateway is not None and hop.link is not None
+    ]
+
+
+def _is_default(route: Route) -> bool:
+    return route.is_default and route.table == MAIN_TABLE and route.kind == "unicast"
+
+
+def _on_subnet(snapshot: Snapshot, gateway: IPAddress, link: str) -> bool:
+    if gateway.version == 6 and gateway.is_link_local:
+        return True
+    here: Sequence[bool] = [each.shares_prefix(gateway) for each in snapshot.addresses if each.link == link]
+    return any(here)

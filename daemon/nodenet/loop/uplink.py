@@ -1,0 +1,180 @@
+"""Can the node IPs still be reached after READY? It watches, reports, and never changes the network.
+
+The kernel says when the carrier of the uplink changes. The gateways are asked once a minute. A node that runs well
+wakes for nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.errors import Unavailable
+from nodenet.core.kernel.snapshot import Link
+from nodenet.core.status.document import BootStatus
+from nodenet.core.uplink_health.health import (
+    CARRIER,
+    FINE,
+    GATEWAY,
+    carrier_problem,
+    gateway_problem,
+    has_carrier,
+)
+from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
+from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
+
+PROBE_SECONDS = 60.0
+"""Between two questions to a gateway that answers."""
+ANSWER_SECONDS = 2.0
+"""How long a gateway may take: it is on the same link."""
+AGAIN_SECONDS = 2.0
+"""Before a gateway that did not answer is asked again."""
+SILENT_SECONDS = 10.0
+"""The same once its silence is reported."""
+OVS_KINDS = frozenset({"openvswitch", "tun"})
+"""Kinds of the link of an Open vSwitch bridge: of the kernel's datapath, and of the one in user space."""
+
+
+class Links(Protocol):
+    """A few links of the kernel, and their changes."""
+
+    def link(self, name: str) -> Link | None:
+        """Return a link as it is now, None where there is none. Raises Unavailable."""
+
+    def listen(self, names: Sequence[str], changed: Callable[[], None]) -> None:
+        """Call *changed* after changes of these links and no others. Raises Unavailable."""
+
+    def close(self) -> None:
+        """Listen no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class UplinkEdges:
+    """The edges that the watch looks through."""
+
+    links: Links
+    neighbours: Neighbours
+    kernel: Kernel
+    ovsdb: Ovsdb
+    clock: Clock
+
+
+class UplinkWatch:
+    """Sees every status, and reports a problem of the uplink, or that there is none any more."""
+
+    def __init__(self, edges: UplinkEdges, report: Callable[[Problem | None], None]) -> None:
+        """*report* is called with each change of the problem."""
+        self._edges = edges
+        self._report = report
+        self._reported: Problem | None = None
+        self._place: Place | None = None
+        """Where the node IPs are; None before READY."""
+        self._moved = asyncio.Event()
+        self._look_again = asyncio.Event()
+        """Set after an event of an uplink, and once a minute in case one was missed."""
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin with an uplink of which nothing is known."""
+        self._names: tuple[str, ...] = ()
+        self._carrier, self._gateways = FINE, FINE
+        self._no_carrier: Problem | None = None
+        self._no_answer: Problem | None = None
+
+    def show(self, status: BootStatus) -> None:
+        """Begin to watch with READY, and again where the node IPs come to another link."""
+        place = place_of(status.facts) if status.ready else None
+        if place != self._place:
+            self._place = place
+            self._moved.set()
+
+    async def run(self) -> None:
+        """Watch until cancelled. Raises what ended the watch."""
+        while True:
+            await self._moved.wait()
+            self._moved.clear()
+            self._forget()
+            if self._place is not None:
+                await self._watch(self._place)
+
+    async def _watch(self, place: Place) -> None:
+        """Watch until the node IPs are elsewhere."""
+        works = (self._watch_carrier(place), self._ask_gateways(place), self._moved.wait())
+        tasks = [asyncio.ensure_future(work) for work in works]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+            self._edges.links.close()
+        for error in ended:
+            if isinstance(error, Exception):
+                raise error
+
+    async def _watch_carrier(self, place: Place) -> None:
+        while True:
+            self._look_again.clear()
+            with contextlib.suppress(Unavailable):  # not known at present: the next look is in a minute
+                self._look_at_carrier(place, await self._uplinks(place))
+            due = self._carrier.due(CARRIER)
+            left = None if due is None else max(due - self._edges.clock.boottime(), 0.0)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._look_again.wait()
+
+    async def _uplinks(self, place: Place) -> Sequence[str]:
+        """Return the uplinks. Open vSwitch is asked only where the node file made the bridge. Raises Unavailable."""
+        if self._names in ((), (place.link,)):
+            link = self._edges.links.link(place.link)
+            asks = place.uplink is None and link is not None and link.kind in OVS_KINDS
+            bridges = await self._edges.ovsdb.bridges() if asks else ()
+            self._names = uplinks(place, bridges)
+        return self._names
+
+    def _look_at_carrier(self, place: Place, names: Sequence[str]) -> None:
+        self._edges.links.listen(names, self._look_again.set)
+        links = [self._edges.links.link(name) for name in names]
+        before = self._carrier
+        self._carrier = before.seen(self._edges.clock.boottime(), CARRIER, lost=not has_carrier(links))
+        if self._carrier.lost is before.lost:
+            return
+        since = self._carrier.since
+        self._no_carrier = None if since is None else carrier_problem(place, names, links, self._in_words(since))
+        self._publish()
+
+    async def _ask_gateways(self, place: Place) -> None:
+        while True:
+            with contextlib.suppress(Unavailable):  # the link is gone: its carrier is the problem
+                await self._look_at_gateways(place)
+            asking = self._gateways.lost or self._gateways.differs is not None
+            await asyncio.sleep((SILENT_SECONDS if self._gateways.lost else AGAIN_SECONDS) if asking else PROBE_SECONDS)
+            self._look_again.set()
+
+    async def _look_at_gateways(self, place: Place) -> None:
+        found = gateways(self._edges.kernel.snapshot(), place.families)
+        answers = await asyncio.gather(*map(self._answers, found))
+        silent = tuple(each for each, answer in zip(found, answers, strict=True) if not answer)
+        self._gateways = self._gateways.seen(self._edges.clock.boottime(), GATEWAY, lost=bool(silent))
+        since = self._gateways.since
+        self._no_answer = None if since is None else gateway_problem(silent, self._in_words(since))
+        self._publish()
+
+    async def _answers(self, gateway: Gateway) -> bool:
+        return await self._edges.neighbours.answers(gateway.address, gateway.link, ANSWER_SECONDS)
+
+    def _in_words(self, boottime: float) -> str:
+        """Return a time of CLOCK_BOOTTIME as people read it; nothing is decided by it."""
+        clock = self._edges.clock
+        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(clock.unix() - clock.boottime() + boottime))
+
+    def _publish(self) -> None:
+        problem = self._no_carrier or self._no_answer
+        if problem != self._reported:
+            self._reported = problem
+            self._report(problem)

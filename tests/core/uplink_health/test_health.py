@@ -1,0 +1,101 @@
+"""When a loss is reported, when it is over, and in which words."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+import pytest
+
+from nodenet.core.kernel.snapshot import Link
+from nodenet.core.messages import Message
+from nodenet.core.uplink_health.health import (
+    CARRIER,
+    FINE,
+    Condition,
+    carrier_problem,
+    gateway_problem,
+    has_carrier,
+)
+from nodenet.core.uplink_health.watched import Gateway, Place
+
+UP, PULLED, DOWN = Link(2, "eth0"), Link(2, "eth0", carrier=False), Link(2, "eth0", up=False, carrier=False)
+BRIDGED = Place("br-ex", "eth0")
+WHEN = "2027-01-15 08:00:00 UTC"
+
+
+def seen(looks: list[tuple[float, bool]]) -> list[Condition]:
+    condition, found = FINE, []
+    for now, lost in looks:
+        condition = condition.seen(now, CARRIER, lost=lost)
+        found.append(condition)
+    return found
+
+
+def test_a_loss_is_reported_within_five_seconds_and_dated_from_its_beginning() -> None:
+    """Two seconds after the first event, with no event after it (R27)."""
+    first, second = seen([(10.0, True), (12.0, True)])
+    assert (first.lost, first.due(CARRIER)) == (False, 12.0)
+    assert (second.lost, second.since, second.due(CARRIER)) == (True, 10.0, None)
+    assert CARRIER.lost < 5.0
+
+
+def test_a_short_loss_is_not_reported() -> None:
+    """A switch port that negotiates again."""
+    assert seen([(10.0, True), (11.0, False), (13.0, True), (14.0, False)])[-1] == FINE
+
+
+def test_a_link_that_comes_and_goes_stays_lost() -> None:
+    """One line in the journal and not one for each time."""
+    flapping = seen([(10.0, True), (12.0, True), (13.0, False), (14.0, True), (16.0, False), (17.0, True)])
+    assert [condition.lost for condition in flapping] == [False, True, True, True, True, True]
+    assert {condition.since for condition in flapping[1:]} == {10.0}
+
+
+def test_what_has_been_back_for_a_while_is_fine() -> None:
+    """By itself."""
+    *_, back, fine = seen([(10.0, True), (12.0, True), (20.0, False), (25.0, False)])
+    assert (back.lost, back.due(CARRIER)) == (True, 25.0)
+    assert fine == FINE
+
+
+@pytest.mark.parametrize(
+    ("links", "carrier"),
+    [([UP], True), ([PULLED], False), ([DOWN], False), ([None], False), ([PULLED, UP], True), ([PULLED, None], False)],
+)
+def test_one_uplink_with_a_carrier_is_enough(links: list[Link | None], *, carrier: bool) -> None:
+    """Ports of a bond of Open vSwitch."""
+    assert has_carrier(links) is carrier
+
+
+@pytest.mark.parametrize(
+    ("place", "names", "links", "cause"),
+    [
+        (BRIDGED, ("eth0",), [PULLED], "eth0, the uplink of br-ex, has no carrier"),
+        (BRIDGED, ("eth0",), [DOWN], "eth0, the uplink of br-ex, is down"),
+        (BRIDGED, ("eth0",), [None], "eth0, the uplink of br-ex, does not exist"),
+        (Place("eth0"), ("eth0",), [PULLED], "eth0 has no carrier"),
+        (Place("br-ex"), ("eth0", "eth1"), [PULLED, None], "eth0 and eth1, the uplinks of br-ex, have no carrier"),
+    ],
+)
+def test_the_uplink_is_named_with_what_it_lacks(
+    place: Place, names: tuple[str, ...], links: list[Link | None], cause: str
+) -> None:
+    """And since when, and what to do."""
+    problem = carrier_problem(place, names, links, WHEN)
+    assert problem.cause == f"{cause}, since {WHEN}"
+    assert problem.message is Message.UPLINK_LOST
+    assert problem.remedy
+
+
+def test_a_silent_gateway_is_named_with_its_link() -> None:
+    """And the subnets are, where no address has it in its own (R31)."""
+    one, two = Gateway(ip_address("192.0.2.1"), "eth0"), Gateway(ip_address("fe80::1"), "eth0")
+    assert gateway_problem([one], WHEN).cause == f"No answer from the gateway 192.0.2.1 on eth0 since {WHEN}"
+    assert gateway_problem([one, two], WHEN).cause == (
+        f"No answer from the gateways 192.0.2.1 on eth0 and fe80::1 on eth0 since {WHEN}"
+    )
+    outside = gateway_problem([Gateway(ip_address("10.99.0.1"), "eth0", on_subnet=False)], WHEN)
+    assert outside.cause == (
+        f"No answer from the gateway 10.99.0.1 on eth0 since {WHEN}; 10.99.0.1 is in no subnet of eth0"
+    )
+    assert outside.remedy == "Correct the gateway, or the address and prefix length of eth0"

@@ -1,0 +1,71 @@
+"""A cable that is pulled and a gateway that is gone, after READY: reported in time, and over by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from factories import NodeFactory
+from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from nodenet.core.messages import Message
+from story import STATIC, causes, network, node_file, settle, status, story
+
+BRIDGED = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'}
+CABLE_SECONDS = 5
+GATEWAY_SECONDS = 70
+SLACK_SECONDS = 3
+"""For a machine that runs other nodes beside this one."""
+
+
+def wait_for(node: Node, health: str, seconds: float) -> dict[str, Any]:
+    """Wait until the node has this *health*; return the status."""
+    node.wait_until(f'grep -q \'"health": "{health}"\' /run/nodenet/state.json', timeout=seconds + SLACK_SECONDS)
+    return status(node)
+
+
+def lines(node: Node, message: Message) -> list[str]:
+    return [str(entry["MESSAGE"]) for entry in story(node) if entry.get("MESSAGE_ID") == message.value]
+
+
+def test_a_cable_that_is_pulled_below_br_ex(product_node: NodeFactory, lan: Lan) -> None:
+    """Degraded within five seconds with the time, nothing is changed, and ok again by itself (R27)."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files=BRIDGED, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert (settle(node)["health"], status(node)["uplink"]) == ("ok", "eth0")
+    before = network(node)
+    lan.set_carrier(node.nics[0].port, up=False)
+    document = wait_for(node, "degraded", CABLE_SECONDS)
+    cause = document["last_error"]["cause"]
+    assert cause.startswith("eth0, the uplink of br-ex, has no carrier, since 20")
+    assert document["ready"]
+    assert network(node)["addresses"] == before["addresses"]
+    lan.set_carrier(node.nics[0].port, up=True)
+    assert wait_for(node, "ok", 30)["last_error"] is None
+    assert network(node) == before
+    assert (causes(node), lines(node, Message.UPLINK_LOST)) == ([cause], [cause])
+    assert lines(node, Message.UPLINK_BACK) == ["The uplink has a carrier and the gateways answer again"]
+
+
+def test_a_gateway_that_falls_silent(product_node: NodeFactory, lan: Lan) -> None:
+    """Degraded within seventy seconds, and ok when it answers again (R31)."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    before = network(node)
+    lan.run("ip", "address", "delete", f"{lan.gateway4}/24", "dev", "br0")
+    document = wait_for(node, "degraded", GATEWAY_SECONDS)
+    assert document["last_error"]["cause"].startswith("No answer from the gateway 10.88.0.1 on eth0 since 20")
+    assert network(node) == before
+    lan.run("ip", "address", "add", f"{lan.gateway4}/24", "dev", "br0")
+    assert wait_for(node, "ok", 30)["last_error"] is None
+
+
+def test_a_gateway_outside_every_subnet(product_node: NodeFactory) -> None:
+    """The boot goes on, since a gateway may be outside; that it does not answer is seen at once (R31)."""
+    text = STATIC.replace("next-hop-address: 10.88.0.1", "next-hop-address: 10.99.0.1")
+    node = product_node(files={node_file("worker-0.yml"): text}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    cause = str(wait_for(node, "degraded", 15)["last_error"]["cause"])
+    assert cause.startswith("No answer from the gateway 10.99.0.1 on eth0 since 20")
+    assert cause.endswith("10.99.0.1 is in no subnet of eth0")

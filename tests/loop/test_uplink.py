@@ -1,0 +1,251 @@
+"""The watch of the uplink: what it looks at, when it reports, and what it leaves alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address, ip_network
+
+import pytest
+
+from fakes import BOOT_ID, FakeKernel, FakeNeighbours, FakeOvsdb
+from loop.test_reconciler_machine import VirtualLoop
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.stages import new_boot
+from nodenet.core.errors import Unavailable
+from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
+from nodenet.core.messages import Message
+from nodenet.core.node_ip.select import Selection
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.status.document import BootStatus
+from nodenet.loop.uplink import PROBE_SECONDS, UplinkEdges, UplinkWatch
+
+NODE_IP, GATEWAY = ip_address("192.0.2.5"), ip_address("192.0.2.1")
+SNAPSHOT = Snapshot(
+    addresses=(Address(NODE_IP, 24, "br-ex"),),
+    routes=(Route(ip_network("0.0.0.0/0"), (NextHop("br-ex", GATEWAY),)),),
+)
+"""What the status says: the node IP is on br-ex over eth0."""
+BRIDGED = Facts(selection=Selection((NODE_IP,), "br-ex"), bridge="br-ex", uplink="eth0")
+READY = BootStatus(new_boot({}, degrade=True), BRIDGED, BOOT_ID, ready=True)
+
+
+@dataclass
+class FakeLinks:
+    """Links that tests pull; *unknown* is what the kernel says instead."""
+
+    known: dict[str, Link] = field(default_factory=lambda: {"eth0": Link(2, "eth0"), "br-ex": Link(3, "br-ex")})
+    listened: tuple[str, ...] = ()
+    changed: Callable[[], None] = lambda: None
+    closed: int = 0
+    unknown: Unavailable | None = None
+
+    def link(self, name: str) -> Link | None:
+        if self.unknown:
+            raise self.unknown
+        return self.known.get(name)
+
+    def listen(self, names: Sequence[str], changed: Callable[[], None]) -> None:
+        self.listened, self.changed = tuple(names), changed
+
+    def close(self) -> None:
+        self.closed += 1
+        self.listened = ()
+
+    def pull(self, name: str, *, carrier: bool = False) -> None:
+        """Pull the cable, or put it back; the kernel reports it."""
+        self.known[name] = replace(self.known[name], carrier=carrier)
+        self.changed()
+
+
+class LoopClock:
+    """The clock of the loop, which a test may run in virtual time."""
+
+    def boottime(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def unix(self) -> float:
+        return 1_800_000_000 + self.boottime()
+
+    def elsewhere(self) -> float:
+        return 0.0
+
+
+@dataclass
+class Rig:
+    """The watch over fakes."""
+
+    links: FakeLinks = field(default_factory=FakeLinks)
+    neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours({GATEWAY}))
+    kernel: FakeKernel = field(default_factory=lambda: FakeKernel(SNAPSHOT))
+    ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
+    reports: list[Problem | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        edges = UplinkEdges(self.links, self.neighbours, self.kernel, self.ovsdb, LoopClock())
+        self.watch = UplinkWatch(edges, self.reports.append)
+
+    @property
+    def causes(self) -> list[str | None]:
+        return [problem.cause.split(" since")[0].rstrip(",") if problem else None for problem in self.reports]
+
+
+def run(story: Callable[[Rig], Awaitable[None]], rig: Rig | None = None, status: BootStatus = READY) -> Rig:
+    """Play *story* in virtual time while the watch runs, and let it be READY first."""
+    made = rig or Rig()
+
+    async def played() -> None:
+        task = asyncio.ensure_future(made.watch.run())
+        made.watch.show(status)
+        await asyncio.sleep(1.0)
+        await story(made)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(played())
+    return made
+
+
+def test_a_pulled_cable_is_reported_within_five_seconds_and_over_by_itself() -> None:
+    """The uplink below the bridge is what counts; the bridge keeps its carrier (R27)."""
+
+    async def story(rig: Rig) -> None:
+        assert rig.links.listened == ("eth0",)
+        rig.links.pull("eth0")
+        await asyncio.sleep(4.9)
+        assert rig.causes == ["eth0, the uplink of br-ex, has no carrier"]
+        rig.links.pull("eth0", carrier=True)
+        await asyncio.sleep(6.0)
+
+    rig = run(story)
+    assert rig.causes == ["eth0, the uplink of br-ex, has no carrier", None]
+    assert rig.reports[0]
+    assert rig.reports[0].message is Message.UPLINK_LOST
+
+
+def test_a_short_loss_is_not_reported() -> None:
+    """A second is what a switch port needs to negotiate."""
+
+    async def story(rig: Rig) -> None:
+        rig.links.pull("eth0")
+        await asyncio.sleep(1.0)
+        rig.links.pull("eth0", carrier=True)
+        await asyncio.sleep(30.0)
+
+    assert run(story).reports == []
+
+
+def test_a_gateway_that_falls_silent_is_reported_within_seventy_seconds_and_back_by_itself() -> None:
+    """It is asked once a minute while it answers (R31)."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(9.5 * PROBE_SECONDS)
+        assert len(rig.neighbours.asked) == 10
+        rig.neighbours.there.clear()
+        await asyncio.sleep(70.0)
+        assert rig.causes == ["No answer from the gateway 192.0.2.1 on br-ex"]
+        rig.neighbours.there.add(GATEWAY)
+        await asyncio.sleep(15.0)
+
+    assert run(story).causes == ["No answer from the gateway 192.0.2.1 on br-ex", None]
+
+
+def test_one_answer_that_is_lost_is_no_problem() -> None:
+    """The gateway is asked again two seconds later."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(PROBE_SECONDS - 2.0)
+        rig.neighbours.there.clear()
+        await asyncio.sleep(1.5)
+        rig.neighbours.there.add(GATEWAY)
+        await asyncio.sleep(PROBE_SECONDS)
+
+    assert run(story).reports == []
+
+
+def test_a_cable_that_is_pulled_is_the_cause_of_a_silent_gateway() -> None:
+    """One line, and none for what follows from it until the carrier is back."""
+
+    async def story(rig: Rig) -> None:
+        rig.links.pull("eth0")
+        rig.neighbours.there.clear()
+        await asyncio.sleep(200.0)
+        assert rig.causes == ["eth0, the uplink of br-ex, has no carrier"]
+        rig.neighbours.there.add(GATEWAY)
+        rig.links.pull("eth0", carrier=True)
+        await asyncio.sleep(20.0)
+
+    assert run(story).causes == ["eth0, the uplink of br-ex, has no carrier", None]
+
+
+def test_nothing_is_watched_before_ready() -> None:
+    """A boot that waits for a link says so itself."""
+
+    async def story(rig: Rig) -> None:
+        rig.links.pull("eth0")
+        await asyncio.sleep(100.0)
+
+    rig = run(story, status=replace(READY, ready=False))
+    assert (rig.reports, rig.links.listened, rig.neighbours.asked) == ([], (), [])
+
+
+def test_a_node_ip_that_moves_takes_the_watch_with_it() -> None:
+    """A problem of the link that it left is over."""
+
+    async def story(rig: Rig) -> None:
+        rig.links.pull("eth0")
+        await asyncio.sleep(5.0)
+        rig.links.known["eth1"] = Link(4, "eth1")
+        rig.watch.show(replace(READY, facts=Facts(selection=Selection((NODE_IP,), "eth1"))))
+        await asyncio.sleep(5.0)
+        assert rig.links.listened == ("eth1",)
+
+    assert run(story).causes == ["eth0, the uplink of br-ex, has no carrier", None]
+
+
+def test_the_ports_of_a_bridge_that_the_node_file_made_are_asked_of_open_vswitch() -> None:
+    """No stage of nodenetd knows its uplink."""
+    ports = (OvsPort("eth0", (OvsInterface("eth0"),)), OvsPort("br-ex", (OvsInterface("br-ex", "internal"),)))
+    rig = Rig(ovsdb=FakeOvsdb(held=(OvsBridge("br-ex", ports=ports),)))
+    rig.links.known["br-ex"] = Link(3, "br-ex", kind="openvswitch")
+
+    async def story(rig: Rig) -> None:
+        assert rig.links.listened == ("eth0",)
+        rig.links.pull("eth0")
+        await asyncio.sleep(4.0)
+
+    place = replace(READY, facts=replace(BRIDGED, uplink=None))
+    assert run(story, rig, place).causes == ["eth0, the uplink of br-ex, has no carrier"]
+
+
+def test_a_kernel_that_does_not_answer_is_asked_again() -> None:
+    """What is not known is no problem of the uplink."""
+    rig = Rig()
+    rig.links.unknown = Unavailable("The kernel does not say how eth0 is")
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(10.0)
+        rig.links.unknown = None
+        rig.links.pull("eth0")
+        await asyncio.sleep(PROBE_SECONDS + 5.0)
+
+    assert run(story, rig).causes == ["eth0, the uplink of br-ex, has no carrier"]
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_the_network_is_never_changed(*, gone: bool) -> None:
+    """The watch has no edge that could: it looks, asks neighbours, and reports."""
+    rig = Rig()
+
+    async def story(rig: Rig) -> None:
+        if gone:
+            del rig.links.known["eth0"]
+        rig.links.changed()
+        await asyncio.sleep(100.0)
+
+    run(story, rig)
+    assert rig.causes == (["eth0, the uplink of br-ex, does not exist"] if gone else [])
+    assert (rig.ovsdb.removed, rig.ovsdb.marked) == ([], [])
