@@ -10,7 +10,6 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from fakes import BOOT_ID, FakeKernel, FakeNeighbours, FakeOvsdb
-from loop.test_reconciler_machine import VirtualLoop
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import new_boot
@@ -21,6 +20,7 @@ from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.status.document import BootStatus
 from nodenet.loop.uplink import PROBE_SECONDS, UplinkEdges, UplinkWatch
+from virtual_time import VirtualLoop
 
 NODE_IP, GATEWAY = ip_address("192.0.2.5"), ip_address("192.0.2.1")
 SNAPSHOT = Snapshot(
