@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
@@ -14,6 +14,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.hostname.sources import Source
 from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
@@ -197,6 +198,7 @@ class FakeOvsdb:
     removed: list[str] = field(default_factory=list)
     parked: int = 0
     marked: list[tuple[str, str, str]] = field(default_factory=list)
+    in_kernel: bool = True
 
     def answers(self) -> bool:
         return self.up
@@ -205,6 +207,9 @@ class FakeOvsdb:
         self.proofs += 1
         if self.dead:
             raise self.dead
+
+    async def has_kernel_datapath(self) -> bool:
+        return self.in_kernel
 
     async def bridges(self) -> tuple[OvsBridge, ...]:
         if not self.up:
@@ -314,10 +319,17 @@ class FakeNeighbours:
 
     there: set[IPAddress] = field(default_factory=set)
     asked: list[tuple[IPAddress, str]] = field(default_factory=list)
+    on: dict[str, tuple[Neighbour, ...]] = field(default_factory=dict)
 
     async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:  # noqa: ARG002
         self.asked.append((address, link))
         return address in self.there
+
+    def known(self, link: str) -> tuple[Neighbour, ...]:
+        return self.on.get(link, ())
+
+    def learn(self, link: str, neighbours: Iterable[Neighbour]) -> None:
+        self.on[link] = (*self.on.get(link, ()), *neighbours)
 
 
 @dataclass

@@ -131,3 +131,35 @@ def test_no_such_link(near: Namespace) -> None:
     """Is an error, not a silence."""
     with pytest.raises(Unavailable, match="neighbours on nosuch cannot be asked"):
         answers(near, ROUTER4, "nosuch")
+
+
+def test_what_one_link_knows_another_can_learn(near: Namespace) -> None:
+    """Packets leave at once: no question has to be answered first (R68). What an administrator set stays there."""
+    near.ip(
+        "neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 nud reachable dev eth0",
+        "neigh add 2001:db8::1 lladdr 02:00:00:00:00:01 nud stale router dev eth0",
+        "neigh add 192.0.2.7 lladdr 02:00:00:00:00:07 nud permanent dev eth0",
+        "neigh add 192.0.2.8 nud failed dev eth0",
+        "neigh add 192.0.2.1 nud incomplete dev eth1",
+    )
+
+    def move() -> None:
+        neighbours = Neighbours()
+        neighbours.learn("eth1", neighbours.known("eth0"))
+
+    near.call(move)
+    entries = {str(entry["dst"]): entry for entry in near.ip_json("neigh show dev eth1") if "lladdr" in entry}
+    assert sorted(entries) == ["192.0.2.1", "2001:db8::1"]
+    assert all(entry["lladdr"] == ROUTER_MAC for entry in entries.values())
+    assert "router" in entries["2001:db8::1"]
+
+
+def test_a_link_that_is_not_there_has_no_neighbours(near: Namespace) -> None:
+    """It may come later: nothing is raised."""
+
+    def nothing() -> bool:
+        neighbours = Neighbours()
+        neighbours.learn("eth9", neighbours.known("eth0"))
+        return neighbours.known("eth9") == ()
+
+    assert near.call(nothing)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from ipaddress import ip_address
 
+import pytest
+
+from br_ex_rig import Rig
 from fakes import FakeFiles, FakeKernel, FakeNmstate, FakeOvsdb, FakeProfiles, FakeSysctls
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Snapshot
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.settings.model import Datapath
 from nodenet.stages.br_ex.gather import DEFAULT_BRIDGE, EXTRA_BRIDGE, Gatherer
 
 NODE_IP = ip_address("192.0.2.5")
@@ -70,3 +75,17 @@ async def test_a_node_without_open_vswitch_and_without_a_node_ip() -> None:
     made.ovsdb.up = False  # type: ignore[attr-defined]
     facts = await made.gather(FakeNmstate(shown=STATE), None)
     assert (facts.ovs, facts.node_ips, facts.default_bridge) == ((), (), None)
+
+
+@pytest.mark.parametrize(("datapath", "proven"), [(Datapath.SYSTEM, False), (Datapath.NETDEV, True)])
+async def test_a_datapath_that_the_kernel_lacks_is_named(datapath: Datapath, *, proven: bool) -> None:
+    """Before anything is touched; the userspace datapath needs none (R12)."""
+    rig = Rig(ovsdb=FakeOvsdb(in_kernel=False))
+    gatherer = Gatherer(rig.profiles, rig.ovsdb, rig.sysctls, rig.kernel, rig.files)
+    if proven:
+        await gatherer.prove_datapath(datapath)
+        return
+    with pytest.raises(NmstateFailure) as caught:
+        await gatherer.prove_datapath(datapath)
+    assert caught.value.cause == "the kernel has no datapath of Open vSwitch (kernel module openvswitch)"
+    assert caught.value.kind is FailureKind.DEPENDENCY

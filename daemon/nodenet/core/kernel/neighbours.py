@@ -12,9 +12,11 @@ from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes, ip
 RTMGRP_NEIGH = 0x4
 _NEW, _GET, _ERROR = 28, 30, 2
 _DESTINATION, _LINK_LAYER_ADDRESS = 1, 2
-_REQUEST, _REPLACE, _CREATE = 0x1, 0x100, 0x400
+_REQUEST, _REPLACE, _CREATE, _DUMP = 0x1, 0x100, 0x400, 0x300
 _REACHABLE, _STALE, _DELAY, _PROBE, _FAILED, _NOARP, _PERMANENT = 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80
-_USE = 0x01
+_VALID = _REACHABLE | _STALE | _DELAY | _PROBE | _NOARP | _PERMANENT
+_USE, _ROUTER = 0x01, 0x80
+_DONE = 3
 _HEADER = struct.Struct("=IHHII")
 _BODY = struct.Struct("=BxxxiHBB")
 _CODE = struct.Struct("=i")
@@ -22,16 +24,25 @@ _CODE = struct.Struct("=i")
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """An entry of the neighbour table; *known*: it has a link-layer address, be it an old one."""
+    """An entry of the neighbour table; *mac* is its link-layer address, old or new, None without one.
+
+    *router*: it is known as an IPv6 router.
+    """
 
     link_index: int
     address: IPAddress
     state: int
-    known: bool
+    mac: bytes | None = None
+    router: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether packets can be sent to it without asking."""
+        return self.mac is not None and bool(self.state & _VALID)
 
     @property
     def fixed(self) -> bool:
-        """Whether somebody set it, or the link has no such protocol: there is nobody to ask."""
+        """Whether an administrator set it, or the link has no such protocol: it cannot be asked."""
         return bool(self.state & (_PERMANENT | _NOARP))
 
     @property
@@ -43,6 +54,20 @@ class Neighbour:
     def left_alone(self) -> bool:
         """Whether the kernel does not ask it at present: it waits for a use of what it knows, or has given up."""
         return bool(self.state & (_STALE | _DELAY | _FAILED))
+
+
+def dump() -> bytes:
+    """Return the question for all entries of all links."""
+    return _HEADER.pack(_HEADER.size + _BODY.size, _GET, _REQUEST | _DUMP, 1, 0) + _BODY.pack(0, 0, 0, 0, 0)
+
+
+def learn(link_index: int, neighbour: Neighbour) -> bytes:
+    """Return the order to take an entry over from another link: used at once, and asked by the kernel later."""
+    flags = _ROUTER if neighbour.router else 0
+    mac = neighbour.mac or b""
+    attribute = struct.pack("=HH", 4 + len(mac), _LINK_LAYER_ADDRESS) + mac + bytes(-len(mac) % 4)
+    found = neighbour.address
+    return _message(_NEW, _REQUEST | _REPLACE | _CREATE, link_index, found, state=_STALE, flags=flags, more=attribute)
 
 
 def get(link_index: int, address: IPAddress) -> bytes:
@@ -61,23 +86,35 @@ def resolve(link_index: int, address: IPAddress) -> bytes:
 
 
 def _message(  # noqa: PLR0913  (its fields)
-    kind: int, header_flags: int, link_index: int, address: IPAddress, *, state: int = 0, flags: int = 0
+    kind: int,
+    header_flags: int,
+    link_index: int,
+    address: IPAddress,
+    *,
+    state: int = 0,
+    flags: int = 0,
+    more: bytes = b"",
 ) -> bytes:
     family = AF_INET if address.version == 4 else AF_INET6
     destination = struct.pack("=HH", 4 + len(address.packed), _DESTINATION) + address.packed
-    body = _BODY.pack(family, link_index, state, flags, 0) + destination
+    body = _BODY.pack(family, link_index, state, flags, 0) + destination + more
     return _HEADER.pack(_HEADER.size + len(body), kind, header_flags, 1, 0) + body
 
 
 def neighbours(data: bytes) -> Iterator[Neighbour]:
-    """Yield the entries that a datagram tells of."""
+    """Yield the entries in a datagram."""
     for kind, body in _messages(data):
         if kind == _NEW and len(body) >= _BODY.size:
-            _, index, state, _, _ = _BODY.unpack_from(body)
+            _, index, state, flags, _ = _BODY.unpack_from(body)
             found = attributes(body, _BODY.size)
-            address = ip(found.get(_DESTINATION))
+            address, mac = ip(found.get(_DESTINATION)), found.get(_LINK_LAYER_ADDRESS)
             if address is not None:
-                yield Neighbour(index, address, state, _LINK_LAYER_ADDRESS in found)
+                yield Neighbour(index, address, state, None if mac is None else bytes(mac), bool(flags & _ROUTER))
+
+
+def is_last(data: bytes) -> bool:
+    """Return whether the answer to ``dump`` ends with this datagram."""
+    return any(kind in (_DONE, _ERROR) for kind, _ in _messages(data))
 
 
 def refusals(data: bytes) -> Iterator[int]:

@@ -1,7 +1,7 @@
-"""Does somebody on a link, such as the gateway, answer?
+"""Does a host on a link, such as the gateway, answer, and which hosts does the kernel know there?
 
-The kernel asks: it is told to resolve the address on that link (ARP, RFC 826; neighbour solicitation, RFC 4861), and
-tells when an answer came. No packet of ours is routed anywhere, and none needs an open port at the other end.
+The kernel asks: it gets the order to resolve the address on that link (ARP, RFC 826; neighbour solicitation, RFC 4861),
+and reports an answer. No packet of ours is routed anywhere, and none needs an open port at the other end.
 """
 
 from __future__ import annotations
@@ -10,30 +10,35 @@ import asyncio
 import errno
 import os
 import socket
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel import neighbours as nm
+from nodenet.core.kernel.neighbours import Neighbour
 
 ASK_AGAIN_SECONDS = 0.5
 """The kernel gives up after three solicitations, a second apart; a bridge may begin to forward later than that.
 
-And it stops asking when the neighbour tells of itself, as a router does that advertises: what it knows then is an
-address, and whether packets get there and back it would find out five seconds after one was sent (RFC 4861, 7.3.3).
+And it stops asking when the neighbour announces itself, as a router does that advertises: it knows an address then,
+and finds out five seconds after a packet was sent whether packets get there and back (RFC 4861, 7.3.3).
 """
+DUMP_SECONDS = 1.0
+MOST = 4096
+"""Entries that are looked at: the kernel keeps 1024 by default (net.ipv4.neigh.default.gc_thresh3)."""
 _RECEIVE_BYTES = 65_536
 _UNKNOWN = (errno.ENOENT, errno.EOPNOTSUPP, errno.EINVAL)
-"""Nothing is known, this kernel does not tell, or there is no link-layer address to probe: resolve it."""
+"""Nothing is known, this kernel has no answer, or there is no link-layer address to probe: resolve it."""
 
 
 class Neighbours:
     """The neighbour table."""
 
     async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:
-        """Tell whether *address* answers on *link* within *seconds*; at once when it does.
+        """Return whether *address* answers on *link* within *seconds*; at once when it does.
 
-        What is known from before does not count, except an entry that somebody fixed. Raises Unavailable when there
+        An entry from before is no answer, except one that an administrator set. Raises Unavailable when there
         is no such link or the kernel takes no orders.
         """
         try:
@@ -46,6 +51,52 @@ class Neighbours:
         except OSError as error:
             raise Unavailable(f"The neighbours on {link} cannot be asked: {error.strerror or error}") from error
         return True
+
+    def known(self, link: str) -> tuple[Neighbour, ...]:
+        """Return the entries of *link* that packets can be sent to, none where there is no such link.
+
+        Entries that an administrator set are left out. Raises Unavailable.
+        """
+        try:
+            index = socket.if_nametoindex(link)
+        except OSError:
+            return ()
+        try:
+            with closing(_socket(groups=0)) as kernel:
+                kernel.settimeout(DUMP_SECONDS)
+                kernel.send(nm.dump())
+                return tuple(item for item in _dumped(kernel) if item.link_index == index and not item.fixed)
+        except OSError as error:
+            raise Unavailable(f"The neighbours on {link} cannot be read: {error.strerror or error}") from error
+
+    def learn(self, link: str, neighbours: Iterable[Neighbour]) -> None:
+        """Let packets to *neighbours* leave by *link* without a question first. Raises Unavailable.
+
+        Nothing happens where there is no such link; an entry that the kernel refuses is left out.
+        """
+        try:
+            index = socket.if_nametoindex(link)
+        except OSError:
+            return
+        try:
+            with closing(_socket(groups=0)) as kernel:
+                for neighbour in neighbours:
+                    kernel.send(nm.learn(index, neighbour))
+        except OSError as error:
+            raise Unavailable(f"The neighbours on {link} cannot be set: {error.strerror or error}") from error
+
+
+def _dumped(kernel: socket.socket) -> Iterator[Neighbour]:
+    """Yield the known entries of a dump, MOST at most."""
+    found = 0
+    while True:
+        data = kernel.recv(_RECEIVE_BYTES)
+        for entry in nm.neighbours(data):
+            if entry.known and found < MOST:
+                found += 1
+                yield entry
+        if nm.is_last(data):
+            return
 
 
 class _Question:
@@ -98,11 +149,11 @@ class _Question:
             self._kernel.send(nm.get(*self._where))
 
 
-def _socket() -> socket.socket:
+def _socket(groups: int = nm.RTMGRP_NEIGH) -> socket.socket:
     kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
     kernel = socket.socket(socket.AF_NETLINK, kind, socket.NETLINK_ROUTE)
     try:
-        kernel.bind((0, nm.RTMGRP_NEIGH))
+        kernel.bind((0, groups))
     except OSError:
         kernel.close()
         raise

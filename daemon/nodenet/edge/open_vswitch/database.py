@@ -20,6 +20,7 @@ from typing import Any
 from nodenet.core.errors import NotAllowed, Unavailable
 from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.core.open_vswitch.rows import DATABASE, SELECT_BRIDGES, bridges, results, text_map
+from nodenet.edge.open_vswitch.datapath import has_kernel_datapath
 
 SOCKET = Path("/run/openvswitch/db.sock")
 ASK_SECONDS = 5.0
@@ -72,6 +73,10 @@ class Ovsdb:
                 f"ovs-vswitchd has not carried out what Open vSwitch's database says for {seconds:g} s",
                 remedy="Look at `systemctl status ovs-vswitchd` and at /var/log/openvswitch/ovs-vswitchd.log",
             ) from error
+
+    async def has_kernel_datapath(self) -> bool:
+        """Return whether the kernel has Open vSwitch's datapath. Raises Unavailable."""
+        return await asyncio.to_thread(has_kernel_datapath)
 
     async def bridges(self) -> tuple[OvsBridge, ...]:
         """Return all bridges with their ports. Raises Unavailable."""

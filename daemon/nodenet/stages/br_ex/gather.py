@@ -11,6 +11,7 @@ from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.kernel.snapshot import AddressFlag
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.settings.model import Datapath
 from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Sysctls, Transaction
 
 DEFAULT_BRIDGE = PurePosixPath("/etc/ovnk/default_bridge")
@@ -72,6 +73,16 @@ class Gatherer:
         if not (await self.profiles.inventory(profiles=False)).ovs:
             why = "NetworkManager has not loaded its plugin for Open vSwitch"
             raise NmstateFailure(FailureKind.DEPENDENCY, why)
+
+    async def prove_datapath(self, datapath: Datapath) -> None:
+        """Return when Open vSwitch can make bridges of that kind. Raises NmstateFailure, Unavailable.
+
+        It accepts a bridge that it cannot make, and libnmstate gives up after half a minute without the address.
+        """
+        if datapath is Datapath.SYSTEM and not await self.ovsdb.has_kernel_datapath():
+            why = "the kernel has no datapath of Open vSwitch (kernel module openvswitch)"
+            remedy = "Install and load the kernel module openvswitch (`modprobe openvswitch`)"
+            raise NmstateFailure(FailureKind.DEPENDENCY, why, remedy)
 
     def _text(self, path: PurePosixPath) -> str | None:
         content = self.files.read(path)

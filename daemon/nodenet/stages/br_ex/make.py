@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -27,6 +27,7 @@ from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, Records
 from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
 from nodenet.stages.br_ex.leases import StaticLeases
+from nodenet.stages.br_ex.neighbours import neighbours_follow
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 from nodenet.stages.br_ex.verify import Verifier
 
@@ -92,7 +93,8 @@ class BridgeMaker:
             await self._verifier.until_set(self._edges.sysctls, plan.sysctls)
 
         with self._without_dad(record):
-            await self.apply(transaction, plan.document_with_lease or plan.document, accept)
+            moves = {uplink.link: uplink.bridge for uplink in plan.uplinks}
+            await self.apply(transaction, plan.document_with_lease or plan.document, moves, accept)
         self.save(record)
         return record
 
@@ -168,12 +170,22 @@ class BridgeMaker:
         if plan.nm_properties:
             await self._profiles.set(plan.nm_properties)
 
-    async def apply(self, transaction: Transaction, document: Document, accept: Callable[[], Awaitable[None]]) -> None:
-        """Apply *document*, and commit it once *accept* returns. Raises as ``Pipeline.apply`` does."""
+    async def apply(
+        self,
+        transaction: Transaction,
+        document: Document,
+        moves: Mapping[str, str],
+        accept: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Apply *document*, which moves addresses from link to link (*moves*), and commit it once *accept* returns.
+
+        Raises as ``Pipeline.apply`` does.
+        """
         text = json.dumps(document)
         digest = hashlib.sha256(text.encode()).hexdigest()
         intent = self._pipeline.intent(digest, Phase.APPLYING, in_force=None, brings_bridge=True)
-        await self._pipeline.apply(transaction, text, intent, accept)
+        async with neighbours_follow(self._verifier.neighbours, moves):
+            await self._pipeline.apply(transaction, text, intent, accept)
         self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=digest))
 
     @contextlib.contextmanager

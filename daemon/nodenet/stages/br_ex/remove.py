@@ -80,7 +80,8 @@ class BridgeRemover:
             profile for profile in facts.profiles if profile.uuid in {kept.uuid for kept in originals.values()}
         )
         names = tuple(found.bridge for found in there)
-        await self._maker.apply(transaction, removal(facts, known, names), accept)
+        moves = {found.bridge: found.uplink for found in there if found.uplink}
+        await self._maker.apply(transaction, removal(facts, known, names), moves, accept)
 
     async def _remove_script_s(self, there: list[BridgeCondition], expect: tuple[Expectation, ...]) -> None:
         """Remove the old script's bridges; the uplinks' own profiles were not changed and are activated again."""

@@ -39,8 +39,10 @@ from nodenet.core.settings.model import Datapath
 from nodenet.core.since import NEVER
 from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.br_ex.foreign_ports import log_ports_of_others
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.make import BridgeMaker
+from nodenet.stages.br_ex.ovs_errors import ovs_errors
 from nodenet.stages.br_ex.remove import BridgeRemover
 from nodenet.stages.br_ex.repair import BridgeRepairer
 
@@ -58,8 +60,6 @@ WATCH_SECONDS = 300.0
 """Between two looks at whether ovs-vswitchd still works; each one writes a number into the database."""
 PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 """Stands once ovn-controller was kept from an earlier boot's database: once a boot, before OVN-Kubernetes comes."""
-PORTS_OF_OTHERS = PurePosixPath("/run/nodenet/ports-of-others")
-"""The sentences about them that are in the journal of this boot already."""
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
 """The uplink's name, where the shell script that made br-ex before kept it."""
 REMEDY = "Look at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
@@ -134,7 +134,9 @@ class ConfigureOvsStage:
             return waiting or await self._remove(facts, record)
         if self._done and record and not request.retry_refused:
             return await (self._owed(self._done, facts, record) if record.finish else self._watched(self._done, facts))
-        if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
+        waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
+        # With a silent DHCP server NetworkManager does not become ready: a bridge with a static lease needs no apply.
+        if waiting and not (record and record.leases):
             return waiting
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         if self._edges.files.read(PARKED) is None:
@@ -181,7 +183,7 @@ class ConfigureOvsStage:
                     f"Removed, to be made again: {wrong.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs"
                 )
                 return Waiting(f"making the bridge again: {wrong.sentence}", seconds=0.0)
-        self._tell_of_ports(found)
+        log_ports_of_others(self._edges.files, found)
         plan = bridge.plan(known, self._edges.datapath)
         adopted = all(item.sound and item.owner is not Owner.OURS for item in found[: len(plan.uplinks)])
         if adopted or not await transaction.difference(json.dumps(bridge.compared(plan, known))):
@@ -194,16 +196,6 @@ class ConfigureOvsStage:
         for item in found:
             if item.sound and item.uplink and any(each.rule is Rule.NOT_MARKED and each.ours for each in item.findings):
                 await self._edges.ovsdb.mark_bridge(item.bridge, ADOPTED, item.uplink)
-
-    def _tell_of_ports(self, found: Iterable[BridgeCondition]) -> None:
-        """Log the ports that another program added to the bridges, each once a boot."""
-        said = (self._edges.files.read(PORTS_OF_OTHERS) or b"").decode().splitlines()
-        ports = [finding.sentence for item in found for finding in item.findings if finding.rule is Rule.FOREIGN_PORT]
-        for sentence in ports:
-            if sentence not in said:
-                log.warning(sentence, message=Message.BRIDGE_NOTE, stage="configure-ovs")
-        if ports or said:
-            self._edges.files.write(PORTS_OF_OTHERS, "\n".join(ports).encode())
 
     async def _gather(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> BridgeFacts:
         """Return the facts as of now; the node IP may be on another link than when it was chosen."""
@@ -229,15 +221,20 @@ class ConfigureOvsStage:
         reason = f"{' and '.join(names)} removed as requested" if names else "there is no br-ex to remove"
         return Skipped(reason, plain, Message.BRIDGE_REMOVED)
 
-    async def _make(self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts) -> Done:
+    async def _make(self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts) -> Done | Waiting:
+        if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
+            return waiting
         await self._edges.gatherer.prove_plugin()
+        await self._edges.gatherer.prove_datapath(self._edges.datapath)
         # After a rollback the addresses are on their way back: without them the plan would not keep them.
         present = {item.address for item in self._edges.kernel.snapshot().addresses}
         usable = (ip in present and self._edges.kernel.can_bind(ip, 0) for ip in known.node_ips)
         if away := next((ip for ip, there in zip(known.node_ips, usable, strict=True) if not there), None):
             raise Unavailable(f"the node IP {away} is not on this node at the moment", remedy=REMEDY)
         began = self._pipeline.now()
-        record, problem = await self._maker.make(transaction, plan, known), None
+        links = {name for uplink in plan.uplinks for name in (uplink.bridge, uplink.link)}
+        async with ovs_errors(self._edges.ovsdb, links):
+            record, problem = await self._maker.make(transaction, plan, known), None
         if record.finish:
             record, problem = await self._maker.settle(record)
         for note in plan.notes:

@@ -22,6 +22,8 @@ from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.status.document import BootStatus
 from nodenet.core.unit_stage.unit import Unit
+from nodenet.ports.links import Neighbours as Neighbours
+from nodenet.ports.links import Sysctls as Sysctls
 
 
 class Clock(Protocol):
@@ -133,6 +135,9 @@ class Ovsdb(Protocol):
     async def prove_alive(self, seconds: float = 5.0) -> None:
         """Return when ovs-vswitchd carries out what the database says. Raises Unavailable."""
 
+    async def has_kernel_datapath(self) -> bool:
+        """Return whether the kernel has Open vSwitch's datapath. Raises Unavailable."""
+
     async def bridges(self) -> tuple[OvsBridge, ...]:
         """Return all bridges. Raises Unavailable."""
 
@@ -181,26 +186,6 @@ class Profiles(Protocol):
 
     async def connect(self, link: str) -> None:
         """Begin to activate the profile that NetworkManager finds best for a link. Raises Unavailable."""
-
-
-class Sysctls(Protocol):
-    """The kernel's settings of links, by name below /proc/sys with the link left out."""
-
-    def of_link(self, link: str) -> dict[str, str]:
-        """Return all; none when the link is gone."""
-
-    def read(self, link: str, name: str) -> str | None:
-        """Return one, None where there is none."""
-
-    def write(self, link: str, values: Mapping[str, str]) -> tuple[str, ...]:
-        """Set what differs; return the names of what did. Raises Unavailable."""
-
-
-class Neighbours(Protocol):
-    """Who else is on a link."""
-
-    async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:
-        """Tell whether *address* answers on *link* within *seconds*. Raises Unavailable."""
 
 
 class Kernel(Protocol):

@@ -1,0 +1,35 @@
+"""What do stages need from the kernel for one link: its settings and its neighbours?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.neighbours import Neighbour
+
+
+class Sysctls(Protocol):
+    """The kernel's settings of links, by name below /proc/sys with the link left out."""
+
+    def of_link(self, link: str) -> dict[str, str]:
+        """Return all; none when the link is gone."""
+
+    def read(self, link: str, name: str) -> str | None:
+        """Return one, None where there is none."""
+
+    def write(self, link: str, values: Mapping[str, str]) -> tuple[str, ...]:
+        """Set what differs; return the names of what did. Raises Unavailable."""
+
+
+class Neighbours(Protocol):
+    """Who else is on a link."""
+
+    async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:
+        """Tell whether *address* answers on *link* within *seconds*. Raises Unavailable."""
+
+    def known(self, link: str) -> tuple[Neighbour, ...]:
+        """Return the hosts on *link* that packets can be sent to without asking. Raises Unavailable."""
+
+    def learn(self, link: str, neighbours: Iterable[Neighbour]) -> None:
+        """Let packets to *neighbours* leave by *link* without asking. Raises Unavailable."""

@@ -1,0 +1,43 @@
+"""What does Open vSwitch say of the interfaces of a bridge while it is made?
+
+libnmstate reports only that the result is not what was asked for. The reason is in the database, in ``Interface.error``
+(ovs-vswitchd.conf.db(5)), and a rollback removes the rows: so they are read while the apply runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Collection
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.nmstate.failure import NmstateFailure
+from nodenet.ports import Ovsdb
+
+EVERY_SECONDS = 0.3
+
+
+@contextlib.asynccontextmanager
+async def ovs_errors(ovsdb: Ovsdb, links: Collection[str]) -> AsyncIterator[None]:
+    """Add what Open vSwitch says of *links* to the cause of an NmstateFailure that leaves the block."""
+    errors: dict[str, str] = {}
+    reader = asyncio.create_task(_read(ovsdb, links, errors))
+    try:
+        yield
+    except NmstateFailure as failure:
+        if not errors:
+            raise
+        told = "; ".join(f"{link}: {error}" for link, error in sorted(errors.items()))
+        raise NmstateFailure(failure.kind, f"{failure.cause} (Open vSwitch: {told})", failure.remedy) from failure
+    finally:
+        reader.cancel()
+        await asyncio.wait([reader])
+
+
+async def _read(ovsdb: Ovsdb, links: Collection[str], errors: dict[str, str]) -> None:
+    while True:
+        with contextlib.suppress(Unavailable):  # the database may restart meanwhile; the stage reports that itself
+            for bridge in await ovsdb.bridges():
+                found = (interface for port in bridge.ports for interface in port.interfaces)
+                errors |= {item.name: item.error for item in found if item.error and item.name in links}
+        await asyncio.sleep(EVERY_SECONDS)
