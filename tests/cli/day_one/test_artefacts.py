@@ -69,6 +69,32 @@ def test_install_config_is_filled_and_what_lacks_a_file_is_named(folder: Path) -
     assert all("networkConfig" in host for host in hosts)
 
 
+def test_the_table_marks_an_address_that_two_files_have(folder: Path) -> None:
+    assert day_one("show", folder).stdout.splitlines() == [
+        "FILE                 HOST             LINKS   ADDRESSES           GATEWAYS       DNS",
+        "ostest-master-0.yml  ostest-master-0  enp2s0  192.168.111.110/24  192.168.111.1  192.168.111.1",
+        "ostest-master-1.yml  ostest-master-1  enp2s0  192.168.111.111/24  192.168.111.1  192.168.111.1",
+    ]
+    shutil.copy(folder / "ostest-master-0.yml", folder / "twin.yml")
+    done = day_one("show", folder)
+    assert (done.returncode, done.stdout.count("192.168.111.110/24*")) == (1, 2)
+    listed = json.loads(day_one("show", folder, "--json").stdout)["files"]
+    assert [entry["duplicates"] for entry in listed] == [["192.168.111.110"], [], ["192.168.111.110"]]
+
+
+def test_the_first_step_is_derived_and_nothing_is_written_when_one_file_is_refused(tmp_path: Path) -> None:
+    nodes, out = tmp_path / "nodes", tmp_path / "out"
+    nodes.mkdir()
+    out.mkdir()
+    shutil.copy(SEED / "br-ex" / "master-0.yml", nodes)
+    (nodes / "z.yml").write_text("- no mapping\n")
+    assert day_one("early", nodes, "--out", out).returncode == 65
+    assert list(out.iterdir()) == []
+    (nodes / "z.yml").unlink()
+    assert day_one("early", nodes, "--out", out).stdout == f"{out / 'master-0.yml'}\n"
+    assert "ovs-" not in (out / "master-0.yml").read_text()
+
+
 def test_other_content_is_overwritten_only_with_force(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "mc.yaml"
     out.write_text("mine\n")

@@ -1,0 +1,66 @@
+"""Which node file each host gets, and what each file configures, as a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nodenet.cli.day_one import folder
+from nodenet.cli.table import Table
+from nodenet.core.day_one.files import ArtefactInvalid
+
+if TYPE_CHECKING:
+    from nodenet.core.day_one.matrix import Row
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.description = (
+        "Print a row for each node file: the host that gets it, its links, addresses, gateways and DNS servers. "
+        "An address that several files configure is marked with a star; the exit code is 1 then."
+    )
+    parser.add_argument("path", type=Path, metavar="DIR", help="a folder of node files")
+    parser.add_argument("--json", action="store_true", help="print a JSON document")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table; return the exit code. Raises NodenetError."""
+    from nodenet.core.day_one import document, matrix  # noqa: PLC0415 - the command line itself needs no library
+
+    documents = {}
+    for name, content in folder.node_files(arguments.path).items():
+        try:
+            documents[name] = document.read(content.decode())
+        except ArtefactInvalid as error:
+            raise folder.invalid(name, error) from error
+    rows = matrix.rows(documents)
+    if arguments.json:
+        print(json.dumps({"schema_version": 1, "files": [_entry(row) for row in rows]}, indent=2))
+    else:
+        _print(rows)
+    return 1 if any(row.duplicates for row in rows) else 0
+
+
+def _entry(row: Row) -> dict[str, object]:
+    return {
+        "file": row.file,
+        "host": row.host,
+        "links": row.links,
+        "addresses": [str(address) for address in row.addresses],
+        "automatic": row.automatic,
+        "gateways": row.gateways,
+        "name_servers": row.name_servers,
+        "duplicates": row.duplicates,
+    }
+
+
+def _print(rows: tuple[Row, ...]) -> None:
+    table = Table(("FILE", "HOST", "LINKS", "ADDRESSES", "GATEWAYS", "DNS"))
+    for row in rows:
+        marked = [f"{item}*" if str(item.ip) in row.duplicates else str(item) for item in row.addresses]
+        shown = [*marked, *(("automatic",) if row.automatic else ())]
+        cells = (row.links, shown, row.gateways, row.name_servers)
+        table.add((row.file, row.host, *(" ".join(cell) or "-" for cell in cells)))
+    print(table.render(coloured=False))

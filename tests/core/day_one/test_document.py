@@ -1,0 +1,82 @@
+"""What is read of an NMState document, and that nothing in it raises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodenet.core.day_one.document import (
+    addresses,
+    gateways,
+    interfaces,
+    is_automatic,
+    name_servers,
+    read,
+    routes,
+)
+from nodenet.core.day_one.files import ArtefactInvalid
+
+SEED = read((Path(__file__).parents[3] / "fixtures/day_one/seed/ostest-master-0.yml").read_text())
+
+
+def test_the_seeds_document() -> None:
+    (link,) = interfaces(SEED)
+    assert [str(address) for address in addresses(link)] == ["192.168.111.110/24"]
+    assert (is_automatic(link), gateways(SEED), name_servers(SEED)) == (False, ("192.168.111.1",), ("192.168.111.1",))
+
+
+def test_what_is_disabled_or_removed_does_not_count() -> None:
+    off = {"ipv4": {"enabled": False, "address": [{"ip": "192.0.2.5", "prefix-length": 24}]}}
+    assert list(addresses(off)) == []
+    assert list(routes({"routes": {"config": [{"state": "absent", "destination": "0.0.0.0/0"}]}})) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "not an NMState document: its first level has no keys such as interfaces"),
+        ("- a", "not an NMState document: its first level has no keys such as interfaces"),
+        ("a: [", "not YAML: line 1, column 5: expected the node content, but found '<stream end>'"),
+    ],
+)
+def test_what_is_no_document_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(ArtefactInvalid) as caught:
+        read(text)
+    assert str(caught.value) == problem
+
+
+KEYS = st.sampled_from(
+    (
+        "interfaces",
+        "name",
+        "type",
+        "ipv4",
+        "enabled",
+        "dhcp",
+        "address",
+        "ip",
+        "routes",
+        "config",
+        "dns-resolver",
+        "server",
+    )
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(KEYS, JSON))
+def test_no_document_raises(document: dict[str, Any]) -> None:
+    for link in interfaces(document):
+        assert all(address.version in (4, 6) for address in addresses(link))
+        assert is_automatic(link) in (True, False)
+    assert isinstance(gateways(document), tuple)
+    assert isinstance(name_servers(document), tuple)
