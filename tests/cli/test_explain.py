@@ -229,3 +229,12 @@ def test_help_exits_0(verb: tuple[str, ...]) -> None:
     done = nodenetctl(*verb, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith(b"usage: nodenetctl")
+
+
+def test_the_output_of_ip_address_alone_is_explained() -> None:
+    """And the missing routes are reported on standard error (R59)."""
+    document = [{"ifname": "eth0", "addr_info": [{"local": "192.0.2.5", "prefixlen": 24}]}]
+    done = explain("--snapshot", "-", "--vip", "192.0.2.10", "--json", stdin=json.dumps(document).encode())
+    assert (done.returncode, json.loads(done.stdout)["node_ips"]) == (0, ["192.0.2.5"])
+    assert done.stderr == b"nodenetctl: -: the snapshot has no routes, so no link has a default route\n"
+    assert explain("--snapshot", "-", stdin=b"{}").returncode == 65

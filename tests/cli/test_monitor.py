@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -182,3 +183,29 @@ async def test_a_reader_that_leaves_ends_it(tmp_path: Path, lines: int) -> None:
         for _ in range(lines * (PRESENT + 1)):
             await asyncio.to_thread(pipe.readline)
     assert await Monitor(process).end() == (0, "")
+
+
+async def test_nothing_that_controls_a_terminal_is_printed(tmp_path: Path) -> None:
+    """A reason can contain what another program wrote (R40)."""
+    state = tmp_path / "state.json"
+    show(state, waiting("\x1b[2J\x1b]0;owned\x07 a name"))
+    async with monitor(f"unix:path={tmp_path}/none", state) as watcher:
+        line = await watcher.line()
+        assert line.split(maxsplit=2)[1:] == ["hostname", "waiting     ?[2J?]0;owned? a name"]
+
+
+async def test_a_daemon_that_has_ended_is_reported(tmp_path: Path) -> None:
+    """Its lock is free: failed, not ready, and why (R56)."""
+    state = tmp_path / "state.json"
+    show(state, replace(START, ready=True))
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        async with monitor(f"unix:path={tmp_path}/none", state, "--json") as watcher:
+            await watcher.until(lambda event: (event["kind"], event["status"]) == ("ready", "ready"))
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            problem = await watcher.until(lambda event: event["kind"] == "problem")
+            assert problem["detail"] == (
+                "nodenetd is not running, so nothing of this may be true any more. See `systemctl status nodenetd`"
+            )
+            await watcher.until(lambda event: (event["kind"], event["status"]) == ("health", "failed"))
+            await watcher.until(lambda event: (event["kind"], event["status"]) == ("ready", "not ready"))

@@ -154,8 +154,11 @@ def _readable(path: PurePath) -> bytes | None:
 
 
 def _read(name: str) -> Snapshot:
-    """Return the snapshot in the file *name*, `-` for standard input."""
-    return saved.read(name, iproute_json.MOST_BYTES, iproute_json.parse)
+    """Return the snapshot in the file *name*, `-` for standard input; one without routes is reported."""
+    snapshot = saved.read(name, iproute_json.MOST_BYTES, iproute_json.parse)
+    if snapshot.addresses and not snapshot.routes:
+        note(printable(f"nodenetctl: {name}: the snapshot has no routes, so no link has a default route"))
+    return snapshot
 
 
 def _what_if(policy: Policy, arguments: argparse.Namespace) -> Policy:

@@ -60,9 +60,35 @@ def test_too_large_a_snapshot_is_refused_unread() -> None:
     assert "leave the others out" in caught.value.remedy
 
 
-def test_every_key_may_be_missing() -> None:
-    assert iproute_json.parse("{}") == Snapshot()
+def test_keys_may_be_missing() -> None:
+    assert iproute_json.parse('{"routes": []}') == Snapshot()
     assert iproute_json.parse('{"links": null, "addresses": [{}]}') == Snapshot()
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("{}", "The snapshot has none of the keys links, addresses, routes, routes6"),
+        ('{"interfaces": []}', "The snapshot has none of the keys links, addresses, routes, routes6"),
+        ("[]", "The snapshot is a list, but not that of `ip -j address`"),
+        ('[{"dst": "default", "dev": "eth0"}]', "The snapshot is a list, but not that of `ip -j address`"),
+    ],
+)
+def test_another_document_is_not_an_empty_host(text: str, cause: str) -> None:
+    """An explanation of nothing would look like an answer (R59)."""
+    with pytest.raises(SnapshotInvalid) as caught:
+        iproute_json.parse(text)
+    assert (caught.value.cause, caught.value.remedy) == (
+        cause,
+        "A snapshot is what `nodenetctl snapshot` or `ip -j address` prints",
+    )
+
+
+def test_the_output_of_ip_address_alone_is_a_snapshot() -> None:
+    """With the links that it names, and without routes (R59)."""
+    document = [{"ifname": "eth0", "ifindex": 2, "addr_info": [{"local": "192.0.2.5", "prefixlen": 24}]}]
+    assert iproute_json.parse(json.dumps(document)) == iproute_json.parse(json.dumps({"addresses": document}))
+    assert [str(item.address) for item in iproute_json.parse(json.dumps(document)).addresses] == ["192.0.2.5"]
 
 
 def test_fields_that_are_missing_get_the_kernels_defaults() -> None:
@@ -82,7 +108,7 @@ def test_fields_that_are_missing_get_the_kernels_defaults() -> None:
 @pytest.mark.parametrize(
     ("document", "path", "expected"),
     [
-        ([], "$", "an object"),
+        ("text", "$", "an object"),
         ({"links": {}}, "$.links", "a list"),
         ({"links": [5]}, "$.links[0]", "an object"),
         ({"links": [{"ifname": 7}]}, "$.links[0].ifname", "a string"),

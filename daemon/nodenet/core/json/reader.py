@@ -26,10 +26,15 @@ _NAMES: dict[type, str] = {
 
 def load(text: str | bytes, most_bytes: int, remedy: str, less: str) -> Node:
     """Return the root of the document *text*. Raises SnapshotInvalid: too large (say *less*), not JSON, no object."""
+    return Node(decoded(text, most_bytes, remedy, less), "$", remedy)
+
+
+def decoded(text: str | bytes, most_bytes: int, remedy: str, less: str) -> object:
+    """Return the value of the document *text*. Raises SnapshotInvalid: too large (say *less*), not JSON."""
     if len(text) > most_bytes:
         raise SnapshotInvalid(f"The snapshot is larger than {most_bytes >> 20} MiB", remedy=less)
     try:
-        document = json.loads(text)
+        return cast("object", json.loads(text))
     except UnicodeDecodeError as error:
         raise SnapshotInvalid(f"The snapshot is not UTF-8, at byte {error.start}", remedy=remedy) from error
     except json.JSONDecodeError as error:
@@ -39,7 +44,6 @@ def load(text: str | bytes, most_bytes: int, remedy: str, less: str) -> Node:
         raise SnapshotInvalid(f"The snapshot cannot be read: {error}", remedy=remedy) from error
     except RecursionError as error:
         raise SnapshotInvalid("The snapshot is nested too deeply", remedy=remedy) from error
-    return Node(document, "$", remedy)
 
 
 class Node:

@@ -3,6 +3,7 @@
 The document has four keys, each what iproute2 prints: ``links`` (``ip -j -d link``), ``addresses``
 (``ip -j -d address``), ``routes`` (``ip -j -d -4 route show table all``) and ``routes6`` (the same with ``-6``).
 Keys and fields may be missing; the kernel's own defaults take their place. What is there must have the right type.
+A list is read as the output of ``ip -j address`` alone.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network
 
+from nodenet.core.errors import SnapshotInvalid
 from nodenet.core.ip import Family, IPNetwork
-from nodenet.core.json.reader import Node, load
+from nodenet.core.json.reader import Node, decoded
 from nodenet.core.kernel.snapshot import (
     IPV6_DEFAULT_METRIC,
     MAIN_TABLE,
@@ -25,7 +27,8 @@ from nodenet.core.kernel.snapshot import (
 
 FOREVER = 0xFFFFFFFF
 """How the kernel writes a lifetime without end (INFINITY_LIFE_TIME, linux/if_addr.h)."""
-REMEDY = "A snapshot is what `nodenetctl snapshot` or `ip -j` prints"
+KEYS = ("links", "addresses", "routes", "routes6")
+REMEDY = "A snapshot is what `nodenetctl snapshot` or `ip -j address` prints"
 MOST_BYTES = 32 << 20
 """More than a host with four thousand links and ten thousand addresses needs; reading takes some ten times as much."""
 LESS = "Only default routes and those of router advertisements (proto ra) matter: leave the others out"
@@ -37,12 +40,19 @@ _ROUTE_KINDS_WITHOUT_WAY_OUT = ("unreachable", "blackhole", "prohibit", "throw")
 
 def parse(text: str | bytes) -> Snapshot:
     """Return the snapshot that *text* describes. Raises SnapshotInvalid naming the JSON path."""
-    return _snapshot(load(text, MOST_BYTES, REMEDY, LESS))
+    return from_document(decoded(text, MOST_BYTES, REMEDY, LESS))
 
 
 def from_document(document: object) -> Snapshot:
     """Return the snapshot of a decoded JSON document. Raises SnapshotInvalid naming the JSON path."""
-    return _snapshot(Node(document, "$", REMEDY))
+    if isinstance(document, list):
+        if not any(isinstance(item, dict) and "addr_info" in item for item in document):
+            raise SnapshotInvalid("The snapshot is a list, but not that of `ip -j address`", remedy=REMEDY)
+        document = {"addresses": document}
+    top = Node(document, "$", REMEDY)
+    if top.value.keys().isdisjoint(KEYS):
+        raise SnapshotInvalid(f"The snapshot has none of the keys {', '.join(KEYS)}", remedy=REMEDY)
+    return _snapshot(top)
 
 
 def _snapshot(top: Node) -> Snapshot:
