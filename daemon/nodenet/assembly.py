@@ -198,4 +198,5 @@ class Assembly:
             settings.network_type,
             settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
             nodeip.drift,
+            nodeip.confirm,
         )

@@ -55,6 +55,8 @@ class Message(Enum):
     """The node no longer has a published node IP."""
     NODE_IP_OVERRIDDEN = "2aca1c72490e47dcbb613151a88598f3"
     """Another file sets a variable that nodenetd publishes for kubelet or CRI-O."""
+    NOT_CONFIRMED = "669e1e21feb740568cb19dfb2bf30a90"
+    """What was published is no longer true when every stage is over; it is published again."""
     VIP_IS_OWN_ADDRESS = "28b0953070304233a89a564491a01236"
     """A VIP of the settings is an address of this node."""
     NODE_IP_BACK = "5d0d5e7ac1f84a3f9a5b8b0f2b9d6c61"

@@ -79,6 +79,15 @@ def ready(seconds: float, failed: StageName | None) -> None:
         log.info(f"Ready after {seconds:.1f} s: kubelet and CRI-O may start", message=Message.READY)
 
 
+def unconfirmed(reason: str, count: int, seconds: float) -> None:
+    """Report why kubelet does not start yet although every stage is over, for the *count*-th time."""
+    log.warning(
+        f"Not ready: {reason}; the node IPs are published again in {seconds:.0f} s (try {count})",
+        message=Message.NOT_CONFIRMED,
+        stage=StageName.NODEIP.value,
+    )
+
+
 def reloaded(failed: StageName | None) -> None:
     """Tell how a reload ended; what *failed* has its cause line already."""
     if failed is None:

@@ -16,8 +16,10 @@ from nodenet.core.boot.stages import Boot, StageName, Status
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.status.document import BootStatus
 from nodenet.loop import journal
+from nodenet.loop.doubts import Doubts
 from nodenet.loop.reload import InForce, Inputs
 from nodenet.loop.requests import Order, Requests, Taken
+from nodenet.loop.sources import Sources
 from nodenet.loop.watchdog import Watchdog, WatchdogLoop
 from nodenet.ports import Clock, Source, Watch
 
@@ -50,10 +52,10 @@ class Reconciler:
         self._status = BootStatus(self._in_force.stage_set.boot, boot_id=boot_id)
         self._requests = Requests()
         self._watchdog_loop = WatchdogLoop(self._requests, watchdog, clock, self._is_bounded)
-        self._sources: dict[Topic, Source] = {}
-        self._listening: frozenset[Topic] = frozenset()
+        self._sources = Sources()
         self._seen: float | None = None
         """When a drift that is not told yet was first seen."""
+        self._doubts = Doubts()
 
     @property
     def status(self) -> BootStatus:
@@ -62,7 +64,7 @@ class Reconciler:
 
     def listen_while_waiting(self, topic: Topic, source: Source) -> None:
         """Take events of *topic* from *source* while a stage waits for them, and at no other time."""
-        self._sources[topic] = source
+        self._sources.add(topic, source)
 
     def wake(self, topic: Topic) -> None:
         """Tell that something about *topic* changed."""
@@ -132,6 +134,8 @@ class Reconciler:
             if outcome is None:
                 break
             self._tell(name, outcome, self._clock.elsewhere() - elsewhere)
+            if self._status.boot.ready and not self._status.ready:
+                await self._get_ready()
         self._requests.answer_all(Unavailable("nodenetd is stopping"))
 
     async def _take_requests(self) -> None:
@@ -212,17 +216,8 @@ class Reconciler:
             # Not by events: a node's links and addresses change with every pod that comes and goes.
             self._see_drift()
             seconds = min(seconds, self._watchdog.seconds)
-        self._listen(boot.topics)
+        self._sources.listen(boot.topics)
         await self._watchdog_loop.sleep(boot.topics, seconds)
-
-    def _listen(self, topics: frozenset[Topic]) -> None:
-        """Listen to those sources that some stage waits for, and to no other."""
-        wanted = topics & self._sources.keys()
-        for topic in wanted - self._listening:
-            self._sources[topic].start()
-        for topic in self._listening - wanted:
-            self._sources[topic].stop()
-        self._listening = wanted
 
     def _see_drift(self, *, sure: bool = False) -> None:
         """Tell what was lost; unless *sure*, once seen at two beats: a rollback may take it away for a moment."""
@@ -276,10 +271,16 @@ class Reconciler:
         self._change(boot)
         if name is StageName.NODEIP and self._status.ready:
             self._see_drift(sure=True)
-        if boot.ready and not self._status.ready:
-            self._get_ready()
 
-    def _get_ready(self) -> None:
+    async def _get_ready(self) -> None:
+        """Let kubelet start, unless what is published is no longer true: then publish again."""
+        confirmation = self._in_force.stage_set.confirm(self._status.facts)
+        if reason := await self._watchdog_loop.beat_during(confirmation):
+            self._change(self._status.boot.again_from(StageName.NODEIP))
+            await self._watchdog_loop.sleep(frozenset(), self._doubts.next_pause(reason))
+            return
+        if self._requests.stop:
+            return
         problem = self._status.boot.problem
         journal.ready(self._clock.boottime() - self._began, problem[0] if problem else None)
         self._status = replace(self._status, ready=True)

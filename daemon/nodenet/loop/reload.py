@@ -5,9 +5,9 @@ A reload is judged whole, settings and node file, before anything of it is put i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
@@ -28,11 +28,16 @@ OnDisk = tuple[Settings | str, str | None, str | None]
 """What lies on the disk: the settings, or what is wrong with them; name and digest of the node file."""
 
 
+async def nothing_to_confirm(_: Facts) -> str | None:
+    """Confirm, where no stage of ours publishes anything."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class StageSet:
     """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer.
 
-    *drift* tells what the node has lost of its publication since.
+    *drift* returns what the node has lost of its publication since, *confirm* why kubelet must not start with it.
     """
 
     boot: Boot
@@ -40,6 +45,7 @@ class StageSet:
     network_type: str
     attempt_seconds: float
     drift: Callable[[Facts], Problem | None]
+    confirm: Callable[[Facts], Coroutine[Any, Any, str | None]] = nothing_to_confirm
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,122 @@
+"""Is READY sent only for what is true? With stages that do as the test tells them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from fakes import BOOT_ID, FakeInputs, FakeKernel, FakePulse, FakeWatch
+from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, host
+from node_ip_rig import Rig as NodeIpRig
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Outcome, Waiting
+from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.stages import BUILT, StageName, new_boot
+from nodenet.core.messages import Message
+from nodenet.loop.doubts import PAUSES
+from nodenet.loop.reconciler import Reconciler
+from nodenet.loop.reload import StageSet
+from nodenet.ports import Stage
+from virtual_time import VirtualClock
+
+
+@dataclass
+class Simple:
+    """A stage that waits as often as it is told, and is done then."""
+
+    waits: int = 0
+    attempts: int = 0
+
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002
+        self.attempts += 1
+        if self.attempts <= self.waits:
+            return Waiting("Open vSwitch does not answer", seconds=1.0)
+        return Done("done", facts, Message.STARTED)
+
+
+@dataclass
+class Boot:
+    """A boot whose publication is confirmed after *doubts*, unless the real stage is asked."""
+
+    doubts: list[str | None] = field(default_factory=list)
+    node: NodeIpRig | None = None
+    asked: list[float] = field(default_factory=list)
+    watch: FakeWatch = field(default_factory=FakeWatch)
+
+    def __post_init__(self) -> None:
+        self.stages = {name: Simple() for name in BUILT}
+        self.reconciler = Reconciler(FakeInputs(self.build), (self.watch,), FakePulse(), VirtualClock(), BOOT_ID)
+
+    def build(self) -> StageSet:
+        stages: dict[StageName, Stage] = dict(self.stages)
+        if self.node is None:
+            return StageSet(new_boot({}, degrade=True), stages, "OVNKubernetes", 60.0, lambda _: None, self.confirm)
+        stages[StageName.NODEIP] = node = self.node.stage
+        return StageSet(new_boot({}, degrade=True), stages, "OVNKubernetes", 60.0, node.drift, node.confirm)
+
+    async def confirm(self, facts: Facts) -> str | None:  # noqa: ARG002
+        self.asked.append(asyncio.get_running_loop().time())
+        return self.doubts.pop(0) if self.doubts else None
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.reconciler.run())
+        try:
+            yield
+        finally:
+            self.reconciler.stop()
+            await task
+
+    async def until(self, reached: Callable[[], bool]) -> None:
+        while not reached():
+            await asyncio.sleep(0.001)
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.watch.shown) and self.watch.last["ready"]
+
+
+async def test_ready_is_sent_for_what_is_confirmed() -> None:
+    """The publication is checked once, right before (R13)."""
+    boot = Boot()
+    async with boot.running():
+        await boot.until(lambda: boot.ready)
+        await asyncio.sleep(100)
+    assert len(boot.asked) == 1
+    assert boot.stages[StageName.NODEIP].attempts == 1
+
+
+async def test_what_is_no_longer_true_is_published_again() -> None:
+    """The stage nodeip and those behind it run again, with a back-off (R13)."""
+    boot = Boot(doubts=["Node IP 192.0.2.5 is missing (eth0: has 192.0.2.6)"] * 3)
+    async with boot.running():
+        await boot.until(lambda: boot.ready)
+    assert boot.stages[StageName.NODEIP].attempts == 4
+    assert boot.stages[StageName.HOSTNAME].attempts == 1
+    gaps = [round(later - sooner) for sooner, later in zip(boot.asked, boot.asked[1:], strict=False)]
+    assert gaps == list(PAUSES[:3])
+
+
+async def test_a_stop_meanwhile_ends_the_loop() -> None:
+    """Without READY (R13)."""
+    boot = Boot(doubts=["no"] * 1000)
+    async with boot.running():
+        await boot.until(lambda: len(boot.asked) > 3)
+    assert not boot.ready
+
+
+async def test_a_lease_that_changes_while_br_ex_waits_is_not_what_kubelet_starts_with() -> None:
+    """The node IP is selected again, published and confirmed before READY (R13)."""
+    node = NodeIpRig(FakeKernel(host(V4))).with_units()
+    boot = Boot(node=node)
+    boot.stages[StageName.CONFIGURE_OVS].waits = 1
+    async with boot.running():
+        await boot.until(lambda: boot.stages[StageName.CONFIGURE_OVS].attempts == 1)
+        assert node.files.content[PRIMARY] == b"192.0.2.5"
+        node.kernel.now = host(OTHER)
+        await boot.until(lambda: boot.ready)
+    assert boot.watch.last["node_ips"] == ["192.0.2.6"]
+    assert node.files.content[PRIMARY] == b"192.0.2.6"
+    assert b"KUBELET_NODE_IP=192.0.2.6" in node.files.content[KUBELET]
