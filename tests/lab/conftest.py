@@ -4,13 +4,15 @@
 removed after each test; when one fails, console, journal and DHCP log are kept and the report says where.
 """
 
-from collections.abc import Generator, Iterator
+import functools
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 
 from factories import NO_BRIDGE, NodeFactory, installed, keep_evidence, started
-from harness import Lab, Lan, Node
+from harness import Lab, Lan, Node, Suite
+from harness.rootfs import DEFAULT
 
 HERE = Path(__file__).parent
 NODENETD = "nodenetd.service"
@@ -44,29 +46,42 @@ def lan(lab: Lab) -> Lan:
 
 
 @pytest.fixture
-def bare_node(lab: Lab, lan: Lan) -> NodeFactory:
+def suite(request: pytest.FixtureRequest) -> Suite:
+    """The Debian that the test's nodes boot; `on_every_suite` makes it each of them."""
+    found: Suite = getattr(request, "param", DEFAULT)
+    return found
+
+
+@pytest.fixture
+def bare_node(lab: Lab, lan: Lan, suite: Suite) -> NodeFactory:
     """Defines nodes without the product."""
 
     def make(name: str = "worker-0", **options: object) -> Node:
-        return lab.node(name, **{"nics": [lan], **options})  # type: ignore[arg-type]
+        return lab.node(name, **{"nics": [lan], "suite": suite, **options})  # type: ignore[arg-type]
 
     return make
 
 
 @pytest.fixture(scope="session")
-def product(request: pytest.FixtureRequest, lab_session: Lab) -> Path:  # noqa: ARG001 -- decides the skip
-    """The product's install tree, made once for each state of the sources."""
-    return installed(request)
+def products(request: pytest.FixtureRequest, lab_session: Lab) -> Callable[[Suite], Path]:  # noqa: ARG001 -- decides the skip
+    """The product's install tree for a suite, made once for each state of the sources."""
+    return functools.cache(functools.partial(installed, request))
+
+
+@pytest.fixture(scope="session")
+def product(products: Callable[[Suite], Path]) -> Path:
+    """The product's install tree for the default suite."""
+    return products(DEFAULT)
 
 
 @pytest.fixture
-def product_node(bare_node: NodeFactory, product: Path) -> NodeFactory:
+def product_node(bare_node: NodeFactory, products: Callable[[Suite], Path], suite: Suite) -> NodeFactory:
     """Defines nodes with the product installed and enabled; give `flavour` for kubelet and CRI-O."""
 
     def make(name: str = "worker-0", **options: object) -> Node:
         given: dict[str, str | bytes] = options.pop("files", {})  # type: ignore[assignment]
         files = NO_BRIDGE | given
-        return bare_node(name, **{"layers": [product], "enable": [NODENETD], "files": files, **options})
+        return bare_node(name, **{"layers": [products(suite)], "enable": [NODENETD], "files": files, **options})
 
     return make
 

@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from harness import Lab, Node, host, install_product
+from harness import Lab, Node, Suite, host, install_product
+from harness.rootfs import DEFAULT
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "build" / "lab-artifacts"
 LABS = pytest.StashKey[list[Lab]]()
 
 NO_BRIDGE = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": '[stages]\nconfigure-ovs = "skip"\n'}
 """Most boots are about something else than br-ex; those that are not write this file themselves."""
+on_every_suite = pytest.mark.parametrize("suite", Suite, ids=lambda suite: suite.value, indirect=True)
+"""Marks a test, or as `pytestmark` a module, whose boots must pass on every distribution."""
 NodeFactory = Callable[..., Node]
 """Takes what `Lab.node()` takes; `nics` defaults to one NIC on the `lan`."""
 
@@ -48,10 +51,10 @@ def started(request: pytest.FixtureRequest) -> Iterator[Lab]:
     made.close()
 
 
-def installed(request: pytest.FixtureRequest) -> Path:
+def installed(request: pytest.FixtureRequest, suite: Suite = DEFAULT) -> Path:
     """Return the product's install tree, made once for each state of the sources."""
     with uncaptured(request):
-        return install_product()
+        return install_product(suite=suite)
 
 
 def keep_evidence(item: pytest.Item, report: pytest.TestReport) -> None:

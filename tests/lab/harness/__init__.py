@@ -15,6 +15,7 @@ from harness.lab import Lab
 from harness.lan import Dhcp, Ipv6, Lan
 from harness.node import Node
 from harness.product import install_product
+from harness.rootfs import Suite
 from harness.shell import Shell
 from harness.stubs import Flavour, Record
 
@@ -28,6 +29,7 @@ __all__ = [
     "Node",
     "Record",
     "Shell",
+    "Suite",
     "eventually",
     "install_product",
     "progress",

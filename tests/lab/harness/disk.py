@@ -22,7 +22,7 @@ SETTINGS: Mapping[str, str] = {
 
 
 class Disk:
-    """The root file system of one node, as this machine sees it."""
+    """The root file system of one node, seen from this machine."""
 
     def __init__(self, directory: Path, rootfs: Path, layers: Sequence[Path]) -> None:
         self.root = directory / "root"
@@ -39,7 +39,7 @@ class Disk:
         host.call(["mount", "-t", "overlay", "-o", options, "overlay", self.root])
 
     def furnish(self, hostname: str | None) -> None:
-        """Write what any installed node has: its settings, an identity, a name."""
+        """Write what every installed node has: settings, a machine id, a host name."""
         for name, text in SETTINGS.items():
             self.write(name, text)
         self.write("/etc/machine-id", f"{uuid.uuid4().hex}\n", mode=0o444)
@@ -47,11 +47,11 @@ class Disk:
             self.write("/etc/hostname", f"{hostname}\n")
 
     def path(self, name: str) -> Path:
-        """Where this machine finds the node's file of that (absolute) name."""
+        """Return this machine's path of the node's file with that absolute name."""
         return self.root / name.lstrip("/")
 
     def write(self, name: str, text: str | bytes, mode: int = 0o644) -> Path:
-        """Write a file of the node, directories included, atomically as an editor would."""
+        """Write a file of the node and its directories; the file is replaced by rename."""
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}.lab")
@@ -65,7 +65,7 @@ class Disk:
         host.call(["systemctl", f"--root={self.root}", "--quiet", "enable", *units])
 
     def remove(self) -> None:
-        """Throw the disk away."""
+        """Remove the disk."""
         host.call(["umount", "--lazy", self.root])
         host.call(["umount", "--lazy", self.scratch])
         self.root.rmdir()

@@ -23,17 +23,17 @@ PACKAGES = {
 
 
 class LabError(RuntimeError):
-    """The lab could not do what a test asked for; the text carries the evidence."""
+    """The lab could not do what a test requested; the text contains the evidence."""
 
 
 def progress(line: str) -> None:
-    """Tell a waiting person what takes so long."""
+    """Print what takes so long."""
     sys.stderr.write(f"lab: {line}\n")
     sys.stderr.flush()
 
 
 def obstacle() -> str | None:
-    """Why no lab can run here at all (None: it can)."""
+    """Return why no lab can run on this machine; None if it can."""
     if sys.platform != "linux":
         return "the lab boots Linux nodes and runs on Linux only"
     if os.geteuid() != 0:
@@ -47,13 +47,13 @@ def obstacle() -> str | None:
 
 
 def cgroups() -> Path:
-    """Root of the unified hierarchy, also where version 1 hierarchies lie beside it."""
+    """Return the root of the unified hierarchy, also on a machine with version 1 hierarchies."""
     hybrid = Path("/sys/fs/cgroup/unified")
     return hybrid if hybrid.is_dir() else Path("/sys/fs/cgroup")
 
 
 def missing_packages(packages: Mapping[str, str] = PACKAGES) -> list[str]:
-    """Debian packages whose command is not on this machine."""
+    """Return the Debian packages whose command this machine does not have."""
     return [package for command, package in packages.items() if shutil.which(command) is None]
 
 
@@ -99,7 +99,7 @@ def call(argv: Sequence[str | Path], *, timeout: float = 30, env: dict[str, str]
 def eventually(look: Callable[[], T | None], what: str, *, timeout: float = 30, pause: float = 0.05) -> T:
     """Call `look` until it returns something true, and return that.
 
-    Raises LabError naming `what` after `timeout` seconds.
+    Raises LabError with `what` after `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -107,22 +107,22 @@ def eventually(look: Callable[[], T | None], what: str, *, timeout: float = 30, 
         if found:
             return found
         if time.monotonic() > deadline:
-            raise LabError(f"waited {timeout:g} s in vain for {what}")
+            raise LabError(f"waited {timeout:g} s for {what}, without result")
         time.sleep(pause)
 
 
 def tail(text: str, lines: int = 40) -> str:
-    """The last lines of a text, for an error message."""
+    """Return the last lines of a text, for an error message."""
     return "\n".join(text.splitlines()[-lines:])
 
 
 def cache() -> Path:
-    """Where things live that are slow to make; never inside the repository."""
+    """Return the directory for what is slow to make; it is never inside the repository."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nodenet"
 
 
 def prune(directory: Path, *, keep: int = 3, older_than: float = 86400) -> None:
-    """Remove all but the newest `keep` entries and those used in the last `older_than` seconds."""
+    """Remove directories, except the newest `keep` ones and those used in the last `older_than` seconds."""
     entries = [entry for entry in directory.iterdir() if entry.is_dir()]
     entries.sort(key=lambda entry: entry.stat().st_mtime, reverse=True)
     for entry in entries[keep:]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.kube import Cluster
 from harness.kube_programs import Program
-from harness.rootfs import Suite, packages
+from harness.rootfs import DEFAULT, Suite, packages
 
 KUBELET_UNITS = ("containerd.service", "kubelet.service")
 PACKAGES = ("containerd", "runc", "conntrack", "iptables")
@@ -60,7 +60,7 @@ CONFIGURATION = {
 }
 
 
-def kubelet_layers(suite: Suite = Suite.FORKY) -> Sequence[Path]:
+def kubelet_layers(suite: Suite = DEFAULT) -> Sequence[Path]:
     """Return what to lay over a node's root file system: containerd of the distribution, and kubelet."""
     return packages(suite, *PACKAGES), Program.KUBELET.layer
 

@@ -1,7 +1,7 @@
-"""Who owns what a test made, and makes sure that nothing of it stays?
+"""Who owns what a test made, and removes it?
 
-A `Lab` has a state directory with a lock that its process holds. Closing it removes everything; a lab whose
-process was killed is removed by the next one, which finds the lock free. Several labs run side by side.
+A `Lab` has a state directory with a lock that its process holds. Closing the lab removes everything. The next lab
+removes a lab whose process was killed: its lock is free. Several labs can run at the same time.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from harness import namespaces as ns
 from harness.disk import Disk
 from harness.lan import Dhcp, Lan
 from harness.node import Nic, Node
-from harness.rootfs import rootfs
+from harness.rootfs import DEFAULT, Suite, rootfs
 from harness.stubs import UNITS, Flavour
 
 STATE = Path("/run/nodenet-lab")
@@ -25,17 +25,17 @@ SAME_AS_NAME = "="
 
 
 class Machine(Protocol):
-    """A node of any kind: what a lab must be able to do with it."""
+    """A node of any kind, as a lab needs it."""
 
     def keep(self, directory: Path) -> None:
         """Save its logs."""
 
     def remove(self) -> None:
-        """Take it away with all that belongs to it."""
+        """Remove it with everything that belongs to it."""
 
 
 class Lab:
-    """LANs and nodes that come and go together; a context manager."""
+    """LANs and nodes that are removed together; a context manager."""
 
     def __init__(self) -> None:
         host.ensure_packages()
@@ -67,15 +67,16 @@ class Lab:
         flavour: Flavour | None = None,
         files: Mapping[str, str | bytes] | None = None,
         enable: Sequence[str] = (),
+        suite: Suite = DEFAULT,
     ) -> Node:
         """Define a node that is off: NICs eth0, eth1 … on the LANs given, layers over the root (later wins).
 
         `hostname=None`: no /etc/hostname, the node starts as localhost and may learn a name.
-        `flavour` adds the kubelet and CRI-O stubs; `enable` names further units.
+        `flavour` adds the kubelet and CRI-O stubs; `enable` names further units; `suite` is what the node boots.
         """
         self._numbers += 1
         stubs = flavour.layers if flavour else ()
-        disk = Disk(self.state / name, self.rootfs, [*stubs, *layers])
+        disk = Disk(self.state / name, rootfs(suite), [*stubs, *layers])
         own_name = name if hostname == SAME_AS_NAME else hostname
         made = Node(self.state.name, name, disk, Nic.of_node(self._numbers, nics), own_name)
         self.nodes[name] = made
@@ -87,13 +88,13 @@ class Lab:
         return made
 
     def own(self, name: str, machine: Machine) -> int:
-        """Take charge of a machine that was made elsewhere; returns its number in this lab."""
+        """Own a machine that other code made; return its number in this lab."""
         self._numbers += 1
         self.nodes[name] = machine
         return self._numbers
 
     def keep(self, directory: Path) -> None:
-        """Save the logs of all nodes and LANs for whoever reads a failure."""
+        """Save the logs of all nodes and LANs, to explain a failure."""
         directory.mkdir(parents=True, exist_ok=True)
         for node in self.nodes.values():
             node.keep(directory)
@@ -126,7 +127,7 @@ class Lab:
 
 
 def _claim() -> tuple[Path, IO[str]]:
-    """Make a state directory that no other lab has, and hold its lock."""
+    """Make a new state directory and hold its lock."""
     for number in range(100):
         state = STATE / (f"{os.getpid()}" if number == 0 else f"{os.getpid()}.{number}")
         with contextlib.suppress(FileExistsError):

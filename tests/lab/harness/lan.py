@@ -1,8 +1,8 @@
-"""What does a node find at the other end of its cable?
+"""What is at the other end of a node's cable?
 
-One network namespace with a bridge, and dnsmasq on it: DHCPv4, router advertisements, DHCPv6 and DNS.
-Every lab has the same addresses, since no packet leaves the namespace: LAN number N is 10.88.N.0/24 and
-fd88:0:0:N::/64, and the first address of each is the router's.
+One network namespace with a bridge, and dnsmasq on it: DHCPv4, router advertisements, DHCPv6 and DNS. Every lab has the
+same addresses, because no packet leaves the namespace: LAN number N is 10.88.N.0/24 and fd88:0:0:N::/64, and the first
+address of each is the router's.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class Ipv6(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Dhcp:
-    """What the LAN's dnsmasq hands out."""
+    """What the LAN's dnsmasq offers."""
 
     ipv4: bool = True
     ipv6: Ipv6 = Ipv6.SLAAC
@@ -70,7 +70,7 @@ class Lan:
         self._make()
 
     def start_dhcp(self, dhcp: Dhcp | None = None) -> None:
-        """Start dnsmasq, or start it anew with other options; known leases stay."""
+        """Start dnsmasq, or restart it with other options; known leases stay."""
         self.stop_dhcp()
         argv = ["ip", "netns", "exec", self.netns, "dnsmasq", *self._options(dhcp or Dhcp())]
         self._log.write_text("")
@@ -78,18 +78,18 @@ class Lan:
         host.eventually(self._answers, f"dnsmasq on {self.name}", timeout=10, pause=0.01)
 
     def stop_dhcp(self) -> None:
-        """From here on nobody answers DHCP, DNS or router solicitations."""
+        """Stop dnsmasq: DHCP, DNS and router solicitations get no answer."""
         if self._dnsmasq is not None:
             ns.end(self._dnsmasq)
             self._dnsmasq = None
 
     def forget_leases(self) -> None:
-        """Let the next `start_dhcp()` know nobody (stops dnsmasq)."""
+        """Stop dnsmasq and delete its leases."""
         self.stop_dhcp()
         self._leases.unlink(missing_ok=True)
 
     def log(self) -> str:
-        """What dnsmasq said since its last start."""
+        """Return what dnsmasq has logged since its last start."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     def run(self, *words: str) -> str:
@@ -101,7 +101,7 @@ class Lan:
         return ns.start_in_cgroup(self._group, ["ip", "netns", "exec", self.netns, *argv], output=output)
 
     def plug(self, port: str, netns: str, link: str, mac: str) -> None:
-        """Run a cable from this LAN's bridge to a new link in a node's namespace."""
+        """Connect a new link in a node's namespace to this LAN's bridge."""
         peer = ["type", "veth", "peer", "name", link, "address", mac, "netns", netns]
         ns.ip(self.netns, "link", "add", port, *peer)
         # Open vSwitch's userspace datapath drops packets with a partial checksum.
@@ -109,17 +109,17 @@ class Lan:
         ns.ip(self.netns, "link", "set", port, "master", BRIDGE, "up")
 
     def unplug(self, port: str) -> None:
-        """Take a cable away, with the link at its other end; absence is fine."""
+        """Remove a cable and the link at its other end; a missing one is no error."""
         if port in ns.ip(self.netns, "-o", "link"):
             with contextlib.suppress(host.LabError):  # the kernel is taking it away with the node's namespace
                 ns.ip(self.netns, "link", "delete", port)
 
     def set_carrier(self, port: str, *, up: bool) -> None:
-        """Pull a cable out, or put it back."""
+        """Take the carrier from a cable, or give it back."""
         ns.ip(self.netns, "link", "set", port, "up" if up else "down")
 
     def remove(self) -> None:
-        """Take the LAN away; links of nodes that are still on lose their peer."""
+        """Remove the LAN; links of running nodes lose their peer."""
         self.forget_leases()
         ns.remove_netns(self.netns)
         ns.kill_cgroup(self._group)
@@ -170,7 +170,7 @@ class Lan:
     def _options6(self, dhcp: Dhcp) -> list[str]:
         if dhcp.ipv6 is Ipv6.NONE:
             return []
-        # A second nameserver that comes a second later would make every look at resolv.conf a race.
+        # A second DNS server that comes a second later would make every check of resolv.conf a race.
         options = ["--enable-ra", *(["--dhcp-option=option6:dns-server"] if dhcp.ipv4 else [])]
         if dhcp.ipv6 is Ipv6.SLAAC:
             return [*options, f"--dhcp-range=::,constructor:{BRIDGE},ra-only,64,{dhcp.lease}s"]

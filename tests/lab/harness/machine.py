@@ -1,7 +1,7 @@
-"""How does a node get power?
+"""How does a node boot?
 
-systemd-nspawn boots the disk with real systemd as pid 1, in a cgroup and a network namespace of its own. One
-`Machine` is one boot: powering on again is a new one.
+systemd-nspawn boots the disk with real systemd as pid 1, in its own cgroup and network namespace. A `Machine` is one
+boot; the next boot is another `Machine`.
 """
 
 import signal
@@ -25,10 +25,10 @@ NODE_ENVIRONMENT = ("PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """What a machine needs to be switched on."""
+    """What a machine needs to boot."""
 
     machine: str
-    """Unique on this host; the node itself never sees it."""
+    """Unique on this host; not visible in the node."""
     hostname: str
     """The kernel's host name before systemd runs."""
     root: Path
@@ -38,7 +38,7 @@ class Boot:
 
 
 class Machine:
-    """A node's processes, from power on to power off."""
+    """A node's processes, from boot to power off."""
 
     def __init__(self, boot: Boot) -> None:
         self._group = boot.group
@@ -51,7 +51,7 @@ class Machine:
 
     @property
     def alive(self) -> bool:
-        """False after a power off, by whomever."""
+        """False after a power off, also by the node itself."""
         return self._nspawn.poll() is None
 
     def file(self, name: str) -> Path | None:
@@ -60,7 +60,7 @@ class Machine:
         return None if leader is None else Path(f"/proc/{leader}/root") / name.lstrip("/")
 
     def wait_for_systemd(self, timeout: float) -> None:
-        """Block until pid 1 takes orders."""
+        """Block until pid 1 accepts requests."""
 
         def listening() -> bool:
             if not self.alive:
@@ -79,7 +79,7 @@ class Machine:
         return [*join, "--", "/usr/bin/env", "-i", *NODE_ENVIRONMENT, f"TERM={term}", *words]
 
     def ask(self, number: int) -> None:
-        """Send pid 1 one of systemd's signals."""
+        """Send one of systemd's signals to pid 1."""
         leader = self.leader
         if leader is not None:
             ns.signal_process(leader, number)
@@ -94,7 +94,7 @@ class Machine:
         return True
 
     def cut(self) -> None:
-        """Pull the plug: every process of the node dies at once, none is asked."""
+        """Cut the power: SIGKILL for every process of the node."""
         leader = self.leader
         if leader is not None:
             ns.signal_process(leader, signal.SIGKILL)

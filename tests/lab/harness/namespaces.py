@@ -1,8 +1,7 @@
-"""How do nodes and LANs get a network of their own, and how is everything taken away again?
+"""How do nodes and LANs get their own network, and how is everything removed again?
 
-All that a lab makes carries the lab's name: network namespaces `nodenet-ID-*`, one cgroup `nodenet-lab-ID`,
-mounts below its state directory. Whoever knows the name can remove it all, even after the lab's process was
-killed.
+Everything that a lab makes has the lab's name: network namespaces `nodenet-ID-*`, one cgroup `nodenet-lab-ID`, mounts
+below its state directory. The name is enough to remove all of it, even after the lab's process was killed.
 """
 
 import os
@@ -41,7 +40,7 @@ def remove_netns(name: str) -> None:
 def start_in_cgroup(
     group: Path, argv: Sequence[str | Path], *, output: Path, env: dict[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a program as the first process of its own cgroup, so that nothing it starts can get lost."""
+    """Start a program inside a cgroup, where every process that it starts can be found."""
     group.mkdir(parents=True, exist_ok=True)
     enter = 'echo 0 > "$0"/cgroup.procs && exec "$@"'
     with output.open("ab") as log:
@@ -56,7 +55,7 @@ def start_in_cgroup(
 
 
 def kill_cgroup(group: Path, *, timeout: float = 10) -> None:
-    """Kill every process in a cgroup at one stroke and remove the cgroup."""
+    """Kill all processes of a cgroup at once and remove the cgroup."""
     if not group.is_dir():
         return
     (group / "cgroup.kill").write_text("1")
@@ -64,7 +63,7 @@ def kill_cgroup(group: Path, *, timeout: float = 10) -> None:
 
 
 def end(process: subprocess.Popen[bytes], *, timeout: float = 5) -> None:
-    """End a process that we started: politely, then for good."""
+    """End a process that we started: by SIGTERM, after `timeout` seconds by SIGKILL."""
     process.terminate()
     try:
         process.wait(timeout)
@@ -74,7 +73,7 @@ def end(process: subprocess.Popen[bytes], *, timeout: float = 5) -> None:
 
 
 def signal_process(pid: int, number: int) -> None:
-    """Send a signal to a process that may have gone in the meantime."""
+    """Send a signal to a process that may have ended already."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -82,7 +81,7 @@ def signal_process(pid: int, number: int) -> None:
 
 
 def leader(nspawn: int) -> int | None:
-    """Host's pid of the process that is pid 1 in the node, once it is."""
+    """Return the host's pid of the process that is pid 1 in the node; None until it runs."""
     try:
         children = Path(f"/proc/{nspawn}/task/{nspawn}/children").read_text().split()
         for pid in children:
@@ -103,7 +102,7 @@ def unmount_below(directory: Path) -> None:
 
 
 def dismantle(directory: Path) -> None:
-    """Remove every trace of the lab whose state directory this is."""
+    """Remove everything that the lab with this state directory made."""
     name = directory.name
     kill_cgroup(host.cgroups() / f"nodenet-lab-{name}")
     for netns in NETNS.glob(f"nodenet-{name}-*"):

@@ -1,6 +1,6 @@
-"""What is a node in the lab, and what can be done to it?
+"""What is a node in the lab, and what can a test do with it?
 
-A `Node` is a disk, some NICs and, while it is on, a `Machine`. `Lab.node()` makes one.
+A `Node` is a disk, some NICs and, while it runs, a `Machine`. `Lab.node()` makes one.
 """
 
 import subprocess
@@ -19,7 +19,7 @@ from harness.shell import Shell
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """One network card: the link's name in the node, its MAC, and where its cable goes."""
+    """One network card: the link's name in the node, its MAC, and the LAN of its cable."""
 
     link: str
     mac: str
@@ -71,7 +71,7 @@ class Node(Shell):
         self._disk.enable(*units)
 
     def delay_unit(self, unit: str, seconds: int) -> None:
-        """Let a service start that much later than it would, from the next boot on; 0 takes it back."""
+        """Delay a service's start by some seconds, from the next boot on; 0 removes the delay."""
         name = f"/etc/systemd/system/{unit}.d/10-lab-delay.conf"
         if seconds:
             timeout = f"TimeoutStartSec={seconds + 90}"
@@ -85,7 +85,7 @@ class Node(Shell):
         return self._machine is not None and self._machine.alive
 
     def boot(self, *, timeout: float = 30) -> None:
-        """Switch the node on; returns when pid 1 takes orders, long before the boot is over."""
+        """Boot the node; return when pid 1 accepts requests, long before the boot has finished."""
         if self.is_on:
             raise host.LabError(f"node {self.name} is already on")
         self._wire()
@@ -105,21 +105,21 @@ class Node(Shell):
         self.boot(timeout=timeout)
 
     def power_cut(self) -> None:
-        """Pull the plug: everything dies at once, the disk stays as it was at that moment."""
+        """Cut the power: every process is killed, the disk stays as it is at that moment."""
         if self._machine is not None:
             self._machine.cut()
         self._machine = None
         self._unwire()
 
     def remove(self) -> None:
-        """Take the node away with its disk."""
+        """Remove the node with its disk."""
         self.power_cut()
         self._disk.remove()
 
     def run(
         self, command: Sequence[str] | str, *, check: bool = True, timeout: float = 30, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command as root in the node (a string: by /bin/sh) and return what it said.
+        """Run a command as root in the node (a string: by /bin/sh) and return its result.
 
         Raises LabError, with the console's and the journal's end, if it takes longer or (with `check`) fails.
         """
@@ -145,7 +145,7 @@ class Node(Shell):
         return self._on().enter(*words, term=term)
 
     def console(self) -> str:
-        """All that the node ever wrote to its console."""
+        """Return what the node has written to its console in all boots."""
         return self.console_log.read_text(errors="replace") if self.console_log.exists() else ""
 
     def mac(self, link: str = "eth0") -> str:
@@ -153,7 +153,7 @@ class Node(Shell):
         return self._nic(link).mac
 
     def set_carrier(self, link: str, *, up: bool) -> None:
-        """Pull a cable out, or put it back."""
+        """Take the carrier from a cable, or give it back."""
         nic = self._nic(link)
         nic.lan.set_carrier(nic.port, up=up)
 

@@ -1,7 +1,7 @@
 """What is installed on the node?
 
-The tree of `make install DESTDIR=…`, made once for each state of the sources and laid over the root file
-system. The node's own Python compiles it, as a package's post-install step does: no boot pays for that.
+The tree of `make install DESTDIR=…`, made once for each state of the sources and laid over the root file system. The
+node's own Python compiles it before the first boot, as the post-install step of a package does.
 """
 
 import hashlib
@@ -12,32 +12,32 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness import host
-from harness.rootfs import locked, rootfs
+from harness.rootfs import DEFAULT, Suite, locked, merged, rootfs
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SOURCES = ("Makefile", "pyproject.toml", "daemon", "units", "packaging")
-"""What the tree is made from: other content is another tree."""
+"""What the tree is made from: if one of these changes, it is made again."""
 PASSED_OVER = frozenset({"__pycache__", "target", "build", "dist"})
 PACKAGES = "/usr/lib/nodenet"
 INSTALL_TIMEOUT = 1800.0
 """Seconds; libnmstate's first build is long."""
 
 
-def install_product(repository: Path = REPOSITORY) -> Path:
-    """The install tree of these sources: a layer for `Lab.node(layers=[…])`."""
+def install_product(repository: Path = REPOSITORY, suite: Suite = DEFAULT) -> Path:
+    """Return the install tree of these sources, compiled for *suite*: a layer for `Lab.node(layers=[…])`."""
     shelf = host.cache() / "tree"
     shelf.mkdir(parents=True, exist_ok=True)
-    tree = shelf / _digest(repository)
+    tree = shelf / _digest(repository, suite)
     with locked(shelf / "lock"):
         if not tree.is_dir():
             host.progress("installing the product into a tree of its own")
-            _install(repository, tree)
+            _install(repository, tree, suite)
         os.utime(tree)
-        host.prune(shelf)
+        host.prune(shelf, keep=3 * len(Suite))
     return tree
 
 
-def _install(repository: Path, tree: Path) -> None:
+def _install(repository: Path, tree: Path, suite: Suite) -> None:
     for leftover in tree.parent.glob("new-*"):
         shutil.rmtree(leftover)
     with tempfile.TemporaryDirectory(prefix="new-", dir=tree.parent) as scratch:
@@ -45,27 +45,20 @@ def _install(repository: Path, tree: Path) -> None:
         fresh.mkdir()
         fresh.chmod(0o755)  # it becomes the node's root directory
         host.call(["make", "-s", "-C", repository, "install", f"DESTDIR={fresh}"], timeout=INSTALL_TIMEOUT)
-        _compile(fresh, Path(scratch))
+        _compile(fresh, suite)
         fresh.rename(tree)
 
 
-def _compile(tree: Path, scratch: Path) -> None:
+def _compile(tree: Path, suite: Suite) -> None:
     """Let the node's Python compile the tree in place: as the upper layer over the node's root."""
     if not (tree / PACKAGES.lstrip("/")).is_dir():
         return
-    work, merged = scratch / "work", scratch / "merged"
-    work.mkdir()
-    merged.mkdir()
-    layers = f"lowerdir={rootfs()},upperdir={tree},workdir={work}"
-    host.call(["mount", "-t", "overlay", "-o", layers, "overlay", merged])
-    try:
-        host.call(["chroot", merged, "python3", "-m", "compileall", "-q", PACKAGES], timeout=300)
-    finally:
-        host.call(["umount", merged])
+    with merged([rootfs(suite)], tree) as root:
+        host.call(["chroot", root, "python3", "-m", "compileall", "-q", PACKAGES], timeout=300)
 
 
-def _digest(repository: Path) -> str:
-    seen = hashlib.sha256(rootfs().name.encode())
+def _digest(repository: Path, suite: Suite) -> str:
+    seen = hashlib.sha256(rootfs(suite).name.encode())
     for path in _files(repository):
         seen.update(f"{path.relative_to(repository)}\0{path.stat().st_mode:o}\0".encode())
         seen.update(hashlib.sha256(path.read_bytes()).digest())

@@ -36,6 +36,8 @@ class Suite(enum.Enum):
         return (*RECIPE, "--include=" + ",".join(self.packages))
 
 
+DEFAULT = Suite(os.environ.get("NODENET_LAB_SUITE", Suite.FORKY.value))
+"""What a node boots unless a test asks for a suite; with `NODENET_LAB_SUITE=trixie` that other one."""
 MISSING = {"trixie": ("network-manager-ovs",)}
 """Packages that a suite does not have."""
 PACKAGES = (
@@ -82,7 +84,7 @@ DISABLED = ("systemd-resolved.service",)
 BUILD_TIMEOUT = 1800.0
 
 
-def rootfs(suite: Suite = Suite.FORKY) -> Path:
+def rootfs(suite: Suite = DEFAULT) -> Path:
     """Return the read-only root file system of *suite*; build it on first use."""
     shelf = host.cache() / "rootfs"
     shelf.mkdir(parents=True, exist_ok=True)
@@ -96,7 +98,7 @@ def rootfs(suite: Suite = Suite.FORKY) -> Path:
     return made
 
 
-def key(suite: Suite = Suite.FORKY) -> str:
+def key(suite: Suite = DEFAULT) -> str:
     """Return the name of the cache entry: another recipe is another root file system."""
     recipe = "\n".join((suite.value, *suite.recipe, *REMOVED, *MASKED, *DISABLED))
     return f"{suite.value}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"

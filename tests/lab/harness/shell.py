@@ -1,7 +1,7 @@
-"""What can be asked of a booted node, whatever booted it?
+"""What can a test ask a booted node?
 
-Everything here goes through `run()`: systemd-nspawn's nodes and QEMU's VMs answer alike, so that an assertion
-about one holds for the other.
+Everything here uses `run()`: a systemd-nspawn node and a QEMU VM answer in the same way, and an assertion about one is
+valid for the other.
 """
 
 import abc
@@ -18,24 +18,24 @@ SETTLED = frozenset({"running", "degraded"})
 
 
 class Shell(abc.ABC):
-    """A root shell on a node, and the questions that tests put to it."""
+    """A root shell on a node, and the queries of tests."""
 
     name: str
     patience: float = 1
-    """How many times longer than an nspawn node this one takes: all time limits are multiplied by it."""
+    """The factor for all time limits: an nspawn node has 1."""
 
     @abc.abstractmethod
     def run(
         self, command: Sequence[str] | str, *, check: bool = True, timeout: float = 30, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command as root in the node (a string: by /bin/sh) and return what it said.
+        """Run a command as root in the node (a string: by /bin/sh) and return its result.
 
         Raises LabError, with the console's and the journal's end, if it takes longer or (with `check`) fails.
         """
 
     @abc.abstractmethod
     def console(self) -> str:
-        """All that the node ever wrote to its console."""
+        """Return what the node has written to its console in all boots."""
 
     @abc.abstractmethod
     def write(self, name: str, text: str, mode: int = 0o644) -> object:
@@ -43,7 +43,7 @@ class Shell(abc.ABC):
 
     @abc.abstractmethod
     def reboot(self, *, timeout: float = 30) -> None:
-        """Reboot as `systemctl reboot` does; returns when the node takes orders again."""
+        """Reboot as `systemctl reboot` does; return when the node accepts requests again."""
 
     @abc.abstractmethod
     def mac(self, link: str = "eth0") -> str:
@@ -51,11 +51,11 @@ class Shell(abc.ABC):
 
     @abc.abstractmethod
     def set_carrier(self, link: str, *, up: bool) -> None:
-        """Pull a cable out, or put it back."""
+        """Take the carrier from a cable, or give it back."""
 
     @abc.abstractmethod
     def _journal_text(self, select: str) -> str:
-        """The journal as a person reads it; never raises."""
+        """Return the journal as plain text; never raise."""
 
     def wait_settled(self, *, timeout: float = 60) -> str:
         """Block until systemd has no job left; returns `running` or `degraded`."""
@@ -97,7 +97,7 @@ class Shell(abc.ABC):
         return [info["local"] for info in infos if info["family"] == family and info["scope"] == "global"]
 
     def keep(self, directory: Path) -> None:
-        """Save console and journal of all boots for whoever reads a failure."""
+        """Save console and journal of all boots, to explain a failure."""
         directory.mkdir(parents=True, exist_ok=True)
         (directory / f"{self.name}.console.log").write_text(self.console())
         (directory / f"{self.name}.journal.log").write_text(self._journal_text("--all"))

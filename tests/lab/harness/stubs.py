@@ -1,7 +1,7 @@
 """What did kubelet and CRI-O see when they started?
 
-Both are recording stubs, the only fakes of the lab: real units with real ordering whose program writes down
-its environment, the addresses, the routes, resolv.conf and `ovs-vsctl show`, and then sleeps.
+Both are stubs, with real units and real ordering. Their program records its environment, the addresses, the routes,
+resolv.conf and `ovs-vsctl show`, and then sleeps. `kubelet.py` has the real kubelet.
 """
 
 import enum

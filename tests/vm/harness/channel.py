@@ -1,4 +1,4 @@
-"""How does a command reach a VM, when there is no network yet? See `guest/usr/lib/lab/agent.py`, the other end."""
+"""How does a test run a command in a VM without a network? `guest/usr/lib/lab/agent.py` is the other end."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ class Channel:
         return self._next(lambda message: message.get("id") == self._asked, timeout + GRACE)
 
     def tell(self, argv: list[str], stdin: str = "", timeout: float = 30) -> None:
-        """Let the VM run a command whose answer nobody waits for."""
+        """Let the VM run a command without waiting for its answer."""
         self._asked += 1
         question = {"id": self._asked, "argv": argv, "stdin": stdin, "timeout": timeout}
         self._socket.settimeout(timeout + GRACE)
@@ -39,7 +39,7 @@ class Channel:
         return str(self._next(lambda message: "hello" in message, timeout)["hello"])
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
     def _next(self, wanted: Callable[[dict[str, Any]], bool], timeout: float) -> dict[str, Any]:

@@ -26,14 +26,14 @@ FILES = {
     "/etc/hostname": f"{HOSTNAME}\n",
     "/etc/machine-id": "5b0c5f6d3f0e4b8a9d0f0e7f6a2c1d34\n",
 }
-"""What makes a node of the root file system; VMs are copies of one another, down to the identity."""
+"""What makes a node of the root file system; all VMs are copies, with the same machine id."""
 UNUSED_SECONDS = 1800.0
-"""A frozen VM takes 300 MB, and each state of the sources has its own: those not used lately go."""
+"""A frozen VM takes 300 MB, and each state of the sources has its own: old ones are removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """A booted VM that stands still."""
+    """A booted VM whose state is saved."""
 
     directory: Path
     kernel: Kernel
@@ -72,7 +72,7 @@ def frozen(product: Path, flavour: Flavour = Flavour.OPENSHIFT) -> Frozen:
 
 
 def thaw(lab: Lab, frozen: Frozen, name: str = HOSTNAME) -> Vm:
-    """A VM of this lab that goes on where the frozen one stood still, with all cables out."""
+    """Return a VM of this lab that continues from the frozen state, with all cables out."""
     vm = Vm(lab, name)
     disk = image.overlay_of(frozen.disk, vm.directory / "disk.qcow2")
     disks = (*frozen.layers, disk)

@@ -1,6 +1,6 @@
 """What is a VM's disk?
 
-An overlay, as a node's is in the lab: ext4 images that nobody writes (the root file system, the kernel's modules,
+An overlay, as a node's is in the lab: ext4 images that are never written (the root file system, the kernel's modules,
 what a test adds), and one image on top for what this VM writes. The initrd lays them over each other.
 """
 

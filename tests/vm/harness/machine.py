@@ -42,7 +42,7 @@ class Vm(Shell):
         return self._qemu is not None and self._qemu.alive
 
     def boot(self, power: Power | None = None) -> None:
-        """Switch it on; returns when it takes orders. Without `power`: on the disks it had before, cold."""
+        """Boot it; return when it accepts requests. Without `power`: a cold boot from the disks it had before."""
         if power is None:
             power = replace(self._power_known(), memory=None)
         self._power = power
@@ -57,13 +57,13 @@ class Vm(Shell):
             self.run(["date", f"--set=@{clock}"])  # it stood still while the VM was frozen
 
     def freeze(self, path: Path) -> None:
-        """Write memory and devices to a file and switch it off; the disk goes with them."""
+        """Write memory and devices to a file and switch it off; the disk belongs to that state."""
         self.run("sync; echo 3 > /proc/sys/vm/drop_caches", timeout=120)
         self._on().freeze(path)
         self.power_cut()
 
     def plug(self, link: str, lan: Lan) -> None:
-        """Run a cable from a NIC to a LAN."""
+        """Connect a NIC to a LAN."""
         port = self._port(link)
         # The far end of this cable stands for a switch: it has an address that no node has.
         far = f"52:54:00:98:{self._number:02x}:{LINKS.index(link):02x}"
@@ -75,7 +75,7 @@ class Vm(Shell):
         self.set_carrier(link, up=True)
 
     def set_carrier(self, link: str, *, up: bool) -> None:
-        """Pull a cable out, or put it back."""
+        """Take the carrier from a cable, or give it back."""
         self._on().set_link(LINKS.index(link), up=up)
 
     def run(
@@ -101,13 +101,13 @@ class Vm(Shell):
         self.run(make, stdin=text)
 
     def reboot(self, *, timeout: float = BOOT_SECONDS) -> None:
-        """Reboot as `systemctl reboot` does, with a kernel that starts anew; returns when it takes orders."""
+        """Reboot as `systemctl reboot` does, with the kernel; return when it accepts requests."""
         self.run("sync")
         self._on().channel.tell(["systemctl", "reboot"])  # the agent may be gone before it can answer
         self._guard(lambda: self._hear(timeout))
 
     def power_cut(self) -> None:
-        """Pull the plug: what the kernel had not written yet is lost."""
+        """Cut the power: what the kernel had not written yet is lost."""
         if self._qemu is not None:
             self._qemu.cut()
         self._qemu = None
@@ -122,7 +122,7 @@ class Vm(Shell):
         return log.read_text(errors="replace") if log.exists() else ""
 
     def remove(self) -> None:
-        """Take it away with its cables; the lab removes its directory."""
+        """Remove it with its cables; the lab removes its directory."""
         self.power_cut()
         for link, lan in self._cables.items():
             lan.unplug(self._port(link))

@@ -51,7 +51,7 @@ POLITE_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """What a VM needs to be switched on."""
+    """What a VM needs to boot."""
 
     directory: Path
     """Sockets and the console's log are put here."""
@@ -61,7 +61,7 @@ class Power:
     disks: tuple[Path, ...]
     """The lowest layer first; the last one is written."""
     memory: Path | None = None
-    """A frozen machine to go on with, instead of a boot."""
+    """A frozen machine to continue from, instead of a boot."""
 
 
 class Qemu:
@@ -83,7 +83,7 @@ class Qemu:
 
     @property
     def alive(self) -> bool:
-        """False once the process has ended, for whatever reason."""
+        """False once the process has ended."""
         return self._process.poll() is None
 
     def set_link(self, number: int, *, up: bool) -> None:
@@ -98,7 +98,7 @@ class Qemu:
         host.eventually(self._left, "the VM to be written", timeout=120, pause=0.1)
 
     def cut(self) -> None:
-        """Pull the plug."""
+        """Cut the power."""
         self.channel.close()
         with contextlib.suppress(OSError):
             self.qmp.close()
@@ -132,7 +132,7 @@ class Qemu:
 
 
 def obstacle() -> str | None:
-    """Why no VM can run here, where a lab can (None: it can)."""
+    """Return why no VM can run on a machine where a lab can; None if it can."""
     if platform.machine() != "x86_64":
         return "the VMs' kernel is made for x86_64 machines only"
     missing = host.missing_packages(PACKAGES)

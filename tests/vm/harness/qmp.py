@@ -1,4 +1,4 @@
-"""How is QEMU told what to do? By its machine protocol, one JSON object a line (docs/interop/qmp-spec)."""
+"""How does the harness control QEMU? By its machine protocol, one JSON object a line (docs/interop/qmp-spec)."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ class Qmp:
         self.order("qmp_capabilities")
 
     def order(self, command: str, **arguments: object) -> Any:
-        """Give an order and return its result; raises LabError with QEMU's reason when it is refused."""
+        """Execute a command and return its result; raise LabError with QEMU's reason if QEMU refuses."""
         self._socket.sendall(json.dumps({"execute": command, "arguments": arguments}).encode() + b"\n")
         while line := self._lines.readline():
             answer = json.loads(line)
@@ -31,6 +31,6 @@ class Qmp:
         raise host.LabError(f"QEMU ended before it answered {command}")
 
     def close(self) -> None:
-        """Hang up; QEMU goes on."""
+        """Close the connection; QEMU keeps running."""
         self._lines.close()
         self._socket.close()

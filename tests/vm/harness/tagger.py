@@ -19,7 +19,7 @@ PACKET_OUTGOING = 4
 
 
 def _carry(vid: int) -> None:
-    """Carry frames for ever."""
+    """Forward frames until the process is ended."""
     trunk, access = _raw("trunk"), _raw("access")
     sys.stdout.write("ready\n")
     sys.stdout.flush()

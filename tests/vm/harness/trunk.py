@@ -34,11 +34,11 @@ class Trunk:
         host.eventually(lambda: "ready" in self._log.read_text(), f"the switch of {name}", timeout=10)
 
     def keep(self, directory: Path) -> None:
-        """Save what the switch said."""
+        """Save the switch's log."""
         (directory / self._log.name).write_text(self._log.read_text())
 
     def remove(self) -> None:
-        """Take the switch and its cables away."""
+        """Remove the switch and its cables."""
         ns.end(self._process)
         ns.kill_cgroup(self._group)
         for lan in (self._trunk, self.access):

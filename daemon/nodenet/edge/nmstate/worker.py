@@ -104,16 +104,6 @@ def compare(text: str, state: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def configurations(text: str) -> dict[str, Any]:
-    """Return the files that NetworkManager would read for *text*, and what the library logged meanwhile."""
-    import libnmstate  # noqa: PLC0415
-
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said):
-        files = libnmstate.generate_configurations(_state_from(text)).get("NetworkManager", [])
-    return {"files": files, "said": list(dict.fromkeys(said.getvalue().splitlines()))}
-
-
 def apply(text: str, rollback_timeout: int) -> str | None:
     """Apply *text* uncommitted and verified; return the checkpoint's path where the binding tells it."""
     import libnmstate  # noqa: PLC0415
@@ -141,7 +131,7 @@ def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding at han
     return plain(load("the document", text)) or {}
 
 
-ORDERS = {order.__name__: order for order in (validate, show, difference, compare, configurations, apply, commit)}
+ORDERS = {order.__name__: order for order in (validate, show, difference, compare, apply, commit)}
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
