@@ -93,7 +93,7 @@ async def _next(heard: News, bus: Bus, path: Path) -> Iterable[Event]:
 def _listening(heard: News, path: Path) -> Bus:
     """Return a bus, not yet running, that puts into *heard* what it hears of nodenetd."""
     # Imported here: help and completions of all verbs are made without D-Bus.
-    from nodenet.edge.bus.connection import DBUS, PROPERTIES, Bus  # noqa: PLC0415
+    from nodenet.edge.bus.connection import PROPERTIES, Bus, Signal, name_owner_changed  # noqa: PLC0415
 
     was_up: list[bool] = []
 
@@ -106,9 +106,8 @@ def _listening(heard: News, path: Path) -> Bus:
         heard.put_nowait(_present(path))
 
     def owner(body: Sequence[Any]) -> None:
-        if list(body[:1]) == [NAME]:
-            heard.put_nowait([Event(_now(), "bus", NAME, "on the bus" if body[2] else "has left the bus")])
-            heard.put_nowait(_present(path))
+        heard.put_nowait([Event(_now(), "bus", NAME, "on the bus" if body[2] else "has left the bus")])
+        heard.put_nowait(_present(path))
 
     def properties(body: Sequence[Any]) -> None:
         heard.put_nowait(of_properties({name: value.value for name, value in body[1].items()}, _now()))
@@ -117,12 +116,10 @@ def _listening(heard: News, path: Path) -> Bus:
         heard.put_nowait(of_signal(member, body, _now()))
 
     bus = Bus(changed=changed)
-    rule = f"type='signal',sender='{NAME}',path='{PATH}'"
     for member in MANAGER.signals:
-        bus.subscribe(f"{rule},interface='{MANAGER.name}'", PATH, member, partial(signal, member))
-    bus.subscribe(f"{rule},interface='{PROPERTIES}'", PATH, "PropertiesChanged", properties)
-    owned = f"type='signal',sender='{DBUS[0]}',member='NameOwnerChanged',arg0='{NAME}'"
-    bus.subscribe(owned, DBUS[1], "NameOwnerChanged", owner)
+        bus.subscribe(Signal(NAME, PATH, MANAGER.name, member), partial(signal, member))
+    bus.subscribe(Signal(NAME, PATH, PROPERTIES, "PropertiesChanged"), properties)
+    bus.subscribe(name_owner_changed(NAME), owner)
     return bus
 
 

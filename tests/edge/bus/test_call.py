@@ -14,7 +14,7 @@ import pytest
 from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import Unavailable
-from nodenet.edge.bus.connection import DBUS, Bus, Message, MessageType
+from nodenet.edge.bus.connection import DBUS, Bus, Message, MessageType, Signal
 
 NAME = "org.example.Silent"
 HOUR = 3600.0
@@ -118,7 +118,7 @@ async def test_a_bus_that_hangs_up_while_it_is_greeted_is_tried_again(
     answers = dict(takewhile(lambda answer: answer[0] != last.encode(), GREETING.items())) | {last.encode(): b""}
     path = tmp_path / "other"
     async with listening(path, answers) as bus:
-        bus.subscribe("type='signal'", "/", "Ping", print)
+        bus.subscribe(Signal("org.example", "/", "org.example", "Ping"), print)
         assert not await bus.wait_up(0.3)
         path.unlink()
         path.symlink_to(private_bus.path)

@@ -14,7 +14,7 @@ from dbus_next.aio.message_bus import MessageBus
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import Unavailable
 from nodenet.edge.bus import watch as bus_watch
-from nodenet.edge.bus.connection import CALL_SECONDS, DBUS, Bus, Message, Refused, just
+from nodenet.edge.bus.connection import CALL_SECONDS, DBUS, Bus, Message, Refused, Signal, just
 
 
 @contextlib.asynccontextmanager
@@ -83,8 +83,8 @@ async def test_a_killed_bus_is_reconnected_with_its_name_and_its_signals(private
     """Nothing that was subscribed or owned is lost."""
     heard: asyncio.Queue[Any] = asyncio.Queue()
     bus = quiet(private_bus.address)
-    bus.serve("org.nodenet1", lambda _: False)
-    bus.subscribe("type='signal',member='Ping'", "/a", "Ping", heard.put_nowait)
+    bus.serve("org.nodenet1", lambda _: None)
+    bus.subscribe(Signal("org.example.Other", "/a", "org.example", "Ping"), heard.put_nowait)
     async with running(bus):
         assert await bus.wait_up(5)
         private_bus.kill()
@@ -93,6 +93,7 @@ async def test_a_killed_bus_is_reconnected_with_its_name_and_its_signals(private
         private_bus.start()
         assert await bus.wait_up(10)
         async with client(private_bus.address) as other:
+            await other.request_name("org.example.Other")
             await other.send(Message.new_signal("/a", "org.example", "Ping", "s", ["again"]))
             assert await asyncio.wait_for(heard.get(), 5) == ["again"]
             reply = await ask_bus(other, "NameHasOwner", "org.nodenet1")
@@ -192,7 +193,7 @@ async def test_a_name_that_somebody_else_owns_does_not_cost_the_bus(private_bus:
     """We can still call others, and take the name when it becomes free."""
     seen: list[bool] = []
     bus = Bus(address=private_bus.address, changed=seen.append)
-    bus.serve("org.nodenet1", lambda _: False)
+    bus.serve("org.nodenet1", lambda _: None)
     async with client(private_bus.address) as other:
         await other.request_name("org.nodenet1")
         async with running(bus):

@@ -7,7 +7,7 @@ from typing import Any
 
 from edge.bus.test_connection import ask_bus, client, running
 from edge.private_bus import PrivateBus
-from nodenet.edge.bus.connection import DBUS, Bus, Message, just
+from nodenet.edge.bus.connection import DBUS, Bus, Message, Signal, just
 
 BURST = 10_000
 
@@ -17,9 +17,10 @@ async def test_ten_thousand_signals_in_a_burst_are_taken_and_the_loop_goes_on(pr
     heard: list[int] = []
     ups: list[bool] = []
     bus = Bus(address=private_bus.address, changed=ups.append)
-    bus.subscribe("type='signal',member='Burst'", "/a", "Burst", lambda body: heard.append(body[0]))
+    bus.subscribe(Signal("org.example.Links", "/a", "org.example", "Burst"), lambda body: heard.append(body[0]))
     async with running(bus), client(private_bus.address) as other:
         assert await bus.wait_up(5)
+        await other.request_name("org.example.Links")
 
         async def send() -> None:
             for number in range(BURST):

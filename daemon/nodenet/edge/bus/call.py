@@ -1,23 +1,32 @@
 """What becomes of a D-Bus method call: an answer, a refusal, silence, or the end of the bus itself?
 
-dbus-next ends the calls that wait when their connection ends, with whatever ended it. A call that begins on a dead
-connection would never return: none begins there, and every call has a deadline.
+Every call has a deadline. The end of the connection ends the calls that wait for an answer, and none begins on a dead
+connection.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
-from dbus_next.constants import MessageType
+from dbus_next.signature import Variant
 
 from nodenet.core.errors import Unavailable
+from nodenet.edge.bus.descriptors import close
+from nodenet.edge.bus.frames import ERROR, Frame
 
 if TYPE_CHECKING:
     from dbus_next.message import Message
 
-NOBODY = (".ServiceUnknown", ".NameHasNoOwner", ".NoReply", ".Disconnected")
+    from nodenet.edge.bus.transport import Transport
+
+ABSENT = (".ServiceUnknown", ".NameHasNoOwner", ".NoReply", ".Disconnected")
 """How the errors end that the bus itself answers with where a service is not there, or no longer."""
+UNREADABLE = "org.freedesktop.DBus.Error.InconsistentMessage"
+REPLY_BYTES = 16 * 1024 * 1024
+"""More than NetworkManager says of ten thousand links; the bus passes on only replies to calls that were made."""
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 class Refused(Exception):
@@ -30,26 +39,95 @@ class Refused(Exception):
         self.text = text
 
 
-async def answer_to(message: Message, bus: Any, seconds: float) -> list[Any]:  # noqa: ANN401  (dbus-next has no types)
-    """Send a method call over a connection of dbus-next's, None: there is none; return the body of its reply.
+class Calls:
+    """The calls over one connection that wait for a reply."""
 
-    Raises Unavailable when there is no bus or it goes away, nobody owns the destination or no reply comes within
-    *seconds*; Refused when the service answers with another error.
-    """
-    if bus is None or not bus.connected:
-        raise Unavailable("the system bus does not answer")
+    def __init__(self, transport: Transport) -> None:
+        """Call over *transport*."""
+        self._transport = transport
+        self._serial = 0
+        self._waiting: dict[int, asyncio.Future[Frame]] = {}
+
+    def send(self, message: Message) -> int:
+        """Send a message; return its serial number. Its descriptors are closed when they are sent, or cannot be.
+
+        Raises an error of dbus-next's for a body that does not fit the signature, OSError where the bus passes no
+        descriptors.
+        """
+        if message.unix_fds and not self._transport.passes_descriptors:
+            close(message.unix_fds)
+            raise OSError("the bus passes no file descriptors")
+        self._serial += 1
+        message.serial = self._serial
+        message.body = encodable(message.body)
+        data = message._marshall(negotiate_unix_fd=True)  # noqa: SLF001  (dbus-next has no other way)
+        self._transport.send(data, message.unix_fds or ())
+        return self._serial
+
+    async def answer_to(self, message: Message, seconds: float) -> list[Any]:
+        """Send a method call; return the body of its reply.
+
+        Raises Unavailable when the bus goes away, nobody owns the destination or no reply comes within *seconds*;
+        Refused when the service answers with another error.
+        """
+        serial = self.send(message)
+        reply: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        self._waiting[serial] = reply
+        if self._transport.ended.done():
+            reply.cancel()
+        try:
+            # Not wait_for: before Python 3.12 it swallows a cancellation that comes with the reply.
+            async with asyncio.timeout(seconds):
+                await asyncio.wait({reply})
+        except TimeoutError as error:
+            raise Unavailable(f"no answer from {message.destination} within {seconds:g} s") from error
+        finally:
+            self._waiting.pop(serial, None)
+        if reply.cancelled():
+            raise Unavailable(f"the system bus went away before {message.destination} answered")
+        return _body(reply.result(), str(message.destination))
+
+    def room(self, frame: Frame) -> int:
+        """Return how large the body of a reply may be: nothing is kept that answers no call."""
+        return REPLY_BYTES if frame.reply_serial in self._waiting else 0
+
+    def take(self, frame: Frame) -> None:
+        """Give a reply to the call that waits for it, if one does."""
+        reply = self._waiting.pop(frame.reply_serial, None)
+        if reply and not reply.done():
+            reply.set_result(frame)
+
+    def end(self) -> None:
+        """End all calls: the connection has ended."""
+        while self._waiting:
+            self._waiting.popitem()[1].cancel()
+
+
+def _body(reply: Frame, destination: str) -> list[Any]:
+    if reply.kind == ERROR and reply.error_name.endswith(ABSENT):
+        raise Unavailable(f"{destination} is not on the bus")
     try:
-        # Not wait_for: before Python 3.12 it swallows a cancellation that comes with the reply.
-        async with asyncio.timeout(seconds):
-            reply = await bus.call(message)
-    except TimeoutError as error:
-        raise Unavailable(f"no answer from {message.destination} within {seconds:g} s") from error
-    except Exception as error:  # a message that dbus-next cannot read ends the connection too
-        if bus.connected:
-            raise
-        raise Unavailable(f"the system bus went away before {message.destination} answered") from error
-    if reply.message_type is MessageType.ERROR:
-        if reply.error_name.endswith(NOBODY):
-            raise Unavailable(f"{message.destination} is not on the bus")
-        raise Refused(reply.error_name, str(reply.body[0]) if reply.body else "")
-    return list(reply.body)
+        body = reply.values()
+    except ValueError as error:
+        raise Refused(UNREADABLE, f"the answer of {destination} cannot be read: {error}") from error
+    if reply.kind == ERROR:
+        raise Refused(reply.error_name, str(body[0]) if body else "")
+    return body
+
+
+def encodable(value: Any) -> Any:  # noqa: ANN401  (the body of a message, or a part of it)
+    """Return *value* with U+FFFD for what no D-Bus string may hold: NUL and lone surrogates.
+
+    Texts come from files and from other programs; the bus ends a connection that sends such a string.
+    """
+    match value:
+        case str():
+            return value if value.isascii() and "\0" not in value else _NOT_TEXT.sub("\ufffd", value)
+        case list() | tuple():
+            return [encodable(each) for each in value]
+        case dict():
+            return {encodable(key): encodable(each) for key, each in value.items()}
+        case Variant():
+            return Variant(value.signature, encodable(value.value))
+        case _:
+            return value

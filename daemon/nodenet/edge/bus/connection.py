@@ -1,94 +1,122 @@
 """How does the daemon speak D-Bus, on a bus that may be late, stalled, killed or never there?
 
-The only room that knows dbus-next, beside ``bus_call`` and the thin clients next to it. Two of that library's
-habits are answered here: it never reconnects (``Bus.run`` does, with back-off), and it drops the connection once
-about a hundred messages queue on a bus that does not read (what is emitted goes through a bounded, coalescing
-outbox that waits for an answer of the bus before it sends more).
+``Bus.run`` keeps one connection up: whatever ends it, the next one comes after a pause. What is emitted goes through a
+bounded, coalescing outbox that waits for an answer of the bus before it sends more.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
-import socket
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from dbus_next.aio.message_bus import MessageBus
-from dbus_next.constants import BusType, MessageType, RequestNameReply
+import structlog
+from dbus_next.constants import MessageType
 from dbus_next.message import Message
 from dbus_next.signature import Variant
 
 from nodenet.core.errors import Unavailable
-from nodenet.edge.bus.call import Refused, answer_to
+from nodenet.core.messages import Message as MessageId
+from nodenet.edge.bus.call import Calls, Refused
+from nodenet.edge.bus.descriptors import close
+from nodenet.edge.bus.frames import ERROR, METHOD_CALL, METHOD_RETURN, NO_REPLY_EXPECTED, SIGNAL, Frame
+from nodenet.edge.bus.subscriptions import BUS_NAME, BUS_PATH, Handler, Signal, Subscriptions, name_owner_changed
+from nodenet.edge.bus.transport import Transport
 
-DBUS = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+log = structlog.get_logger()
+
+DBUS = (BUS_NAME, BUS_PATH, BUS_NAME)
 SYSTEM_BUS = "unix:path=/run/dbus/system_bus_socket"
 PROPERTIES = "org.freedesktop.DBus.Properties"
+UNKNOWN_METHOD = "org.freedesktop.DBus.Error.UnknownMethod"
+PRIMARY_OWNER, ALREADY_OWNER = 1, 4
+"""Answers of RequestName by which the name is ours (D-Bus specification)."""
 CALL_SECONDS = 5.0
 BACK_OFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+STABLE_SECONDS = 10.0
+"""After a connection that lasted as long, the back-off begins from its start."""
 OUTBOX_LIMIT = 64
 WINDOW = 16
-"""Messages emitted before the bus must have answered; far below the hundred that dbus-next survives."""
+"""Messages emitted before the bus must have answered."""
+CALL_BYTES = 4096
+"""The longest arguments that a method of ours takes are three strings of 256 characters."""
+SIGNAL_BYTES = 1024 * 1024
 
-__all__ = ["Bus", "Message", "MessageType", "Refused", "Variant", "just"]
-
-
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """A match rule (D-Bus specification, "Match Rules") and who is told."""
-
-    rule: str
-    path: str
-    member: str
-    handler: Callable[[Sequence[Any]], None]
+__all__ = [
+    "DBUS",
+    "PROPERTIES",
+    "Bus",
+    "Frame",
+    "Message",
+    "MessageType",
+    "Refused",
+    "Signal",
+    "Variant",
+    "just",
+    "name_owner_changed",
+]
 
 
 class Bus:
     """One connection to the system bus, kept up for as long as ``run`` runs."""
 
     def __init__(self, *, address: str | None = None, changed: Callable[[bool], None]) -> None:
-        """Prepare only. *changed* is told when the bus comes (True) and goes (False)."""
+        """Prepare only. *changed* is called when the bus comes (True) and goes (False)."""
         self._address = address or os.environ.get("DBUS_SYSTEM_BUS_ADDRESS", SYSTEM_BUS)
         self._changed = changed
-        self._bus: Any = None
+        self._transport: Transport | None = None
+        self._connections = itertools.count(1)
+        self._calls: Calls | None = None
         self._up = asyncio.Event()
-        self._subscriptions: list[Subscription] = []
+        self._subscriptions = Subscriptions()
         self._name: str | None = None
         self.owns_name = False
         """Whether programs reach us by our name; state file and journal say the same without it."""
-        self._serve: Callable[[Message], bool] | None = None
+        self._serve: Callable[[Frame], None] | None = None
         self._outbox: dict[object, Callable[[], Message | None]] = {}
         self._emitting = asyncio.Event()
-        self._lent: dict[asyncio.Future[Any], Sequence[int]] = {}
-        """Descriptors that are queued to be sent."""
+        self._reported = ""
 
     @property
     def connected(self) -> bool:
-        """Whether the bus can be called at this moment; never for whoever learns from a call that it went away."""
-        return self._up.is_set() and bool(self._bus.connected)
+        """Whether the bus can be called at this moment."""
+        return self._up.is_set() and self._transport is not None and not self._transport.ended.done()
 
-    def serve(self, name: str, handler: Callable[[Message], bool]) -> None:
-        """Own *name* and hand every method call to *handler*, which returns whether it was for it."""
+    @property
+    def crowded(self) -> bool:
+        """Whether the bus takes less than it is sent."""
+        return self._transport is None or self._transport.crowded
+
+    def serve(self, name: str, handler: Callable[[Frame], None]) -> None:
+        """Own *name* and pass every method call to *handler*."""
         self._name, self._serve = name, handler
 
-    def subscribe(self, rule: str, path: str, member: str, handler: Callable[[Sequence[Any]], None]) -> None:
-        """Tell *handler* the body of each signal *member* from *path*; call before ``run``."""
-        self._subscriptions.append(Subscription(rule, path, member, handler))
+    def subscribe(self, signal: Signal, handler: Handler) -> None:
+        """Pass the body of each such signal to *handler*; call before ``run``."""
+        self._subscriptions.add(signal, handler)
 
-    async def listen(self, rule: str, path: str, member: str, handler: Callable[[Sequence[Any]], None]) -> None:
+    async def listen(self, signal: Signal, handler: Handler) -> None:
         """Subscribe while the bus runs. Raises as ``call``."""
-        await self.call(*DBUS, "AddMatch", "s", [rule])
-        self._subscriptions.append(Subscription(rule, path, member, handler))
+        await self.call(*DBUS, "AddMatch", "s", [name_owner_changed(signal.sender).rule])
+        await self.call(*DBUS, "AddMatch", "s", [signal.rule])
+        self._subscriptions.add(signal, handler)
+        await self._learn_owner(signal.sender)
 
     async def wait_up(self, seconds: float) -> bool:
-        """Wait until the bus answers, at most *seconds*; tell whether it does."""
+        """Wait until the bus answers, at most *seconds*; return whether it does."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._up.wait()
         return self.connected
+
+    async def drained(self) -> None:
+        """Wait until the bus has taken most of what it was sent, or has gone."""
+        if self._transport:
+            await self._transport.drained()
 
     async def run(self) -> None:
         """Connect, reconnect and emit until cancelled."""
@@ -96,54 +124,70 @@ class Bus:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._emit_forever())
             while True:
+                began = time.monotonic()
                 try:
-                    async with self._connection() as gone:
-                        attempt = 0
-                        await gone
+                    async with self._connection() as transport:
+                        await asyncio.wait({transport.ended})
                 except (OSError, EOFError, TimeoutError, Unavailable, Refused):
                     pass  # not there, or gone: either way the next attempt is the answer
-                except Exception as error:  # dbus-next raises bare library errors when a bus dies
-                    if type(error).__module__.split(".")[0] != "dbus_next":
-                        raise
+                except Exception as error:  # noqa: BLE001  (reported; no error ends the supervision)
+                    self._report("The connection to the system bus failed", error)
+                attempt = 0 if time.monotonic() - began > STABLE_SECONDS else attempt
                 await asyncio.sleep(BACK_OFF_SECONDS[min(attempt, len(BACK_OFF_SECONDS) - 1)])
                 attempt += 1
 
     @contextlib.asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Any]:
-        _must_accept(self._address)
-        bus = _Connection(self._address, BusType.SYSTEM, negotiate_unix_fd=self._serve is not None)
+    async def _connection(self) -> AsyncIterator[Transport]:
+        transport = self._transport = Transport(next(self._connections), self._received, self._room)
+        self._calls = Calls(transport)
+        transport.ended.add_done_callback(self._ended)
+        self._subscriptions.forget_owners()
         try:
             async with asyncio.timeout(CALL_SECONDS):
-                await bus.connect()
-            bus.add_message_handler(self._received)
-            self._bus = bus
-            for rule in {subscription.rule for subscription in self._subscriptions}:
-                await self._ask_bus("AddMatch", "s", [rule])
-            if self._name:
-                self.owns_name = await self._own(self._name)
+                await transport.connect(self._address, descriptors=self._serve is not None)
+                await self._ask_bus("Hello")
+                await asyncio.gather(*(self._ask_bus("AddMatch", "s", [rule]) for rule in self._subscriptions.rules))
+                await asyncio.gather(*(self._learn_owner(name) for name in self._subscriptions.senders))
+                if self._name:
+                    self.owns_name = await self._own(self._name)
             self._up.set()
             self._changed(True)  # noqa: FBT003  (a callback's only argument)
-            yield bus.wait_for_disconnect()
+            yield transport
         finally:
-            self._bus = None
+            transport.close()
+            self._calls.end()
             if self._up.is_set():
                 self._up.clear()
                 self._changed(False)  # noqa: FBT003
-            bus.close()
-            while self._lent:
-                _close(self._lent.popitem()[1])
+
+    def _ended(self, ended: asyncio.Future[Exception | None]) -> None:
+        if self._calls:
+            self._calls.end()
+        reason = ended.result()
+        if reason and not isinstance(reason, (OSError, EOFError)):
+            self._report("The connection to the system bus broke", reason)
 
     async def _own(self, name: str) -> bool:
-        """Ask for *name*; tell whether it is ours. Without it nobody can call us, but we can call others."""
+        """Ask for *name*; return whether it is ours. Without it nobody can call us, but we can call others."""
         try:
             (reply,) = await self._ask_bus("RequestName", "su", [name, 0])  # 0: queue behind another owner
         except Refused:  # no policy file allows it
             return False
-        return reply in (RequestNameReply.PRIMARY_OWNER.value, RequestNameReply.ALREADY_OWNER.value)
+        return reply in (PRIMARY_OWNER, ALREADY_OWNER)
+
+    async def _learn_owner(self, name: str) -> None:
+        with contextlib.suppress(Unavailable, Refused):  # no owner yet, or the next connection asks
+            (owner,) = await self._ask_bus("GetNameOwner", "s", [name])
+            self._subscriptions.owner_is(name, owner)
 
     async def _ask_bus(self, member: str, signature: str = "", body: Sequence[Any] = ()) -> list[Any]:
         message = Message(*DBUS, member, signature=signature, body=list(body))
-        return await answer_to(message, self._bus, CALL_SECONDS)
+        return await self._answer_to(message, CALL_SECONDS)
+
+    async def _answer_to(self, message: Message, seconds: float) -> list[Any]:
+        if self._calls is None:
+            raise Unavailable("the system bus does not answer")
+        return await self._calls.answer_to(message, seconds)
 
     async def call(  # noqa: PLR0913  (a D-Bus call has that many parts)
         self,
@@ -164,7 +208,7 @@ class Bus:
         if not self.connected:
             raise Unavailable("the system bus does not answer")
         message = Message(destination, path, interface, member, signature=signature, body=list(body))
-        return await answer_to(message, self._bus, seconds)
+        return await self._answer_to(message, seconds)
 
     async def get(self, destination: str, path: str, interface: str, name: str) -> Any:  # noqa: ANN401
         """Return the plain value of a property. Raises as ``call``."""
@@ -176,24 +220,17 @@ class Bus:
         (uid,) = await self.call(*DBUS, "GetConnectionUnixUser", "s", [sender])
         return int(uid)
 
-    def reply(self, message: Message) -> None:
-        """Send the reply to a call that came over this bus; dropped when the bus has gone since.
+    def reply(self, call: Frame, reply: Message) -> None:
+        """Send the reply to a call; dropped when the connection that it came over has ended since.
 
-        Descriptors that it carries are closed here once they are on their way or never will be: not earlier, for
-        what is queued names them by number, and numbers are used again.
+        The descriptors of *reply* are closed when they are sent, or when they cannot be.
+        Raises an error of dbus-next's for a body that does not fit its signature, OSError where the bus passes no
+        descriptors.
         """
-        if self._bus is None or not self._bus.connected:
-            _close(message.unix_fds)
-            return
-        sent = self._bus.send(message)
-        if message.unix_fds:
-            self._lent[sent] = message.unix_fds
-            sent.add_done_callback(self._take_back)
-
-    def _take_back(self, sent: asyncio.Future[Any]) -> None:
-        if not sent.cancelled():
-            sent.exception()  # the connection broke: its end is told elsewhere
-        _close(self._lent.pop(sent, ()))
+        if self._calls and self._transport and self._transport.number == call.connection:
+            self._calls.send(reply)
+        else:
+            close(reply.unix_fds or ())
 
     def emit(self, key: object, make: Callable[[], Message | None]) -> None:
         """Emit what *make* returns as soon as the bus takes it; a later one with the same *key* replaces it."""
@@ -213,59 +250,46 @@ class Bus:
             except (Unavailable, Refused):
                 self._emitting.set()
                 await asyncio.sleep(BACK_OFF_SECONDS[3])
+            except Exception as error:  # noqa: BLE001  (reported; one signal less does not end the others)
+                self._report("A signal could not be sent", error)
+                self._emitting.set()
 
     async def _emit_window(self) -> None:
         while self._outbox:
             for key in list(self._outbox)[:WINDOW]:
                 message = self._outbox.pop(key)()
-                if message is not None:
-                    self.reply(message)
+                if message is not None and self._calls:
+                    self._calls.send(message)
             await self._ask_bus("GetId")  # answered only when everything before it has been read
 
-    def _received(self, message: Message) -> bool:
-        _close(message.unix_fds)  # nobody asked for any, and whoever sends some must not fill our table
-        if message.message_type is MessageType.METHOD_CALL:
-            return self._serve(message) if self._serve else False
-        if message.message_type is MessageType.SIGNAL:
-            for subscription in self._subscriptions:
-                if (subscription.path, subscription.member) == (message.path, message.member):
-                    subscription.handler(message.body)
-        return False
+    def _room(self, frame: Frame) -> int:
+        """Return how large the body of a message may be, judged by its header."""
+        if frame.kind == METHOD_CALL:
+            return CALL_BYTES
+        if frame.kind == SIGNAL:
+            return SIGNAL_BYTES if self._subscriptions.wants(frame) else 0
+        return self._calls.room(frame) if self._calls else 0
 
+    def _received(self, frame: Frame) -> None:
+        if frame.kind == METHOD_CALL:
+            if self._serve:
+                self._serve(frame)
+            elif not (frame.flags & NO_REPLY_EXPECTED or self.crowded):
+                self.reply(frame, Message.new_error(frame, UNKNOWN_METHOD, "nothing can be called here"))
+        elif frame.kind == SIGNAL:
+            self._subscriptions.owner_changed(frame)
+            self._subscriptions.deliver(frame, lambda error: self._report(f"The signal {frame.member} failed", error))
+        elif frame.kind in (METHOD_RETURN, ERROR) and self._calls:
+            self._calls.take(frame)
 
-class _Connection(MessageBus):  # type: ignore[misc]  # dbus-next has no types
-    """dbus-next's connection, which would ask for ever, without a pause, a bus that hangs up before it has greeted."""
-
-    async def _auth_readline(self) -> str:
-        line = b""
-        while not line.endswith(b"\r\n"):
-            if not (read := await self._loop.sock_recv(self._sock, 2)):
-                raise EOFError
-            line += read
-        return line[:-2].decode()
-
-    def close(self) -> None:
-        """Disconnect, which alone leaves the socket open; asyncio is not to complain of an end that nobody awaited."""
-        self.disconnect()
-        self._sock.close()
-        self._disconnect_future.cancel()
+    def _report(self, what: str, error: Exception) -> None:
+        """Log an error that has no name of its own, once until another one comes."""
+        text = f"{what}: {error!r}"
+        if text != self._reported:
+            self._reported = text
+            log.error(text, message=MessageId.INTERNAL_ERROR)
 
 
 def just(message: Message) -> Callable[[], Message]:
     """Return what ``Bus.emit`` takes, for a message that is what it is."""
     return lambda: message
-
-
-def _close(descriptors: Sequence[int]) -> None:
-    for descriptor in descriptors or ():
-        os.close(descriptor)
-
-
-def _must_accept(address: str) -> None:
-    """Raise OSError unless the bus takes a connection now: dbus-next's own connect would block the loop.
-
-    A stalled bus fills its backlog with our attempts; the next connect(2) then waits for ever.
-    """
-    path = address.removeprefix("unix:path=").split(",", maxsplit=1)[0]
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
-        probe.connect(path)

@@ -1,8 +1,7 @@
-"""How does nodenetd answer programs over D-Bus, and how does it tell them of changes?
+"""How does nodenetd answer programs over D-Bus, and how does it report changes to them?
 
 The objects, their interfaces and values come from ``core.status.bus_interfaces`` and ``core.status.bus_values``.
-Calls are answered through dbus-next's message handler: its service classes can neither answer later nor tell who
-called.
+Anybody may ask questions, so they wait in a queue of their own; orders are for root and never wait behind them.
 """
 
 from __future__ import annotations
@@ -10,26 +9,34 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import structlog
 
 from nodenet import __version__
 from nodenet.core.boot.stages import StageName
-from nodenet.core.errors import AccessDenied, NodenetError, UsageInvalid
+from nodenet.core.errors import AccessDenied, NodenetError, Unavailable, UsageInvalid
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.status import bus_values
-from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STAGE, Interface, introspection
+from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, Interface, introspection
 from nodenet.core.status.document import BootStatus, document
-from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType, Refused, Variant, just
+from nodenet.edge.bus.call_queue import CallQueue
+from nodenet.edge.bus.connection import PROPERTIES, UNKNOWN_METHOD, Bus, Frame, Message, Refused, Variant, just
+from nodenet.edge.bus.frames import NO_REPLY_EXPECTED
 
 log = structlog.get_logger()
 
-INTROSPECTABLE = "org.freedesktop.DBus.Introspectable"
 LONGEST_ARGUMENT = 256
+LIMITS_EXCEEDED = "org.freedesktop.DBus.Error.LimitsExceeded"
+MOST_UNCHECKED = 64
+"""Orders for which the bus is being asked who calls."""
+SHORT_SECONDS = 0.002
+"""After an answer that took longer, the daemon does something else for as long."""
+MACHINE_ID = Path("/etc/machine-id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,10 @@ class Service:
         self._emitted = 0
         self._dirty: dict[str, dict[str, Any]] = {path: {} for path in OBJECTS}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._questions = CallQueue()
+        self._answering: asyncio.Task[None] | None = None
+        self._unchecked: set[Frame] = set()
+        self._failed: set[str] = set()
         bus.serve(NAME, self.handle)
 
     def show(self, status: BootStatus) -> None:
@@ -97,88 +108,159 @@ class Service:
             return bus_values.of_manager(status, __version__, self._sequence)
         return bus_values.of_stage(status, stage)
 
-    def handle(self, message: Message) -> bool:
-        """Take a method call that is for one of our objects; tell whether it was."""
-        described = message.interface == INTROSPECTABLE and introspection(message.path) is not None
-        ours = message.interface in (MANAGER.name, STAGE.name, PROPERTIES) and message.path in OBJECTS
-        if not (described or ours):
-            return False
-        task = asyncio.ensure_future(self._answer(message))
+    def handle(self, call: Frame) -> None:
+        """Take a method call. Orders begin at once, questions are answered one by one."""
+        if _is_order(call) and len(self._unchecked) < MOST_UNCHECKED:
+            self._start(self._carry_out(call))
+        elif call.flags & NO_REPLY_EXPECTED:
+            return  # a question whose answer nobody reads
+        elif not _is_order(call) and self._questions.put(call):
+            if self._answering is None or self._answering.done():
+                self._answering = self._start(self._answer_questions())
+        elif not self._bus.crowded:
+            self._reply(call, Message.new_error(call, LIMITS_EXCEEDED, "too many calls at once"))
+
+    def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return True
+        return task
 
-    async def _answer(self, message: Message) -> None:
+    async def _answer_questions(self) -> None:
+        """Answer what waits, in at most half of the daemon's time."""
+        while call := self._questions.take():
+            began = time.monotonic()
+            self._reply(call, self._answer(call))
+            await self._bus.drained()
+            took = time.monotonic() - began
+            await asyncio.sleep(took if took > SHORT_SECONDS else 0)
+
+    def _answer(self, call: Frame) -> Message:
         try:
-            reply = await self._carried_out(message)
-        except NodenetError as error:
-            reply = Message.new_error(message, error.bus_name, str(error))
-        except Exception as error:
-            # The caller gets no traceback and is not left without an answer.
-            log.exception(f"{message.member} over D-Bus failed: {error!r}", message=MessageId.INTERNAL_ERROR)  # noqa: TRY401  (the same)
-            reply = Message.new_error(message, NodenetError.bus_name, "an internal error, see the journal of nodenetd")
-        self._bus.reply(reply)
+            return self._answered(call)
+        except Exception as error:  # noqa: BLE001  (the caller is not left without an answer)
+            return self._failure(call, error)
 
-    async def _carried_out(self, message: Message) -> Message:
-        """Do what a call asks for; return its reply."""
-        interface, stage = OBJECTS.get(message.path, (None, None))
-        if message.interface == INTROSPECTABLE and message.member == "Introspect":
-            return Message.new_method_return(message, "s", [introspection(message.path)])
-        if interface and message.interface == PROPERTIES:
-            return Message.new_method_return(message, *self._property(interface, message))
-        if interface is None or interface.name != message.interface or message.member not in interface.methods:
-            raise _unknown(message)
-        inward, outward = interface.methods[message.member]
-        if message.signature != inward:
-            raise _unknown(message)
-        if message.member in interface.mutators:
-            await self._only_root(message)
-        arguments = [_short(argument) for argument in message.body] + ([stage.value] if stage else [])
+    async def _carry_out(self, call: Frame) -> None:
+        try:
+            reply = await self._carried_out(call)
+        except Exception as error:  # noqa: BLE001  (the same)
+            reply = self._failure(call, error)
+        self._reply(call, reply)
+
+    def _failure(self, call: Frame, error: Exception) -> Message:
+        """Return the error reply: the cause and the remedy, never a traceback."""
+        if isinstance(error, NodenetError):
+            return Message.new_error(call, error.bus_name, str(error))
+        if call.member not in self._failed:  # once: anybody may call again and again
+            self._failed.add(call.member)
+            text = f"{call.member} over D-Bus failed: {error!r}"
+            log.error(text, message=MessageId.INTERNAL_ERROR, exc_info=error)
+        return Message.new_error(call, NodenetError.bus_name, "an internal error, see the journal of nodenetd")
+
+    def _reply(self, call: Frame, reply: Message) -> None:
+        if call.flags & NO_REPLY_EXPECTED:
+            return
+        try:
+            self._bus.reply(call, reply)
+        except Exception as error:  # noqa: BLE001  (a value that does not fit its type is a fault of ours)
+            self._bus.reply(call, self._failure(call, error))
+
+    def _answered(self, call: Frame) -> Message:
+        """Return the reply to a question."""
+        interface, _ = OBJECTS.get(call.path, (None, None))
+        match call.interface, call.member, interface:
+            case "org.freedesktop.DBus.Introspectable", "Introspect", _ if text := introspection(call.path):
+                signature, body = "s", [text]
+            case "org.freedesktop.DBus.Peer", "Ping", _:
+                signature, body = "", []
+            case "org.freedesktop.DBus.Peer", "GetMachineId", _:
+                signature, body = "s", [_machine_id()]
+            case "org.freedesktop.DBus.Properties", _, Interface():
+                signature, body = self._property(interface, call)
+            case name, _, Interface() if name == interface.name:
+                signature, body = "s", [self._document(interface, call)]
+            case _:
+                text = f"{call.interface}.{call.member} is not a method of {call.path}"
+                return Message.new_error(call, UNKNOWN_METHOD, text)
+        return Message.new_method_return(call, signature, body)
+
+    def _document(self, interface: Interface, call: Frame) -> str:
+        """Return the document that a call asks for."""
+        if call.signature == interface.methods.get(call.member, (None,))[0]:
+            match call.member, _arguments(call):
+                case "Explain", [topic]:
+                    return self._orders.explain(topic)
+                case "GetStatus", []:
+                    return json.dumps(document(self._status()))
+        raise _unknown(call)
+
+    async def _carried_out(self, call: Frame) -> Message:
+        """Do what an order asks for; return its reply."""
+        interface, stage = OBJECTS[call.path]
+        inward, outward = interface.methods[call.member]
+        if call.signature != inward:
+            raise _unknown(call)
+        arguments = _arguments(call) + ([stage.value] if stage else [])
+        await self._only_root(call)
         if outward == "h":
-            return Message.new_method_return(message, outward, [0], [self._held(*arguments)])
-        return Message.new_method_return(message, outward, await self._obey(message.member, arguments))
+            return Message.new_method_return(call, outward, [0], [self._held(*arguments)])
+        await self._obey(call.member, arguments)
+        return Message.new_method_return(call)
 
     def _held(self, stage: str, who: str, why: str) -> int:
         return self._orders.inhibit(_stage(stage), who, why)
 
-    async def _obey(self, member: str, arguments: list[str]) -> list[Any]:
+    async def _obey(self, member: str, arguments: list[str]) -> None:
         match member, arguments:
             case "Reload", []:
                 await self._orders.reload()
-                return []
             case "Reselect", []:
                 await self._orders.reselect()
-                return []
             case "RemoveBridge", []:
                 await self._orders.remove_bridge()
-                return []
             case "RunStage" | "Run", [name]:
                 self._orders.run_stage(_stage(name))
-                return []
-            case "Explain", [topic]:
-                return [self._orders.explain(topic)]
-            case _:
-                return [json.dumps(document(self._status()))]
 
-    def _property(self, interface: Interface, message: Message) -> tuple[str, list[Any]]:
-        values = _variants(interface, self._values(message.path, self._status()))
-        match message.member, message.body:
-            case "GetAll", [str(wanted)] if wanted in (interface.name, ""):
-                return "a{sv}", [values]
-            case "Get", [str(wanted), str(name)] if wanted in (interface.name, "") and name in values:
-                return "v", [values[name]]
-            case "Set", _:
-                raise AccessDenied("Every property of nodenetd is read-only")
-        raise _unknown(message)
+    def _property(self, interface: Interface, call: Frame) -> tuple[str, list[Any]]:
+        """Return signature and body of the reply to a call of org.freedesktop.DBus.Properties."""
+        if call.member == "Set":
+            raise AccessDenied("Every property of nodenetd is read-only")
+        if (call.member, call.signature) not in (("GetAll", "s"), ("Get", "ss")):
+            raise _unknown(call)
+        values = self._values(call.path, self._status())
+        match _arguments(call):
+            case [wanted] if wanted in (interface.name, ""):
+                return "a{sv}", [_variants(interface, values)]
+            case [wanted, name] if wanted in (interface.name, "") and name in values:
+                return "v", [Variant(interface.properties[name], values[name])]
+        raise _unknown(call)
 
-    async def _only_root(self, message: Message) -> None:
+    async def _only_root(self, call: Frame) -> None:
         """Check the caller here too: a bus policy file may be missing or edited."""
+        self._unchecked.add(call)
         try:
-            uid = await self._bus.uid_of(message.sender)
+            uid = await self._bus.uid_of(call.sender)
         except Refused as error:
             raise AccessDenied("the bus does not say who calls", remedy="Call again") from error
+        finally:
+            self._unchecked.discard(call)
         if uid != 0:
-            raise AccessDenied(f"{message.member} is for root only", remedy="Call it as root")
+            raise AccessDenied(f"{call.member} is for root only", remedy="Call it as root")
+
+
+def _machine_id() -> str:
+    """Return the machine's id (machine-id(5)). Raises Unavailable while it has none."""
+    try:
+        return MACHINE_ID.read_text(encoding="ascii").strip()
+    except (OSError, ValueError) as error:
+        raise Unavailable("this machine has no id yet", remedy="See machine-id(5)") from error
+
+
+def _is_order(call: Frame) -> bool:
+    """Return whether *call* is of a method that changes something."""
+    interface, _ = OBJECTS.get(call.path, (None, None))
+    return interface is not None and interface.name == call.interface and call.member in interface.mutators
 
 
 def _variants(interface: Interface, values: dict[str, Any]) -> dict[str, Variant]:
@@ -189,10 +271,15 @@ def _microseconds_now() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
-def _short(argument: str) -> str:
-    if len(argument) > LONGEST_ARGUMENT:
-        raise UsageInvalid(f"an argument of {len(argument)} characters is longer than {LONGEST_ARGUMENT}")
-    return argument
+def _arguments(call: Frame) -> list[str]:
+    """Return the arguments, all of which are short strings. Raises UsageInvalid."""
+    if call.body is None:
+        raise UsageInvalid(f"arguments of {call.size} bytes are longer than {LONGEST_ARGUMENT} characters each")
+    arguments = [str(argument) for argument in call.values()]
+    for argument in arguments:
+        if len(argument) > LONGEST_ARGUMENT:
+            raise UsageInvalid(f"an argument of {len(argument)} characters is longer than {LONGEST_ARGUMENT}")
+    return arguments
 
 
 def _stage(name: str) -> StageName:
@@ -203,10 +290,8 @@ def _stage(name: str) -> StageName:
         raise UsageInvalid(f"there is no stage {name!r}", remedy=f"Stages are: {known}") from None
 
 
-def _unknown(message: Message) -> UsageInvalid:
-    if message.message_type is not MessageType.METHOD_CALL:
-        return UsageInvalid("not a method call")
+def _unknown(call: Frame) -> UsageInvalid:
     return UsageInvalid(
-        f"{message.interface}.{message.member}({message.signature}) is not known here",
-        remedy=f"See `busctl introspect {NAME} {message.path}`",
+        f"{call.interface}.{call.member}({call.signature}) is not known here",
+        remedy=f"See `busctl introspect {NAME} {call.path}`",
     )

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 
 from nodenet.core.errors import Unavailable
-from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal
 
 NAME = "org.freedesktop.hostname1"
 PATH = "/org/freedesktop/hostname1"
@@ -23,8 +23,7 @@ class Hostnamed:
     def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
         """Subscribe; *changed* is told when hostnamed changes a name."""
         self._bus = bus
-        rule = f"type='signal',path='{PATH}',interface='{PROPERTIES}',member='PropertiesChanged'"
-        bus.subscribe(rule, PATH, "PropertiesChanged", lambda _: changed())
+        bus.subscribe(Signal(NAME, PATH, PROPERTIES, "PropertiesChanged"), lambda _: changed())
 
     def name(self) -> str:
         """Return the name in force, as it is."""

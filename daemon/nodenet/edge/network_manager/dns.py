@@ -11,7 +11,7 @@ from typing import Any
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.resolver.view import ManagerDns
-from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal, name_owner_changed
 
 MANAGER = "org.freedesktop.NetworkManager"
 PATH = "/org/freedesktop/NetworkManager"
@@ -31,10 +31,8 @@ class DnsManager:
         self._bus = bus
         self._changed = changed
         self._known: ManagerDns | None = None
-        rule = f"type='signal',sender='{MANAGER}',path='{DNS_PATH}',interface='{PROPERTIES}',member='PropertiesChanged'"
-        bus.subscribe(rule, DNS_PATH, "PropertiesChanged", lambda _: self._news())
-        rule = f"type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{MANAGER}'"
-        bus.subscribe(rule, "/org/freedesktop/DBus", "NameOwnerChanged", self._owner_changed)
+        bus.subscribe(Signal(MANAGER, DNS_PATH, PROPERTIES, "PropertiesChanged"), lambda _: self._news())
+        bus.subscribe(name_owner_changed(MANAGER), lambda _: self._news())
 
     def forget(self) -> None:
         """Ask again: signals were lost with the bus."""
@@ -65,10 +63,6 @@ class DnsManager:
         except (Unavailable, Refused) as error:
             return str(error)
         return None
-
-    def _owner_changed(self, body: Sequence[Any]) -> None:
-        if body[0] == MANAGER:
-            self._news()
 
     def _news(self) -> None:
         self._known = None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from nodenet.core.errors import RollbackFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint, rollback_forgets_dns
-from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Variant
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal, Variant, name_owner_changed
 
 NAME = "org.freedesktop.NetworkManager"
 PATH = "/org/freedesktop/NetworkManager"
@@ -25,19 +25,12 @@ class NetworkManager:
     def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
         """Subscribe; *changed* is told of every change of NetworkManager's own state or owner."""
         self._bus = bus
-        sender = f"type='signal',sender='{NAME}'"
-        for member, interface in (
-            ("StateChanged", NAME),
-            ("PropertiesChanged", PROPERTIES),
+        for signal in (
+            Signal(NAME, PATH, NAME, "StateChanged"),
+            Signal(NAME, PATH, PROPERTIES, "PropertiesChanged"),
+            name_owner_changed(NAME),
         ):
-            rule = f"{sender},path='{PATH}',interface='{interface}',member='{member}'"
-            bus.subscribe(rule, PATH, member, lambda _: changed())
-        bus.subscribe(
-            f"type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{NAME}'",
-            "/org/freedesktop/DBus",
-            "NameOwnerChanged",
-            lambda _: changed(),
-        )
+            bus.subscribe(signal, lambda _: changed())
 
     async def state(self) -> ManagerState:
         """Return how far NetworkManager is; never raises."""

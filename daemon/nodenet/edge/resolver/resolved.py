@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.edge.bus.connection import DBUS, Bus, Refused
+from nodenet.edge.bus.connection import DBUS, Bus, Refused, Signal, name_owner_changed
 
 NAME = "org.freedesktop.resolve1"
 UNIT = "systemd-resolved.service"
@@ -31,18 +31,9 @@ class Resolved:
         self._changed = changed
         self._runs: bool | None = None
         self._jobs: dict[str, asyncio.Future[str]] | None = None
-        bus.subscribe(
-            f"type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{NAME}'",
-            "/org/freedesktop/DBus",
-            "NameOwnerChanged",
-            self._owner_changed,
-        )
-        bus.subscribe(
-            f"type='signal',sender='{SYSTEMD}',path='{SYSTEMD_PATH}',member='JobRemoved',arg2='{UNIT}'",
-            SYSTEMD_PATH,
-            "JobRemoved",
-            self._job_removed,
-        )
+        bus.subscribe(name_owner_changed(NAME), self._owner_changed)
+        job_removed = Signal(SYSTEMD, SYSTEMD_PATH, f"{SYSTEMD}.Manager", "JobRemoved", (2, UNIT))
+        bus.subscribe(job_removed, self._job_removed)
 
     def forget(self) -> None:
         """Ask again: signals were lost with the bus."""
@@ -86,10 +77,9 @@ class Resolved:
             if not error.name.endswith("AlreadySubscribed"):
                 raise
 
-    def _owner_changed(self, body: Sequence[Any]) -> None:
-        if body[0] == NAME:
-            self._runs = None
-            self._changed()
+    def _owner_changed(self, _: Sequence[Any]) -> None:
+        self._runs = None
+        self._changed()
 
     def _job_removed(self, body: Sequence[Any]) -> None:
         """Keep the result of a job, which may end before we are told its name."""

@@ -11,7 +11,7 @@ from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.network_manager.availability import Service
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.unit_stage.unit import Unit
-from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal
 from nodenet.edge.systemd import private_manager
 from nodenet.edge.systemd.private_manager import RELOAD_SECONDS
 
@@ -113,10 +113,7 @@ class Units:
 
     async def _listen(self, unit: str) -> None:
         if unit not in self._ended:
-            rule = (
-                f"type='signal',sender='{NAME}',path='{PATH}',interface='{MANAGER}',member='JobRemoved',arg2='{unit}'"
-            )
-            await self._bus.listen(rule, PATH, "JobRemoved", self._removed)
+            await self._bus.listen(Signal(NAME, PATH, MANAGER, "JobRemoved", (2, unit)), self._removed)
             self._ended[unit] = None
         with suppress(Refused):  # subscribed already; a bus that was restarted has forgotten it
             await self._bus.call(NAME, PATH, MANAGER, "Subscribe")
