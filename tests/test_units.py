@@ -291,7 +291,10 @@ def test_journald_reads_the_catalog(tmp_path: Path) -> None:
 def allowed(context: dict[str, str]) -> list[dict[str, str]]:
     root = ET.parse(UNITS / "dbus/org.nodenet1.conf").getroot()  # noqa: S314 - our own file
     (policy,) = (policy for policy in root.findall("policy") if policy.attrib == context)
-    assert policy.findall("deny") == []
+    denied = [{"send_destination": NAME}] if context == {"context": "default"} else []
+    assert [rule.attrib for rule in policy.findall("deny")] == denied
+    rules = list(policy)
+    assert all(rule.tag == "allow" for rule in rules[len(denied) :])  # the last rule that matches is the one that holds
     return [rule.attrib for rule in policy.findall("allow")]
 
 
@@ -300,9 +303,10 @@ def test_root_owns_the_name_and_may_do_everything() -> None:
 
 
 def test_everybody_may_look_and_nobody_else_may_change() -> None:
-    """The bus refuses method calls that no rule allows."""
+    """The bus refuses everything else: other calls, signals, descriptors."""
     rules = allowed({"context": "default"})
-    assert {rule["send_destination"] for rule in rules} == {NAME}
+    for rule in rules:
+        assert (rule["send_destination"], rule["send_type"], rule["max_fds"]) == (NAME, "method_call", "0")
     for interface in (MANAGER, STAGE):
         ours = {rule["send_member"] for rule in rules if rule["send_interface"] == interface.name}
         assert ours == set(interface.methods) - interface.mutators

@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
+from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.core.boot.outcome import Waiting
 from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.status.bus_interfaces import MANAGER, PATH
 from nodenet.core.status.document import BootStatus, document
-from nodenet.edge.bus.connection import Bus
+from nodenet.edge.bus.connection import Bus, Message
 from nodenet.edge.bus.service import Orders, Service
 
 __all__ = ["private_bus"]
@@ -91,10 +93,10 @@ def waiting(reason: str) -> BootStatus:
     return replace(START, boot=boot)
 
 
-async def keep_telling(service: Service) -> None:
-    """Change something again and again: nobody can see from outside when the program has begun to listen."""
+async def keep_changing(service: Service, detail: str = "a name by the bus") -> None:
+    """Change something again and again: when the program has subscribed cannot be seen from outside."""
     for number in count():
-        service.show(waiting(f"a name by the bus, {number}"))
+        service.show(waiting(f"{detail}, {number}"))
         await asyncio.sleep(0.2)
 
 
@@ -128,7 +130,7 @@ async def test_steps_come_from_the_bus_and_from_the_file_while_it_is_away(
             present = [json.loads(await watcher.line()) for _ in range(PRESENT)]
             assert {event["time"] for event in present} == {None}
             assert [event["subject"] for event in present[: len(StageName)]] == [name.value for name in StageName]
-            telling = asyncio.create_task(keep_telling(service))
+            telling = asyncio.create_task(keep_changing(service))
             await watcher.until(lambda event: "by the bus" in event["detail"])
             telling.cancel()
             private_bus.kill()
@@ -137,6 +139,38 @@ async def test_steps_come_from_the_bus_and_from_the_file_while_it_is_away(
             await watcher.until(lambda event: event["detail"] == "a name by the file")
             private_bus.start()
             await watcher.until(lambda event: (event["subject"], event["status"]) == ("bus", "back"))
+    finally:
+        serving.cancel()
+        await asyncio.wait({serving})
+
+
+async def test_only_the_daemon_is_believed_and_its_text_cannot_steer_a_terminal(
+    private_bus: PrivateBus, tmp_path: Path
+) -> None:
+    """A stranger sends signals to every connection there is (R40)."""
+    state = tmp_path / "state.json"
+    show(state, START)
+    bus = Bus(address=private_bus.address, changed=lambda _: None)
+    service = Service(bus, ORDERS, lambda: START)
+    service.show(START)
+    serving = asyncio.create_task(bus.run())
+    try:
+        assert await bus.wait_up(5)
+        async with client(private_bus.address) as stranger, monitor(private_bus.address, state) as watcher:
+            for _ in range(PRESENT):
+                await watcher.line()
+            shown = asyncio.create_task(keep_changing(service, "\x1b]0;title\x07 real"))
+            lines: list[str] = []
+            while not any(" real, 9" in line for line in lines):
+                for number in range(20):
+                    body = ["hostname", "done", "false word", 1, 1]
+                    forged = Message.new_signal(PATH, MANAGER.name, "StageChanged", "ssstt", body)
+                    forged.destination = f":1.{number}"
+                    await stranger.send(forged)
+                lines.append(await watcher.line())
+            shown.cancel()
+            assert not any("false word" in line for line in lines)
+            assert any(line.endswith("?]0;title? real, 9") for line in lines)
     finally:
         serving.cancel()
         await asyncio.wait({serving})

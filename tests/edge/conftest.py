@@ -1,5 +1,5 @@
 """Private places for edges to meet the real thing."""
 
-from edge.private_bus import private_bus
+from edge.private_bus import any_bus, broker_programs, private_bus, public_directory, system_bus
 
-__all__ = ["private_bus"]
+__all__ = ["any_bus", "broker_programs", "private_bus", "public_directory", "system_bus"]

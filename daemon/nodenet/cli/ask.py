@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from nodenet.core.errors import AccessDenied, NodenetError, Unavailable, error_named
+from nodenet.cli.bus_session import system_bus
+from nodenet.core.errors import AccessDenied, NodenetError, error_named
 
-BUS_SECONDS = 5.0
 GLANCE_SECONDS = 0.2
 """Long enough for a refusal that comes at once."""
 
@@ -25,22 +25,15 @@ def ask(member: str, signature: str = "", body: Sequence[Any] = (), *, seconds: 
 async def _ask(member: str, signature: str, body: Sequence[Any], *, seconds: float, wait: bool) -> list[Any]:
     # Imported here: most verbs speak no D-Bus.
     from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH  # noqa: PLC0415
-    from nodenet.edge.bus.connection import Bus, Refused  # noqa: PLC0415
+    from nodenet.edge.bus.connection import Refused  # noqa: PLC0415
 
-    bus = Bus(changed=lambda _: None)
-    connection = asyncio.create_task(bus.run())
     try:
-        if not await bus.wait_up(BUS_SECONDS):
-            raise Unavailable("the system bus does not answer", remedy="See `systemctl status dbus`")
-        async with asyncio.timeout(None if wait else GLANCE_SECONDS):
+        async with system_bus() as bus, asyncio.timeout(None if wait else GLANCE_SECONDS):
             return await bus.call(NAME, PATH, MANAGER.name, member, signature, body, seconds=seconds)
     except TimeoutError:
         return []
     except Refused as refusal:
         raise error_from_reply(refusal.name, refusal.text, as_root=os.geteuid() == 0) from refusal
-    finally:
-        connection.cancel()
-        await asyncio.wait({connection})
 
 
 def error_from_reply(name: str, text: str, *, as_root: bool) -> NodenetError:

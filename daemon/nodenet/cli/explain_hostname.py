@@ -9,10 +9,15 @@ import argparse
 import json
 import socket
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from nodenet.cli.bus_session import system_bus
+from nodenet.cli.outputs import note
 from nodenet.cli.table import Table, printable
+from nodenet.core.errors import Unavailable
 from nodenet.core.hostname.sources import (
     FALLBACK_FILE,
     STATIC_FILE,
@@ -33,8 +38,9 @@ the addresses of this host, and the kernel command line. Neither the daemon nor 
 EPILOG = "exit codes: 0 the node has a host name, 1 no source gives a valid one."
 COLOURS = {Verdict.SELECTED: "1;32", Verdict.USABLE: "33", Verdict.REFUSED: "2", Verdict.ABSENT: "2"}
 """SGR parameters (ECMA-48)."""
-BUS_SECONDS = 2.0
-DNS_SECONDS = 3.0
+QUIET_SECONDS = 0.3
+DNS_SECONDS = 1.0
+"""How long DNS may take, all in all, and how long before that is reported."""
 MOST_ADDRESSES = 8
 """A node's own name belongs to one of its first addresses, if it belongs to an address at all."""
 
@@ -104,24 +110,17 @@ def _lease_names() -> tuple[Source, ...]:
 
 
 async def _ask_network_manager() -> tuple[Source, ...]:
-    import asyncio  # noqa: PLC0415
-
-    from nodenet.edge.bus.connection import Bus  # noqa: PLC0415
     from nodenet.edge.hostname.lease_names import LeaseNames  # noqa: PLC0415
 
-    bus = Bus(changed=lambda _: None)
-    connection = asyncio.create_task(bus.run())
     try:
-        return await LeaseNames(bus).names() if await bus.wait_up(BUS_SECONDS) else ()
-    finally:
-        connection.cancel()
-        await asyncio.wait({connection})
+        async with system_bus() as bus:
+            return await LeaseNames(bus).names()
+    except Unavailable:
+        return ()
 
 
 def _reverse_names() -> tuple[Source, ...]:
     """Ask DNS for the names of this host's addresses, all at once; an address without a timely answer has none."""
-    import threading  # noqa: PLC0415
-
     from nodenet.edge.kernel.netlink import read_snapshot  # noqa: PLC0415
 
     loose = (known.address for known in read_snapshot().addresses)
@@ -130,9 +129,18 @@ def _reverse_names() -> tuple[Source, ...]:
     threads = [threading.Thread(target=_look_up, args=(ip, names), daemon=True) for ip in addresses]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join(DNS_SECONDS)  # they ask at the same time: the first to be late makes all late
+    if not _ended(threads, QUIET_SECONDS):
+        note("nodenetctl: waiting for DNS")
+        _ended(threads, DNS_SECONDS - QUIET_SECONDS)
     return tuple(Source(Origin.REVERSE_DNS, ip, names.get(ip, "")) for ip in addresses)
+
+
+def _ended(threads: Sequence[threading.Thread], seconds: float) -> bool:
+    """Wait at most *seconds* until all *threads* have ended; return whether they have."""
+    end = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)
 
 
 def _look_up(address: str, names: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from nodenet.cli import status
+from nodenet.cli.bus_session import system_bus
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.errors import NotAllowed, PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
@@ -20,7 +21,6 @@ from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
 from nodenet.core.node_ip.select import select
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Datapath, Settings
-from nodenet.edge.bus.connection import Bus
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import netlink
@@ -30,7 +30,6 @@ from nodenet.edge.nmstate.client import Nmstate
 from nodenet.edge.open_vswitch.database import Ovsdb
 from nodenet.stages.br_ex.gather import Gatherer
 
-BUS_SECONDS = 5.0
 REMEMBERED = PurePath("/var/lib/ovnk/iface_default_hint")
 
 
@@ -58,19 +57,10 @@ def read() -> tuple[BridgeFacts, Datapath]:
 
 
 async def _gathered() -> BridgeFacts:
-    bus = Bus(changed=lambda _: None)
-    connection = asyncio.create_task(bus.run())
-    try:
-        if not await bus.wait_up(BUS_SECONDS):
-            remedy = "Run `systemctl status dbus`"
-            raise Unavailable(f"the system bus did not answer within {BUS_SECONDS:g} s", remedy=remedy)
-        async with Nmstate().transaction() as transaction:
-            gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), _Kernel(), files)
-            hint = (files.read(REMEMBERED) or b"").decode(errors="backslashreplace").strip()
-            return await gatherer.gather(transaction, None, remembered=hint or None)
-    finally:
-        connection.cancel()
-        await asyncio.wait({connection})
+    async with system_bus() as bus, Nmstate().transaction() as transaction:
+        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), _Kernel(), files)
+        hint = (files.read(REMEMBERED) or b"").decode(errors="backslashreplace").strip()
+        return await gatherer.gather(transaction, None, remembered=hint or None)
 
 
 def _node_ips(settings: Settings) -> tuple[tuple[IPAddress, ...], str | None]:

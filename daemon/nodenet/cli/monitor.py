@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nodenet.cli.bus_session import BUS_SECONDS, carried
 from nodenet.cli.status import STATE, read
 from nodenet.cli.table import printable
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
@@ -25,8 +26,6 @@ from nodenet.core.status.events import Event, Known, of_document, of_properties,
 if TYPE_CHECKING:
     from nodenet.edge.bus.connection import Bus
 
-BUS_SECONDS = 2.0
-"""How long the bus may take before its absence is printed."""
 POLL_SECONDS, CHECK_SECONDS = 0.2, 2.0
 """How often the state file is read without the bus, and with it: a signal can be lost."""
 News = asyncio.Queue[Iterable[Event] | None]
@@ -63,9 +62,8 @@ async def _watch(path: Path, as_line: Any) -> None:  # noqa: ANN401
     heard: News = asyncio.Queue()
     _notice_a_closed_pipe(heard)
     bus = _listening(heard, path)
-    connection = asyncio.create_task(bus.run())
     known = Known()
-    try:
+    async with carried(bus):
         for event in known.news(_present(path, first=True)):
             print(as_line(event), flush=True)
         if not await bus.wait_up(BUS_SECONDS):
@@ -73,9 +71,6 @@ async def _watch(path: Path, as_line: Any) -> None:  # noqa: ANN401
         while True:
             for event in known.news(await _next(heard, bus, path)):
                 print(as_line(event), flush=True)
-    finally:
-        connection.cancel()
-        await asyncio.wait({connection})
 
 
 async def _next(heard: News, bus: Bus, path: Path) -> Iterable[Event]:
