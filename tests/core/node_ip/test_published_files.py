@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
+from pathlib import Path, PurePosixPath
 
-from nodenet.core.node_ip.published_files import Publication, files
+import pytest
+
+from nodenet.core.messages import Message
+from nodenet.core.node_ip.published_files import (
+    BRIDGE_UP,
+    CRIO_DROP_IN,
+    IPV4,
+    IPV6,
+    PRIMARY,
+    Publication,
+    files,
+    node_ips,
+)
 
 V4, V6 = ip_address("192.0.2.5"), ip_address("2001:db8::5")
 
@@ -54,3 +67,43 @@ def test_a_remote_worker_is_flagged_and_labelled() -> None:
 def test_primary_ip_is_written_last() -> None:
     """Scripts wait for it and then read the others."""
     assert files(Publication((V4,)))[-1].path.name == "primary-ip"
+
+
+CONTRACT = Path(__file__).parents[3] / "docs" / "published-files.md"
+MANUAL = Path(__file__).parents[3] / "docs" / "man" / "nodenetd.8"
+
+
+def test_the_contract_for_readers_names_every_file() -> None:
+    """docs/published-files.md and the manual page (S3)."""
+    page, manual = CONTRACT.read_text(), MANUAL.read_text().replace("\\-", "-")
+    for path in [*(file.path for file in files(Publication((V4, V6), remote_worker=True))), BRIDGE_UP]:
+        assert path.name in page
+        assert path.name in manual
+    assert Message.NODE_IP_OVERRIDDEN.value in page
+
+
+def test_primary_ip_is_the_last_file_that_is_written() -> None:
+    """As the contract promises readers; the drop-ins are first (S3)."""
+    order = [file.path for file in files(Publication((V4, V6)))]
+    assert order[-1] == PRIMARY
+    assert [file.unit for file in files(Publication((V4,)))][:2] == ["kubelet.service", "crio.service"]
+    assert "**`primary-ip` last**" in CONTRACT.read_text()
+
+
+@pytest.mark.parametrize(
+    ("contents", "node_ips_", "this_boot"),
+    [
+        ({}, (), False),
+        ({PRIMARY: b""}, (), False),
+        ({PRIMARY: b"node7"}, (), False),
+        ({PRIMARY: b"192.0.2.5"}, (V4,), True),
+        ({PRIMARY: b"2001:db8::5", IPV4: b"192.0.2.5", IPV6: b"2001:db8::5"}, (V6, V4), True),
+        ({IPV4: b"192.0.2.5"}, (), False),
+        ({CRIO_DROP_IN: b"[Service]\nEnvironment=CONTAINER_STREAM_ADDRESS=192.0.2.5\n"}, (V4,), False),
+    ],
+)
+def test_what_is_published_is_read_back(
+    contents: dict[PurePosixPath, bytes | None], node_ips_: tuple[object, ...], *, this_boot: bool
+) -> None:
+    """A file that names no address is as one that is missing (R15)."""
+    assert node_ips(contents) == (node_ips_, this_boot)
