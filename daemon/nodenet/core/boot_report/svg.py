@@ -1,6 +1,6 @@
-"""How does a boot look? Its time line as SVG: one lane an actor, waits hatched, the axis in seconds.
+"""How is the time line of a boot drawn? As SVG: one lane for each actor, waits hatched, the axis in seconds.
 
-Written by hand (SVG 1.1, CSS media queries for a dark page): rectangles and words need no library.
+Written without a library (SVG 1.1, CSS media queries for a dark page): it has only rectangles, lines and text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nodenet.core.boot_report.timeline import DAEMON, LANES, Kind, Report, Span
 LEFT, WIDTH, RIGHT = 150, 800, 30
 LANE, BAR, HEAD, FOOT = 24, 14, 80, 44
 LEAST = 1.5
-"""No span is drawn narrower: what takes no time is seen all the same."""
+"""The smallest width of a span, so that a very short one is visible."""
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 MOST_TICKS = 12
 STYLE = """
@@ -36,15 +36,15 @@ HATCH = (
 )
 LEGEND = (
     ("work", "nodenetd works"),
-    ("wait", "waits (hover: for what)"),
-    ("others", "others work"),
+    ("wait", "waits (hover for the reason)"),
+    ("others", "other programs work"),
     ("failed", "failed"),
 )
 OTHERS = frozenset(LANES[: LANES.index(DAEMON)]) | frozenset(LANES[-3:])
 
 
 def picture(reports: Sequence[Report]) -> str:
-    """Return an SVG document with one panel a boot."""
+    """Return an SVG document with one panel for each boot."""
     panels, top = [], 0
     for what in reports:
         height = HEAD + LANE * len(_lanes(what)) + FOOT
@@ -106,7 +106,7 @@ def _axis(end: float, bottom: int) -> Iterator[str]:
 
 def _bar(span: Span, end: float, top: int) -> str:
     start, until = _x(span.start, end), _x(end if span.end is None else min(span.end, end), end)
-    took = "not over" if span.end is None else f"{span.end - span.start:.3f} s"
+    took = "running" if span.end is None else f"{span.end - span.start:.3f} s"
     title = f"{span.actor}, {span.start:.3f} s, {took}: {span.text or span.kind}"
     return (
         f'<rect class="{_class(span)}" x="{start}" y="{top + (LANE - BAR) // 2}" '

@@ -1,8 +1,8 @@
-"""When did what happen in a boot, and who waited for what?
+"""What happened when in a boot, and which stage waited for what?
 
-Entries of the journal in, as `journalctl -o json` prints them (systemd.journal-fields(7)), a time line out. The
-boot ends with READY and the first starts of CRI-O and kubelet; what comes later is not part of it. Entries may be
-missing, torn or of another version: a line that cannot be read is counted, and nothing is guessed for it.
+The input are journal entries as `journalctl -o json` prints them (systemd.journal-fields(7)), the result is a time
+line. The boot ends with READY and the first starts of CRI-O and kubelet; later entries are not part of it. Entries
+may be missing, damaged or of another version: a line that cannot be read is counted and otherwise ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JOBS = (UNIT_STARTING, UNIT_STARTED, UNIT_FAILED)
 DAEMON = "nodenetd"
 NETWORK_MANAGER = "NetworkManager"
 STARTUP_COMPLETE = "startup complete"
-"""NetworkManager's word for: every device that has a profile is activated, or never will be."""
+"""NetworkManager logs this when every device with a profile is activated or has failed."""
 SOURCES = (f"{NETWORK_MANAGER}.service", "ovsdb-server.service", "ovs-vswitchd.service")
 FOLLOWERS = ("nodenet-ready.service", "crio.service", "kubelet.service")
 UNITS = (*SOURCES, f"{DAEMON}.service", *FOLLOWERS)
@@ -36,7 +36,7 @@ LANES = (
     *(stage.value for stage in StageName),
     *(unit.removesuffix(".service") for unit in FOLLOWERS),
 )
-"""Who acts in a boot, in the order of a time line."""
+"""The actors of a boot, in the order of the time line."""
 NOTED = frozenset(
     {
         *(Message.BUS_LOST, Message.BUS_BACK, Message.APPLY_RETRY, Message.ROLLED_BACK, Message.ROLLBACK_FAILED),
@@ -48,7 +48,7 @@ READIES = (Message.READY.value, Message.READY_DEGRADED.value)
 
 
 class Kind(StrEnum):
-    """What a span of time went into."""
+    """What an actor did in a span of time."""
 
     WORK = "work"
     WAIT = "wait"
@@ -56,7 +56,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What one actor did for a time; in seconds since the boot began, *end* None while it is not over."""
+    """What one actor did for a time; in seconds since the boot began, *end* None while it lasts."""
 
     actor: str
     kind: Kind
@@ -67,7 +67,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One moment that matters, in seconds since the boot began."""
+    """One important moment, in seconds since the boot began."""
 
     at: float
     text: str
@@ -85,21 +85,21 @@ class Report:
     marks: tuple[Mark, ...] = ()
     unreadable: int = 0
     until: float = 0.0
-    """Where the journal of a boot that is not ready ends."""
+    """When the journal of a boot that is not ready ends."""
 
     @property
     def own(self) -> float:
-        """The seconds that all stages worked themselves: without those in which others worked for them."""
+        """The seconds in which the stages worked, without those in which other programs worked for them."""
         return sum(self.work.values())
 
     @property
     def share(self) -> float | None:
-        """What part of the time until READY went into nodenetd's own work; None before READY."""
+        """The part of the time until READY that was nodenetd's own work; None before READY."""
         return self.own / self.ready if self.ready else None
 
     @property
     def end(self) -> float:
-        """Where the time line ends."""
+        """When the time line ends."""
         ends = [span.start if span.end is None else span.end for span in self.spans if span.actor != "userspace"]
         return max([*ends, *(mark.at for mark in self.marks), self.ready or self.until])
 
@@ -136,7 +136,7 @@ def document(what: Report) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Wait:
-    """A wait that is not over: for what, since when, and how long the stage had waited before."""
+    """A wait that lasts: its reason, its start, and how long the stage had waited before."""
 
     since: float
     reason: str
@@ -145,7 +145,7 @@ class _Wait:
 
 @dataclass(slots=True)
 class _Reader:
-    """What the entries so far have told; times in seconds of CLOCK_MONOTONIC."""
+    """What was read from the entries so far; times in seconds of CLOCK_MONOTONIC."""
 
     unreadable: int = 0
     boot_id: str = ""
@@ -161,7 +161,7 @@ class _Reader:
     begun: set[str] = field(default_factory=set)
     waits: dict[str, _Wait] = field(default_factory=dict)
     attempts: dict[str, str] = field(default_factory=dict)
-    """Stage → the STAGE_STARTED that was told to be over: a second look tells it again."""
+    """Stage → the STAGE_STARTED of its last end: a later run of the stage logs it again."""
 
     def read(self, entry: Mapping[str, Any]) -> None:
         """Take one entry."""
@@ -169,7 +169,7 @@ class _Reader:
         if self.origin is None:
             self.epoch = int(entry["__REALTIME_TIMESTAMP"]) / 1e6 - at
             self.boot_id = str(entry["_BOOT_ID"])
-            # The kernel's first line is the boot's begin; a container has none and begins with its first entry.
+            # A boot begins with the first line of the kernel, in a container with the first entry.
             self.origin = 0.0 if entry.get("_TRANSPORT") == "kernel" else at
         self.last = max(self.last, at)
         message = entry.get("MESSAGE_ID")
@@ -179,10 +179,10 @@ class _Reader:
             self._job(str(entry["UNIT"]), str(message), at)
         elif entry.get("SYSLOG_IDENTIFIER") == NETWORK_MANAGER:
             if STARTUP_COMPLETE in entry["MESSAGE"] and self.ready is None:
-                # Its own clock: journald may be late by more than what is to be seen here.
-                told = float(entry.get("TIMESTAMP_BOOTTIME", at))
-                started = min(self._last_end(NETWORK_MANAGER, 0.0) or told, told)
-                self._span(NETWORK_MANAGER, Kind.WORK, started, told, "first activations")
+                # The time that NetworkManager logged: journald may be late by more than this step takes.
+                logged = float(entry.get("TIMESTAMP_BOOTTIME", at))
+                started = min(self._last_end(NETWORK_MANAGER, 0.0) or logged, logged)
+                self._span(NETWORK_MANAGER, Kind.WORK, started, logged, "first activations")
         elif entry.get("SYSLOG_IDENTIFIER") == DAEMON and self.ready is None:
             self._daemon(entry, at)
 
@@ -224,11 +224,11 @@ class _Reader:
             self.marks.append(Mark(at, text))
 
     def _begin(self, at: float) -> None:
-        """Note that a process of the daemon has begun; an earlier one is no longer waiting."""
+        """Begin with a new process of the daemon: the waits of an earlier process are over."""
         for name, wait in self.waits.items():
             self._span(name, Kind.WAIT, wait.since, at, wait.reason)
         if self.attempts or self.waits:
-            self.marks.append(Mark(at, "nodenetd began again"))
+            self.marks.append(Mark(at, "nodenetd started again"))
         self.waits.clear()
         self.attempts.clear()
         start = self.jobs.get(f"{DAEMON}.service")
@@ -236,9 +236,9 @@ class _Reader:
             self._span(DAEMON, Kind.WORK, self._last_end(DAEMON, start), at, "sandbox, interpreter, imports")
 
     def _stage(self, entry: Mapping[str, Any], at: float, text: str) -> None:
-        name, told, status = str(entry["STAGE"]), str(entry["STAGE_STARTED"]), str(entry["STATUS"])
-        started, waited = float(told), float(entry["STAGE_WAITED"])
-        if self.attempts.get(name) == told:
+        name, begun, status = str(entry["STAGE"]), str(entry["STAGE_STARTED"]), str(entry["STATUS"])
+        started, waited = float(begun), float(entry["STAGE_WAITED"])
+        if self.attempts.get(name) == begun:
             return
         wait = self.waits.pop(name, None)
         work = started
@@ -251,7 +251,7 @@ class _Reader:
             self.waits[name] = _Wait(since, str(entry["WAIT"]), waited)
             return
         ended = float(entry["STAGE_ENDED"])
-        self.attempts[name] = told
+        self.attempts[name] = begun
         itself = ended - started - waited - float(entry.get("STAGE_ELSEWHERE", 0))
         self.work[name] = self.work.get(name, 0.0) + max(0.0, itself)
         words = f"failed: {text}" if status == "failed" else text.removeprefix(f"{name} is ")
@@ -266,7 +266,7 @@ class _Reader:
         self.spans.append(Span(actor, kind, start, end, text))
 
     def report(self) -> Report:
-        """Return what was told, with times from the boot's begin."""
+        """Return the report, with times since the start of the boot."""
         for name, wait in self.waits.items():
             self._span(name, Kind.WAIT, wait.since, None, wait.reason)
         for actor, start in ((unit.removesuffix(".service"), start) for unit, start in self.jobs.items()):

@@ -1,7 +1,7 @@
-"""What is news to somebody who watches, and what was told already?
+"""Which events does `nodenetctl monitor` print, and which did it print before?
 
-Two sources say the same thing: signals on the bus, each a step, and the status document, which only says where it
-has come to. Both are turned into events here, and an event that says nothing new is dropped.
+Two sources report the same changes: signals on the bus, one for each step, and the status document, which contains only
+the present state. Both are converted to events here, and an event without news is dropped.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something happened to *subject*; *time* in seconds of CLOCK_BOOTTIME, None when nobody knows it.
+    """Something happened to *subject*; *time* in seconds of CLOCK_BOOTTIME, None when it is not known.
 
     *kind*: stage, health, ready, node-ip, problem, drift, applied, rolled-back, bus. *as_of*: when the document was
-    read that tells it, which may be long after it happened; None where a signal does.
+    read that contains it, which may be long after it happened; None for an event of a signal.
     """
 
     time: float | None
@@ -28,7 +28,7 @@ class Event:
 
 
 def of_signal(member: str, body: Sequence[Any], now: float) -> Iterator[Event]:
-    """Yield what a signal of org.nodenet1.Manager tells; nothing for one that is not known."""
+    """Yield the events of a signal of org.nodenet1.Manager; none for an unknown signal."""
     match member, body:
         case "StageChanged", [str(name), str(status), str(detail), int(time), *_]:
             yield Event(time / 1e6, "stage", name, status, detail)
@@ -43,7 +43,7 @@ def of_signal(member: str, body: Sequence[Any], now: float) -> Iterator[Event]:
 
 
 def of_properties(changed: Mapping[str, Any], now: float) -> Iterator[Event]:
-    """Yield what changed properties of org.nodenet1.Manager tell, beside what has a signal of its own."""
+    """Yield the events of changed properties of org.nodenet1.Manager that have no signal of their own."""
     if "Health" in changed:
         yield _health(now, str(changed["Health"]))
     if "Ready" in changed:
@@ -54,7 +54,7 @@ def of_properties(changed: Mapping[str, Any], now: float) -> Iterator[Event]:
 
 
 def of_document(document: Mapping[str, Any], now: float, *, first: bool = False) -> Iterator[Event]:
-    """Yield all that a status document tells; of the *first* one nobody knows when it became so, except for stages."""
+    """Yield the content of a status document as events; in the *first* one only stages have a known time."""
     seen = None if first else now
     for stage in document["stages"]:
         times = (stage["ended"], stage["started"])
@@ -87,23 +87,23 @@ def _problem(now: float | None, stage: str, cause: str, remedy: str) -> Event:
 
 @dataclass(slots=True)
 class Known:
-    """What was told already."""
+    """The events that were printed before."""
 
-    _told: dict[tuple[str, str], Event] = field(default_factory=dict)
+    _printed: dict[tuple[str, str], Event] = field(default_factory=dict)
 
     def news(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield those of *events* that tell something new, and remember them."""
+        """Yield those of *events* that are new, and remember them."""
         for event in events:
             key = (event.kind, "" if event.kind == "problem" else event.subject)
-            before = self._told.get(key)
+            before = self._printed.get(key)
             if before is None and event.status == "no problem":
                 continue
             if before is not None:
                 same = (before.subject, before.status, before.detail) == (event.subject, event.status, event.detail)
-                # A step that was overtaken: the document was read in between. What is read itself is never late.
+                # A signal that is older than the document read before it. What the document contains is never late.
                 known = before.time if before.as_of is None else before.as_of
                 late = event.kind == "stage" and event.as_of is None and (event.time or 0.0) < (known or 0.0)
                 if same or late:
                     continue
-            self._told[key] = event
+            self._printed[key] = event
             yield event

@@ -1,8 +1,9 @@
-"""How does a log call become a journal entry with fields, and what is seen when nobody can log in?
+"""How does a log call become a journal entry with fields, and what is printed on the console?
 
-Under systemd every call is one entry of the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL),
-and what somebody in front of a dead machine must know stands on the console too. By hand, calls are lines on
-standard error. Logging never blocks and never raises for reasons outside: what cannot be delivered is counted.
+Under systemd every call is one entry in the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL). Errors,
+waits and readiness are printed on the console too, for a machine where no login is possible. When nodenetd is started
+by hand, calls are lines on standard error. Logging never blocks and never raises for outside reasons: lost entries are
+counted.
 """
 
 from __future__ import annotations
@@ -31,31 +32,31 @@ PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
 FIELD = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 OWN_FIELDS = frozenset({"MESSAGE", "MESSAGE_ID", "PRIORITY", "SYSLOG_IDENTIFIER", "DROPPED_ENTRIES"})
 ON_CONSOLE = frozenset({Message.READY, Message.READY_DEGRADED, Message.STAGE_WAITING})
-"""Beside errors: what the boot waits for, and that it is over."""
+"""Printed on the console besides errors: what the boot waits for, and that it is ready."""
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 _DEV_NULL = os.makedev(1, 3)
 
 
 class Sink(Protocol):
-    """Where entries go."""
+    """The destination of entries."""
 
     def write(self, level: str, event: Mapping[str, Any]) -> None:
-        """Take one entry; never block, never raise OSError."""
+        """Write one entry; never block, never raise OSError."""
 
 
 class Journal:
-    """journald, by its native protocol."""
+    """journald, over its native protocol."""
 
     def __init__(self, identifier: str, path: str = SOCKET, console: Console | None = None) -> None:
-        """Send to the socket *path*, as *identifier*; what matters there goes to *console* too."""
+        """Send to the socket *path*, as *identifier*; errors and waits go to *console* too."""
         self.dropped = 0
-        """Entries that were lost since the last one that passed."""
+        """Entries that were lost since the last one that was delivered."""
         self._identifier = identifier
         self._path = path
         self._console = console
 
     def write(self, level: str, event: Mapping[str, Any]) -> None:
-        """Send one entry; one that does not pass is counted, and the next one that does says so."""
+        """Send one entry; one that is lost is counted, and the next one that is delivered reports the number."""
         entry = fields(level, event, self._identifier)
         if self.dropped:
             entry["MESSAGE"] += f" ({self.dropped} entries before this one were lost)"
@@ -81,7 +82,7 @@ class Journal:
 
 
 def _send_sealed(line: socket.socket, datagram: bytes, path: str) -> None:
-    """Send what is too large for a datagram as a memory file that nobody can change any more."""
+    """Send what is too large for a datagram as a sealed memory file, which cannot be changed any more."""
     memory = os.memfd_create("journal-entry", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with os.fdopen(memory, "wb", buffering=0) as file:
         file.write(datagram)
@@ -95,13 +96,13 @@ class Console:
     def __init__(self, path: str = CONSOLE) -> None:
         """Write to *path*, opened at the first line."""
         self.failures = 0
-        """Lines that did not come through whole."""
+        """Lines that were not written completely."""
         self._path = path
         # Kept open: closing a serial line waits until it has sent everything.
         self._descriptor: int | None = None
 
     def write(self, text: str) -> None:
-        """Write one line as far as it goes at once; a hung-up terminal (vhangup(2)) is opened again."""
+        """Write as much of one line as goes without blocking; a hung-up terminal (vhangup(2)) is opened again."""
         shown = "".join(character if character.isprintable() else " " for character in text)
         for _ in range(2):
             try:
@@ -126,7 +127,7 @@ class Console:
 
 
 class Terminal:
-    """Standard error, for whoever started us by hand."""
+    """Standard error, when nodenetd was started by hand."""
 
     def __init__(self, identifier: str) -> None:
         """Begin each line with *identifier*."""
@@ -141,7 +142,7 @@ class Terminal:
 
 
 def configure(identifier: str, *, socket_path: str = SOCKET, level: str = "info", native: bool | None = None) -> Sink:
-    """Send what ``structlog.get_logger()`` is told to the journal, or to standard error when that is no journal.
+    """Send the calls of ``structlog.get_logger()`` to the journal, or to standard error if that is not the journal.
 
     *native* overrules that choice. The *message* of a call is a Message; other keywords become fields.
     """
@@ -191,7 +192,7 @@ def encoded(entry: Mapping[str, str]) -> bytes:
 
 
 def readable(event: Mapping[str, Any]) -> str:
-    """Return an entry for a reader without fields: the text, and the remedy if it has one."""
+    """Return an entry as one text without fields: the message, and the remedy if it has one."""
     text, remedy = str(event["event"]), event.get("remedy")
     return f"{text}. {remedy}" if remedy else text
 
@@ -201,9 +202,9 @@ def _level(method: str) -> str:
 
 
 def _is_journal(descriptor: int) -> bool:
-    """Tell whether *descriptor* leads to the journal, as systemd.exec(5) says under JOURNAL_STREAM.
+    """Return whether *descriptor* is connected to the journal (systemd.exec(5), JOURNAL_STREAM).
 
-    So does /dev/null: systemd connects it when journald was away as we were started.
+    So is /dev/null: systemd connects it when journald was not running at our start.
     """
     with suppress(OSError):
         status = os.fstat(descriptor)

@@ -1,7 +1,7 @@
-"""What has the journal of a boot to say? (journalctl(1), `--output=json`.)
+"""Which entries does the journal of a boot contain? (journalctl(1), `--output=json`.)
 
-The journal's files have a format that only journalctl reads well: rotated, compressed, torn by a power cut, left by
-another version. It gives one JSON object a line.
+Only journalctl reads journal files reliably: they are rotated, compressed, damaged by a power failure or written by
+another version. It prints one JSON object in each line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JOURNALCTL = ("journalctl", "--output=json", "--no-pager", "--quiet", "--all")
 def must_read(directory: Path | None = None) -> None:
     """Raise NotAllowed unless this user may read all of the journal.
 
-    journalctl passes over files that it may not open, and says of what is in them that it is not there.
+    journalctl skips files that it may not open and prints nothing about their entries.
     """
     for place in (directory,) if directory else PLACES:
         if _is_closed(place):
@@ -35,12 +35,12 @@ def _is_closed(place: Path) -> bool:
     if _is_denied(place):
         return True
     inside = (place, *place.glob(MACHINE_ID))
-    # What users' own sessions logged (user-UID.journal) is not asked for.
+    # The journals of users' sessions (user-UID.journal) are not needed.
     return any(map(_is_denied, inside)) or any(_is_denied(file) for path in inside for file in path.glob(SYSTEM))
 
 
 def _is_denied(path: Path) -> bool:
-    """Tell whether a file or directory is there and not for this user; journald may remove it meanwhile."""
+    """Return whether a file or directory exists and this user may not read it; journald may remove it meanwhile."""
     try:
         path.stat()
         return not os.access(path, os.R_OK, effective_ids=True) and path.exists()
@@ -66,7 +66,7 @@ def last(boot: int, directory: Path | None = None) -> dict[str, Any] | None:
 def matching(boot: int, alternatives: Sequence[Sequence[str]], directory: Path | None = None) -> Iterator[Any]:
     """Yield the entries that match one of *alternatives*: in each, one of the values given for every FIELD=value.
 
-    A line that is no JSON, as a killed journalctl leaves one, is yielded as None. Raises as ``first``.
+    A line that is not JSON, as a killed journalctl leaves one, is yielded as None. Raises as ``first``.
     """
     return _entries(boot, directory, [word for matches in alternatives for word in ("+", *matches)][1:])
 
@@ -81,7 +81,7 @@ def _entries(boot: int, directory: Path | None, matches: list[str]) -> Iterator[
     with process:
         for line in process.stdout or ():
             yield _read(line)
-        # Whoever has heard enough leaves; journalctl must not write on.
+        # A caller that stops early closes the generator; journalctl must not continue.
         process.kill()
 
 

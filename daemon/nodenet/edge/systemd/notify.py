@@ -1,6 +1,6 @@
-"""What does the service manager need to hear? (sd_notify(3), without its library.)
+"""How is the state of the service reported to the service manager? (sd_notify(3), without its library.)
 
-A service manager that does not listen is no reason to stop the boot: nothing here blocks or raises.
+A service manager that does not read is no reason to stop the boot: nothing here blocks or raises.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 EXTENSION_SECONDS = 90.0
-"""How much start time one beat asks for, counted from the beat."""
+"""The start timeout after a watchdog message, counted from that message."""
 IDLE_SECONDS = 30.0
-"""The beat where no watchdog is set."""
+"""Between two messages where no watchdog is set."""
 
 
 class Notifier:
-    """One service's line to its manager; silent where there is none."""
+    """The connection of the service to its manager; without one, nothing is sent."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         """Read NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID from *environment*."""
@@ -25,31 +25,23 @@ class Notifier:
         # A leading @ is the abstract namespace (unix(7)); other schemes (vsock:) are not for services.
         self._address = path.replace("@", "\0", 1) if path.startswith("@") else path
         self.watchdog_seconds = _watchdog_seconds(environment)
-        """After so long without a word the manager ends us; None: it does not watch."""
+        """The manager ends the service after so long without a message; None: it has no watchdog."""
 
     @property
     def seconds(self) -> float:
-        """How often ``beat`` wants to be called: twice in the watchdog's time, as sd_watchdog_enabled(3) advises."""
+        """How often ``beat`` must be called: twice in the time of the watchdog, as sd_watchdog_enabled(3) advises."""
         return self.watchdog_seconds / 2 if self.watchdog_seconds else IDLE_SECONDS
 
     def beat(self, *, starting: bool) -> None:
-        """Feed the watchdog; extend the start timeout while *starting*."""
+        """Send the watchdog message; extend the start timeout while *starting*."""
         lines = ["WATCHDOG=1"] if self.watchdog_seconds else []
         if starting:
             lines.append(f"EXTEND_TIMEOUT_USEC={round(EXTENSION_SECONDS * 1e6)}")
         if lines:
             self._send(*lines)
 
-    def watchdog(self) -> None:
-        """Tell that the loop is alive."""
-        self._send("WATCHDOG=1")
-
-    def extend(self, seconds: float) -> None:
-        """Ask for *seconds* more from now, of whatever timeout runs."""
-        self._send(f"EXTEND_TIMEOUT_USEC={round(seconds * 1e6)}")
-
     def ready(self, status: str) -> None:
-        """Tell that what waits for us may start (also ends a reload)."""
+        """Report that units which wait for this one may start."""
         self._send("READY=1", _status(status))
 
     def status(self, text: str) -> None:
@@ -57,7 +49,7 @@ class Notifier:
         self._send(_status(text))
 
     def stopping(self) -> None:
-        """Tell that we are on our way out."""
+        """Report that the service is stopping."""
         self._send("STOPPING=1")
 
     def _send(self, *lines: str) -> None:
@@ -74,7 +66,7 @@ def _status(text: str) -> str:
 
 
 def _watchdog_seconds(environment: Mapping[str, str]) -> float | None:
-    """Return the watchdog's time, None when it watches nobody or another process (a parent's environment)."""
+    """Return the time of the watchdog, None without one or if it is for another process (a parent's environment)."""
     with suppress(ValueError):
         meant = environment.get("WATCHDOG_PID")
         if meant is None or int(meant) == os.getpid():
