@@ -88,9 +88,13 @@ class ServiceManager:
 
 
 def own_the_node() -> int:
-    """Take the lock that only one nodenetd can have; return its descriptor. Raises AlreadyRunning."""
+    """Take the lock that only one nodenetd can have; return its descriptor. Raises AlreadyRunning.
+
+    Only root may open the file: any other user who locked it would keep nodenetd from starting.
+    """
     RUN.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(RUN / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(RUN / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    os.fchmod(descriptor, 0o600)  # an earlier version made it readable by all
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -8,6 +8,7 @@ from factories import NodeFactory
 from harness import Flavour
 from story import CLUSTER, STATIC, network, node_file, settle, status, with_mtu
 
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 RELOAD = ["nodenetctl", "reload", "--wait"]
 
 
@@ -18,11 +19,14 @@ def test_a_daemon_that_was_killed_is_not_reported_as_ok(product_node: NodeFactor
     assert settle(node)["health"] == "ok"
     node.run("systemd-run --unit=watcher --collect sh -c 'exec nodenetctl monitor > /run/watched'")
     node.wait_until("grep -q 'kubelet may run' /run/watched")
+    # Whoever could lock the file would keep nodenetd from starting.
+    assert node.run([*NOBODY, "flock", "--shared", "/run/nodenet/lock", "true"], check=False).returncode != 0
+    assert node.run([*NOBODY, "nodenetctl", "status"], check=False).returncode == 0
     node.write("/etc/systemd/system/nodenetd.service.d/stay-away.conf", "[Service]\nRestart=no\n")
     node.run("systemctl daemon-reload")
     node.run("systemctl kill --kill-whom=all --signal=KILL nodenetd")
     node.wait_until("systemctl is-failed nodenetd")
-    shown = node.run("nodenetctl status", check=False)
+    shown = node.run([*NOBODY, "nodenetctl", "status"], check=False)
     assert shown.returncode == 1
     first, *rest = shown.stdout.splitlines()
     assert re.fullmatch(r"nodenetd is not running; as of \d+ (s|min \d+ s) ago \(kubelet is running\)", first)

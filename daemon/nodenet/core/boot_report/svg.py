@@ -36,7 +36,7 @@ HATCH = (
 )
 LEGEND = (
     ("work", "nodenetd works"),
-    ("wait", "waits (hover for the reason)"),
+    ("wait", "waits (hover for why)"),
     ("others", "other programs work"),
     ("failed", "failed"),
 )
