@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from cli.test_main import environment
-from cli.test_status import DEGRADED, GOOD, PROBLEM, boot
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Failed
+from status_cases import DEGRADED, GOOD, PROBLEM, boot
 
 FAILED = boot(Failed(PROBLEM, Facts()))
 TROUBLED = DEGRADED | {"health": "failed", "last_error": {"cause": "mtu is 1500", "remedy": "Compare it"}}

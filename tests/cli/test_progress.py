@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.test_status import GOOD, WAITING
 from nodenet.cli import progress
+from status_cases import GOOD, WAITING
 
 if TYPE_CHECKING:
     import pytest

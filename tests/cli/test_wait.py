@@ -1,0 +1,79 @@
+"""`nodenetctl wait`: read from the state file alone."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodenet.cli import wait
+from nodenet.core.boot.outcome import Skipped
+from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.status.document import BootStatus, document
+from status_cases import DEGRADED, FACTS, GOOD, WAITING, provided
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """Return where the state file is looked for."""
+    return tmp_path / "state.json"
+
+
+def shown(state: Path, **options: object) -> argparse.Namespace:
+    plain = {"json": False, "wait": False, "timeout": 0.0, "stage": "nmstate", "unit": None, "file": state}
+    return argparse.Namespace(**{**plain, **options})
+
+
+@pytest.mark.parametrize(("now", "code"), [(GOOD, 0), (DEGRADED, 1), (WAITING, 75), (None, 75)])
+def test_waiting_for_a_stage_tells_how_it_ended(state: Path, now: dict[str, Any] | None, code: int) -> None:
+    """0 done or skipped, 1 failed, 75 the time is up."""
+    if now is not None:
+        state.write_text(json.dumps(now))
+    assert wait.run(shown(state)) == code
+
+
+def test_a_skipped_stage_is_over(state: Path) -> None:
+    """Nobody waits for what is not run."""
+    made = new_boot({}, degrade=True)
+    made = made.begun(StageName.HOSTNAME, 1.0).after(StageName.HOSTNAME, Skipped("nobody needs it", FACTS), 1.0)
+    state.write_text(json.dumps(document(BootStatus(made, FACTS))))
+    assert wait.run(shown(state, stage="hostname")) == 0
+
+
+def after(*names: str) -> Callable[[str], frozenset[str]]:
+    return lambda _: frozenset(names)
+
+
+def test_a_name_does_not_wait_for_a_stage_that_waits_for_it() -> None:
+    """Neither where the settings give the stage to that name, nor where a unit behind it does an earlier stage."""
+    name = "nodeip-configuration.service"
+    own = provided(nodeip=f"unit:{name}")
+    earlier = provided(nmstate="unit:nmstate-configuration.service")
+    later = provided(configure_ovs="unit:ovs-configuration.service")
+    assert wait.circle(own, "nodeip", name, after()) == (
+        "the settings assign the stage nodeip to this unit, but it is only an alias here"
+    )
+    for shown in (name, f"nodenet-compat-{name}"):  # systemd shows an alias by the unit's own name
+        assert wait.circle(earlier, "nodeip", name, after(shown)) == (
+            "nmstate-configuration.service does the stage nmstate and is ordered after this alias. "
+            "Run `systemctl disable nodenet-compat-nodeip-configuration.service`"
+        )
+        assert wait.circle(later, "nodeip", name, after(shown)) is None
+    assert wait.circle(earlier, "nodeip", name, after("dbus.service")) is None
+    assert wait.circle(provided(), "nodeip", name, after(name)) is None
+
+
+def test_a_name_gives_up_at_once_where_nobody_can_come_to_an_end(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 78 and the reason, without a time limit."""
+    state.write_text(json.dumps(provided(nmstate="unit:nmstate-configuration.service")))
+    assert wait.run(shown(state, unit="nmstate-configuration.service", timeout=None)) == 78
+    assert capsys.readouterr().err == (
+        "nmstate-configuration.service: the settings assign the stage nmstate to this unit, "
+        "but it is only an alias here\n"
+    )
