@@ -1,4 +1,4 @@
-"""The resolv-prepender stage: are this host's look-ups answered, and by the node's own resolver first?
+"""The resolv-prepender stage: which DNS servers does this host ask, and is the node's own the first?
 
 It runs before nodeip, since everything behind it may have to look up names, and yet names the node IP: so there are
 two passes. The first sees that resolv.conf has a nameserver at all. The second comes with the node IP, and again
@@ -62,7 +62,7 @@ class ResolvPrependerStage:
     """Puts the node's own resolver first, and keeps it there."""
 
     def __init__(self, outside: ResolverEdges, files: Files, clock: Clock, settings: Settings) -> None:
-        """What is asked for stands in *settings*: VIPs, ``cluster_domain``, ``resolver``."""
+        """*settings* say what is wanted: VIPs, ``cluster_domain``, ``resolver``."""
         self._outside = outside
         self._files = files
         self._clock = clock
@@ -86,11 +86,11 @@ class ResolvPrependerStage:
         node_ip = own[0] if own else None
         first = node_ip if await self._takes(node_ip, view) else None
         known = view.upstream(own)
-        nobody = not known and first is None
-        if nobody and (left := self._nameless.left(self._clock.boottime(), PATIENCE_SECONDS)) > 0:
+        none = not known and first is None
+        if none and (left := self._nameless.left(self._clock.boottime(), PATIENCE_SECONDS)) > 0:
             return Waiting(f"a nameserver: NetworkManager knows none, {RESOLV_CONF} has none", TOPICS, left)
-        # DNS has events, but nobody tells that a program rewrote the file.
-        problem, pause = _nobody() if nobody else None, BEAT_SECONDS
+        # DNS has events, but a program that rewrites the file causes none.
+        problem, pause = _no_server() if none else None, BEAT_SECONDS
         try:
             await self._take_over(view)
             pause = await self._write(view, node_ip, first) or pause
@@ -147,7 +147,7 @@ class ResolvPrependerStage:
         return True
 
     async def _takes(self, node_ip: IPAddress | None, view: View) -> bool:
-        """Tell whether the node IP goes first. Once it is, it stays for this boot: a resolver may be restarted."""
+        """Return whether the node IP goes first. Once it is, it stays for this boot: a resolver may be restarted."""
         if node_ip is None:
             return False
         if self._always or node_ip == self._first or self._is_first(node_ip, view):
@@ -156,7 +156,7 @@ class ResolvPrependerStage:
         return await self._outside.probe.answers(node_ip, name)
 
     def _is_first(self, node_ip: IPAddress, view: View) -> bool:
-        """Tell whether an earlier nodenetd of this boot has put it first; what others did since counts for nothing."""
+        """Return whether an earlier nodenetd of this boot has put it first; what others did since is ignored."""
         if self._wrote is not None or self._files.read(DONE) is None:
             return False
         if view.place is None:
@@ -169,7 +169,7 @@ class ResolvPrependerStage:
         return resolver.probe_pause(self._silent.lasted(now))
 
     async def _write(self, view: View, node_ip: IPAddress | None, first: IPAddress | None) -> float:
-        """Make resolv.conf what it should be; return how long to leave it to somebody who keeps rewriting it."""
+        """Make resolv.conf what it should be; return how long to leave it to a program that keeps rewriting it."""
         before, self._first = self._first, first
         if view.place is None:
             return 0.0
@@ -189,7 +189,7 @@ class ResolvPrependerStage:
         return 0.0
 
     def _mend(self, view: View) -> float:
-        """Name whoever rewrote the file, once; return how long to wait before it is put right, 0: now."""
+        """Log once that the file was rewritten; return how long to wait before it is corrected, 0: now."""
         now = self._clock.boottime()
         if pause := resolver.mend_pause(self._mended, now):
             return pause
@@ -226,7 +226,7 @@ class ResolvPrependerStage:
             self._files.write(DROP_IN, wanted)
 
 
-def _nobody() -> Problem:
+def _no_server() -> Problem:
     cause = f"No nameserver within {PATIENCE_SECONDS:.0f} s: NetworkManager knows none and {RESOLV_CONF} has none"
     return Problem(Message.NO_NAMESERVER, cause, "Give the profile a nameserver (ipv4.dns, or by DHCP)")
 
@@ -243,11 +243,11 @@ def _culprit(view: View) -> tuple[str, str]:
 
 
 def _detail(known: tuple[IPAddress, ...], node_ip: IPAddress | None, first: IPAddress | None) -> str:
-    others = ", ".join(map(str, known[: resolv_conf.MAX_SERVERS - (first is not None)])) or "nobody"
+    others = ", ".join(map(str, known[: resolv_conf.MAX_SERVERS - (first is not None)])) or "none"
     if first is not None:
-        return f"Look-ups ask {first}, this node, first, then {others}"
-    why = "the node IP is not known yet" if node_ip is None else f"nothing answers DNS on {node_ip} yet"
-    return f"Look-ups ask {others}; {why}"
+        return f"DNS servers: {first} (this node), then {others}"
+    why = "The node IP is not known yet" if node_ip is None else f"Not using {node_ip}: no DNS server there yet"
+    return f"DNS servers: {others}. {why}"
 
 
 def build(edges: StageEdges, settings: Settings) -> ResolvPrependerStage:

@@ -72,7 +72,7 @@ class UnitStage:
             return self._failed(Problem.of(error), facts)
 
     def _failed(self, problem: Problem, facts: Facts) -> Failed:
-        # Whoever starts the unit by hand ends the failure: its next end is an event.
+        # An administrator who starts the unit ends the failure: its next end is an event.
         return Failed(problem, facts, again=Again(frozenset({Topic.UNIT}), 60.0))
 
     def _believed(self, unit: Unit, move: Move, facts: Facts, found: providers.Evidence) -> Outcome:

@@ -199,3 +199,26 @@ async def test_what_libnmstate_logs_is_told_without_the_secrets_of_the_document(
         with pytest.raises(NmstateFailure, match="too late"):
             await transaction.commit(None)
     assert told == ["cannot use <hidden>", "lost: <hidden>"]
+
+
+PERSISTENT = """
+import logging, time
+ACCEPTS_TEXT = True
+def apply(text, commit, rollback_timeout):
+    for _ in range(3):
+        logging.getLogger("libnmstate").info("Got activation failure %s", text)
+        time.sleep(0.1)
+    if "not supported" in text: time.sleep(3600)
+    return "/checkpoint/1"
+"""
+
+
+async def test_an_activation_that_can_never_succeed_ends_the_apply_at_once(tmp_path: Path) -> None:
+    """Libnmstate would try it again for two minutes; what may pass it tries again (R11)."""
+    made = speaking_to(PERSISTENT, tmp_path, Nmstate())
+    async with made.transaction() as transaction:
+        assert await transaction.apply("eth0 has no carrier", 60, 20) == "/checkpoint/1"
+        with pytest.raises(NmstateFailure) as raised:
+            await transaction.apply("cannot create bond0 (Operation not supported)", 60, 20)
+    assert raised.value.kind is FailureKind.PLUGIN
+    assert raised.value.cause == "cannot create bond0 (Operation not supported)"

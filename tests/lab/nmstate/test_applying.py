@@ -233,3 +233,36 @@ def test_an_apply_that_crashes_network_manager_is_given_up(product_node: NodeFac
     assert (len(tries), killed) == (2, 3)
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
     assert len(causes(node)) == 1
+
+
+PERMANENT_SECONDS = 30
+"""Far from the two minutes for which libnmstate tries to activate a profile."""
+BOND = """interfaces:
+- name: bond0
+  type: bond
+  state: up
+  ipv4:
+    enabled: true
+    dhcp: true
+  link-aggregation:
+    mode: active-backup
+    port: [eth0]
+"""
+
+
+def test_a_type_of_link_that_the_kernel_does_not_have_is_tried_once(product_node: NodeFactory, lan: Lan) -> None:
+    """No driver for bonds: the cause and the file are in the status, and kubelet starts on the plain network (R11)."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={node_file("worker-0.yml"): BOND}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    refusal = node.run("ip link add probe0 type bond", check=False).stderr
+    if "Unknown device type" not in refusal:
+        pytest.skip("this machine's kernel has bonds")
+    document = settle(node, timeout=300)
+    assert (document["health"], document["ready"], document["node_file"]) == ("degraded", True, "worker-0.yml")
+    tries = [entry for entry in story(node) if entry.get("MESSAGE_ID") == Message.APPLY_RETRY.value]
+    assert tries == []
+    failed = stage(document, "nmstate")
+    assert "Operation not supported" in failed["detail"]
+    assert failed["ended"] - failed["started"] < PERMANENT_SECONDS
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]

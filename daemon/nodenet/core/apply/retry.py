@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.failure import PERMANENT, FailureKind, NmstateFailure
 
 MAY_PASS = frozenset(
     {
@@ -15,14 +15,6 @@ MAY_PASS = frozenset(
     }
 )
 """Worth another try. Not a failed verification: libnmstate has applied twice by then and looked ten times."""
-
-PERMANENT = (
-    "operation not supported",
-    "not supported by the kernel",
-    "unknown device type",
-    "eopnotsupp",
-)
-"""What NetworkManager and the kernel say of a type of link that this kernel cannot make (errno 95, EOPNOTSUPP)."""
 
 TRIES = 3
 BUDGET_SECONDS = 300.0

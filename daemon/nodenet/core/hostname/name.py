@@ -1,4 +1,4 @@
-"""Is this a host name a node may go by, and which file names does it stand for?
+"""Is this a valid name for a node, and which file names belong to it?
 
 The kernel, hostnamed and DHCP servers hand out names as they please: upper case, a trailing dot, the whole
 domain name or ``localhost`` until something better is known.
@@ -27,8 +27,8 @@ def normalised(name: str) -> str:
 def why_invalid(name: str) -> str | None:
     """Return what is wrong with a normalised *name*, or None when it is a node's name.
 
-    Names that begin with ``localhost`` mean "not known yet". A name that could leave a directory (``/``,
-    ``..``) fails the label rule.
+    A name that begins with ``localhost`` means that the name is not known yet. A name that could leave a directory
+    (``/``, ``..``) fails the label rule.
     """
     if not name:
         return "it is empty"
@@ -44,6 +44,6 @@ def why_invalid(name: str) -> str | None:
 
 
 def stems(name: str) -> tuple[str, ...]:
-    """Return the file stems *name* stands for, the most specific first: whole name, then short name."""
+    """Return the file stems that belong to *name*, the most specific first: whole name, then short name."""
     short = name.split(".", maxsplit=1)[0]
     return (name,) if short == name else (name, short)

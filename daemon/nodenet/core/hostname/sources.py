@@ -2,7 +2,7 @@
 
 A static name wins. Without one a full name that a DHCPv6 server gave outranks what is in force, because what is in
 force at that moment may be a short name that an earlier source gave, and a name that is pinned stays for ever. All
-others are only told: whoever sets the kernel's name (systemd, NetworkManager, cloud agents) has chosen among them.
+others are only shown: the program that sets the kernel's name (systemd, NetworkManager, cloud agents) has chosen.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FALLBACK_FILE = PurePosixPath("/run/systemd/default-hostname")
 
 
 class Origin(StrEnum):
-    """Who gave a name, in the order in which they are shown."""
+    """Where a name comes from, in the order in which sources are shown."""
 
     STATIC = "static"
     KERNEL = "transient"
@@ -32,7 +32,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One name as it was found, and where; an empty *value*: there is none. *fallback*: nobody gave it."""
+    """One name as it was found, and where; an empty *value*: there is none. *fallback*: systemd made it up."""
 
     origin: Origin
     where: str
@@ -51,7 +51,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A source, the name it stands for, and why it is this node's name or is not."""
+    """A source, its normalised name, and why it is or is not this node's name."""
 
     source: Source
     name: str
@@ -141,7 +141,7 @@ def on_command_line(command_line: str) -> tuple[Source, ...]:
 
 
 def _ip_hostname(value: str) -> str:
-    """Return the fifth field of ``client:server:gateway:netmask:hostname:…``; IPv6 addresses stand in brackets."""
+    """Return the fifth field of ``client:server:gateway:netmask:hostname:…``; IPv6 addresses are in brackets."""
     fields, depth = [""], 0
     for character in value:
         depth += {"[": 1, "]": -1}.get(character, 0)

@@ -20,7 +20,7 @@ _NLM_F_REQUEST = 0x1
 _NLM_F_REQUEST_DUMP = 0x301
 _NLM_F_DUMP_INTR = 0x10
 _NLMSG_DONE = 3
-"""Below it stand no-operation and error; nothing of a dump follows any of them."""
+"""Smaller values are no-operation and error; no part of a dump follows any of them."""
 _RTPROT_RA = 9
 _RT_TABLE_LOCAL = 255
 _HEADER = 16

@@ -65,7 +65,7 @@ def addresses(
 ) -> Iterator[Address | None]:
     """Yield the IP address of each RTM_NEWADDR body; None where its link is not among *names*.
 
-    On links whose index is among *terse* nothing but the address itself matters, and nothing else is told.
+    On links whose index is among *terse* only the address itself matters, and nothing else is read.
     """
     layout = None
     for message in messages:

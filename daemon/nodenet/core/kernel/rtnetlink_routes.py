@@ -35,7 +35,7 @@ Hop = tuple[int, IPAddress | None]
 
 @dataclass(frozen=True, slots=True)
 class RawRoute:
-    """A route as the kernel tells it, links by index."""
+    """A route as the kernel describes it, links by index."""
 
     route: Route
     hops: tuple[Hop, ...]

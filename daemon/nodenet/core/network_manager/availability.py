@@ -1,4 +1,4 @@
-"""NetworkManager is not on the bus: will it come by itself, and if not, what is the way out?
+"""NetworkManager is not on the bus: will it start by itself, and if not, what can an administrator do?
 
 The words are systemd's own (org.freedesktop.systemd1(5)): load and active state, and the result of a service.
 """
@@ -21,7 +21,7 @@ class ManagerState(StrEnum):
 UNIT = "NetworkManager.service"
 START_LIMIT = "start-limit-hit"
 OWN_RESTARTS = 3
-"""So many restarts of systemd's own before a failure tell the same: not every version names the start limit then."""
+"""After so many restarts by systemd a failure means the same: not every version reports the start limit then."""
 PAUSES = (5.0, 20.0, 60.0)
 """Seconds of being given up before nodenetd starts it, each time; no further time after the last."""
 
@@ -44,7 +44,7 @@ class Service:
 
     @property
     def given_up(self) -> bool:
-        """Whether systemd has given it up, as it does after too many failures in a row; nobody stopped it.
+        """Whether systemd has given it up after too many failures in a row, and it was not stopped.
 
         A time that was up says less: such starts are tried again for ever, and a stop may follow crashes.
         """
@@ -90,5 +90,5 @@ def _failed(service: Service, starts: int) -> str:
 
 
 def is_due(starts: int, seconds: float) -> bool:
-    """Tell whether a service that has been given up for *seconds* is started now, after *starts* times."""
+    """Return whether a service that systemd gave up *seconds* ago is started now, after *starts* starts of ours."""
     return starts < len(PAUSES) and seconds >= PAUSES[starts]

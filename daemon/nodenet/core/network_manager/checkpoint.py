@@ -14,6 +14,6 @@ class Checkpoint:
 
 
 def rollback_forgets_dns(version: str) -> bool:
-    """Tell whether NetworkManager *version* leaves the global DNS configuration out of its checkpoints (< 1.48)."""
+    """Return whether NetworkManager *version* leaves the global DNS configuration out of its checkpoints (< 1.48)."""
     numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
     return numbers < [1, 48]

@@ -38,6 +38,14 @@ _REMEDIES = {
     FailureKind.MISSING: "Install python3-libnmstate, or install nodenet again",
 }
 
+PERMANENT = (
+    "operation not supported",
+    "not supported by the kernel",
+    "unknown device type",
+    "eopnotsupp",
+)
+"""What NetworkManager says of a type of link that this kernel cannot make (errno 95, EOPNOTSUPP), in lower case."""
+
 
 class NmstateFailure(NodenetError):
     """libnmstate did not do what it was asked for; *kind* says whether another try makes sense."""

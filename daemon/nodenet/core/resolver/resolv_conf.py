@@ -1,6 +1,6 @@
-"""What must resolv.conf say so that the node's own resolver is asked first, and nothing else of it is lost?
+"""What must resolv.conf say so that the node's own resolver is asked first, and everything else is kept?
 
-Text is read as glibc reads it (resolv.conf(5), res_init): a keyword stands in the first column with a blank behind
+Text is read as glibc reads it (resolv.conf(5), res_init): a keyword is in the first column with a blank behind
 it, only LF ends a line, the last of ``search`` and ``domain`` counts, three nameservers are used. What is not
 understood is kept byte for byte; lines of our own end in LF.
 """
@@ -69,7 +69,7 @@ def is_ours(content: bytes | None) -> bool:
 
 
 def is_stub(content: bytes | None) -> bool:
-    """Tell whether the file sends everything to systemd-resolved's own stub (systemd-resolved.service(8))."""
+    """Return whether the file sends everything to systemd-resolved's own stub (systemd-resolved.service(8))."""
     servers = nameservers(content)
     return bool(servers) and _STUBS.issuperset(servers)
 
@@ -122,7 +122,7 @@ def _with_first(lines: list[bytes], address: IPAddress) -> list[bytes]:
 
 
 def _at_most_three(lines: list[bytes]) -> list[bytes]:
-    """Turn the nameservers beyond the third into comments: people still see them, and nobody counts on them."""
+    """Turn the nameservers beyond the third into comments: people still see them, and glibc does not ask them."""
     kept: list[bytes] = []
     count = 0
     for line in lines:

@@ -1,4 +1,4 @@
-"""Who answers this host's look-ups, which file says so, and what has to be written?
+"""Which DNS servers does this host ask, which file lists them, and what has to be written?
 
 Three ways exist, alone or together: a plain /etc/resolv.conf, NetworkManager's own file that it links to, and
 systemd-resolved with its stub. Pure: the stage looks, this module says what is to be done.
@@ -18,18 +18,18 @@ NM_FILES = (
     PurePosixPath("/run/NetworkManager/resolv.conf"),
     PurePosixPath("/run/NetworkManager/no-stub-resolv.conf"),
 )
-"""What NetworkManager would write whoever owns /etc/resolv.conf; the second never names a local cache of its own."""
+"""What NetworkManager would write into /etc/resolv.conf; the second never lists its own local cache."""
 DROP_IN = PurePosixPath("/etc/systemd/resolved.conf.d/60-kni.conf")
 """For systemd-resolved, under the name of the tool that is replaced."""
 DONE = PurePosixPath("/run/resolv-prepender-kni-conf-done")
-"""Stands once resolv.conf is right for this boot: kubelet's drop-in of on-premises platforms looks for it."""
+"""Exists once resolv.conf is right in this boot: kubelet's drop-in of on-premises platforms looks for it."""
 _NM_PLACE = PurePosixPath("/run/NetworkManager")
 _RESOLVED_PLACES = (PurePosixPath("/run/systemd/resolve"), PurePosixPath("/usr/lib/systemd"))
 UNMANAGED = "unmanaged"
 WRITERS = frozenset({"symlink", "file"})
 """Values of rc-manager with which NetworkManager itself writes resolv.conf, empty while it has no link."""
 LEFT_ALONE = PurePosixPath("/run/NetworkManager/conf.d/60-nodenet.conf")
-"""Per-boot configuration, read before /etc/NetworkManager's (NetworkManager.conf(5)): what stands there outranks it."""
+"""Per-boot configuration, read before /etc/NetworkManager's (NetworkManager.conf(5)): what is there outranks it."""
 LEAVE_ALONE = b"""# While nodenetd writes /etc/resolv.conf; one of your own in /etc/NetworkManager outranks this.
 [main]
 rc-manager=unmanaged
@@ -113,12 +113,12 @@ def drop_in(node_ip: IPAddress, cluster_domain: str, domains: Sequence[str]) -> 
 
 
 def names(content: bytes | None, node_ip: IPAddress) -> bool:
-    """Tell whether a drop-in makes *node_ip* the global nameserver."""
+    """Return whether a drop-in makes *node_ip* the global nameserver."""
     return f"DNS={node_ip}".encode() in (content or b"").splitlines()
 
 
 def mend_pause(mended: Sequence[float], now: float) -> float:
-    """Return how long to leave a file alone that somebody else keeps rewriting; *mended*: when it was put right."""
+    """Return how long to leave a file alone that another program keeps rewriting; *mended*: when it was corrected."""
     recent = [moment for moment in mended if now - moment < MEND_WINDOW_SECONDS]
     if len(recent) < FREE_MENDS:
         return 0.0

@@ -1,7 +1,7 @@
 """A stage is done by a systemd unit: has it run, must it be started, and what does its end mean?
 
 The words are systemd's own: load, active and sub state, a service's result (org.freedesktop.systemd1(5)), and the
-result of a job as the signal JobRemoved tells it.
+result of a job as the signal JobRemoved reports it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nodenet.core.boot.outcome import Problem, Topic, Waiting
 from nodenet.core.messages import Message
 
 OURS = "nodenet"
-"""What the names of our own units begin with; also those that stand in for an old name."""
+"""What the names of our own units begin with; also those that replace an old name."""
 GATES = frozenset({"nodenetd.service", "nodenet-ready.service"})
 LOOK_SECONDS = 10.0
 """How often a unit is looked at whose signal may have been lost with the bus."""
@@ -21,7 +21,7 @@ LOOK_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How a unit stands."""
+    """The state of a unit."""
 
     name: str
     """As the settings name it."""
@@ -48,7 +48,7 @@ class Move(Enum):
     OVER = auto()
     """It did its work."""
     UNMET = auto()
-    """It was started and had nothing to do: a condition of it does not hold."""
+    """It was started and had nothing to do: one of its conditions does not hold."""
 
 
 _NOT_LOADED = {
@@ -77,7 +77,7 @@ def plan(unit: Unit, ended: str | None, *, tried: bool) -> Move | Waiting | Prob
 
 
 def _before_start(unit: Unit) -> Move:
-    """A unit that nobody started for this run, and that is not active: it may have done its work and gone."""
+    """A unit that was not started for this run and is not active: it may have done its work and ended."""
     over = unit.active_state == "inactive" and unit.oneshot and unit.ran
     return Move.OVER if over else Move.START
 

@@ -1,6 +1,6 @@
-"""Who hears that the kernel's links, addresses or routes changed? This program, in a process of its own.
+"""When do the kernel's links, addresses or routes change? This program reports it, in a process of its own.
 
-Importing pyroute2 takes 10 MB and a tenth of a second of processor time, for good and in the middle of a boot; a child
+Importing pyroute2 takes 10 MB for as long as a process runs, and a tenth of a second in the middle of a boot; a child
 process has both to itself and ends with the wait that it was started for. It writes a line when it has begun to
 listen and one after each change, and ends with its input.
 
@@ -18,20 +18,20 @@ import time
 from contextlib import closing
 
 SETTLE_SECONDS = 0.05
-"""How long one change may be followed by more before it is told: a link coming up is a dozen messages."""
+"""How long one change may be followed by more before it is reported: a link coming up is a dozen messages."""
 RECEIVE_BYTES = 65_536
-TOLD = b"\n"
+CHANGED = b"\n"
 
 
 def watch(orders: int, answers: int) -> None:
     """Write to *answers* after changes until *orders* ends. Raises OSError.
 
-    What changed is thrown away undecoded: who is told reads the present state, so an event that came in a crowd, or
-    that the kernel could not queue (ENOBUFS), costs nothing.
+    Events are discarded undecoded: the daemon reads the present state, so that events in large numbers, or events that
+    the kernel could not queue (ENOBUFS), do no harm.
     """
     # IPRSocket and not AsyncIPRoute: that one decodes every message and queues without limit while a routing daemon
     # loads its table; this one is the same in pyroute2 0.8, which some distributions have.
-    from pyroute2 import IPRSocket  # noqa: PLC0415 - found on the path that main is told
+    from pyroute2 import IPRSocket  # noqa: PLC0415 - found on the path that main gets
     from pyroute2.netlink import rtnl  # noqa: PLC0415
 
     groups = rtnl.RTMGRP_LINK | rtnl.RTMGRP_IPV4_IFADDR | rtnl.RTMGRP_IPV6_IFADDR
@@ -40,11 +40,11 @@ def watch(orders: int, answers: int) -> None:
         kernel.bind(groups=groups)
         events = kernel.fileno()
         os.set_blocking(events, False)
-        os.write(answers, TOLD)
+        os.write(answers, CHANGED)
         while orders not in select.select([orders, events], [], [])[0]:
             time.sleep(SETTLE_SECONDS)
             discard(events)
-            os.write(answers, TOLD)
+            os.write(answers, CHANGED)
 
 
 def discard(events: int) -> None:
@@ -62,13 +62,13 @@ def discard(events: int) -> None:
 
 def main() -> int:
     """Serve until stdin ends. The parent's import path is the first argument."""
-    # systemd tells it to each process of a unit: the daemon ends first, and with it this one's input.
+    # systemd sends it to each process of a unit: the daemon ends first, and with it the input of this one.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.path[:] = sys.argv[1].split(os.pathsep)
     try:
         watch(0, 1)
     except BrokenPipeError:
-        pass  # nobody listens any more
+        pass  # the daemon has ended
     except (ImportError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -27,7 +27,7 @@ class DnsManager:
     """NetworkManager's DnsManager over the bus; what it said is kept until it says that it changed."""
 
     def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
-        """Subscribe; *changed* is told of every change, and when NetworkManager comes or goes."""
+        """Subscribe; *changed* is called after every change, and when NetworkManager comes or goes."""
         self._bus = bus
         self._changed = changed
         self._known: ManagerDns | None = None
@@ -50,11 +50,11 @@ class DnsManager:
         return self._known
 
     async def read_configuration(self) -> str | None:
-        """Let it read its configuration files anew; return why it does not, if so."""
+        """Let it read its configuration files again; return why it does not, if so."""
         return await self._reload(RELOAD_CONF)
 
     async def repeat_lookups(self) -> str | None:
-        """Let it look up the host's name anew, with the resolv.conf of now; return why it does not, if so."""
+        """Let it look up the host's name again, with the present resolv.conf; return why it does not, if so."""
         return await self._reload(RELOAD_DNS_RC)
 
     async def _reload(self, flags: int) -> str | None:

@@ -28,7 +28,7 @@ _PRESERVE_EXTERNAL_IP = 0x1
 _FOR_EVER = 2**31 - 1
 """A ``dhcp-timeout`` without end (nm-settings-dbus(5))."""
 _SECRET_SECTIONS = ("802-1x", "macsec")
-"""Settings of wired links that ``GetSettings`` tells without what is secret in them."""
+"""Settings of wired links that ``GetSettings`` returns without the secrets in them."""
 _UNSIGNED = frozenset({"dhcp-hostname-flags", "mptcp-flags", "mtu", "route-table"})
 """Integers that are an ``u`` (nm-settings-dbus(5)); ``route-metric`` is an ``x``, most are an ``i``."""
 _LEGACY = {"address-data": "addresses", "route-data": "routes", "dns-data": "dns"}
@@ -74,7 +74,7 @@ class Profiles:
         return inventory(objects, {path: settings for path, settings in found.items() if settings is not None})
 
     async def set(self, uuid: str, changes: Changes) -> bool:
-        """Change properties of a profile, on disk; None: back to its default. Tell whether anything differed.
+        """Change properties of a profile, on disk; None: back to its default. Return whether anything differed.
 
         The device that uses it goes on as it was until ``reapply``. Raises Unavailable.
         """
@@ -114,7 +114,7 @@ class Profiles:
             raise Unavailable(f"NetworkManager cannot load {file}", remedy="Look at `journalctl -u NetworkManager`")
 
     async def delete(self, uuid: str) -> bool:
-        """Delete a profile, which takes down what uses it; tell whether it was there. Raises Unavailable."""
+        """Delete a profile, which takes down what uses it; return whether it was there. Raises Unavailable."""
         path = await self._find(uuid)
         if path is None:
             return False
@@ -124,7 +124,7 @@ class Profiles:
     async def reapply(self, link: str) -> None:
         """Let the device take up what its profile says now, without going down. Raises Unavailable.
 
-        Addresses and routes that others put on the link stay (NetworkManager >= 1.42 can tell them). Not for a change
+        Addresses and routes that others put on the link stay (NetworkManager >= 1.42 knows them). Not for a change
         of IPv6 settings where DHCPv6 is in use: NetworkManager 1.58 then forgets the lease, and asks for none until
         the profile is activated again.
         """
@@ -149,7 +149,7 @@ class Profiles:
         await self._ask(device, f"{NAME}.Device", "Reapply", "a{sa{sv}}tu", settings, version, _PRESERVE_EXTERNAL_IP)
 
     async def activate(self, uuid: str, link: str) -> None:
-        """Begin to activate a profile on a link; the kernel and NetworkManager tell the rest. Raises Unavailable."""
+        """Begin to activate a profile on a link; the kernel and NetworkManager report the rest. Raises Unavailable."""
         path, device = await self._path(uuid), await self._device(link)
         await self._ask(PATH, NAME, "ActivateConnection", "ooo", path, device, "/")
 
@@ -169,7 +169,7 @@ class Profiles:
         except Refused as error:
             if error.name == f"{NAME}.Settings.InvalidConnection":
                 return None
-            raise _refused(f"does not tell where profile {uuid} is", error) from error
+            raise _refused(f"does not say where profile {uuid} is", error) from error
         return str(path)
 
     async def _device(self, link: str) -> str:
@@ -207,7 +207,7 @@ class Profiles:
         try:
             return await self._bus.get(NAME, path, interface, name)
         except Refused as error:
-            raise _refused(f"does not tell {name} of {path}", error) from error
+            raise _refused(f"does not report {name} of {path}", error) from error
 
     async def _ask(
         self, path: str, interface: str, member: str, signature: str = "", *body: object, seconds: float = 5.0

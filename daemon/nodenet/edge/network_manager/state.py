@@ -1,4 +1,4 @@
-"""What does NetworkManager say of itself, and of checkpoints that are pending?
+"""Is NetworkManager ready, and which checkpoints are pending?
 
 A thin client of org.freedesktop.NetworkManager (its D-Bus API reference). Profiles are libnmstate's business.
 """
@@ -23,7 +23,7 @@ class NetworkManager:
     """NetworkManager over the bus."""
 
     def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
-        """Subscribe; *changed* is told of every change of NetworkManager's own state or owner."""
+        """Subscribe; *changed* is called after every change of NetworkManager's own state or owner."""
         self._bus = bus
         for signal in (
             Signal(NAME, PATH, NAME, "StateChanged"),
@@ -50,7 +50,7 @@ class NetworkManager:
                 return None
             configuration: object = await self._bus.get(NAME, PATH, NAME, "GlobalDnsConfiguration")
         except Refused as error:
-            raise Unavailable(f"NetworkManager does not tell its DNS configuration ({error.text})") from error
+            raise Unavailable(f"NetworkManager does not report its DNS configuration ({error.text})") from error
         return configuration
 
     async def restore_dns(self, configuration: object) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.answer import answer_of, shaped
-from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.failure import PERMANENT, FailureKind, NmstateFailure
 from nodenet.core.node_file.content import remaining, secrets_in
 from nodenet.core.node_file.schema import VERSION
 from nodenet.core.node_file.translate import shown_words, translated
@@ -91,7 +91,8 @@ class Transaction:
 
         Raises NmstateFailure; unless its kind is ``killed`` or ``died``, libnmstate has rolled back already.
         """
-        checkpoint = await self._order(seconds, order="apply", text=text, rollback_timeout=rollback_timeout)
+        request = {"order": "apply", "text": text, "rollback_timeout": rollback_timeout, "permanent": PERMANENT}
+        checkpoint = await self._order(seconds, **request)
         return None if checkpoint is None else str(checkpoint)
 
     async def commit(self, checkpoint: str | None) -> None:

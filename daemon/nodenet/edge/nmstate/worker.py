@@ -19,7 +19,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO
 
 KINDS = {
     # libnmstate.error class → FailureKind; the first class of the exception's ancestry that is listed wins
@@ -42,6 +42,12 @@ KINDS = {
 }
 
 
+LOGGER = "libnmstate"
+ACTIVATION_FAILED = "Got activation failure "
+"""How libnmstate logs that NetworkManager refused to activate a profile, before it tries again."""
+
+_answers: TextIO = sys.stdout
+"""Where answers go; set by ``main``."""
 _seconds: list[float] = []
 """How long others worked for the order at hand."""
 
@@ -104,13 +110,39 @@ def compare(text: str, state: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def apply(text: str, rollback_timeout: int) -> str | None:
-    """Apply *text* uncommitted and verified; return the checkpoint's path where the binding tells it."""
+def apply(text: str, rollback_timeout: int, permanent: list[str]) -> str | None:
+    """Apply *text* uncommitted and verified; return the checkpoint's path where the binding tells it.
+
+    An activation that fails with words of *permanent* ends this process with the answer: libnmstate would try it again
+    for two minutes. The checkpoint is left to the parent.
+    """
     import libnmstate  # noqa: PLC0415
 
+    _end_at(permanent)
     state = _state_from(text)
     checkpoint: str | None = others(libnmstate.apply, state, commit=False, rollback_timeout=rollback_timeout)
     return checkpoint
+
+
+def _end_at(permanent: list[str]) -> None:
+    """Listen to what libnmstate logs while it applies, for an activation that can never succeed."""
+    import logging  # noqa: PLC0415 - a sixth of the start of this process, and an apply takes seconds
+
+    class Records(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            text = record.getMessage()
+            _, failed, why = text.partition(ACTIVATION_FAILED)
+            if failed and any(words in why.lower() for words in permanent):
+                told: dict[str, Any] = {"kind": "plugin", "text": why, "elsewhere": sum(_seconds), "said": []}
+                print(json.dumps(told), file=_answers, flush=True)
+                os._exit(0)
+            if record.levelno >= logging.WARNING:  # as logging does where nobody has configured it
+                sys.stderr.write(f"{text}\n")
+
+    logger = logging.getLogger(LOGGER)
+    logger.handlers = [Records()]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
 
 
 def commit(checkpoint: str | None) -> None:
@@ -151,7 +183,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Serve until stdin ends. The parent's import path is the first argument."""
     sys.path[:] = sys.argv[1].split(os.pathsep)
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    global _answers  # noqa: PLW0603 - one a process
+    _answers = answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with contextlib.suppress(ImportError):  # told when it is needed
         importlib.import_module("libnmstate")
     os.dup2(2, 1)  # a library that prints must not garble the answers

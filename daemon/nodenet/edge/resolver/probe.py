@@ -1,7 +1,7 @@
 """Does a DNS server answer at an address of this node?
 
 One real query over UDP (RFC 1035 §4.1), with a deadline. Whatever comes back under the query's number counts, an
-error as well: the server is there. A port that nobody has opened is refused by the kernel at once.
+error as well: the server is there. The kernel refuses a port that is not open at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ResolverProbe:
         self._port = port
 
     async def answers(self, address: IPAddress, name: str) -> bool:
-        """Tell whether a server at *address* answers a query for *name* (empty: the root) in time."""
+        """Return whether a server at *address* answers a query for *name* (empty: the root) in time."""
         query = _query(name)
         loop = asyncio.get_running_loop()
         heard: asyncio.Future[bool] = loop.create_future()

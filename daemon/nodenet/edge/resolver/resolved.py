@@ -1,6 +1,6 @@
 """Does systemd-resolved run, and how is it made to read its drop-ins again?
 
-org.freedesktop.resolve1(5) is only looked for, never called: a call would start a service that nobody wants.
+org.freedesktop.resolve1(5) is only looked for, never called: a call would start the service.
 Reloading is systemd's business (org.freedesktop.systemd1(5)): versions that cannot reload are restarted, one that
 does not run stays so.
 """
@@ -26,7 +26,7 @@ class Resolved:
     """systemd-resolved over the bus."""
 
     def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
-        """Subscribe; *changed* is told when it starts or stops."""
+        """Subscribe; *changed* is called when it starts or stops."""
         self._bus = bus
         self._changed = changed
         self._runs: bool | None = None
@@ -40,7 +40,7 @@ class Resolved:
         self._runs = None
 
     async def runs(self) -> bool:
-        """Tell whether it runs; without a bus it cannot be told anything, so it does not."""
+        """Return whether it runs; without a bus it cannot be used, which is the same."""
         if self._runs is None:
             try:
                 (owned,) = await self._bus.call(*DBUS, "NameHasOwner", "s", [NAME])
@@ -82,7 +82,7 @@ class Resolved:
         self._changed()
 
     def _job_removed(self, body: Sequence[Any]) -> None:
-        """Keep the result of a job, which may end before we are told its name."""
+        """Keep the result of a job, which may end before its name is known."""
         _, path, _, result = body
         if self._jobs is not None and not (ended := _job(self._jobs, path)).done():
             ended.set_result(str(result))

@@ -1,7 +1,7 @@
-"""Is NetworkManager there, and if not, what is said of it, and done?
+"""Is NetworkManager on the bus, and if not, what does the wait say, and is NetworkManager started?
 
-A NetworkManager that failed and that systemd has given up is started again, a few times and visibly: nothing else
-would, and the node would stay dark. One that somebody stopped or masked is only told of.
+A NetworkManager that systemd has given up is started again, a few times, each with a line in the journal: nothing else
+would start it, and the node would have no network. One that was stopped or masked is only named.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NetworkManagerStarter:
         self._given_up = NEVER
 
     async def look(self) -> tuple[ManagerState, str]:
-        """Return how far NetworkManager is, and the words of the wait for it; never raises."""
+        """Return how far NetworkManager is, and the reason of a wait for it; never raises."""
         state = await self._manager.state()
         if state is not ManagerState.ABSENT:
             return state, state.value

@@ -45,7 +45,7 @@ BRIDGE_IN_THE_WAY = (
 TOUCHED = frozenset({Phase.APPLYING, Phase.ROLLED_BACK})
 """The network was changed by an apply that failed."""
 UNAVAILABLE_SECONDS = 5.0
-"""When something that does not answer is asked again, whatever no event tells."""
+"""When something that does not answer is asked again without an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class NmstateStage:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
 
     def _none(self, facts: Facts, reason: str) -> Skipped:
-        """Nothing asks for anything. What an earlier file set stays, and is told: nobody undoes it."""
+        """Skip: no file asks for anything. What an earlier file configured stays active and in the status."""
         return Skipped(reason, replace(self._as_before(facts), brings_bridge=False))
 
     def _tell_found(self, file: NodeFile) -> None:
@@ -131,10 +131,10 @@ class NmstateStage:
             return self._again_or_refused(job, _without_secrets(failure, job.wish.secrets))
 
     async def _matches(self, job: Job, transaction: Transaction) -> bool:
-        """Tell whether the state is what the file asks for. Raises NmstateFailure.
+        """Return whether the state is what the file asks for. Raises NmstateFailure.
 
-        What a file in force gave to a link, configure-ovs may have moved to a bridge. Of another file it cannot be
-        told what of it is about the bridge by now: it is refused.
+        configure-ovs may have moved to a bridge what a file in force gave to a link. Of another file it is not known
+        which part is about the bridge by now: it is refused.
         """
         text, refused = job.file.text, None
         try:
@@ -154,7 +154,7 @@ class NmstateStage:
         return not left
 
     def _is_in_force(self, file: NodeFile) -> bool:
-        """Tell whether the network was last made by *file*; of what was before nodenet the marker tells."""
+        """Return whether the network was last made by *file*; before nodenet the marker says so."""
         record = self._pipeline.record
         return record.in_force == file.digest if record else self._is_marked(file)
 
