@@ -221,4 +221,4 @@ async def test_an_activation_that_can_never_succeed_ends_the_apply_at_once(tmp_p
         with pytest.raises(NmstateFailure) as raised:
             await transaction.apply("cannot create bond0 (Operation not supported)", 60, 20)
     assert raised.value.kind is FailureKind.PLUGIN
-    assert raised.value.cause == "cannot create bond0 (Operation not supported)"
+    assert raised.value.cause == "libnmstate reports: cannot create bond0 (Operation not supported)"
