@@ -61,4 +61,4 @@ def test_refusals_and_the_end_of_a_list_are_seen() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"x" * 15, bytes(64), struct.pack("=IHHII", 3, 28, 0, 0, 0)])
 def test_bytes_that_are_no_message_are_passed_over(data: bytes) -> None:
-    assert list(neighbours(data)) == list(refusals(data)) == []
+    assert (list(neighbours(data)), list(refusals(data))) == ([], [])

@@ -1,0 +1,37 @@
+"""Which published variables a unit does not start with, and which file sets another value."""
+
+from pathlib import PurePosixPath
+
+from nodenet.core.node_ip.published_files import PublishedFile
+from nodenet.core.node_ip.unit_environment import UnitEnvironment, overrides
+
+OURS = PurePosixPath("/etc/systemd/system/kubelet.service.d/20-nodenet.conf")
+LATER = PurePosixPath("/etc/systemd/system/kubelet.service.d/99-site.conf")
+FILE = PurePosixPath("/etc/kubernetes/kubelet.env")
+PUBLISHED = PublishedFile(OURS, b'[Service]\nEnvironment="KUBELET_NODE_IP=192.0.2.5"\n')
+
+
+def told(seen: UnitEnvironment, contents: dict[PurePosixPath, bytes | None]) -> list[str]:
+    return [str(each) for each in overrides("kubelet.service", PUBLISHED, seen, contents)]
+
+
+def test_a_unit_that_starts_with_what_is_published_has_no_override() -> None:
+    assert told(UnitEnvironment({"KUBELET_NODE_IP": "192.0.2.5"}, drop_ins=(OURS,)), {}) == []
+
+
+def test_a_drop_in_that_systemd_has_not_read() -> None:
+    assert told(UnitEnvironment({}), {}) == ["kubelet.service starts without KUBELET_NODE_IP=192.0.2.5"]
+
+
+def test_a_later_drop_in_is_named() -> None:
+    seen = UnitEnvironment({"KUBELET_NODE_IP": "192.0.2.9"}, drop_ins=(OURS, LATER))
+    assert told(seen, {LATER: b"[Service]\nEnvironment=KUBELET_NODE_IP=192.0.2.9\n"}) == [
+        f"kubelet.service starts with 192.0.2.9 instead of KUBELET_NODE_IP=192.0.2.5 ({LATER} sets it)"
+    ]
+
+
+def test_an_environment_file_outranks_every_drop_in() -> None:
+    seen = UnitEnvironment({"KUBELET_NODE_IP": "192.0.2.5"}, files=(FILE,), drop_ins=(OURS,))
+    assert told(seen, {FILE: b"KUBELET_NODE_IP=192.0.2.7\n"}) == [
+        f"kubelet.service starts with 192.0.2.7 instead of KUBELET_NODE_IP=192.0.2.5 ({FILE} sets it)"
+    ]
