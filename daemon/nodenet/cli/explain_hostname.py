@@ -14,7 +14,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodenet.cli.bus_session import system_bus
 from nodenet.cli.outputs import note
 from nodenet.cli.table import Table, printable
 from nodenet.core.errors import Unavailable
@@ -110,6 +109,7 @@ def _lease_names() -> tuple[Source, ...]:
 
 
 async def _ask_network_manager() -> tuple[Source, ...]:
+    from nodenet.cli.bus_session import system_bus  # noqa: PLC0415
     from nodenet.edge.hostname.lease_names import LeaseNames  # noqa: PLC0415
 
     try:
