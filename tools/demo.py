@@ -1,4 +1,4 @@
-"""The main job on a node that really boots, told as it happens: what `make demo` runs."""
+"""The main job on a node that really boots, shown step by step: `make demo` runs this."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _demo(node: Node) -> None:
     show(node, f"ls {NODE_FILES}; cat {SETTINGS}")
     show(node, "nodenetctl status")
 
-    title("What the journal tells of it")
+    title("What the journal shows")
     show(node, "journalctl -b -u nodenetd -o cat --no-pager")
 
     title("Why this address, and why this link below br-ex")

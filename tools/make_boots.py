@@ -1,6 +1,6 @@
-"""Makes what `nodenetctl boot-report` must say of the boots in fixtures/boot_report/, for review: read the difference.
+"""Write what `nodenetctl boot-report` must print for the boots in fixtures/boot_report/. Read the difference.
 
-`make_boots.py` makes it anew from the kept journals; `make_boots.py NAME < journal` keeps a boot first, as
+`make_boots.py` writes them again from the kept journals; `make_boots.py NAME < journal` keeps a boot first, as
 `journalctl -b -o json` prints it on a node.
 """
 

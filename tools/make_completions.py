@@ -1,6 +1,6 @@
 """What do the shells know of nodenetctl? `python tools/make_completions.py` writes units/completions from its parser.
 
-shtab makes the scripts. It is told here what the parser does not know: which values are files, and which ones are
+shtab makes the scripts. This module adds what the parser does not know: which values are files, and which ones are
 worth suggesting though others are taken too.
 """
 
@@ -38,7 +38,7 @@ def completions(shell: str) -> str:
     top = parser()
     _prepare(top)
     script = _USAGE.sub(_HEADER, shtab.complete(top, shell))
-    # What bash completes with runs in the administrator's own shell, where somebody may have a variable of that name.
+    # What bash completes with runs in the administrator's own shell, which may have a variable of that name.
     script = script.replace("  local sub_parsers\n", "  local sub_parsers line\n")
     return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", script, flags=re.MULTILINE)).strip() + "\n"
 

@@ -36,8 +36,8 @@ def _verbs() -> str:
 
 def _messages() -> str:
     catalog = (ROOT / "units" / "nodenet.catalog").read_text(encoding="utf-8")
-    told = ((number, re.sub(r"@(\w+)@", "…", subject)) for number, subject in _SUBJECT.findall(catalog))
-    return "".join(f".It Li {number}\n{_text(subject)}\n" for number, subject in told)
+    subjects = ((number, re.sub(r"@(\w+)@", "…", subject)) for number, subject in _SUBJECT.findall(catalog))
+    return "".join(f".It Li {number}\n{_text(subject)}\n" for number, subject in subjects)
 
 
 def _verb(path: tuple[str, ...], verb: argparse.ArgumentParser) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What `nodenetctl` says when the daemon takes its time or the bus refuses, on a bus of the test's own."""
+"""What `nodenetctl` prints when the daemon takes its time or the bus refuses, on a bus of the test's own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RAW = 'Rejected send message, 1 matched rules; type="method_call", sender=":1.7"
 
 @contextlib.asynccontextmanager
 async def busy_daemon(address: str) -> AsyncIterator[asyncio.Queue[str]]:
-    """Own nodenetd's name and answer nobody; the queue has the methods that were called."""
+    """Own nodenetd's name and never answer; the queue has the methods that were called."""
     called: asyncio.Queue[str] = asyncio.Queue()
 
     def take(message: Message) -> bool:

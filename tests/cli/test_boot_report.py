@@ -1,4 +1,4 @@
-"""`nodenetctl boot-report`: what it asks for, and what it says when there is nothing."""
+"""`nodenetctl boot-report`: which journal it reads, and what it prints when there is none."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from unprivileged import unprivileged
 def test_a_boot_that_the_journal_does_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 69, and where older boots are kept."""
     assert main(["boot-report", "-b", "-3", "--directory", str(tmp_path)]) == 69
-    assert "Storage=persistent" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "nodenetctl: the journal does not contain this boot. `journalctl --list-boots` lists the boots in the journal; "
+        "journald keeps earlier boots only with Storage=persistent in journald.conf\n"
+    )
 
 
-def test_no_boots_are_a_mistake(tmp_path: Path) -> None:
+def test_no_boots_are_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["boot-report", "--boots", "0", "--directory", str(tmp_path)]) == 64
+    assert capsys.readouterr().err == "nodenetctl: --boots 0: the number must be 1 or more\n"
 
 
 def test_a_journal_that_this_user_may_not_read_is_not_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

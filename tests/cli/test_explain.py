@@ -1,4 +1,4 @@
-"""Does `nodenetctl explain node-ip` tell a person and a program the same, without daemon, bus or heavy imports?"""
+"""Does `nodenetctl explain node-ip` print the same for people and programs, without daemon, bus or heavy imports?"""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_nothing_eligible_says_what_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "said"),
     [
         (("--vip", "192.0.2"), "argument --vip: invalid IP address value: '192.0.2'"),
         (("--vip", "192.0.2.0/24"), "argument --vip: invalid IP address value"),
@@ -115,15 +115,15 @@ def test_nothing_eligible_says_what_is_waited_for() -> None:
         (("--nonsense",), "unrecognized arguments: --nonsense"),
     ],
 )
-def test_a_wrong_option_exits_64_and_is_named(words: tuple[str, ...], told: str) -> None:
+def test_a_wrong_option_exits_64_and_is_named(words: tuple[str, ...], said: str) -> None:
     done = explain("--snapshot", str(TWO_LINKS), *words)
     assert done.returncode == 64
-    assert told in done.stderr.decode()
+    assert said in done.stderr.decode()
     assert not done.stdout
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "said"),
     [
         (b'{"links": [', "nodenetctl: -: The snapshot is not JSON, line 1, column 12, at $.links[0]"),
         (
@@ -133,10 +133,10 @@ def test_a_wrong_option_exits_64_and_is_named(words: tuple[str, ...], told: str)
         (b"\xff", "nodenetctl: -: The snapshot is not UTF-8"),
     ],
 )
-def test_a_bad_snapshot_exits_65_and_is_named(content: bytes, told: str) -> None:
+def test_a_bad_snapshot_exits_65_and_is_named(content: bytes, said: str) -> None:
     done = explain("--snapshot", "-", stdin=content)
     assert done.returncode == 65
-    assert done.stderr.decode().startswith(told)
+    assert done.stderr.decode().startswith(said)
     assert b"Traceback" not in done.stderr
 
 

@@ -1,4 +1,4 @@
-"""Does `nodenetctl explain node-ip --diff` tell which verdicts change, and nothing else?"""
+"""Does `nodenetctl explain node-ip --diff` print which verdicts change, and nothing else?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEFORE = ROOT / "fixtures" / "node_ip" / "vip-subnet" / "snapshot.json"
 
 
 def diff(*words: str, after: dict[str, Any] | bytes) -> subprocess.CompletedProcess[str]:
-    """Compare the host of `vip-subnet` with another state of it, told on standard input."""
+    """Compare the host of `vip-subnet` with another state, given on standard input."""
     content = after if isinstance(after, bytes) else json.dumps(after).encode()
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "daemon")}
     command = [sys.executable, "-m", "nodenet.cli.main", "explain", "node-ip", "--snapshot", str(BEFORE), "--diff", "-"]
@@ -53,12 +53,12 @@ def test_an_address_that_goes_takes_the_choice_with_it(document: dict[str, Any])
 def test_a_program_gets_json(document: dict[str, Any]) -> None:
     document["links"][1]["flags"] = ["BROADCAST"]
     done = diff("--json", after=document)
-    told = json.loads(done.stdout)
+    printed = json.loads(done.stdout)
     assert done.returncode == 1
-    assert told["schema_version"] == 1
-    assert told["equal"] is False
-    assert told["node_ips"] == {"before": ["192.0.2.5"], "after": []}
-    (change,) = told["changes"]
+    assert printed["schema_version"] == 1
+    assert printed["equal"] is False
+    assert printed["node_ips"] == {"before": ["192.0.2.5"], "after": []}
+    (change,) = printed["changes"]
     assert (change["link"], change["address"], change["prefix_length"]) == ("eth0", "192.0.2.5", 24)
     assert (change["before"]["verdict"], change["before"]["rule"]) == ("selected", "default-route")
     assert (change["after"]["verdict"], change["after"]["rule"]) == ("rejected", "link-down")

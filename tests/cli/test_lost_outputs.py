@@ -1,4 +1,4 @@
-"""nodenetctl where nobody listens: an exit code is a promise to units and scripts, whatever became of the outputs."""
+"""nodenetctl without a reader: units and scripts depend on the exit code, also when an output is lost."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def test_a_gate_stays_as_shut_as_its_stage(
 
 @pytest.mark.parametrize("how", LOST)
 @pytest.mark.parametrize(("now", "code"), [(GOOD, 0), (DEGRADED, 2), (FAILED | {"health": "failed"}, 1)])
-def test_the_health_is_told_though_nobody_reads_it(tmp_path: Path, how: str, now: dict[str, Any], code: int) -> None:
+def test_the_exit_code_is_that_of_the_health_without_a_reader(
+    tmp_path: Path, how: str, now: dict[str, Any], code: int
+) -> None:
     """`status | true` with pipefail."""
     state = tmp_path / "state.json"
     state.write_text(json.dumps(now))
@@ -83,7 +85,7 @@ def test_a_wrong_command_line_is_64_in_the_dark_too(how: str, words: list[str]) 
 
 
 def test_a_verdict_that_was_cut_short_is_no_success(tmp_path: Path) -> None:
-    """Where the reader left before the code was known, it is 74; a verb that only tells ends well."""
+    """If the reader left before the code was known, it is 74; for a verb that only prints it is 0."""
     state = tmp_path / "state.json"
     state.write_text(json.dumps(FAILED))
     how = "a reader that left"

@@ -199,7 +199,7 @@ def spoil(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "cause"),
     [
         ("writable", "writable by others"),
         ("directory", "not a regular file"),
@@ -207,9 +207,9 @@ def spoil(path: Path, how: str) -> None:
         ("large", "larger than 1 MiB"),
     ],
 )
-def test_settings_that_cannot_be_trusted_are_refused(configured: Path, how: str, told: str) -> None:
+def test_settings_that_cannot_be_trusted_are_refused(configured: Path, how: str, cause: str) -> None:
     spoil(configured / "nodenet.toml", how)
     done = nodenetctl("settings", "--directory", str(configured))
     assert done.returncode == 78
-    assert told in done.stderr
+    assert cause in done.stderr
     assert "nodenet.toml" in done.stderr

@@ -117,7 +117,7 @@ ORDERS = Orders(
 async def test_steps_come_from_the_bus_and_from_the_file_while_it_is_away(
     private_bus: PrivateBus, tmp_path: Path
 ) -> None:
-    """First the present state, then each change; the bus that goes and comes is told too."""
+    """First the present state, then each change; a bus that goes away or comes back is an event too."""
     state = tmp_path / "state.json"
     show(state, START)
     bus = Bus(address=private_bus.address, changed=lambda _: None)
@@ -130,9 +130,9 @@ async def test_steps_come_from_the_bus_and_from_the_file_while_it_is_away(
             present = [json.loads(await watcher.line()) for _ in range(PRESENT)]
             assert {event["time"] for event in present} == {None}
             assert [event["subject"] for event in present[: len(StageName)]] == [name.value for name in StageName]
-            telling = asyncio.create_task(keep_changing(service))
+            changing = asyncio.create_task(keep_changing(service))
             await watcher.until(lambda event: "by the bus" in event["detail"])
-            telling.cancel()
+            changing.cancel()
             private_bus.kill()
             assert (await watcher.until(lambda event: event["kind"] == "bus"))["status"] == "away"
             show(state, waiting("a name by the file"))

@@ -39,7 +39,7 @@ def test_waiting_for_a_stage_tells_how_it_ended(state: Path, now: dict[str, Any]
 def test_a_skipped_stage_is_over(state: Path) -> None:
     """Nobody waits for what is not run."""
     made = new_boot({}, degrade=True)
-    made = made.begun(StageName.HOSTNAME, 1.0).after(StageName.HOSTNAME, Skipped("nobody needs it", FACTS), 1.0)
+    made = made.begun(StageName.HOSTNAME, 1.0).after(StageName.HOSTNAME, Skipped("not needed", FACTS), 1.0)
     state.write_text(json.dumps(document(BootStatus(made, FACTS))))
     assert wait.run(shown(state, stage="hostname")) == 0
 

@@ -27,7 +27,7 @@ def journal(name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_kept_boot_is_told_as_it_was_reviewed(case: Path) -> None:
+def test_a_kept_boot_is_reported_as_it_was_reviewed(case: Path) -> None:
     """Text, JSON and picture."""
     for name, text in expected(journal(case.name)).items():
         assert (case / name).read_text() == text, f"{name}: run tools/make_boots.py and read the difference"
@@ -76,7 +76,7 @@ def test_a_boot_without_nodenetd_has_a_report_too() -> None:
 
 
 def test_a_boot_that_is_not_over_ends_where_its_journal_ends() -> None:
-    """The wait is open, and its reason is told."""
+    """The wait is open, and its reason is reported."""
     entries = journal("no-address")
     later = entries[-1] | {"__MONOTONIC_TIMESTAMP": str(int(entries[-1]["__MONOTONIC_TIMESTAMP"]) + 60_000_000)}
     still = report([*entries, {key: value for key, value in later.items() if key.startswith("_")}])
@@ -91,9 +91,9 @@ def test_a_torn_line_is_counted_and_costs_nothing_else(torn: object) -> None:
     """Wherever it stands."""
     whole = journal("network-manager-late")
     for position in (0, 5, len(whole)):
-        told = report([*whole[:position], torn, *whole[position:]])  # type: ignore[list-item]
-        assert told.unreadable == 1
-        assert told.spans == report(whole).spans
+        made_of = report([*whole[:position], torn, *whole[position:]])  # type: ignore[list-item]
+        assert made_of.unreadable == 1
+        assert made_of.spans == report(whole).spans
 
 
 def test_any_line_may_be_missing() -> None:
@@ -101,9 +101,9 @@ def test_any_line_may_be_missing() -> None:
     whole = journal("daemon-killed")
     for position in range(len(whole)):
         for part in (whole[:position], whole[position:], whole[:position] + whole[position + 1 :]):
-            told = report(part)
-            assert [span for span in told.spans if span.end is not None and span.end < span.start] == []
-            assert picture([told])
+            made_of = report(part)
+            assert [span for span in made_of.spans if span.end is not None and span.end < span.start] == []
+            assert picture([made_of])
 
 
 class Journal:
@@ -114,8 +114,8 @@ class Journal:
         self.add(0.001, _TRANSPORT="kernel")
 
     def add(self, at: float, **fields: str) -> None:
-        told = {"MESSAGE": "", "_BOOT_ID": "b" * 32, "__REALTIME_TIMESTAMP": str(int((1e9 + at) * 1e6)), **fields}
-        self.entries.append({"__MONOTONIC_TIMESTAMP": str(int(at * 1e6)), **told})
+        entry = {"MESSAGE": "", "_BOOT_ID": "b" * 32, "__REALTIME_TIMESTAMP": str(int((1e9 + at) * 1e6)), **fields}
+        self.entries.append({"__MONOTONIC_TIMESTAMP": str(int(at * 1e6)), **entry})
 
     def daemon(self, at: float, message: Message, text: str = "", **fields: str) -> None:
         self.add(at, SYSLOG_IDENTIFIER="nodenetd", MESSAGE_ID=message.value, MESSAGE=text, **fields)
@@ -131,23 +131,23 @@ class Journal:
         return report(self.entries)
 
 
-def told(what: Report, actor: str) -> Iterator[tuple[str, float, float | None]]:
+def spans_of(what: Report, actor: str) -> Iterator[tuple[str, float, float | None]]:
     return ((span.kind.value, span.start, span.end) for span in what.spans if span.actor == actor)
 
 
 def test_a_machine_counts_from_its_kernel() -> None:
-    """Systemd tells in the end how long kernel and initrd took."""
+    """Systemd logs at the end how long kernel and initrd took."""
     made = Journal()
     made.add(9.0, MESSAGE_ID=FINISHED[0], KERNEL_USEC="2000000", INITRD_USEC="1000000", USERSPACE_USEC="6000000")
     what = made.report()
-    assert list(told(what, "kernel")) == [("work", 0.0, 2.0)]
-    assert list(told(what, "initrd")) == [("work", 2.0, 3.0)]
-    assert list(told(what, "userspace")) == [("work", 3.0, 9.0)]
+    assert list(spans_of(what, "kernel")) == [("work", 0.0, 2.0)]
+    assert list(spans_of(what, "initrd")) == [("work", 2.0, 3.0)]
+    assert list(spans_of(what, "userspace")) == [("work", 3.0, 9.0)]
     assert what.began == 1e9
 
 
 def test_a_daemon_that_dies_while_it_waits() -> None:
-    """The wait ends where the next process begins, which starts the stage anew; both worked."""
+    """The wait ends where the next process begins, which starts the stage again; both worked."""
     made = Journal()
     made.daemon(1.0, Message.STARTED)
     made.stage(1.5, "waiting", started=1.0, WAIT="an address")
@@ -156,7 +156,7 @@ def test_a_daemon_that_dies_while_it_waits() -> None:
     made.stage(7.5, "done", started=4.0, waited=3.0)
     made.daemon(8.0, Message.READY)
     what = made.report()
-    assert list(told(what, "nodeip")) == [
+    assert list(spans_of(what, "nodeip")) == [
         *(("work", 1.0, 1.5), ("wait", 1.5, 4.0)),
         *(("work", 4.0, 4.25), ("wait", 4.25, 7.25), ("work", 7.25, 7.5)),
     ]
@@ -165,22 +165,22 @@ def test_a_daemon_that_dies_while_it_waits() -> None:
 
 
 def test_own_clocks_are_believed_before_journald_which_may_be_late() -> None:
-    """NetworkManager and nodenetd tell when it was; a busy journald notes it a moment later."""
+    """NetworkManager and nodenetd log the time; a busy journald adds its own a moment later."""
     made = Journal()
     made.stage(1.9, "waiting", started=1.0, WAIT="NetworkManager", STAGE_WAITING_SINCE="1.500000")
     manager = {"SYSLOG_IDENTIFIER": "NetworkManager", "MESSAGE": "manager: startup complete"}
     made.add(4.5, TIMESTAMP_BOOTTIME="4.000000", **manager)
     made.stage(5.0, "done", started=1.0, waited=2.5, STAGE_RESUMED="4.010000")
     assert [span.end for span in made.report().spans if span.actor == "NetworkManager"] == [4.0]
-    assert [span for span in told(made.report(), "nodeip") if span[0] == "wait"] == [("wait", 1.5, 4.01)]
+    assert [span for span in spans_of(made.report(), "nodeip") if span[0] == "wait"] == [("wait", 1.5, 4.01)]
 
 
 def test_a_second_look_is_not_a_second_run() -> None:
-    """It tells the times of the first one again."""
+    """Its entry has the times of the first run again."""
     made = Journal()
     made.stage(2.0, "done", started=1.0)
     made.entries.append(made.entries[-1] | {"__MONOTONIC_TIMESTAMP": "3000000", "STATUS": "failed"})
-    assert list(told(made.report(), "nodeip")) == [("work", 1.0, 2.0)]
+    assert list(spans_of(made.report(), "nodeip")) == [("work", 1.0, 2.0)]
 
 
 def test_the_gate_waits_until_ready_and_not_after() -> None:
@@ -193,7 +193,7 @@ def test_the_gate_waits_until_ready_and_not_after() -> None:
                 made.unit(at, message, "nodenet-ready.service")
             else:
                 made.daemon(at, Message.READY)
-        assert list(told(made.report(), "nodenet-ready")) == [*waits, ("work", max(start, 2.0), 3.0)]
+        assert list(spans_of(made.report(), "nodenet-ready")) == [*waits, ("work", max(start, 2.0), 3.0)]
 
 
 def test_after_ready_only_first_starts_count() -> None:
@@ -203,7 +203,7 @@ def test_after_ready_only_first_starts_count() -> None:
     for at in (3.0, 5000.0):
         made.unit(at, UNIT_STARTING, "kubelet.service")
         made.unit(at + 1, UNIT_STARTED, "kubelet.service")
-    assert list(told(made.report(), "kubelet")) == [("work", 3.0, 4.0)]
+    assert list(spans_of(made.report(), "kubelet")) == [("work", 3.0, 4.0)]
 
 
 def test_the_picture_is_well_formed_and_names_each_wait() -> None:

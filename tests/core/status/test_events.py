@@ -1,4 +1,4 @@
-"""What a watcher is told: each step once, whether it came by the bus or from the state file."""
+"""Which events are printed: each step once, whether it came from the bus or from the state file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FACTS = Facts()
 PROBLEM = Problem(Message.APPLY_FAILED, "mtu is 1500", "Compare it")
 
 
-def told(boot: Boot, now: float = 9.0) -> list[Event]:
+def events_of(boot: Boot, now: float = 9.0) -> list[Event]:
     return list(of_document(document(BootStatus(boot, FACTS)), now))
 
 
@@ -27,25 +27,25 @@ def after(boot: Boot, outcome: Outcome, begun: float, ended: float) -> Boot:
 def test_the_present_state_is_told_whole_and_once() -> None:
     """Every stage, health and readiness; no problem is no news."""
     known = Known()
-    first = list(known.news(told(new_boot({}, degrade=True))))
+    first = list(known.news(events_of(new_boot({}, degrade=True))))
     assert [event.subject for event in first if event.kind == "stage"] == [name.value for name in StageName]
     assert [event.kind for event in first[len(StageName) :]] == ["health", "ready"]
-    assert list(known.news(told(new_boot({}, degrade=True)))) == []
+    assert list(known.news(events_of(new_boot({}, degrade=True)))) == []
 
 
 def test_a_step_heard_on_the_bus_is_not_told_again_by_the_file() -> None:
     """The file is read beside it, in case a signal was lost."""
     known, boot = Known(), new_boot({}, degrade=True)
-    list(known.news(told(boot, 0.5)))
+    list(known.news(events_of(boot, 0.5)))
     signal = of_signal("StageChanged", ["nmstate", "waiting", "NetworkManager", 2_000_000, 1], 2.1)
     assert list(known.news(signal)) == [Event(2.0, "stage", "nmstate", "waiting", "NetworkManager")]
-    assert list(known.news(told(after(boot, Waiting("NetworkManager"), 1.0, 2.0)))) == []
+    assert list(known.news(events_of(after(boot, Waiting("NetworkManager"), 1.0, 2.0)))) == []
 
 
 def test_a_step_that_was_overtaken_is_not_told() -> None:
     """The file said done before the signal of the start was read."""
     known, boot = Known(), new_boot({}, degrade=True)
-    done = told(after(boot, Done("applied", FACTS, Message.NETWORK_APPLIED), 1.0, 5.0), 5.0)
+    done = events_of(after(boot, Done("applied", FACTS, Message.NETWORK_APPLIED), 1.0, 5.0), 5.0)
     assert "done" in [event.status for event in known.news(done)]
     assert list(known.news(of_signal("StageChanged", ["nmstate", "running", "", 1_000_000, 1], 5.1))) == []
     again = of_signal("StageChanged", ["nmstate", "pending", "", 7_000_000, 2], 7.0)
@@ -55,7 +55,7 @@ def test_a_step_that_was_overtaken_is_not_told() -> None:
 def test_a_problem_is_told_when_it_comes_and_when_it_goes() -> None:
     """With its remedy; by the file and by properties alike."""
     known, boot = Known(), new_boot({}, degrade=True)
-    failed = told(after(boot, Failed(PROBLEM, FACTS), 1.0, 2.0))
+    failed = events_of(after(boot, Failed(PROBLEM, FACTS), 1.0, 2.0))
     (problem,) = (event for event in known.news(failed) if event.kind == "problem")
     assert (problem.subject, problem.detail) == ("nmstate", "mtu is 1500. Compare it")
     error = [PROBLEM.message.value, "nmstate", PROBLEM.cause, PROBLEM.remedy]
@@ -95,7 +95,7 @@ def test_a_document_is_never_late() -> None:
 
 
 def test_what_is_so_at_the_start_did_not_happen_then() -> None:
-    """A stage knows when it ended; since when the node is ready nobody says, and what comes later is news."""
+    """The time of a stage is known, that of readiness at the start is not; later events are new."""
     known, boot = Known(), after(new_boot({}, degrade=True), Done("applied", FACTS, Message.NETWORK_APPLIED), 1.0, 5.0)
     first = list(known.news(of_document(document(BootStatus(boot, FACTS)), 99.0, first=True)))
     assert {event.time for event in first} == {5.0, None}

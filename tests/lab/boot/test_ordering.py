@@ -194,7 +194,7 @@ def test_the_time_line_of_a_boot(product_node: NodeFactory) -> None:
         assert boot["unreadable"] == 0
         assert 0 < boot["share"] < 1
     text = node.run("nodenetctl boot-report -b -1").stdout
-    assert "WAITS: NetworkManager is not on the bus yet" in text
+    assert "waiting: NetworkManager is not on the bus yet" in text
     assert max(len(line) for line in text.splitlines()) <= 100
     node.run("nodenetctl boot-report --svg /root/boot.svg")
     assert node.run("cat /root/boot.svg").stdout == node.run("nodenetctl boot-report --svg -").stdout
