@@ -13,6 +13,7 @@ import pytest
 from factories import NO_BRIDGE, NodeFactory, installed, keep_evidence, started
 from harness import Lab, Lan, Node, Suite
 from harness.rootfs import DEFAULT
+from suites import MAIN_BOOTS
 
 HERE = Path(__file__).parent
 NODENETD = "nodenetd.service"
@@ -24,6 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.lab)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the main boots on every suite."""
+    path = Path(metafunc.module.__file__ or "")
+    main = MAIN_BOOTS.get(str(path.relative_to(HERE)), set()) if HERE in path.parents else set()
+    if metafunc.function.__name__ in main:
+        metafunc.parametrize("suite", Suite, ids=lambda suite: suite.value, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +56,7 @@ def lan(lab: Lab) -> Lan:
 
 @pytest.fixture
 def suite(request: pytest.FixtureRequest) -> Suite:
-    """The Debian that the test's nodes boot; `on_every_suite` makes it each of them."""
+    """The Debian that the test's nodes boot: the default, and for the main boots each of them."""
     found: Suite = getattr(request, "param", DEFAULT)
     return found
 

@@ -17,8 +17,6 @@ LABS = pytest.StashKey[list[Lab]]()
 
 NO_BRIDGE = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": '[stages]\nconfigure-ovs = "skip"\n'}
 """Most boots are about something else than br-ex; those that are not write this file themselves."""
-on_every_suite = pytest.mark.parametrize("suite", Suite, ids=lambda suite: suite.value, indirect=True)
-"""Marks a test, or as `pytestmark` a module, whose boots must pass on every distribution."""
 NodeFactory = Callable[..., Node]
 """Takes what `Lab.node()` takes; `nics` defaults to one NIC on the `lan`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from chain import DROP_IN, NETDEV
 from factories import NodeFactory
-from harness import Dhcp, Ipv6, Lan, Node, eventually
+from harness import Dhcp, Ipv6, Lan, Node, Suite, eventually
 from harness.kube import Cluster
 from harness.kube_client import ApiError
 from harness.kubelet import KUBELET_UNITS, kubelet_files, kubelet_layers
@@ -37,12 +38,13 @@ routes:
   - {destination: 0.0.0.0/0, next-hop-address: 10.88.0.1, next-hop-interface: eth0}
   - {destination: "::/0", next-hop-address: "fd88::1", next-hop-interface: eth0}
 """
-CASES: dict[str, tuple[Dhcp, dict[str, str]]] = {
-    # name → how the LAN gives addresses, the node's files
-    "static": (Dhcp(), {node_file(f"{NAME}.yml"): STATIC}),
-    "dhcp": (Dhcp(ipv6=Ipv6.DHCP), {}),
-    "dhcp-slaac": (Dhcp(ipv6=Ipv6.SLAAC), {}),
-    "br-ex": (Dhcp(ipv6=Ipv6.SLAAC), {DROP_IN: NETDEV}),
+CASES: dict[str, tuple[Suite, Dhcp, dict[str, str]]] = {
+    # name → what the node boots, how the LAN gives addresses, the node's files
+    "static": (Suite.FORKY, Dhcp(), {node_file(f"{NAME}.yml"): STATIC}),
+    "dhcp": (Suite.FORKY, Dhcp(ipv6=Ipv6.DHCP), {}),
+    "dhcp-slaac": (Suite.FORKY, Dhcp(ipv6=Ipv6.SLAAC), {}),
+    "br-ex": (Suite.FORKY, Dhcp(ipv6=Ipv6.SLAAC), {DROP_IN: NETDEV}),
+    "trixie": (Suite.TRIXIE, Dhcp(ipv6=Ipv6.SLAAC), {}),
 }
 
 
@@ -63,14 +65,15 @@ def registered(cluster: Cluster, node: Node) -> list[str]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_kubelet_registers_with_the_published_node_ips(
-    product_node: NodeFactory, product: Path, lan: Lan, case: str
+    product_node: NodeFactory, products: Callable[[Suite], Path], lan: Lan, case: str
 ) -> None:
     """Dual stack, in the first boot and after a reboot; the Node object is deleted in between."""
-    dhcp, files = CASES[case]
+    suite, dhcp, files = CASES[case]
     lan.start_dhcp(dhcp)
     with Cluster(lan) as cluster:
         files = {SETTINGS: DUAL_STACK, **files, **kubelet_files(cluster, NAME)}
-        node = product_node(NAME, layers=[product, *kubelet_layers()], files=files)
+        layers = [products(suite), *kubelet_layers(suite)]
+        node = product_node(NAME, suite=suite, layers=layers, files=files)
         node.enable(*KUBELET_UNITS)
         boots = []
         for _ in range(2):
