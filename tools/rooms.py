@@ -60,7 +60,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
 
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     # A libnmstate that takes no text gets the document as our own reader understands it; imported for that one only.
-    "edge.nmstate.worker": ("core.node_file.yaml_text",),
+    "edge.nmstate.worker": ("core.node_file.yaml_text", "core.node_file.yaml_values"),
     # There is one judgement of node files.
     "cli.check": ("ports", "stages.apply.node_file"),
     # The daemon and the command must gather the same facts.

@@ -38,3 +38,8 @@ def test_every_place_has_a_printable_path(document: object, end: int) -> None:
     found = path_at(json.dumps(document), end)
     assert found.startswith("$")
     assert found.isprintable()
+
+
+def test_a_key_that_a_terminal_would_obey_is_written_out() -> None:
+    text = '{"\x1b[31m": '
+    assert path_at(text, len(text)) == "$['\\x1b[31m']"

@@ -85,3 +85,9 @@ def test_what_is_no_document_is_refused(text: bytes, problem: str) -> None:
 def test_numbers_and_nesting_without_end_are_refused(text: str) -> None:
     with pytest.raises(SnapshotInvalid):
         load(text, 1 << 20, "Mend it", "Less")
+
+
+def test_a_key_that_a_terminal_would_obey_is_written_out() -> None:
+    with pytest.raises(SnapshotInvalid) as caught:
+        node(o={"\x1b[31m": 1}).texts("o")
+    assert caught.value.cause == "The snapshot has 1 at $.x.o['\\x1b[31m'], a string was expected"

@@ -11,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.core.errors import NodeFileInvalid, PublishFailed
+from nodenet.core.errors import PublishFailed
+from nodenet.core.node_ip.published_files import CRIO_DROP_IN, KUBELET_DROP_IN
+from nodenet.core.node_ip.published_files import PRIMARY as PRIMARY_IP
+from nodenet.core.resolver.view import DONE, DROP_IN, LEFT_ALONE, RESOLV_CONF
 from nodenet.edge.files import disk as files
+from nodenet.stages.apply.records import INTENT
+from nodenet.stages.br_ex.stage import HINT
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives files away or mounts")
 
@@ -82,7 +87,7 @@ def test_a_broken_file_system_is_told_with_the_remedy_and_changes_nothing(
 ) -> None:
     program = f"""
 import os, sys
-from pathlib import Path
+from pathlib import Path, PurePath
 from nodenet.core.errors import PublishFailed
 from nodenet.edge.files import disk as files
 path = Path("{tmp_path}/state.json")
@@ -109,7 +114,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_whole_file(tmp_path: Path) -> No
     path = tmp_path / "drop-in.conf"
     program = f"""
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePath
 from nodenet.edge.files import disk as files
 for number in count():
     files.write(Path("{path}"), bytes([number % 256]) * 300_000)
@@ -129,108 +134,26 @@ for number in count():
     assert files.listing(tmp_path) == ("drop-in.conf",)
 
 
-def test_listing_is_sorted_and_none_without_the_directory(tmp_path: Path) -> None:
-    for name in ("b.yml", "a.yml"):
-        (tmp_path / name).touch()
-    assert files.listing(tmp_path) == ("a.yml", "b.yml")
-    assert files.listing(tmp_path / "missing") == ()
-    with pytest.raises(NodeFileInvalid, match="cannot be listed"):
-        files.listing(tmp_path / "a.yml")
+def test_temporaries_are_swept_wherever_the_daemon_writes(tmp_path: Path) -> None:
+    """Records, flags and drop-ins are written in more directories than were swept (R53)."""
+    written = {RESOLV_CONF, DROP_IN, DONE, LEFT_ALONE, HINT, PRIMARY_IP, KUBELET_DROP_IN, CRIO_DROP_IN, INTENT}
+    assert {path.parent for path in written} - set(files.DIRECTORIES) == set()
+    elsewhere = tmp_path / "site"  # a node_file_dir of the settings
+    elsewhere.mkdir()
+    (elsewhere / ".nodenet-0123").write_bytes(b"half")
+    files.clear_stray([elsewhere], ours=())
+    assert files.listing(elsewhere) == ()
 
 
-@pytest.fixture
-def nodes(tmp_path: Path) -> Path:
-    """A directory of node files with a good one."""
-    directory = tmp_path / "openshift"
-    directory.mkdir(mode=0o755)
-    (directory / "node.yml").write_bytes(b"interfaces: []\n")
-    (directory / "node.yml").chmod(0o644)
-    return directory
-
-
-def refusal(directory: Path, name: str) -> str:
-    with pytest.raises(NodeFileInvalid) as caught:
-        files.read_node_file(directory, name)
-    assert caught.value.remedy
-    return caught.value.cause
-
-
-def test_a_good_node_file_is_read(nodes: Path) -> None:
-    assert files.read_node_file(nodes, "node.yml") == b"interfaces: []\n"
-
-
-def test_links_inside_the_directory_are_followed(nodes: Path) -> None:
-    """The way a mounted ConfigMap looks, and a plain alias."""
-    (nodes / "..2026_11_21").mkdir()
-    (nodes / "..2026_11_21" / "cluster.yml").write_bytes(b"dns: {}\n")
-    (nodes / "..data").symlink_to("..2026_11_21")
-    (nodes / "cluster.yml").symlink_to("..data/cluster.yml")
-    (nodes / "alias.yml").symlink_to(nodes / "node.yml")
-    assert files.read_node_file(nodes, "cluster.yml") == b"dns: {}\n"
-    assert files.read_node_file(nodes, "alias.yml") == b"interfaces: []\n"
-
-
-def test_the_directory_may_be_a_link_itself(nodes: Path, tmp_path: Path) -> None:
-    (tmp_path / "alias").symlink_to(nodes)
-    assert files.read_node_file(tmp_path / "alias", "node.yml") == b"interfaces: []\n"
-
-
-@pytest.mark.parametrize("target", ["/etc/passwd", "../outside.yml", "..data/outside.yml", "/dev/zero"])
-def test_a_link_out_of_the_directory_is_refused(nodes: Path, target: str) -> None:
-    (nodes.parent / "outside.yml").write_bytes(b"interfaces: []\n")
-    (nodes / "..data").symlink_to("..")
-    (nodes / "evil.yml").symlink_to(target)
-    assert "evil.yml is a link out of" in refusal(nodes, "evil.yml")
-
-
-def test_a_neighbour_with_a_longer_name_is_outside(nodes: Path) -> None:
-    beside = nodes.with_name("openshift-old")
-    beside.mkdir()
-    (beside / "node.yml").write_bytes(b"")
-    (nodes / "old.yml").symlink_to("../openshift-old/node.yml")
-    assert "link out of" in refusal(nodes, "old.yml")
-
-
-@pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])
-def test_a_file_others_may_write_is_refused(nodes: Path, mode: int) -> None:
-    (nodes / "node.yml").chmod(mode)
-    assert "node.yml is writable by others" in refusal(nodes, "node.yml")
-
-
-def test_a_directory_others_may_write_is_refused(nodes: Path) -> None:
-    nodes.chmod(0o777)
-    assert "openshift is writable by others" in refusal(nodes, "node.yml")
-
-
-@ROOT
-def test_a_file_of_somebody_else_is_refused(nodes: Path) -> None:
-    os.chown(nodes / "node.yml", 65534, 0)
-    assert "node.yml belongs to uid 65534" in refusal(nodes, "node.yml")
-
-
-def test_what_is_no_regular_file_is_refused_without_hanging(nodes: Path) -> None:
-    os.mkfifo(nodes / "fifo.yml", 0o600)
-    (nodes / "directory.yml").mkdir()
-    assert "fifo.yml is not a regular file" in refusal(nodes, "fifo.yml")
-    assert "directory.yml is not a regular file" in refusal(nodes, "directory.yml")
-
-
-def test_the_size_has_a_limit(nodes: Path) -> None:
-    (nodes / "node.yml").write_bytes(b"#" * (1 << 20))
-    assert len(files.read_node_file(nodes, "node.yml")) == 1 << 20
-    (nodes / "node.yml").write_bytes(b"#" * ((1 << 20) + 1))
-    assert "larger than 1024 KiB" in refusal(nodes, "node.yml")
-
-
-@pytest.mark.parametrize("name", ["../node.yml", "..", ".", "", "a/b.yml", "a\0.yml"])
-def test_a_name_that_leaves_the_directory_is_refused(nodes: Path, name: str) -> None:
-    assert "is not a file name" in refusal(nodes, name)
-
-
-def test_a_missing_file_and_a_dangling_link_are_told(nodes: Path) -> None:
-    (nodes / "dangling.yml").symlink_to("gone.yml")
-    assert "No such file" in refusal(nodes, "missing.yml")
-    assert "No such file" in refusal(nodes, "dangling.yml")
+def test_a_file_in_place_of_a_directory_of_ours_is_replaced(tmp_path: Path) -> None:
+    """Somebody wrote /run/nodeip-configuration as a file: nothing was ever published (R53)."""
+    place = tmp_path / "nodeip-configuration"
+    place.write_bytes(b"a mistake")
+    assert files.read(place / "primary-ip") is None
+    assert files.remove(place / "primary-ip") is False
+    assert files.write(place / "primary-ip", b"192.0.2.5") is True
+    assert (place / "primary-ip").read_bytes() == b"192.0.2.5"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o755
 
 
 def _environment() -> dict[str, str]:

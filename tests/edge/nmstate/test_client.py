@@ -222,3 +222,51 @@ async def test_an_activation_that_can_never_succeed_ends_the_apply_at_once(tmp_p
             await transaction.apply("cannot create bond0 (Operation not supported)", 60, 20)
     assert raised.value.kind is FailureKind.PLUGIN
     assert raised.value.cause == "libnmstate reports: cannot create bond0 (Operation not supported)"
+
+
+HALF = """
+import os, signal
+ACCEPTS_TEXT = True
+def show(*, include_secrets=False):
+    {}
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(
+    ("leaves", "cause"),
+    [
+        ("os.write(3, b'{\"result\": {\"interfaces\": [' + b'{}, ' * 300)", "died (signal 9)"),
+        ("os.write(3, b'not JSON at all\\n')", "died (signal 9)"),
+        ("os.write(3, b'\"' + b'x' * (17 << 20) + b'\"\\n')", "is larger than 16 MiB"),
+    ],
+    ids=["half a line", "no JSON", "over the limit"],
+)
+async def test_whatever_a_killed_child_left_on_the_pipe_is_one_outcome(tmp_path: Path, leaves: str, cause: str) -> None:
+    """JSONDecodeError ended the daemon, and an answer over the limit was waited for (R45)."""
+    # The worker's answers go to the copy that it makes of its standard output before it imports libnmstate.
+    made = speaking_to(HALF.format(f"[{leaves} for _ in [0]]"), tmp_path, Nmstate())
+    async with asyncio.timeout(20), made.transaction() as transaction:
+        pid = transaction._process.pid
+        with pytest.raises(NmstateFailure) as caught:
+            await transaction.show()
+    assert caught.value.kind is FailureKind.DIED
+    assert cause in caught.value.cause
+    assert not lives(pid)
+
+
+async def test_secrets_are_hidden_as_libnmstate_reads_them() -> None:
+    """`+4912345678` is quoted as `4912345678` (R46)."""
+    pytest.importorskip("libnmstate", reason="the binding's wheel is not installed in this environment")
+    head = "interfaces:\n- name: eth1\n  type: ethernet\n  802.1x:\n    identity: me\n    eap-methods: [md5]\n"
+    async with Nmstate().transaction() as transaction:
+        for secret, quoted in (
+            ("+4912345678", "4912345678"),
+            ("12345678.50", "12345678.5"),
+            ("0x1F2E3D4C", "523124044"),
+        ):
+            with pytest.raises(NmstateFailure) as caught:
+                await transaction.validate(f"{head}    password: {secret}\n")
+            failure = caught.value
+            assert quoted not in f"{failure.cause} {failure.remedy} {failure.said}"
+            assert failure.cause == "interface 'eth1': a string was expected"

@@ -1,15 +1,18 @@
-"""The judge of a reload: it sees what the stage nmstate would see, and touches nothing."""
+"""The one loader and judge of node files: for the boot, a reload, `check` and the evidence of a unit."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from pathlib import PurePosixPath
+import time
+from itertools import pairwise
+from pathlib import PurePath, PurePosixPath
 
 import pytest
 
 from fakes import FakeFiles, FakeNmstate
 from nodenet.core.boot.facts import Facts
-from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid
+from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.stages.apply.node_file import NodeFiles
 
@@ -69,3 +72,112 @@ async def test_a_file_that_libnmstate_refuses_is_refused_without_its_secrets() -
         await bad.judge(NAMED)
     nmstate.invalid = NmstateFailure(FailureKind.DIED, "signal 9")
     await bad.judge(NAMED)
+
+
+BOMB = (
+    "a: &a ["
+    + ",".join("x" * 20)
+    + "]\n"
+    + "".join(f"{name}: &{name} [{','.join([f'*{before}'] * 20)}]\n" for before, name in pairwise("abcdefghi"))
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        (b"%YAML 1.3\n---\ninterfaces: []\n", "worker-0.yml, line 1: YAML version '1.3' is not known"),
+        (
+            b"interfaces:\n- name: eth0\n  [[ mtu ]]: 9000\n",
+            "worker-0.yml, line 3, column 3: a placeholder of a template was not filled in",
+        ),
+        (
+            b"capture: {}\ndesired: {interfaces: []}\n",
+            "worker-0.yml, line 1, column 1: capture: this is an NMState policy; nodenetd applies states only",
+        ),
+        (
+            b"hostname: {config: localhost}\n",
+            (
+                "worker-0.yml, line 1, column 20: hostname.config = localhost: this is not a node's name: "
+                "it only means that the real name is not known yet"
+            ),
+        ),
+        (
+            BOMB.encode(),
+            "worker-0.yml, line 5, column 8: more than 250000 values, those that aliases repeat included",
+        ),
+    ],
+    ids=["R42-yaml-version", "R42-template", "R48-policy", "R32-localhost", "R43-aliases"],
+)
+async def test_a_reload_and_the_boot_refuse_the_same_with_the_same_words(content: bytes, cause: str) -> None:
+    """(R32, R42, R43, R48)."""
+    files, nmstate = judge(content)
+    with pytest.raises(NodeFileInvalid) as by_reload:
+        await files.judge(NAMED)
+    search = files.find("worker-0")
+    with pytest.raises(NodeFileInvalid) as by_boot:
+        await files.wanted(files.read("worker-0.yml"), search)
+    assert by_reload.value.cause == by_boot.value.cause == cause
+    assert nmstate.validated == []
+
+
+async def test_a_file_of_the_largest_size_does_not_hold_the_loop() -> None:
+    """It takes seconds to parse; the bus and the watchdog are served meanwhile (R43)."""
+    link = "- name: v{}\n  type: vlan\n  state: up\n  vlan: {{base-iface: eth0, id: {}}}\n"
+    text = "interfaces:\n" + "".join(link.format(number, number % 4095) for number in range(2000))
+    files, _ = judge(text.encode())
+    lags: list[float] = []
+
+    async def beats() -> None:
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(0.01)
+            lags.append(time.monotonic() - began - 0.01)
+
+    heart = asyncio.ensure_future(beats())
+    await files.wanted(files.read("worker-0.yml"), files.find("worker-0"))
+    heart.cancel()
+    assert len(lags) > 10
+    assert sorted(lags)[len(lags) // 2] < 0.1
+
+
+async def test_an_empty_file_of_the_host_does_not_hide_the_one_of_all() -> None:
+    """The node would come up by DHCP, and all would be ok (R51)."""
+    empty = FakeFiles({FILE: b"# later\n", str(DIRECTORY / "cluster.yml"): TEXT})
+    files = NodeFiles(empty, FakeNmstate(), DIRECTORY)
+    with pytest.raises(NodeFileInvalid) as caught:
+        await files.judge(NAMED)
+    assert str(caught.value) == (
+        "worker-0.yml asks for nothing, and cluster.yml would be the node file without it. "
+        "Remove worker-0.yml, or write into it what this node needs"
+    )
+
+
+UNKNOWN = b"interfaces:\n- {name: eth0, brand-new-key: 1}\n"
+
+
+@pytest.mark.parametrize("knows", [True, False])
+async def test_a_newer_libnmstate_knows_better_than_our_table(*, knows: bool) -> None:
+    """A key that it takes is not refused; one that it only passes over is."""
+    files, nmstate = judge(UNKNOWN, FakeNmstate(knows_every_key=knows))
+    if knows:
+        await files.judge(NAMED)
+    else:
+        with pytest.raises(NodeFileInvalid, match=r"interfaces\[0\]\.brand-new-key: NMState has no such key here"):
+            await files.judge(NAMED)
+    assert nmstate.validated
+
+
+class OutOfDescriptors(FakeFiles):
+    """Its process has no file descriptor left."""
+
+    def read_node_file(self, directory: PurePath, name: str) -> bytes:
+        raise Unavailable(f"{directory}/{name} cannot be read: Too many open files")
+
+
+async def test_a_lack_of_descriptors_says_nothing_about_the_file() -> None:
+    """It is not invalid, and no edit is seen (R53)."""
+    files = NodeFiles(OutOfDescriptors({FILE: TEXT}), FakeNmstate(), DIRECTORY)
+    with pytest.raises(Unavailable):
+        await files.judge(NAMED)
+    known = Facts("worker-0", "worker-0.yml", "c0ffee")
+    assert files.on_disk(known) == known

@@ -35,15 +35,16 @@ def path_at(text: str, end: int) -> str:
                     steps[-1] = last[1:-1]
             case _:
                 last = token
-    return "$" + "".join(map(_step, steps))
+    return "$" + "".join(map(written, steps))
 
 
-def _step(step: str | int) -> str:
+def written(step: str | int) -> str:
+    """Return one step of a path, of a list's number or an object's key, printable and short."""
     if isinstance(step, int):
         return f"[{step}]"
     if not step:
         return ""
     if _PLAIN_KEY.fullmatch(step):
         return f".{step}"
-    # A stranger's key goes to a terminal.
-    return f"['{step[:_MOST_OF_A_KEY].encode('ascii', 'backslashreplace').decode()}']"
+    # Anyone may have written the key, and it goes to a terminal.
+    return f"['{step[:_MOST_OF_A_KEY].encode('unicode_escape').decode()}']"

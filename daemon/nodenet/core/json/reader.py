@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from nodenet.core.errors import SnapshotInvalid
 from nodenet.core.ip import Family, IPAddress
-from nodenet.core.json.position import path_at
+from nodenet.core.json.position import path_at, written
 
 T = TypeVar("T")
 MOST_SHOWN = 40
@@ -98,7 +98,7 @@ class Node:
         found = self.get(key, dict, {})
         for name, item in found.items():
             if not isinstance(item, str):
-                raise wrong(f"{self.path}.{key}.{name}", item, "a string", self.remedy)
+                raise wrong(f"{self.path}.{key}{written(name)}", item, "a string", self.remedy)
         return found
 
     def child(self, key: str) -> Node | None:
@@ -109,7 +109,7 @@ class Node:
     def nodes(self, key: str) -> Iterator[tuple[str, Node]]:
         """Yield the objects of an object, each with its key."""
         for name, item in self.get(key, dict, {}).items():
-            yield name, Node(item, f"{self.path}.{key}.{name}", self.remedy)
+            yield name, Node(item, f"{self.path}.{key}{written(name)}", self.remedy)
 
     def children(self, key: str) -> Iterator[Node]:
         """Yield the objects of a list; iproute2 leaves empty objects where it filtered something out."""

@@ -39,6 +39,7 @@ _SKIP_STATISTICS = struct.pack("=HHI", 8, 29, 8)
 """IFLA_EXT_MASK with RTEXT_FILTER_SKIP_STATS: counters are half of a link's answer."""
 LINK_REQUEST = _LINK_BODY.pack(0, 0, 0, 0, 0) + _SKIP_STATISTICS
 
+_EBADMSG = 74
 _IFF_UP, _IFF_LOOPBACK, _IFF_LOWER_UP = 0x1, 0x8, 0x10000
 _OPERSTATES = ("UNKNOWN", "NOTPRESENT", "DOWN", "LOWERLAYERDOWN", "TESTING", "DORMANT", "UP")
 
@@ -64,6 +65,8 @@ class Dump:
         offset = 0
         while offset < size:
             length, kind, flags = _HEAD.unpack_from(buffer, offset)
+            if length < _HEADER:
+                raise _torn()
             if flags & _NLM_F_DUMP_INTR:
                 self.interrupted = True
             if kind <= _NLMSG_DONE:
@@ -78,6 +81,8 @@ class Dump:
         unpack = _ROUTE_HEAD.unpack_from
         while offset < size:
             length, kind, flags, prefix_length, table, protocol, _ = unpack(buffer, offset)
+            if length < _HEADER:
+                raise _torn()
             if flags & _NLM_F_DUMP_INTR:
                 self.interrupted = True
             if kind <= _NLMSG_DONE:
@@ -92,6 +97,11 @@ class Dump:
         code = struct.unpack_from("=i", message, _HEADER)[0] if len(message) >= _HEADER + 4 else 0
         if code < 0:
             raise OSError(-code, "the kernel refused to list")
+
+
+def _torn() -> OSError:
+    """Return the error of a message that is shorter than its header: nothing behind it can be found."""
+    return OSError(_EBADMSG, "a message is shorter than its header")
 
 
 def request(kind: int, sequence: int, body: bytes) -> bytes:

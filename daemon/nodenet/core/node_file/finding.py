@@ -38,8 +38,8 @@ class Finding:
     severity: Severity = Severity.ERROR
     names_its_key: bool = False
     """The cause says which key is meant."""
-    unknown_key: bool = False
-    """The key is not in our table: a libnmstate that is newer than the table may know it."""
+    by_table: bool = False
+    """Our table of NMState's keys says so: a libnmstate that takes the file knows better."""
 
     def sentence(self) -> str:
         """Return key, value and cause in one line."""

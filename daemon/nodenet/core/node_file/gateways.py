@@ -11,7 +11,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface, ip_net
 
 from nodenet.core.node_file.finding import Finding, Severity, shown
 from nodenet.core.node_file.values import interfaces, text
-from nodenet.core.node_file.yaml_text import Block, Scalar, typed
+from nodenet.core.node_file.yaml_text import Block, Scalar
+from nodenet.core.node_file.yaml_values import typed
 
 Subnets = list[IPv4Network | IPv6Network]
 _NONE = ("0.0.0.0", "::")  # noqa: S104  (how nmstate writes "no next hop")

@@ -8,11 +8,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from nodenet.core.node_file import schema
 from nodenet.core.node_file.finding import Finding, at, shown
 from nodenet.core.node_file.secret import is_secret
-from nodenet.core.node_file.yaml_text import Block, Node, Scalar, typed
+from nodenet.core.node_file.yaml_text import Block, Node, Scalar
+from nodenet.core.node_file.yaml_values import typed
 
 NEAR = 0.6
 """difflib's ratio from which on a key is offered as what was meant."""
@@ -28,7 +30,7 @@ def wrong_keys(document: Block) -> Iterator[Finding]:
         yield special
         return
     yield from _doubled(document, "")
-    yield from _section(document, schema.STATE, "", quoted=False)
+    yield from (replace(each, by_table=True) for each in _section(document, schema.STATE, "", quoted=False))
 
 
 def _doubled(node: Node, path: str) -> Iterator[Finding]:
@@ -152,7 +154,7 @@ _SCALARS = {"text": _text, "flag": _flag, "bool": _bool, "int": _int}
 def _unknown(key: Scalar, path: str, name: str) -> Finding:
     """Return the finding for a key that NMState does not have there; its value may be a secret under a mistyped key."""
     finding = at(key, path, *_meant(key.text, name))
-    return Finding(finding.cause, finding.remedy, key.line, key.column, path, unknown_key=True)
+    return Finding(finding.cause, finding.remedy, key.line, key.column, path)
 
 
 def _meant(key: str, name: str) -> tuple[str, str]:

@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from nodenet.core.node_file import schema
-from nodenet.core.node_file.yaml_text import Node, Scalar, typed
+from nodenet.core.node_file.yaml_text import Node, Scalar
+from nodenet.core.node_file.yaml_values import typed
 
 SECRET_KEYS = frozenset({"password", "private-key-password", "mka-cak", "psk"})
 """Keys whose values must not be seen: 802.1X, MACsec, IPsec (nmstate's API reference)."""

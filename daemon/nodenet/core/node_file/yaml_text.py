@@ -19,10 +19,13 @@ DEEPEST = 32
 MOST_VALUES = 250_000
 """Values of one document, those that aliases repeat included."""
 LONGEST_LINE_SHOWN = 40
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TEMPLATE = re.compile(r"\{\{|\[\[|<%|\$\{")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _OF_YAML = re.compile(r"['\"](?:<[a-z -]+>|\\?.|)['\"]")
 _VERSION = re.compile(r"%YAML[ \t]+(\S+)")
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+"""Plain scalars that mean nothing (YAML 1.2.2, section 10.3.2)."""
 MEND = "Correct the YAML syntax there"
 
 
@@ -84,58 +87,6 @@ def load(name: str, text: str) -> Node | None:
     return _Reader(name, text).document()
 
 
-def plain(node: Node | None) -> Any:  # noqa: ANN401  (a JSON document)
-    """Return the document as dicts, lists and scalars of JSON, each scalar of the type that libnmstate reads.
-
-    Below `interfaces` what YAML 1.2's core schema calls a boolean or a number is one; elsewhere libnmstate reads from
-    text the string that its key takes, so it gets the string.
-    """
-    if not isinstance(node, Block) or node.is_list:
-        return _plain(node, as_typed=True)
-    return {key.text: _plain(value, as_typed=key.text == "interfaces") for key, value in node.entries}
-
-
-def _plain(node: Node | None, *, as_typed: bool) -> Any:  # noqa: ANN401
-    match node:
-        case Block(is_list=True):
-            return [_plain(item, as_typed=as_typed) for item in node.items]
-        case Block():
-            return {key.text: _plain(value, as_typed=as_typed) for key, value in node.entries}
-        case Scalar(plain=True):
-            value = typed(node.text)
-            return value if as_typed or value is None else node.text
-        case Scalar():
-            return node.text
-    return None
-
-
-_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_BASED = re.compile(r"[-+]?0(?:x[0-9a-fA-F]+|o[0-7]+|b[01]+)")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_LEADING_ZEROS = re.compile(r"[-+]?0[0-9]+")
-_CONSTANTS = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-_MOST_DIGITS = 40
-
-
-def typed(text: str) -> str | int | float | bool | None:
-    """Return what a plain scalar means (YAML 1.2.2, section 10.3; a number with leading zeros is a string)."""
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    if len(text) > _MOST_DIGITS:
-        return text
-    if _NUMBER.fullmatch(text):
-        return int(text)
-    if _BASED.fullmatch(text):
-        return int(text.replace("+", ""), 0)
-    if _FLOAT.fullmatch(text) and not _LEADING_ZEROS.fullmatch(text):
-        return float(text)
-    return text
-
-
 class _Reader:
     """Builds the tree from the parser's events; a tree of the parser's own would be built before it can be bounded."""
 
@@ -185,7 +136,7 @@ class _Reader:
                     raise self._invalid("a second document begins", "Keep one document in the file: remove `---`")
             elif kind not in ("StreamStartEvent", "StreamEndEvent", "DocumentEndEvent"):
                 root = self._node(event, events, 0)
-        nothing = isinstance(root, Scalar) and root.plain and typed(root.text) is None
+        nothing = isinstance(root, Scalar) and root.plain and root.text in NULLS
         return None if nothing else root
 
     def _node(self, event: Any, events: Iterator[Any], depth: int) -> Node:  # noqa: ANN401
@@ -196,6 +147,8 @@ class _Reader:
         if kind == "AliasEvent":
             return self._counted(self._aliased(event))
         if kind == "ScalarEvent":
+            if _SURROGATE.search(str(event.value)):
+                raise self._invalid("an escape stands for no character (U+D800 to U+DFFF)", "Remove the escape")
             tagged = event.tag not in (None, "!") and not event.implicit[0]
             bare = event.style is None and not tagged
             node: Node = Scalar(str(event.value), line + 1, column + 1, bare and event.implicit[0])

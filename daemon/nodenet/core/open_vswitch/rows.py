@@ -20,6 +20,8 @@ SELECT_BRIDGES: tuple[dict[str, Any], ...] = tuple(
 )
 """The operations whose results ``bridges`` reads."""
 
+MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
+"""What reading an answer raises that is not of the shape that RFC 7047 gives it."""
 T = TypeVar("T")
 
 

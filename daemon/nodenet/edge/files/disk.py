@@ -23,7 +23,7 @@ __all__ = ["clear_stray", "leads_to", "listing", "read", "read_node_file", "remo
 STRAY = ".nodenet-"
 """How our temporary files begin. Nobody reads files with this name."""
 DIRECTORIES = tuple(
-    PurePath(path)
+    PurePosixPath(path)
     for path in (
         "/run",
         "/run/nodenet",
@@ -40,8 +40,8 @@ DIRECTORIES = tuple(
     )
 )
 """Where the daemon writes."""
-REPLACED = frozenset(PurePath(path) for path in ("/run/nodenet", "/run/nodeip-configuration", "/var/lib/nodenet"))
-"""Directories that nobody else has a use for: a file of that name is removed."""
+REPLACED = frozenset({"nodenet", "nodeip-configuration"})
+"""Names of directories that no other program writes: a file with such a name is removed."""
 _LABEL = "security.selinux"
 _REMEDIES = {
     errno.ENOSPC: "Free space on its file system (`df -h`, `df -i`)",
@@ -132,7 +132,7 @@ def _make(directory: PurePath) -> None:
     if Path(directory).is_dir():
         return
     _make(directory.parent)
-    if directory in REPLACED and not Path(directory).is_dir():
+    if directory.name in REPLACED and not Path(directory).is_dir():
         with suppress(FileNotFoundError):
             Path(directory).unlink()
     with suppress(FileExistsError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -48,7 +49,7 @@ def read_snapshot(*, complete: bool = False) -> Snapshot:
                 snapshot = reading.snapshot()
                 if reading.whole or attempt == ATTEMPTS:
                     break
-    except OSError as error:
+    except (OSError, struct.error, ValueError, IndexError) as error:
         raise Unavailable(f"The kernel's links, addresses and routes cannot be read: {error}") from error
     # A host that never holds still gets its best answer: whoever watches is told of the next change anyway.
     return snapshot

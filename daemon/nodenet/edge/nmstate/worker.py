@@ -158,7 +158,8 @@ def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding at han
     if getattr(libnmstate, "ACCEPTS_TEXT", False):
         return text
     # The distributions' binding takes a document only.
-    from nodenet.core.node_file.yaml_text import load, plain  # noqa: PLC0415
+    from nodenet.core.node_file.yaml_text import load  # noqa: PLC0415
+    from nodenet.core.node_file.yaml_values import plain  # noqa: PLC0415
 
     return plain(load("the document", text)) or {}
 

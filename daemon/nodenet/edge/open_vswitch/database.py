@@ -19,7 +19,7 @@ from typing import Any
 
 from nodenet.core.errors import NotAllowed, Unavailable
 from nodenet.core.open_vswitch.bridges import OvsBridge
-from nodenet.core.open_vswitch.rows import DATABASE, SELECT_BRIDGES, bridges, results, text_map
+from nodenet.core.open_vswitch.rows import DATABASE, MALFORMED, SELECT_BRIDGES, bridges, results, text_map
 from nodenet.edge.open_vswitch.datapath import has_kernel_datapath
 
 SOCKET = Path("/run/openvswitch/db.sock")
@@ -184,7 +184,7 @@ class Ovsdb:
                 f"Open vSwitch's database cannot be reached at {self._path}: {error.strerror or error}",
                 remedy="Look at `systemctl status ovsdb-server openvswitch-switch openvswitch`",
             ) from error
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except MALFORMED as error:
             raise Unavailable(f"Open vSwitch's database answers in a way that makes no sense: {error!r}") from error
         finally:
             if writer:

@@ -45,8 +45,8 @@ async def all_findings(file: NodeFile, transaction: Transaction) -> Judged:
         return replace(known, findings=(*known.findings, said))
     if not final:
         return known
-    # This libnmstate knows every key that it takes: what our table lacks is new.
-    return replace(known, findings=tuple(each for each in known.findings if not each.unknown_key))
+    # It knows every key and value that it takes: what contradicts our table is new.
+    return replace(known, findings=tuple(each for each in known.findings if not each.by_table))
 
 
 class NodeFiles:
@@ -76,14 +76,14 @@ class NodeFiles:
                 remedy=f"Remove {file.name}, or write into it what this node needs",
             )
         wrong = errors(known.findings)
-        if wrong and all(each.unknown_key for each in wrong):
-            wrong = await self._unknown_to_libnmstate(file, wrong)
+        if wrong and all(each.by_table for each in wrong):
+            wrong = await self._unless_libnmstate_knows_better(file, wrong)
         if wrong:
             raise refusal(file.name, wrong)
         return known.desired
 
-    async def _unknown_to_libnmstate(self, file: NodeFile, wrong: list[Finding]) -> list[Finding]:
-        """Return *wrong*, keys that our table lacks, or nothing where libnmstate knows them."""
+    async def _unless_libnmstate_knows_better(self, file: NodeFile, wrong: list[Finding]) -> list[Finding]:
+        """Return *wrong*, findings by our table, or nothing where libnmstate takes the file as it is."""
         try:
             async with self._nmstate.transaction() as transaction:
                 final = await transaction.validate(file.text)
