@@ -47,4 +47,5 @@ def written(step: str | int) -> str:
     if _PLAIN_KEY.fullmatch(step):
         return f".{step}"
     # Anyone may have written the key, and it goes to a terminal.
-    return f"['{step[:_MOST_OF_A_KEY].encode('unicode_escape').decode()}']"
+    key = "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in step[:_MOST_OF_A_KEY])
+    return f"['{key}']"
