@@ -5,25 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import PurePosixPath
-from typing import Any
 
 import pytest
 
-from br_ex_rig import FLAG, HINT, LEASE, NODE_IP, Rig
+from br_ex_rig import FLAG, NODE_IP, Rig
 from fakes import (
-    FakeNeighbours,
     FakeNmstate,
     FakeOvsdb,
-    FakeSysctls,
 )
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Skipped, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Topic, Waiting
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
-from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profile_backup import KeptProfile
@@ -32,39 +28,6 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.stage import PATIENCE_SECONDS
-
-
-async def test_the_lease_is_carried_and_given_back_before_the_commit() -> None:
-    """First DHCP and the address, then DHCP alone; committed as one; the world is told where the node IP is."""
-    rig = Rig()
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Done)
-    assert outcome.message is Message.BRIDGE_MADE
-    assert outcome.problem is None
-    assert (outcome.facts.bridge, outcome.facts.uplink) == ("br-ex", "eth0")
-    assert outcome.facts.selection
-    assert outcome.facts.selection.link == "br-ex"
-    assert rig.interface(0)["ipv4"]["address"] == [{"ip": "10.88.0.113", "prefix-length": 24}]
-    assert rig.given_back == [{"ipv4": {"address-data": [], "route-data": []}}]
-    assert len(rig.nmstate.committed) == 1
-    assert (rig.record.uplinks, rig.record.finish, rig.phase) == ({"br-ex": "eth0"}, None, Phase.GOOD)
-    assert (rig.files.content[FLAG], rig.files.content[HINT]) == (b"", b"eth0\n")
-
-
-async def test_what_there_was_is_on_the_disk_before_the_network_is_touched() -> None:
-    """The uplink's profile, all profiles, and the intent."""
-    rig = Rig()
-    seen: list[tuple[Phase, list[str], Any]] = []
-
-    def look() -> None:
-        seen.append((rig.phase, list(rig.record.originals), rig.record.finish))
-        rig.place("br-ex")
-
-    rig.nmstate.during_apply = look
-    await rig.attempt()
-    phase, originals, finish = seen[0]
-    assert (phase, originals) == (Phase.APPLYING, ["eth0"])
-    assert finish
 
 
 async def test_a_second_look_writes_nothing() -> None:
@@ -133,14 +96,6 @@ async def test_a_silent_server_leaves_the_lease_carried_and_the_finish_owed() ->
     assert rig.record.finish is None
 
 
-@pytest.mark.parametrize(("server", "asked"), [(NODE_IP, 0), (None, 1), (ip_address("10.88.0.222"), 0)])
-async def test_dhcp_that_has_no_answer_on_the_new_bridge_asks_again(server: IPAddress | None, asked: int) -> None:
-    """Once: its first request may have been lost, and it would wait for seconds before the next."""
-    rig = Rig(server=server)
-    await rig.attempt()
-    assert [order for order in rig.profiles.done if order[0] == "ask_again"] == [("ask_again", "br-ex")] * asked
-
-
 async def test_a_server_that_stays_silent_is_looked_for_ever_more_rarely_and_at_little_cost() -> None:
     """It may be silent for days: what costs more than a question to NetworkManager is not done each time."""
     rig = Rig(server=None)
@@ -181,34 +136,6 @@ async def test_a_carried_lease_is_given_up_when_it_ends() -> None:
     assert outcome.problem
     assert outcome.problem.message is Message.LEASE_LOST
     assert rig.record.finish is None
-
-
-async def test_node_ips_that_do_not_come_to_the_bridge_roll_it_back() -> None:
-    """Not what libnmstate returned is success."""
-    rig = Rig()
-    rig.nmstate.during_apply = lambda: None
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Failed)
-    assert outcome.problem.message is Message.BRIDGE_FAILED
-    assert "10.88.0.113 did not appear on br-ex" in outcome.problem.cause
-    assert (rig.nmstate.committed, FLAG in rig.files.content) == ([], False)
-
-
-async def test_a_gateway_that_fell_silent_rolls_it_back_one_that_never_spoke_does_not() -> None:
-    """What answered before must answer after."""
-    mute = Rig(neighbours=FakeNeighbours())
-    assert isinstance(await mute.attempt(), Done)
-    rig = Rig()
-
-    def lose() -> None:
-        rig.place("br-ex")
-        rig.neighbours.there.clear()
-
-    rig.nmstate.during_apply = lose
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Failed)
-    assert "10.88.0.1 answered before" in outcome.problem.cause
-    assert rig.nmstate.committed == []
 
 
 async def test_an_apply_that_fails_is_tried_again_by_events_ever_later() -> None:
@@ -300,79 +227,12 @@ async def test_a_bridge_that_is_there_before_any_record_is_remembered() -> None:
     assert (rig.nmstate.applied, rig.record.uplinks) == ([], {"br-ex": "eth0"})
 
 
-async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
-    """In one transaction; a reload does not bring it back, an order does."""
-    rig = Rig()
-    await rig.attempt()
-    made = Rig("standing-ours", files=rig.files)
-    made.place("br-ex")
-    made.nmstate.during_apply = lambda: made.place("eth0")
-    outcome = await made.attempt(remove_bridge=True)
-    assert isinstance(outcome, Skipped)
-    assert outcome.message is Message.BRIDGE_REMOVED
-    assert outcome.facts.bridge is None
-    assert [order[0] for order in made.profiles.done if order[0] != "keep"] == ["give_back"]
-    assert FLAG not in made.files.content
-    again = Rig(files=made.files)
-    assert isinstance(await again.attempt(), Skipped)
-    assert isinstance(await again.attempt(retry_refused=True, by_name=True), Done)
-
-
-async def test_the_old_script_s_bridge_goes_from_the_links_upwards_and_its_uplink_comes_up_again() -> None:
-    """A link that NetworkManager leaves without a profile is given one: nobody else would."""
-    rig = Rig("standing-old-script")
-    rig.place("br-ex")
-    await rig.attempt()
-    rig.profiles.found = replace(rig.profiles.found, states={"eth0": "disconnected"})
-    rig.profiles.on_connect = lambda: rig.place("eth0")
-    outcome = await rig.attempt(remove_bridge=True)
-    assert isinstance(outcome, Skipped)
-    kinds = {profile.uuid: profile.kind for profile in rig.known}
-    orders = [order for order in rig.profiles.done if order[0] in ("delete", "connect")]
-    deleted = [kinds[order[1]] for order in orders[:-1]]
-    assert deleted == ["ovs-interface", "802-3-ethernet", "ovs-port", "ovs-port", "ovs-bridge"]
-    assert orders[-1] == ("connect", "eth0")
-
-
-async def test_there_may_be_nothing_to_remove() -> None:
-    """And that is said."""
-    outcome = await Rig().attempt(remove_bridge=True)
-    assert isinstance(outcome, Skipped)
-    assert outcome.reason == "there is no br-ex to remove"
-
-
 async def test_ovn_is_kept_from_an_old_database_once_a_boot() -> None:
     """Later it may have been told a new one."""
     rig = Rig()
     await rig.attempt()
     await Rig(files=rig.files, ovsdb=rig.ovsdb).attempt()
     assert rig.ovsdb.parked == 1
-
-
-async def test_duplicate_address_detection_is_off_only_while_addresses_move() -> None:
-    """They are on this host; everything is as usual afterwards."""
-    usual = {"net/ipv6/conf/accept_dad": "1"}
-    rig = Rig("dual-stack-dhcp-and-ra", sysctls=FakeSysctls({"default": dict(usual), "br-ex": dict(usual)}))
-    seen: list[str | None] = []
-    rig.nmstate.during_apply = lambda: seen.append(rig.sysctls.read("default", *usual))
-    await rig.attempt()
-    assert seen[0] == "0"
-    assert rig.sysctls.values["default"] == rig.sysctls.values["br-ex"] == usual
-
-
-async def test_duplicate_address_detection_comes_back_after_a_kill_in_the_middle() -> None:
-    """What else appears on the node, a pod's link for one, must check its addresses."""
-    usual = {"net/ipv6/conf/accept_dad": "1"}
-    rig = Rig("dual-stack-dhcp-and-ra", sysctls=FakeSysctls({"default": dict(usual)}))
-    left: dict[str, bytes] = {}
-    rig.nmstate.during_apply = lambda: left.update(rig.files.content)
-    await rig.attempt()
-    killed = Rig("standing-ours", files=rig.files, sysctls=FakeSysctls({"default": dict.fromkeys(usual, "0")}))
-    killed.files.content.update(left)
-    await killed.attempt()
-    assert killed.sysctls.values["default"] == usual
-    await killed.attempt()
-    assert killed.sysctls.writes.count(("default", usual)) == 1
 
 
 def interrupted(rig: Rig) -> None:
@@ -405,32 +265,10 @@ async def test_a_node_that_has_its_address_is_not_mended() -> None:
     assert rig.phase is Phase.GOOD
 
 
-def test_a_record_survives_being_stored() -> None:
-    """And a torn one is refused."""
-    record = BridgeRecord({"br-ex": "eth0"}, {"eth0": "52:54:00:00:00:01"}, leases={"br-ex": LEASE})
-    assert bridge_record.parse(bridge_record.render(record)) == record
-    with pytest.raises(ValueError, match="complete"):
-        bridge_record.parse(b'{"version": 1, "uplinks": {}}')
-    with pytest.raises(ValueError, match="version"):
-        bridge_record.parse(b"[]")
-
-
 def test_the_paths_are_where_other_software_looks() -> None:
     """They are a contract."""
     assert PurePosixPath(FLAG).parent == PurePosixPath("/run/nodeip-configuration")
     assert replace(BridgeRecord({}), finish={}).finished().finish is None
-
-
-async def test_putting_a_bridge_right_keeps_what_there_was_before_it() -> None:
-    """The uplink's profile is libnmstate's by then: the one to give back is that of the first making."""
-    rig = Rig("stale-port-without-link")
-    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
-    record = BridgeRecord({"br-ex": "eth0"}, originals={"eth0": kept}, present=("u1",))
-    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Done)
-    assert outcome.message is Message.BRIDGE_MADE
-    assert (rig.record.originals["eth0"].name, rig.record.present) == ("as it was", ("u1",))
 
 
 @pytest.mark.parametrize("has_bridge", [False, True])

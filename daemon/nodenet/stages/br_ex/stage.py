@@ -251,7 +251,8 @@ class ConfigureOvsStage:
         elif record.finish:
             record, problem = await self._maker.settle(record)
         self._maker.found_good()
-        done = replace(self._status(plan, record, facts, "as it was", Message.BRIDGE_UNCHANGED), problem=problem)
+        how = "as it was, made by another program" if record.adopted else "as it was"
+        done = replace(self._status(plan, record, facts, how, Message.BRIDGE_UNCHANGED), problem=problem)
         # NetworkManager sets the link's sysctls again a moment after the static copy is removed.
         return replace(done, again=Again(frozenset({Topic.OVS}), LOOK_SECONDS)) if owed and not record.finish else done
 

@@ -1,0 +1,45 @@
+"""Which profile is changed for a bridge, and how does its device take that up?"""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address
+
+import pytest
+
+from fakes import FakeManager, FakeProfiles
+from nodenet.core.errors import Unavailable
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profiles import Device, Lease6, Profile
+from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
+
+PROFILE = Profile("u-1", "br-ex-if", "ovs-interface", "br-ex")
+ROW = Device("br-ex", "ovs-bridge", profile=Profile("u-0", "br-ex-br", "ovs-bridge", "br-ex"))
+LINK = Device("br-ex", "ovs-interface", profile=PROFILE)
+LEASED = Device("br-ex", "ovs-interface", profile=PROFILE, lease6=Lease6(IPv6Address("2001:db8::5")))
+
+
+@pytest.mark.parametrize(
+    ("devices", "section", "taken_up"),
+    [
+        ((ROW, LINK), "ipv4", [("reapply", "br-ex")]),
+        ((ROW, LEASED), "ipv4", [("reapply", "br-ex")]),
+        ((ROW, LEASED), "ipv6", [("activate", "u-1", "br-ex")]),
+        ((), "ipv4", []),
+    ],
+)
+async def test_a_change_is_taken_up(devices: tuple[Device, ...], section: str, taken_up: list[tuple[str, ...]]) -> None:
+    """DHCPv6 ends for good when IPv6 settings are reapplied; without a device the profile is changed alone."""
+    profiles = FakeProfiles(Inventory(devices, (PROFILE,)))
+    await BridgeProfiles(profiles, FakeManager()).set({"br-ex": {section: {"method": "auto"}}})
+    assert profiles.done == [("set", "u-1", {section: {"method": "auto"}}), *taken_up]
+
+
+@pytest.mark.parametrize("state", list(ManagerState))
+async def test_a_missing_profile_is_only_passed_over_when_all_are_read(state: ManagerState) -> None:
+    own = BridgeProfiles(FakeProfiles(), FakeManager(state))
+    if state is ManagerState.READY:
+        await own.set({"br-ex": {}})
+        return
+    with pytest.raises(Unavailable, match="NetworkManager has no profile of br-ex yet"):
+        await own.set({"br-ex": {}})

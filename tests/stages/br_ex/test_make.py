@@ -1,0 +1,112 @@
+"""Is a bridge made without the node losing its addresses?"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+
+from br_ex_rig import FLAG, HINT, NODE_IP, Rig
+from fakes import (
+    FakeNmstate,
+    FakeSysctls,
+)
+from nodenet.core.apply.intent import Phase
+from nodenet.core.boot.outcome import Done
+from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.ip import IPAddress
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.stages.apply.records import BRIDGE
+
+
+async def test_the_lease_is_carried_and_given_back_before_the_commit() -> None:
+    """First DHCP and the address, then DHCP alone; committed as one; the world is told where the node IP is."""
+    rig = Rig()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.message is Message.BRIDGE_MADE
+    assert outcome.problem is None
+    assert (outcome.facts.bridge, outcome.facts.uplink) == ("br-ex", "eth0")
+    assert outcome.facts.selection
+    assert outcome.facts.selection.link == "br-ex"
+    assert rig.interface(0)["ipv4"]["address"] == [{"ip": "10.88.0.113", "prefix-length": 24}]
+    assert rig.given_back == [{"ipv4": {"address-data": [], "route-data": []}}]
+    assert len(rig.nmstate.committed) == 1
+    assert (rig.record.uplinks, rig.record.finish, rig.phase) == ({"br-ex": "eth0"}, None, Phase.GOOD)
+    assert (rig.files.content[FLAG], rig.files.content[HINT]) == (b"", b"eth0\n")
+
+
+async def test_what_there_was_is_on_the_disk_before_the_network_is_touched() -> None:
+    """The uplink's profile, all profiles, and the intent."""
+    rig = Rig()
+    seen: list[tuple[Phase, list[str], Any]] = []
+
+    def look() -> None:
+        seen.append((rig.phase, list(rig.record.originals), rig.record.finish))
+        rig.place("br-ex")
+
+    rig.nmstate.during_apply = look
+    await rig.attempt()
+    phase, originals, finish = seen[0]
+    assert (phase, originals) == (Phase.APPLYING, ["eth0"])
+    assert finish
+
+
+@pytest.mark.parametrize(("server", "asked"), [(NODE_IP, 0), (None, 1), (ip_address("10.88.0.222"), 0)])
+async def test_dhcp_that_has_no_answer_on_the_new_bridge_asks_again(server: IPAddress | None, asked: int) -> None:
+    """Once: its first request may have been lost, and it would wait for seconds before the next."""
+    rig = Rig(server=server)
+    await rig.attempt()
+    assert [order for order in rig.profiles.done if order[0] == "ask_again"] == [("ask_again", "br-ex")] * asked
+
+
+async def test_duplicate_address_detection_is_off_only_while_addresses_move() -> None:
+    """They are on this host; everything is as usual afterwards."""
+    usual = {"net/ipv6/conf/accept_dad": "1"}
+    rig = Rig("dual-stack-dhcp-and-ra", sysctls=FakeSysctls({"default": dict(usual), "br-ex": dict(usual)}))
+    seen: list[str | None] = []
+    rig.nmstate.during_apply = lambda: seen.append(rig.sysctls.read("default", *usual))
+    await rig.attempt()
+    assert seen[0] == "0"
+    assert rig.sysctls.values["default"] == rig.sysctls.values["br-ex"] == usual
+
+
+async def test_duplicate_address_detection_comes_back_after_a_kill_in_the_middle() -> None:
+    """What else appears on the node, a pod's link for one, must check its addresses."""
+    usual = {"net/ipv6/conf/accept_dad": "1"}
+    rig = Rig("dual-stack-dhcp-and-ra", sysctls=FakeSysctls({"default": dict(usual)}))
+    left: dict[str, bytes] = {}
+    rig.nmstate.during_apply = lambda: left.update(rig.files.content)
+    await rig.attempt()
+    killed = Rig("standing-ours", files=rig.files, sysctls=FakeSysctls({"default": dict.fromkeys(usual, "0")}))
+    killed.files.content.update(left)
+    await killed.attempt()
+    assert killed.sysctls.values["default"] == usual
+    await killed.attempt()
+    assert killed.sysctls.writes.count(("default", usual)) == 1
+
+
+async def test_putting_a_bridge_right_keeps_what_there_was_before_it() -> None:
+    """The uplink's profile is libnmstate's by then: the one to give back is that of the first making."""
+    rig = Rig("stale-port-without-link")
+    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
+    record = BridgeRecord({"br-ex": "eth0"}, originals={"eth0": kept}, present=("u1",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.message is Message.BRIDGE_MADE
+    assert (rig.record.originals["eth0"].name, rig.record.present) == ("as it was", ("u1",))
+
+
+@pytest.mark.parametrize("case", ["standing-old-script", "standing-node-file"])
+async def test_an_adopted_bridge_has_no_profile_to_restore(case: str) -> None:
+    """The uplink's profile is a port of that bridge: restored after a removal, it would never come up again."""
+    rig = Rig(case, nmstate=FakeNmstate())
+    rig.place("br-ex")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.detail.endswith(": as it was, made by another program")
+    assert (rig.record.adopted, rig.record.originals) == (True, {})

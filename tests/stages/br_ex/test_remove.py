@@ -1,0 +1,50 @@
+"""Does a node get back to its plain uplink?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from br_ex_rig import FLAG, Rig
+from nodenet.core.boot.outcome import Done, Skipped
+from nodenet.core.messages import Message
+
+
+async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
+    """In one transaction; a reload does not bring it back, an order does."""
+    rig = Rig()
+    await rig.attempt()
+    made = Rig("standing-ours", files=rig.files)
+    made.place("br-ex")
+    made.nmstate.during_apply = lambda: made.place("eth0")
+    outcome = await made.attempt(remove_bridge=True)
+    assert isinstance(outcome, Skipped)
+    assert outcome.message is Message.BRIDGE_REMOVED
+    assert outcome.facts.bridge is None
+    assert [order[0] for order in made.profiles.done if order[0] != "keep"] == ["give_back"]
+    assert FLAG not in made.files.content
+    again = Rig(files=made.files)
+    assert isinstance(await again.attempt(), Skipped)
+    assert isinstance(await again.attempt(retry_refused=True, by_name=True), Done)
+
+
+async def test_the_old_script_s_bridge_goes_from_the_links_upwards_and_its_uplink_comes_up_again() -> None:
+    """A link that NetworkManager leaves without a profile is given one: nobody else would."""
+    rig = Rig("standing-old-script")
+    rig.place("br-ex")
+    await rig.attempt()
+    rig.profiles.found = replace(rig.profiles.found, states={"eth0": "disconnected"})
+    rig.profiles.on_connect = lambda: rig.place("eth0")
+    outcome = await rig.attempt(remove_bridge=True)
+    assert isinstance(outcome, Skipped)
+    kinds = {profile.uuid: profile.kind for profile in rig.known}
+    orders = [order for order in rig.profiles.done if order[0] in ("delete", "connect")]
+    deleted = [kinds[order[1]] for order in orders[:-1]]
+    assert deleted == ["ovs-interface", "802-3-ethernet", "ovs-port", "ovs-port", "ovs-bridge"]
+    assert orders[-1] == ("connect", "eth0")
+
+
+async def test_there_may_be_nothing_to_remove() -> None:
+    """And that is said."""
+    outcome = await Rig().attempt(remove_bridge=True)
+    assert isinstance(outcome, Skipped)
+    assert outcome.reason == "there is no br-ex to remove"

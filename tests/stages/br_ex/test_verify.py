@@ -1,0 +1,73 @@
+"""Is an apply only committed when the node is in reach?"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from br_ex_rig import FLAG, NODE_IP, Rig
+from fakes import (
+    FakeKernel,
+    FakeNeighbours,
+)
+from nodenet.core.boot.outcome import Done, Failed
+from nodenet.core.br_ex.plan import Expectation
+from nodenet.core.errors import Unavailable
+from nodenet.core.kernel.snapshot import Address, Snapshot
+from nodenet.core.messages import Message
+from nodenet.core.nmstate.failure import NmstateFailure
+from nodenet.stages.br_ex.verify import Verifier
+
+
+async def test_node_ips_that_do_not_come_to_the_bridge_roll_it_back() -> None:
+    """Not what libnmstate returned is success."""
+    rig = Rig()
+    rig.nmstate.during_apply = lambda: None
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.BRIDGE_FAILED
+    assert "10.88.0.113 did not appear on br-ex" in outcome.problem.cause
+    assert (rig.nmstate.committed, FLAG in rig.files.content) == ([], False)
+
+
+async def test_a_gateway_that_fell_silent_rolls_it_back_one_that_never_spoke_does_not() -> None:
+    """What answered before must answer after."""
+    mute = Rig(neighbours=FakeNeighbours())
+    assert isinstance(await mute.attempt(), Done)
+    rig = Rig()
+
+    def lose() -> None:
+        rig.place("br-ex")
+        rig.neighbours.there.clear()
+
+    rig.nmstate.during_apply = lose
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert "10.88.0.1 answered before" in outcome.problem.cause
+    assert rig.nmstate.committed == []
+
+
+async def test_an_address_that_comes_with_the_deadline_ends_in_a_success_or_a_failure() -> None:
+    """Between the last look and the deadline nothing is asked again: no IndexError ends the daemon (R6)."""
+    rig = Rig()
+    looks = 0
+    missing = rig.kernel.now
+
+    class Late(FakeKernel):
+        def snapshot(self) -> Snapshot:
+            nonlocal looks
+            looks += 1
+            time.sleep(0.06)  # past the deadline of 0.05 s: the next question would find the address
+            return missing if looks == 1 else Snapshot(addresses=(Address(NODE_IP, 24, "br-ex"),))
+
+    verifier = Verifier(Late(), rig.profiles, rig.neighbours, 0.05, 0.05)
+    with pytest.raises(NmstateFailure, match=r"10\.88\.0\.113 did not appear on br-ex within 0\.05 s"):
+        await verifier.addressed([Expectation("br-ex", (NODE_IP,), ())])
+
+
+async def test_settings_that_the_kernel_does_not_take_are_a_failure() -> None:
+    rig = Rig()
+    rig.sysctls.broken = Unavailable("read-only")
+    with pytest.raises(NmstateFailure, match="the kernel does not take the settings of br-ex"):
+        await rig.verifier.until_set(rig.sysctls, {"br-ex": {"net/ipv4/conf/forwarding": "1"}})
