@@ -22,19 +22,23 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.settings.model import Datapath
 
-DESCRIPTION = """Say which link goes below br-ex (and br-ex1) and why, the condition of a bridge, what nodenetd
-would apply as an NMState document, and the difference that would make. Nothing is touched."""
-EPILOG = """exit codes: 0 there is a plan, 64 wrong option, 65 the uplink is refused or the file is bad, 69 a service
-that must be asked does not answer, 77 one that answers root only, 78 bad settings."""
+DESCRIPTION = """Show which link is the uplink of br-ex (and br-ex1) and why, the condition of a bridge that exists,
+what nodenetd would apply as an NMState document, and what that would change. Nothing is changed."""
+EPILOG = """exit codes: 0 there is a plan, 64 wrong option, 65 the uplink is refused or the file is invalid, 69 a
+service that is needed does not answer, 77 a service answers only root, 78 invalid settings."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the topic's options."""
     parser.description, parser.epilog = DESCRIPTION, EPILOG
     add = parser.add_argument
-    add("--snapshot", metavar="FILE", help="explain these facts (`-`: standard input) instead of this host's")
+    add("--snapshot", metavar="FILE", help="explain these facts (`-`: standard input) instead of those of this host")
     add("--facts", action="store_true", help="print the facts themselves, for --snapshot on another machine")
-    add("--datapath", choices=[str(each) for each in Datapath], help="instead of the setting bridge.datapath")
+    add(
+        "--datapath",
+        choices=[str(each) for each in Datapath],
+        help="use this datapath instead of the setting bridge.datapath",
+    )
     add("--json", action="store_true", help="print one JSON document instead of YAML")
 
 

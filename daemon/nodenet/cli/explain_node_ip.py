@@ -32,13 +32,14 @@ from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, PolicyReading, noted, read_policy
 from nodenet.core.node_ip.select import Selection, Verdict, select, select_bindable
 
-DESCRIPTION = """Say which addresses of this host are its node IPs, and for every other address why it is not.
+DESCRIPTION = """Show which addresses of this host are its node IPs, and for every other address why it is not.
 
-On this host that is the daemon's own answer, in which what was published before counts. Options are what-ifs: each
-replaces the setting of its name for this one answer, which is then, as with --anew, a snapshot or --diff, that of a
-first boot or a reselection. Nothing is changed or published, and neither daemon nor bus are needed."""
-EPILOG = """exit codes: 0 there are node IPs, 1 no address is eligible, 64 wrong option, 65 bad snapshot,
-78 bad settings. With --diff: 0 nothing changes, 1 something does."""
+Without options this is the selection of the daemon, which keeps published node IPs. The options --vip to --deny-link
+replace the setting of the same name for this one answer. With one of them, with --anew, --snapshot or --diff, the
+answer is that of a first boot or a reselection. Nothing is changed or published. Neither the daemon nor the bus is
+needed."""
+EPILOG = """exit codes: 0 there are node IPs, 1 no address is eligible, 64 wrong option, 65 invalid snapshot,
+78 invalid settings. With --diff: 0 nothing changes, 1 something changes."""
 COLOURS = {Verdict.SELECTED: "1;32", Verdict.ELIGIBLE: "33", Verdict.REJECTED: "2"}
 """SGR parameters (ECMA-48)."""
 
@@ -50,17 +51,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     most = f"at most {iproute_json.MOST_BYTES >> 20} MiB"
     add("--snapshot", metavar="FILE", help=f"explain this snapshot (`-`: standard input; {most}) instead of this host")
-    add("--diff", metavar="OTHER", help="show only the verdicts that change from here to this snapshot (`-` as above)")
-    add("--anew", action="store_true", help="leave out what was published before, as a reselection does")
+    add("--diff", metavar="OTHER", help="show only the verdicts that differ in this snapshot (`-` as above)")
+    add("--anew", action="store_true", help="ignore what was published before, as a reselection does")
     add("--vip", metavar="IP", action="append", type=_address, help="a VIP; may be repeated")
-    add("--hint", metavar="HINT", action="append", help="an address, prefix or link's name; may be repeated, in order")
-    add("--hint-required", action="store_true", default=None, help="take nothing that the hint does not mean")
-    add("--families", metavar="LIST", type=_families, help="auto, or ipv4 and ipv6 in order: `ipv4,ipv6`")
+    add(
+        "--hint",
+        metavar="HINT",
+        action="append",
+        help="an address, a prefix or the name of a link; may be repeated, in order",
+    )
+    add("--hint-required", action="store_true", default=None, help="select only addresses that match the hint")
+    add("--families", metavar="LIST", type=_families, help="auto, or families in order of preference: `ipv4,ipv6`")
     add("--prefer-ipv6", action="store_true", default=None, help="with families auto: IPv6 first")
     add("--network-type", metavar="TYPE", help="OVNKubernetes, or another pod network")
     add("--platform", metavar="PLATFORM", help="none, baremetal, vsphere …")
-    add("--user-managed-lb", action="store_true", default=None, help="VIPs are on an external load balancer")
-    add("--deny-link", metavar="GLOB", action="append", help="no node IP on links with such names; may be repeated")
+    add("--user-managed-lb", action="store_true", default=None, help="the VIPs belong to an external load balancer")
+    add(
+        "--deny-link",
+        metavar="GLOB",
+        action="append",
+        help="select no node IP on links with such names; may be repeated",
+    )
     add("--json", action="store_true", help="print a JSON document instead of a table")
 
 
