@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodenet.cli import progress
+from nodenet.core.status.last_known import last_known
 from status_cases import GOOD, WAITING
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def test_an_answer_that_comes_soon_prints_nothing(tmp_path: Path, capsys: pytest
 
 
 def test_without_an_open_stage_nothing_is_under_way() -> None:
-    """Neither without a document."""
+    """Neither without a document, nor while nodenetd is not running."""
     assert progress.under_way(GOOD) == ""
     assert progress.under_way(None) == ""
+    assert progress.under_way(WAITING) != ""
+    assert progress.under_way(last_known(WAITING, 1.0)) == ""

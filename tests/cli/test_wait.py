@@ -77,3 +77,19 @@ def test_a_name_gives_up_at_once_where_nobody_can_come_to_an_end(
         "nmstate-configuration.service: the settings assign the stage nmstate to this unit, "
         "but it is only an alias here\n"
     )
+
+
+def test_a_daemon_that_has_ended_is_reported_while_the_stage_is_open(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stage that has ended stays so, and nothing is printed (R56)."""
+    (state.parent / "lock").touch()
+    state.write_text(json.dumps(WAITING))
+    assert wait.run(shown(state)) == 75
+    assert capsys.readouterr().err.splitlines() == [
+        "nodenetd: nodenetd is not running, so nothing of this may be true any more. See `systemctl status nodenetd`",
+        "nmstate is waiting: NetworkManager is not on the bus yet",
+    ]
+    state.write_text(json.dumps(GOOD))
+    assert wait.run(shown(state)) == 0
+    assert capsys.readouterr().err == ""

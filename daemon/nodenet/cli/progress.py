@@ -43,8 +43,10 @@ def _show(path: Path, over: threading.Event, quiet_seconds: float) -> None:
 
 
 def under_way(document: dict[str, Any] | None) -> str:
-    """Return which stage is not over and what it waits for; nothing when all are over."""
-    for stage in document["stages"] if document else ():
+    """Return which stage is not over and what it waits for; nothing when all are over or nodenetd is not running."""
+    if document is None or "running" in document:
+        return ""
+    for stage in document["stages"]:
         if stage["status"] == "waiting":
             return f"{stage['name']} is waiting: {stage['detail']}"
         if stage["status"] == "running":

@@ -43,10 +43,12 @@ def run(arguments: argparse.Namespace) -> int:
     reported: list[str] = []
 
     def answered(document: dict[str, Any]) -> bool:
+        if _stage(document, arguments.stage)["status"] in OVER or why_not(document) is not None:
+            return True
         if document["health"] == "failed" and (cause := _cause(document)) not in reported:
             reported.append(cause)  # an administrator may correct it, so the wait goes on
             note(f"nodenetd: {cause}")
-        return _stage(document, arguments.stage)["status"] in OVER or why_not(document) is not None
+        return False
 
     document = wait(answered, arguments.timeout, arguments.file)
     stage = _stage(document, arguments.stage) if document else UNREPORTED
