@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from nodenet.core.network_manager.objects import NAME, PATH, inventory, lease4, lease6, profile
-from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6
 
 LEASE = {
@@ -131,11 +130,3 @@ def test_settings_are_readable() -> None:
         "dns-data": ["10.88.0.1"],
     }
     assert found.setting("ipv6", "dns-data") == ["fd88::1"]
-
-
-def test_a_kept_profile_is_read_as_it_was_written() -> None:
-    """And what is not one is refused."""
-    kept = KeptProfile("u", "n", "/etc/x", in_memory=False, settings={"ipv4": ["plain", 1]}, keyfile="# é\n")
-    assert KeptProfile.from_json(kept.to_json()) == kept
-    with pytest.raises(ValueError, match="unexpected"):
-        KeptProfile.from_json(b'{"nonsense": 1}')

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -166,7 +167,7 @@ async def test_what_was_kept_is_given_back(private_bus: PrivateBus, gone: bool, 
     """With every type and every secret, over a file; in memory, since it was there."""
     service = StandIn()
     async with profiles(private_bus, service) as made:
-        kept = KeptProfile.from_json((await made.keep(UUID)).to_json())
+        kept = KeptProfile(**json.loads(json.dumps(asdict(await made.keep(UUID)))))
         assert (kept.name, kept.path, kept.in_memory, kept.file) == ("wired", "/run/x", True, None)
         service.gone = gone
         await made.give_back(kept)

@@ -33,6 +33,7 @@ phase2-auth=mschapv2
 """
 PROGRAM = """
 import asyncio, json, os, signal, sys
+from dataclasses import asdict
 from pathlib import Path
 from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.errors import Unavailable
@@ -81,9 +82,9 @@ async def bridges(profiles):
     return [[bridge.name, [[port.name, port.interfaces[0].error] for port in bridge.ports]] for bridge in found]
 
 async def set(profiles, uuid, changes): return await profiles.set(uuid, changes)
-async def keep(profiles, uuid): return (await ProfileKeeper(profiles, files).keep(uuid)).to_json().decode()
+async def keep(profiles, uuid): return json.dumps(asdict(await ProfileKeeper(profiles, files).keep(uuid)))
 async def give_back(profiles, kept):
-    await ProfileKeeper(profiles, files).give_back(KeptProfile.from_json(kept.encode()))
+    await ProfileKeeper(profiles, files).give_back(KeptProfile(**json.loads(kept)))
 async def removed(profiles, name): return [await Ovsdb().remove_bridge(name), await Ovsdb().remove_bridge(name)]
 
 async def main(name, arguments):

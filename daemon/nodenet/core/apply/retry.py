@@ -23,7 +23,8 @@ BUDGET_SECONDS = 300.0
 
 def is_permanent(failure: NmstateFailure) -> bool:
     """Return whether no further try can succeed on this kernel."""
-    return any(words in failure.cause.lower() for words in PERMANENT)
+    said = f"{failure.cause} {failure.said}".lower()
+    return any(words in said for words in PERMANENT)
 
 
 def may_try_again(failure: NmstateFailure, tries: int, seconds: float) -> bool:

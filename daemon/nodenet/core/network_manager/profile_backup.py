@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -40,18 +40,6 @@ class KeptProfile:
             rf"(?m)^(interface-name[ \t]*=[ \t]*){re.escape(old)}[ \t]*$", rf"\g<1>{new}", self.keyfile
         )
         return replace(self, settings=settings, keyfile=keyfile)
-
-    def to_json(self) -> bytes:
-        """Return it as a document."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=1).encode() + b"\n"
-
-    @classmethod
-    def from_json(cls, text: bytes) -> KeptProfile:
-        """Read what ``to_json`` returned. Raises ValueError."""
-        try:
-            return cls(**json.loads(text))
-        except TypeError as error:
-            raise ValueError(str(error)) from error
 
 
 def _named(link: str) -> str:
