@@ -83,3 +83,24 @@ def test_a_bus_that_refuses_root_lacks_its_policy() -> None:
 def test_every_other_refusal_is_the_daemons_own() -> None:
     error = error_from_reply(NodeFileInvalid.bus_name, "worker-0.yml, line 3: duplicate key. Keep one", as_root=False)
     assert (type(error), str(error)) == (NodeFileInvalid, "worker-0.yml, line 3: duplicate key. Keep one")
+
+
+async def test_a_call_that_the_bus_does_not_pass_on_is_made_again(private_bus: PrivateBus) -> None:
+    """A message of another program may fill the daemon's queue for a moment (R37)."""
+    calls = 0
+
+    def take(message: Message) -> Message | None:
+        nonlocal calls
+        if message.member != "Reload":
+            return None
+        calls += 1
+        if calls < 3:
+            return Message.new_error(message, "org.freedesktop.DBus.Error.LimitsExceeded", "full message queue")
+        return Message.new_method_return(message)
+
+    async with client(private_bus.address) as other:
+        other.add_message_handler(take)
+        await other.request_name(NAME)
+        process = await nodenetctl(private_bus.address, "reload", "--wait")
+        said = await process.communicate()
+    assert (process.returncode, said, calls) == (0, (b"", b""), 3)

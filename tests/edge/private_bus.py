@@ -51,7 +51,9 @@ class PrivateBus:
             self._start_broker(self._broker)
             return
         self._process = subprocess.Popen(
-            ["dbus-daemon", f"--config-file={self._config}", "--nofork", "--print-address"], stdout=subprocess.PIPE
+            ["dbus-daemon", f"--config-file={self._config}", "--nofork", "--print-address"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a line for each message that a rule refuses
         )
         assert self._process.stdout
         assert self._process.stdout.readline()
@@ -62,6 +64,7 @@ class PrivateBus:
         self._process = subprocess.Popen(
             ["unshare", "-m", *program, str(programs), str(self._config), str(self.path)],
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             process_group=0,
         )
         deadline = time.monotonic() + START_SECONDS
@@ -106,12 +109,19 @@ def private_bus(tmp_path: Path) -> Iterator[PrivateBus]:
 @pytest.fixture(scope="session")
 def broker_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with dbus-broker's programs, from the package of the machine's own Debian."""
-    directory = tmp_path_factory.mktemp("broker")
     if os.geteuid() != 0:
         pytest.skip("dbus-broker needs a mount namespace (root)")
+    programs = fetch_broker(tmp_path_factory.mktemp("broker"))
+    if programs is None:
+        pytest.skip("Debian's package dbus-broker cannot be fetched")
+    return programs
+
+
+def fetch_broker(directory: Path) -> Path | None:
+    """Unpack Debian's dbus-broker below *directory*; return the folder of its programs, None: it cannot be fetched."""
     done = subprocess.run(["apt-get", "download", "dbus-broker"], cwd=directory, capture_output=True, check=False)
     if done.returncode:
-        pytest.skip("Debian's package dbus-broker cannot be fetched")
+        return None
     (package,) = directory.glob("dbus-broker_*.deb")
     subprocess.run(["dpkg-deb", "-x", package, directory / "root"], check=True)
     return directory / "root" / "usr" / "bin"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from nodenet.cli.bus_session import system_bus
 from nodenet.core.errors import AccessDenied, NodenetError, error_named
 
+FULL_QUEUE_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 GLANCE_SECONDS = 0.2
 """Long enough for a refusal that comes at once."""
 
@@ -28,12 +30,32 @@ async def _ask(member: str, signature: str, body: Sequence[Any], *, seconds: flo
     from nodenet.edge.bus.connection import Refused  # noqa: PLC0415
 
     try:
-        async with system_bus() as bus, asyncio.timeout(None if wait else GLANCE_SECONDS):
-            return await bus.call(NAME, PATH, MANAGER.name, member, signature, body, seconds=seconds)
+        async with system_bus() as bus:
+            call = partial(bus.call, NAME, PATH, MANAGER.name, member, signature, body, seconds=seconds)
+            return await _passed_on(call, None if wait else GLANCE_SECONDS)
     except TimeoutError:
         return []
     except Refused as refusal:
         raise error_from_reply(refusal.name, refusal.text, as_root=os.geteuid() == 0) from refusal
+
+
+async def _passed_on(call: Callable[[], Awaitable[list[Any]]], seconds: float | None) -> list[Any]:
+    """Call until the bus passes the call on: dbus-daemon refuses while another program fills nodenetd's queue.
+
+    Raises as *call*, TimeoutError when the answer takes longer than *seconds*.
+    """
+    from nodenet.edge.bus.connection import Refused  # noqa: PLC0415
+
+    for pause in FULL_QUEUE_PAUSES:
+        try:
+            async with asyncio.timeout(seconds):
+                return await call()
+        except Refused as refusal:
+            if not refusal.name.endswith(".LimitsExceeded"):
+                raise
+        await asyncio.sleep(pause)
+    async with asyncio.timeout(seconds):
+        return await call()
 
 
 def error_from_reply(name: str, text: str, *, as_root: bool) -> NodenetError:

@@ -39,6 +39,8 @@ CALL_SECONDS = 5.0
 BACK_OFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 STABLE_SECONDS = 10.0
 """After a connection that lasted as long, the back-off begins from its start."""
+STUCK_SECONDS = 10.0
+"""A bus that takes nothing of so much for so long is connected to again."""
 OUTBOX_LIMIT = 64
 WINDOW = 16
 """Messages emitted before the bus must have answered."""
@@ -114,9 +116,17 @@ class Bus:
         return self.connected
 
     async def drained(self) -> None:
-        """Wait until the bus has taken most of what it was sent, or has gone."""
-        if self._transport:
-            await self._transport.drained()
+        """Wait until the bus has taken most of what it was sent, or has gone.
+
+        dbus-daemon no longer reads a connection whose messages fill the queues of clients that do not read. Only
+        another connection helps then.
+        """
+        if transport := self._transport:
+            try:
+                async with asyncio.timeout(STUCK_SECONDS):
+                    await transport.drained()
+            except TimeoutError as error:
+                transport.close(error)
 
     async def run(self) -> None:
         """Connect, reconnect and emit until cancelled."""

@@ -85,6 +85,9 @@ class Framer:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream."""
+        if self._skip >= len(data) and not self._bytes:
+            self._skip -= len(data)
+            return
         self._bytes += data
 
     def next(self) -> Frame | None:
@@ -161,6 +164,8 @@ def _fields(head: bytes, order: int, end: int) -> dict[str, Any]:
             at = _aligned(at, 8)
     except (IndexError, ValueError, struct.error) as error:
         raise MalformedError(f"a header that cannot be read: {error}") from error
+    if at > _aligned(end, 8):
+        raise MalformedError("a header field that is longer than the header")
     return found
 
 
