@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 0.3
 """A bus that answers does so much earlier."""
 BUS_SECONDS = 1.0
-"""How long a verb waits for the system bus, all in all."""
+"""How long a verb waits for a bus that says nothing at all."""
+SLOW_SECONDS = 10.0
+"""How much longer it waits for one that has answered: others may give it much to do."""
 
 
 @contextlib.asynccontextmanager
@@ -31,8 +33,10 @@ async def system_bus() -> AsyncIterator[Bus]:
     async with carried(bus):
         if not await bus.wait_up(QUIET_SECONDS):
             note("nodenetctl: waiting for the system bus")
-            if not await bus.wait_up(BUS_SECONDS - QUIET_SECONDS):
-                cause = f"the system bus did not answer within {BUS_SECONDS:g} s"
+            dead = not await bus.wait_up(BUS_SECONDS - QUIET_SECONDS) and not bus.greeted
+            if dead or not await bus.wait_up(SLOW_SECONDS):
+                seconds = BUS_SECONDS if dead else BUS_SECONDS + SLOW_SECONDS
+                cause = f"the system bus did not answer within {seconds:g} s"
                 raise Unavailable(cause, remedy="See `systemctl status dbus`")
         yield bus
 

@@ -24,6 +24,7 @@ from nodenet.core.messages import Message as MessageId
 from nodenet.edge.bus.call import Calls, Refused
 from nodenet.edge.bus.descriptors import close
 from nodenet.edge.bus.frames import ERROR, METHOD_CALL, METHOD_RETURN, NO_REPLY_EXPECTED, SIGNAL, Frame
+from nodenet.edge.bus.outbox import Outbox
 from nodenet.edge.bus.subscriptions import BUS_NAME, BUS_PATH, Handler, Signal, Subscriptions, name_owner_changed
 from nodenet.edge.bus.transport import Transport
 
@@ -41,26 +42,12 @@ STABLE_SECONDS = 10.0
 """After a connection that lasted as long, the back-off begins from its start."""
 STUCK_SECONDS = 10.0
 """A bus that takes nothing of so much for so long is connected to again."""
-OUTBOX_LIMIT = 64
-WINDOW = 16
-"""Messages emitted before the bus must have answered."""
 CALL_BYTES = 4096
 """The longest arguments that a method of ours takes are three strings of 256 characters."""
 SIGNAL_BYTES = 1024 * 1024
 
-__all__ = [
-    "DBUS",
-    "PROPERTIES",
-    "Bus",
-    "Frame",
-    "Message",
-    "MessageType",
-    "Refused",
-    "Signal",
-    "Variant",
-    "just",
-    "name_owner_changed",
-]
+# What clients of the bus need beside it.
+__all__ = ["Bus", "Frame", "Message", "MessageType", "Refused", "Signal", "Variant", "just", "name_owner_changed"]
 
 
 class Bus:
@@ -79,7 +66,7 @@ class Bus:
         self.owns_name = False
         """Whether programs reach us by our name; state file and journal say the same without it."""
         self._serve: Callable[[Frame], None] | None = None
-        self._outbox: dict[object, Callable[[], Message | None]] = {}
+        self._outbox = Outbox()
         self._emitting = asyncio.Event()
         self._reported = ""
 
@@ -87,6 +74,11 @@ class Bus:
     def connected(self) -> bool:
         """Whether the bus can be called at this moment."""
         return self._up.is_set() and self._transport is not None and not self._transport.ended.done()
+
+    @property
+    def greeted(self) -> bool:
+        """Whether the bus has answered at all: it may be slow, and is not dead."""
+        return self._transport is not None and self._transport.authenticated and not self._transport.ended.done()
 
     @property
     def crowded(self) -> bool:
@@ -244,10 +236,7 @@ class Bus:
 
     def emit(self, key: object, make: Callable[[], Message | None]) -> None:
         """Emit what *make* returns as soon as the bus takes it; a later one with the same *key* replaces it."""
-        self._outbox.pop(key, None)
-        while len(self._outbox) >= OUTBOX_LIMIT:
-            self._outbox.pop(next(iter(self._outbox)))
-        self._outbox[key] = make
+        self._outbox.put(key, make)
         self._emitting.set()
 
     async def _emit_forever(self) -> None:
@@ -266,9 +255,8 @@ class Bus:
 
     async def _emit_window(self) -> None:
         while self._outbox:
-            for key in list(self._outbox)[:WINDOW]:
-                message = self._outbox.pop(key)()
-                if message is not None and self._calls:
+            for make in self._outbox.window():
+                if self._calls and (message := make()):
                     self._calls.send(message)
             await self._ask_bus("GetId")  # answered only when everything before it has been read
 

@@ -40,6 +40,7 @@ class Transport:
         self._queued = 0
         self._drained = asyncio.Event()
         self._drained.set()
+        self.authenticated = False
         self.passes_descriptors = False
         self.ended: asyncio.Future[Exception | None] = self._loop.create_future()
         """Done when the connection ends, with the reason; None: it was closed here."""
@@ -61,6 +62,7 @@ class Transport:
             await self._loop.sock_sendall(self._socket, b"NEGOTIATE_UNIX_FD\r\n")
             self.passes_descriptors = (await self._line()).startswith("AGREE_UNIX_FD")
         await self._loop.sock_sendall(self._socket, b"BEGIN\r\n")
+        self.authenticated = True
         self._loop.add_reader(self._socket, self._readable)
 
     async def _line(self) -> str:
