@@ -96,15 +96,6 @@ def test_an_address_whose_link_is_unknown_does_not_crash() -> None:
     assert selection.node_ips == ()
 
 
-def test_one_address_is_one_reason() -> None:
-    """An address that is listed twice, for two subnets, is told once; what is beyond the third is counted."""
-    links = (Link(2, "eth0"),)
-    found = tuple(Address(ip_address(f"192.0.2.{i}"), length, "eth0") for i in range(1, 6) for length in (24, 32))
-    told = select(Snapshot(links, found), Policy()).waiting or ""
-    assert told.count("eth0 has no IPv4 default route") == 3
-    assert told.endswith("; and 2 more")
-
-
 def test_what_is_published_survives_passing_troubles_only() -> None:
     """In the boot that published it, deprecation does not drop an address; a failed detection does."""
     address = Address(ip_address("2001:db8::5"), 64, "eth0", preferred_lifetime=0)
