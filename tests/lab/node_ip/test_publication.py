@@ -6,6 +6,7 @@ from ipaddress import IPv4Address
 
 import pytest
 
+from boot.test_coordination import HOLD, HOLDER
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
 from story import KUBELET, RUN, causes, nothing_left, settle, stage, status, story
@@ -26,6 +27,8 @@ dns=10.88.0.1
 [ipv6]
 method=disabled
 """
+ONE_RELOAD = "[Manager]\nReloadLimitIntervalSec=30s\nReloadLimitBurst=1\n"
+"""systemd refuses every reload but the first one within this time (systemd-system.conf(5))."""
 OLD_DROP_IN = '[Service]\nEnvironment="KUBELET_NODE_IP={0}" "KUBELET_NODE_IPS={0}"\n'
 
 
@@ -56,16 +59,16 @@ def waits(node: Node) -> str:
 
 
 def test_kubelet_waits_until_systemd_has_read_the_drop_ins(product_node: NodeFactory, lan: Lan) -> None:
-    """A full /run makes systemd refuse the reload; the drop-in of the last boot is not what kubelet gets (R14)."""
+    """It refuses to reload for a time: the drop-in of the last boot is not what kubelet gets (R14)."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
-    node = product_node(flavour=Flavour.OPENSHIFT, files={KUBELET: OLD_DROP_IN.format("192.0.2.99")})
-    with_early(node, "mount -o remount,size=12m /run")
+    files = {KUBELET: OLD_DROP_IN.format("192.0.2.99"), "/etc/systemd/system.conf.d/lab.conf": ONE_RELOAD}
+    node = product_node(flavour=Flavour.OPENSHIFT, files=files)
+    with_early(node, "systemctl daemon-reload")
     node.boot()
     node.wait_until("nodenetctl status --json | grep -q '(try 2, next in 2 s)'", timeout=40)
     assert waits(node).startswith("systemd did not read the drop-ins again: ")
     assert not node.started("kubelet")
-    node.run("mount -o remount,size=50% /run")
-    document = settle(node)
+    document = settle(node, timeout=90)
     assert (document["health"], document["ready"]) == ("ok", True)
     seen = node.record("kubelet")
     assert seen.environment["KUBELET_NODE_IP"] == document["node_ips"][0]
@@ -144,14 +147,16 @@ def test_a_vip_that_is_the_nodes_own_address_is_refused(product_node: NodeFactor
 def test_a_lease_that_changes_while_br_ex_waits_is_not_what_kubelet_starts_with(
     product_node: NodeFactory, lan: Lan
 ) -> None:
-    """The address was published, and is another one when Open vSwitch comes (R13)."""
-    node = product_node(flavour=Flavour.OPENSHIFT, files={DROP_INS: BRIDGED})
+    """The address was published, and is another one before READY (R13)."""
+    files = {DROP_INS: BRIDGED, "/usr/local/libexec/hold": HOLDER.replace('"nodeip"', '"configure-ovs"')}
+    node = product_node(flavour=Flavour.OPENSHIFT, files=files)
     mac = node.mac()
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, addresses={mac: IPv4Address("10.88.0.60")}))
-    node.delay_unit("ovs-vswitchd.service", 40)
+    node.delay_unit("NetworkManager.service", 8)
     node.boot()
+    node.run(HOLD)
     node.wait_until(f"grep -qx 10.88.0.60 {RUN}/primary-ip", timeout=40)
-    node.wait_until('nodenetctl status --json | grep -q \'"stage": *"configure-ovs"\'', timeout=40)
+    node.wait_until("nodenetctl status --json | grep -q 'inhibited by lab'", timeout=40)
     lan.forget_leases()
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, addresses={mac: IPv4Address("10.88.0.61")}))
     node.run(
@@ -159,6 +164,7 @@ def test_a_lease_that_changes_while_br_ex_waits_is_not_what_kubelet_starts_with(
     )
     node.wait_until("ip -o address show dev eth0 | grep -q 10.88.0.61", timeout=20)
     assert not node.started("kubelet")
+    node.run("systemctl kill --signal=KILL lab-holder.service")
     document = settle(node, timeout=120)
     assert (document["ready"], document["node_ips"]) == (True, ["10.88.0.61"])
     assert node.run(f"cat {RUN}/primary-ip").stdout == "10.88.0.61"
