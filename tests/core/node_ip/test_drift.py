@@ -43,3 +43,8 @@ def test_two_addresses_are_missing_together() -> None:
     assert cause((FIRST, SECOND), None, Snapshot((), (), ())) == (
         "Node IPs 192.0.2.5 and 2001:db8::5 are missing (no link has it)"
     )
+
+
+def test_an_address_that_moved_to_another_link_is_not_lost() -> None:
+    """The kernel's list decides, not whether a server can listen on it (R22)."""
+    assert lost((FIRST,), Snapshot((ETH0,), (Address(FIRST, 24, "br-ex"),))) == ()

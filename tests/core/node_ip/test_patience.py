@@ -9,8 +9,17 @@ import pytest
 from core.node_ip.test_choice import chosen, host
 from nodenet.core.ip import Family
 from nodenet.core.node_ip.last_published import LastPublished
-from nodenet.core.node_ip.patience import ANSWER_SECONDS, FAMILY_SECONDS, SETTLE_SECONDS, hoped, patience
+from nodenet.core.node_ip.patience import (
+    ANSWER_SECONDS,
+    FAMILY_SECONDS,
+    PATH_SECONDS,
+    SETTLE_SECONDS,
+    hoped,
+    patience,
+)
+from nodenet.core.node_ip.pending import Pending
 from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.rules import Rule
 
 DONE = chosen(host(("eth0", "192.0.2.5", 100), ("eth0", "2001:db8::5", 100)))
 LACKING = replace(DONE, missing=(Family.IPV6,))
@@ -38,3 +47,11 @@ def test_what_did_not_come_in_the_boot_before_is_not_waited_for() -> None:
     before = LastPublished((), None, in_vain=tuple(item.reason for item in selection.pending))
     assert hoped(selection, before) == []
     assert patience(selection, Policy(), before, None) == 0.0
+
+
+def test_what_a_hint_asks_for_is_worth_a_minute_though_another_hint_is_satisfied() -> None:
+    """Once: where it did not come in the boot before, a short while (R19)."""
+    asked = replace(DONE, pending=(Pending(Family.IPV4, "eth0", "its link has no carrier", asked=True),))
+    hinted = replace(asked, selected=tuple(replace(item, rule=Rule.HINT) for item in asked.selected))
+    assert patience(hinted, Policy(), None, None) == PATH_SECONDS
+    assert patience(hinted, Policy(), LastPublished(DONE.node_ips), None) == SETTLE_SECONDS

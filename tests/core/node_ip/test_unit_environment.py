@@ -35,3 +35,13 @@ def test_an_environment_file_outranks_every_drop_in() -> None:
     assert told(seen, {FILE: b"KUBELET_NODE_IP=192.0.2.7\n"}) == [
         f"kubelet.service starts with 192.0.2.7 instead of KUBELET_NODE_IP=192.0.2.5 ({FILE} sets it)"
     ]
+
+
+def test_the_last_environment_file_decides() -> None:
+    """One that sets what is published overrides the one before it and every drop-in (S2)."""
+    other = PurePosixPath("/etc/kubernetes/other.env")
+    seen = UnitEnvironment({"KUBELET_NODE_IP": "192.0.2.9"}, files=(FILE, other), drop_ins=(OURS, LATER))
+    contents: dict[PurePosixPath, bytes | None] = {FILE: b"KUBELET_NODE_IP=192.0.2.7\n", other: b"A=1\n"}
+    (found,) = told(seen, contents)
+    assert found.endswith(f"({FILE} sets it)")
+    assert told(seen, {**contents, other: b"KUBELET_NODE_IP=192.0.2.5\n"}) == []
