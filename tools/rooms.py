@@ -53,7 +53,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "stage_edges": ("core", "ports"),
     "loop": ("core.boot", "core.settings", "core.kernel", "core.status", "core.uplink_health", "ports"),
     "assembly": ("core", "edge", "loop.reload", "loop.uplink", "ports", "stage_edges", "stages"),
-    "daemon": ("core", "edge", "assembly", "loop.reconciler", "loop.uplink"),
+    "daemon": ("core", "edge", "assembly", "loop.background", "loop.reconciler", "loop.uplink"),
     "cli": ("core", "edge"),
 }
 """Everything beside the rooms of core, stages and edge; who may import ``core`` as a whole may import its rooms."""

@@ -59,6 +59,7 @@ from nodenet.stages.unit_stage import build as build_unit_stage
 log = structlog.get_logger()
 
 ATTEMPT_MARGIN_SECONDS = 300.0
+UNIT = "nodenetd.service"
 BUILD: dict[StageName, Build] = {
     name: import_module(f"nodenet.stages.{name.module}").build for name in StageName if name.module
 }
@@ -142,6 +143,11 @@ class Assembly:
             self._wake(Topic.BUS)
         else:
             log.warning("The system bus does not answer; nodenetd goes on without it", message=Message.BUS_LOST)
+
+    async def is_active(self) -> bool:
+        """Return whether systemd says that nodenetd.service is active; not while systemd does not answer."""
+        service = await self.edges.systemd.service(UNIT)
+        return service is not None and service.active_state in ("active", "reloading", "refreshing")
 
     def has_node_files(self) -> bool:
         """Tell whether libnmstate will be needed."""

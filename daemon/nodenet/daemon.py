@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePath
@@ -19,6 +19,7 @@ import structlog
 
 from nodenet import __version__
 from nodenet.assembly import Assembly
+from nodenet.core.backoff import backoff
 from nodenet.core.boot.outcome import Problem, Topic
 from nodenet.core.boot.stages import Health
 from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed
@@ -32,6 +33,7 @@ from nodenet.edge.files import disk as files
 from nodenet.edge.kernel import netlink
 from nodenet.edge.systemd import journal
 from nodenet.edge.systemd.notify import Notifier
+from nodenet.loop.background import Background, Events
 from nodenet.loop.reconciler import Reconciler
 from nodenet.loop.uplink import UplinkWatch
 
@@ -40,6 +42,8 @@ log = structlog.get_logger()
 RUN = Path("/run/nodenet")
 STATE_FILE = RUN / "state.json"
 EX_SOFTWARE = 70
+FIRST_LOOK_SECONDS = 1.0
+"""How soon after READY systemd is asked whether the unit is active."""
 BUS_SECONDS = 2.0
 """How long the first attempt waits for a bus that is there but slow; a boot without a bus goes on."""
 
@@ -49,42 +53,72 @@ def _rendered(status: dict[str, Any]) -> bytes:
 
 
 class StateFile:
-    """The status document as a file, for everybody who cannot or will not use the bus."""
+    """The status document as a file, for programs that do not use the bus."""
 
     def __init__(self, path: PurePath) -> None:
         """Write to *path*."""
         self._path = path
-        self._told = False
+        self._failures = 0
 
-    def show(self, status: BootStatus) -> None:
-        """Write the document if it differs; a full or broken /run is told once."""
+    def show(self, status: BootStatus) -> float | None:
+        """Write the document if it differs; return after how many seconds to try again where /run is full or broken.
+
+        That is logged once. The gate of kubelet reads this file, so it is written again until it is there.
+        """
         try:
             files.write(self._path, _rendered(document(status)))
-            self._told = False
         except PublishFailed as error:
-            if not self._told:
+            self._failures += 1
+            if self._failures == 1:
                 log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
-            self._told = True
+            return backoff(self._failures, 1.0, 10.0)
+        self._failures = 0
+        return None
 
 
 class ServiceManager:
-    """What systemd is told: the status line, and READY=1 once."""
+    """What systemd hears: the status line, and READY=1 until systemd itself says that the unit is active.
+
+    A message that did not fit into systemd's queue is lost without an error that anybody waits for.
+    """
 
     def __init__(self, notifier: Notifier) -> None:
-        """Tell it through *notifier*."""
+        """Send through *notifier*."""
         self._notifier = notifier
         self._line = ""
-        self._ready = False
+        self._ready = asyncio.Event()
+        self._confirmed = False
+        self._repeats = 0
 
-    def show(self, status: BootStatus) -> None:
-        """Tell what changed."""
+    def show(self, status: BootStatus) -> float | None:
+        """Send what changed; return after how many seconds to send it again, None where it has arrived."""
         text = line(status)
-        if status.ready and not self._ready:
-            self._ready = True
+        if status.ready and not self._confirmed:
+            self._ready.set()
+            self._repeats += 1
             self._notifier.ready(text)
-        elif text != self._line:
-            self._notifier.status(text)
+            self._line = text
+            return backoff(self._repeats, 1.0, self._notifier.seconds)
+        if text == self._line:
+            return None
+        if not self._notifier.status(text):
+            return 1.0
         self._line = text
+        return None
+
+    def stopping(self) -> None:
+        """Send that the daemon ends."""
+        self._notifier.stopping()
+
+    async def confirmed(self, is_active: Callable[[], Awaitable[bool]]) -> None:
+        """Return when systemd says that this unit *is_active*, some time after READY was sent: it has heard it."""
+        await self._ready.wait()
+        asked = 1
+        await asyncio.sleep(FIRST_LOOK_SECONDS)
+        while not await is_active():
+            await asyncio.sleep(backoff(asked, FIRST_LOOK_SECONDS, self._notifier.seconds))
+            asked += 1
+        self._confirmed = True
 
 
 def own_the_node() -> int:
@@ -156,30 +190,34 @@ async def serve(idle: Idle) -> int:
         ),
         lambda: reconciler.status,
     )
+    manager = ServiceManager(notifier)
     uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
-    watches = (machine.forwarding, StateFile(STATE_FILE), ServiceManager(notifier), service, uplink)
+    watches = (machine.forwarding, StateFile(STATE_FILE), manager, service, uplink)
     reconciler = Reconciler(machine, watches, notifier, machine.clock, machine.boot_id)
-    return await _run(machine, reconciler, notifier, uplink)
+    return await _run(machine, reconciler, manager, uplink)
 
 
-async def _run(machine: Assembly, reconciler: Reconciler, notifier: Notifier, uplink: UplinkWatch) -> int:
+async def _run(machine: Assembly, reconciler: Reconciler, manager: ServiceManager, uplink: UplinkWatch) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, reconciler.stop)
     background = Background()
-    loop.add_signal_handler(signal.SIGHUP, lambda: background.start(_reload(reconciler)))
-    background.start(machine.bus.run())
-    background.start(bus_watch.watch(machine.bus, machine.bus_answers))
-    background.start(uplink.run())
+    loop.add_signal_handler(signal.SIGHUP, lambda: background.start("a reload", lambda: _reload(reconciler)))
+    background.start("the connection to the bus", machine.bus.run, lambda: reconciler.wake(Topic.BUS))
+    background.start("the look at the bus", lambda: bus_watch.watch(machine.bus, machine.bus_answers))
+    background.start("the confirmation of READY", lambda: manager.confirmed(machine.is_active))
+    background.start("the watch of the uplink", uplink.run)
     if machine.has_node_files():
         machine.nmstate.warm()
     for topic, watch in ((Topic.KERNEL, netlink.watch), (Topic.OVS, machine.ovsdb.watch)):
-        reconciler.listen_while_waiting(topic, Events(background, watch, partial(reconciler.wake, topic)))
+        reconciler.listen_while_waiting(
+            topic, Events(background, f"the watch of {topic}", watch, partial(reconciler.wake, topic))
+        )
     try:
         await machine.bus.wait_up(BUS_SECONDS)
         await reconciler.run()
     finally:
-        notifier.stopping()
+        manager.stopping()
         machine.stopping = True
         await background.end()
         await machine.nmstate.close()
@@ -190,58 +228,6 @@ async def _run(machine: Assembly, reconciler: Reconciler, notifier: Notifier, up
 async def _reload(reconciler: Reconciler) -> None:
     with suppress(NodenetError):  # nobody waits for the answer, and the loop has told it in journal and status
         await reconciler.reload()
-
-
-class Background:
-    """What runs beside the loop and only wakes it: a task that dies is told, and the boot goes on without it."""
-
-    def __init__(self) -> None:
-        """Start with nothing."""
-        self._tasks: list[asyncio.Task[None]] = []
-
-    def start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """Run *work* until the end."""
-        task = asyncio.ensure_future(work)
-        task.add_done_callback(self._ended)
-        self._tasks.append(task)
-        return task
-
-    async def end(self) -> None:
-        """Cancel everything and wait for it."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()):
-            log.error(f"A watcher of nodenetd died: {error!r}", message=Message.INTERNAL_ERROR)
-
-
-class Events:
-    """The word of something outside that it changed."""
-
-    def __init__(
-        self,
-        background: Background,
-        watch: Callable[[Callable[[], None]], Coroutine[None, None, None]],
-        changed: Callable[[], None],
-    ) -> None:
-        """*watch* tells *changed* until it is cancelled."""
-        self._background = background
-        self._watch = watch
-        self._changed = changed
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Listen, if nobody does yet."""
-        if self._task is None or self._task.done():
-            self._task = self._background.start(self._watch(self._changed))
-
-    def stop(self) -> None:
-        """Listen no longer."""
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
 
 
 if __name__ == "__main__":

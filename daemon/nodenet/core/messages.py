@@ -129,6 +129,8 @@ class Message(Enum):
     """Another nodenetd owns this node."""
     INTERNAL_ERROR = "c4835851c02b43118b0fcb037ded987d"
     """nodenetd met an error it has no name for."""
+    WATCHER_FAILED = "d8aa854c19e143839203e1849ab40c1d"
+    """A task of nodenetd that listens to events failed and is started again."""
     RECORD_UNREADABLE = "ecb81557a0554452829b06960a6ae8ff"
     """A record of an earlier boot could not be read and was set aside."""
     STOPPED = "cfcb856c505c4925bc73fdbb53ba6a00"

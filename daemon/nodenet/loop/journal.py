@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import structlog
 
+from nodenet.core.boot.escape import is_unforeseen
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.stages import StageName, StageState, Status
+from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.status.document import Refusal
 
@@ -70,6 +72,12 @@ def released(inhibitor: Inhibitor) -> None:
     )
 
 
+def unforeseen(known: NodenetError, error: BaseException, name: StageName | None) -> None:
+    """Log an error that nothing has caught, as *known*; with its traceback where it is a fault of nodenetd."""
+    fields = {"stage": name, "cause": known.cause, "remedy": known.remedy}
+    log.error(known.cause, message=known.message, exc_info=error if is_unforeseen(known) else None, **fields)
+
+
 def ready(seconds: float, failed: StageName | None) -> None:
     """Tell that kubelet is let go, *seconds* after the daemon began."""
     if failed:
@@ -88,12 +96,13 @@ def unconfirmed(reason: str, count: int, seconds: float) -> None:
     )
 
 
-def reloaded(failed: StageName | None) -> None:
-    """Tell how a reload ended; what *failed* has its cause line already."""
+def reloaded(failed: StageName | None, standing: StageName | None) -> None:
+    """Log how a reload ended; what *failed* has its cause line already. *standing* failed before it, and still does."""
     if failed is None:
-        log.info("Reloaded", message=Message.RELOADED)
+        text = f"Reloaded; {standing} is failed as before the reload" if standing else "Reloaded"
+        log.info(text, message=Message.RELOADED)
     else:
-        text = f"Reloaded in part: the settings are in force, but {failed} failed, as told before"
+        text = f"Reloaded in part: the settings are in force, but {failed} failed, as logged before"
         log.warning(text, message=Message.RELOAD_INCOMPLETE, stage=failed.value)
 
 

@@ -6,27 +6,34 @@ again. Nothing is decided here that ``core.boot.stages`` could decide, and nobod
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import replace
+from functools import partial
 
+from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
-from nodenet.core.boot.outcome import Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.outcome import Outcome, Problem, Skipped, Topic
 from nodenet.core.boot.reasons import reason_to_skip, removal_refused
 from nodenet.core.boot.request import Request
 from nodenet.core.boot.stages import Boot, StageName, Status
-from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.boot.standing import standing
+from nodenet.core.errors import Unavailable
 from nodenet.core.status.document import BootStatus
 from nodenet.loop import journal
+from nodenet.loop.attempts import Attempts
 from nodenet.loop.doubts import Doubts
+from nodenet.loop.drift import DriftWatch
+from nodenet.loop.edits import EDIT_SECONDS, EditWatch
 from nodenet.loop.reload import InForce, Inputs
 from nodenet.loop.requests import Order, Requests, Taken
 from nodenet.loop.sources import Sources
 from nodenet.loop.watchdog import Watchdog, WatchdogLoop
+from nodenet.loop.watches import Watches
 from nodenet.ports import Clock, Source, Watch
 
 ANSWER_SECONDS = 75.0
 """How long a reload may wait for the world before it is answered with what it waits for."""
-EDIT_SECONDS = 1.0
-"""How often settings and node file are looked at while the boot waits: no reload comes through systemd until then."""
 MOMENT_SECONDS = 0.001
 
 
@@ -43,19 +50,21 @@ class Reconciler:
     ) -> None:
         """Begin with what *inputs* are now (raises SettingsInvalid); *watches* see every change."""
         self._in_force = InForce(inputs)
-        self._watches = watches
+        self._watches = Watches(watches)
         self._watchdog = watchdog
         self._clock = clock
         self._began = clock.boottime()
-        self._runs = 0
-        """How often a run was asked for."""
+        self._runs = itertools.count(1)
         self._status = BootStatus(self._in_force.stage_set.boot, boot_id=boot_id)
         self._requests = Requests()
         self._watchdog_loop = WatchdogLoop(self._requests, watchdog, clock, self._is_bounded)
         self._sources = Sources()
-        self._seen: float | None = None
-        """When a drift that is not told yet was first seen."""
         self._doubts = Doubts()
+        self._edits = EditWatch(self._in_force, clock)
+        self._attempts = Attempts(self._watchdog_loop, clock)
+        self._drift = DriftWatch(clock, watchdog.seconds)
+        self._reloaded: tuple[Boot, Facts] | None = None
+        """What the reload that is under way found."""
 
     @property
     def status(self) -> BootStatus:
@@ -124,18 +133,14 @@ class Reconciler:
             await self._take_requests()
             if self._requests.stop:
                 break
-            self._answer()
-            name = self._status.boot.due(self._clock.boottime())
-            if name is None:
-                await self._idle()
-                continue
-            elsewhere = self._clock.elsewhere()
-            outcome = await self._attempt(name)
-            if outcome is None:
-                break
-            self._tell(name, outcome, self._clock.elsewhere() - elsewhere)
             if self._status.boot.ready and not self._status.ready:
                 await self._get_ready()
+                continue
+            self._answer()
+            if name := self._status.boot.due(self._clock.boottime()):
+                await self._run(name)
+            else:
+                await self._idle()
         self._requests.answer_all(Unavailable("nodenetd is stopping"))
 
     async def _take_requests(self) -> None:
@@ -146,15 +151,14 @@ class Reconciler:
         boot = self._status.boot
         if self._requests.take(Order.RESELECT, deadline):
             journal.asked("choose the node IPs again", StageName.NODEIP)
-            boot = boot.again_from(StageName.NODEIP, Request(self._next_run(), reselect=True))
+            boot = boot.again_from(StageName.NODEIP, Request(next(self._runs), reselect=True))
         if taken := self._requests.take(Order.REMOVE_BRIDGE, deadline):
             boot = self._remove_bridge(boot, taken)
         for name in self._requests.reruns:
-            boot = boot.again_from(name, Request(self._next_run(), retry_refused=True, by_name=True))
+            boot = boot.again_from(name, Request(next(self._runs), retry_refused=True, by_name=True))
+        self._status = replace(self._status, boot=boot.woken(self._requests.topics, self._clock.boottime()))
         self._requests.reruns.clear()
-        boot = boot.woken(self._requests.topics, self._clock.boottime())
         self._requests.topics.clear()
-        self._status = replace(self._status, boot=boot)
 
     def _remove_bridge(self, boot: Boot, taken: Taken) -> Boot:
         """Return *boot* with the removal of br-ex ordered, or refuse it where a unit makes br-ex."""
@@ -163,11 +167,7 @@ class Reconciler:
         if error := removal_refused(stage):
             self._requests.answer(Order.REMOVE_BRIDGE, error, taken)
             return boot
-        return boot.again_from(stage.name, Request(self._next_run(), remove_bridge=True))
-
-    def _next_run(self) -> int:
-        self._runs += 1
-        return self._runs
+        return boot.again_from(stage.name, Request(next(self._runs), remove_bridge=True))
 
     async def _reload(self, taken: Taken) -> None:
         """Begin again with what lies on the disk, or refuse all of it."""
@@ -182,7 +182,8 @@ class Reconciler:
             self._requests.answer(Order.RELOAD, judgement.error, taken)
             return
         self._in_force.take(judgement, asked=bool(taken.callers))
-        request = Request(self._next_run(), retry_refused=True)
+        self._reloaded = self._reloaded or (self._status.boot, self._status.facts)
+        request = Request(next(self._runs), retry_refused=True)
         boot = self._in_force.stage_set.boot.instead_of(self._status.boot, request)
         self._status = replace(self._status, boot=boot, facts=facts, refused=None)
 
@@ -191,12 +192,22 @@ class Reconciler:
         boot, name = self._status.boot, self._status.boot.next()
         if name is None:
             for order in tuple(self._requests.begun):
-                failed = boot.failed_since(order.value)
+                known = self._standing() if order is Order.RELOAD else frozenset()
+                failed = boot.failed_since(order.value, known)
                 if order is Order.RELOAD:
-                    journal.reloaded(failed and failed[0])
+                    journal.reloaded(failed and failed[0], min(known, default=None, key=list(StageName).index))
                 self._requests.answer(order, failed and self._in_force.error(*failed, reload=order is Order.RELOAD))
+            self._reloaded = None
         elif boot[name].status is Status.WAITING:
             self._requests.answer_late(self._clock.boottime(), Unavailable(f"{name} waits: {boot[name].detail}"))
+
+    def _standing(self) -> frozenset[StageName]:
+        """Return the stages whose failure the reload that ends now neither brought nor could mend."""
+        if self._reloaded is None:
+            return frozenset()
+        boot, facts = self._reloaded
+        same = not self._in_force.changed and facts.digest == self._status.facts.digest
+        return standing(self._status.boot, boot, same_input=same)
 
     def _is_bounded(self) -> bool:
         """Tell whether systemd's start timeout runs: it bounds a reload too, and an apply may take longer."""
@@ -207,9 +218,10 @@ class Reconciler:
         boot = self._status.boot
         # A moment at least: the difference of two times may round to none before either has come.
         seconds = max(boot.seconds_left(self._clock.boottime()), MOMENT_SECONDS)
+        if math.isfinite(self._watches.again):
+            self._show()
         if not self._status.ready:
-            if self._in_force.edited(self._status, self._clock.boottime()):
-                journal.edited(self._in_force.calm_seconds)
+            if self._edits.seen(self._status):
                 self._requests.asked.setdefault(Order.RELOAD, [])
             seconds = min(seconds, EDIT_SECONDS)
         elif boot.next() is None:
@@ -217,27 +229,26 @@ class Reconciler:
             self._see_drift()
             seconds = min(seconds, self._watchdog.seconds)
         self._sources.listen(boot.topics)
-        await self._watchdog_loop.sleep(boot.topics, seconds)
+        await self._watchdog_loop.sleep(boot.topics, min(seconds, self._watches.again))
 
     def _see_drift(self, *, sure: bool = False) -> None:
-        """Tell what was lost; unless *sure*, once seen at two beats: a rollback may take it away for a moment."""
-        drift, before, self._seen = self._in_force.stage_set.drift(self._status.facts), self._seen, None
-        if drift == self._status.drift:
-            return
-        if drift and not sure and (before is None or self._clock.boottime() - before < self._watchdog.seconds):
-            self._seen = self._clock.boottime() if before is None else before
-            return
-        if drift:
-            journal.problem(StageName.NODEIP, drift)
-        else:
-            journal.node_ips_are_back()
-        self._status = replace(self._status, drift=drift)
-        self._show()
+        """Show what was lost of the publication, or that it is back."""
+        look = partial(self._in_force.stage_set.drift, self._status.facts)
+        drift = self._drift.seen(look, self._status.drift, sure=sure)
+        if drift != self._status.drift:
+            self._status = replace(self._status, drift=drift)
+            self._show()
+
+    async def _run(self, name: StageName) -> None:
+        """Attempt stage *name*, which is due."""
+        elsewhere = self._clock.elsewhere()
+        if (outcome := await self._attempt(name)) is not None:
+            self._tell(name, outcome, self._clock.elsewhere() - elsewhere)
 
     async def _attempt(self, name: StageName) -> Outcome | None:
-        """Run the stage once, with the watchdog beating; None when the daemon stops meanwhile."""
-        stage, facts = self._status.boot[name], self._status.facts
-        reason = reason_to_skip(stage, facts, self._in_force.stage_set.network_type)
+        """Return the outcome of an attempt, with the watchdog beating; None when the daemon stops meanwhile."""
+        stage, facts, stages = self._status.boot[name], self._status.facts, self._in_force.stage_set
+        reason = reason_to_skip(stage, facts, stages.network_type)
         wait = inhibited(self._status.inhibitors, name)
         if not stage.over:  # a second look does not begin the stage anew
             self._change(self._status.boot.begun(name, self._clock.boottime()), show=not (reason or wait))
@@ -245,14 +256,7 @@ class Reconciler:
             return wait
         if reason and not stage.over:
             return Skipped(reason, facts)
-        stages = self._in_force.stage_set
-        attempt = stages.stages[name].attempt(facts, stage.request)
-        try:
-            return await self._watchdog_loop.beat_during(attempt, stages.attempt_seconds)
-        except NodenetError as error:
-            if error.permanent:
-                raise
-            return Waiting(str(error))  # nobody else caught it: it may pass, and is visible meanwhile
+        return await self._attempts.run(stages, name, facts, stage.request, ready=self._status.ready)
 
     def _tell(self, name: StageName, outcome: Outcome, elsewhere: float) -> None:
         """Take the outcome into the status, the journal, and to everybody who watches."""
@@ -274,15 +278,15 @@ class Reconciler:
 
     async def _get_ready(self) -> None:
         """Let kubelet start, unless what is published is no longer true: then publish again."""
-        confirmation = self._in_force.stage_set.confirm(self._status.facts)
-        if reason := await self._watchdog_loop.beat_during(confirmation):
+        reason = await self._watchdog_loop.beat_during(self._in_force.confirmed(self._status.facts))
+        if reason:
             self._change(self._status.boot.again_from(StageName.NODEIP))
             await self._watchdog_loop.sleep(frozenset(), self._doubts.next_pause(reason))
             return
         if self._requests.stop:
             return
         problem = self._status.boot.problem
-        journal.ready(self._clock.boottime() - self._began, problem[0] if problem else None)
+        journal.ready(self._clock.boottime() - self._began, problem and problem[0])
         self._status = replace(self._status, ready=True)
         self._show()
 
@@ -292,5 +296,4 @@ class Reconciler:
             self._show()
 
     def _show(self) -> None:
-        for watch in self._watches:
-            watch.show(self._status)
+        self._watches.show(self._status)

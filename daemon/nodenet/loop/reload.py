@@ -9,12 +9,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import Boot, StageName
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable, error_of
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import BootStatus, Refusal
+from nodenet.loop import journal
 from nodenet.ports import Stage
 
 CALM_SECONDS = (1.0, 5.0, 30.0)
@@ -79,6 +81,8 @@ class Judgement:
 
     settings: Settings
     facts: Facts
+    stage_set: StageSet | None = None
+    """The stages of what is taken."""
     refusal: Refusal | None = None
     error: NodenetError | None = None
 
@@ -91,7 +95,7 @@ class InForce:
         self._inputs = inputs
         self._settings = inputs.settings()
         self._since = "the start of nodenetd"
-        self._changed = False
+        self.changed = False
         """Whether the last reload brought other settings."""
         self._refused: tuple[OnDisk, str | None] | None = None
         """What the last reload was refused with, and the host name that it was judged for."""
@@ -100,7 +104,17 @@ class InForce:
         self.stage_set = inputs.build_stages(self._settings)
 
     async def judge(self, facts: Facts) -> Judgement:
-        """Tell whether settings and node file would be taken; nothing is in force by that."""
+        """Return whether settings and node file would be taken; nothing is in force by that, and nothing is raised."""
+        try:
+            return await self._judge(facts)
+        except Exception as error:  # noqa: BLE001  (whatever a document brings about refuses the reload that reads it)
+            known = named(error, "the reload")
+            journal.unforeseen(known, error, None)
+            if self._edit:
+                self._refused = self._edit[0], facts.hostname
+            return Judgement(self._settings, facts, None, Refusal(Problem.of(known)), known)
+
+    async def _judge(self, facts: Facts) -> Judgement:
         try:
             settings = self._inputs.settings()
         except SettingsInvalid as error:
@@ -110,26 +124,36 @@ class InForce:
         try:
             judged = await self._inputs.judge(settings, facts)
         except Unavailable:  # says nothing of the file, and may pass: the stage waits for it
-            return Judgement(settings, facts)
+            return self._taken(settings, facts)
         except NodenetError as error:
             judged = Judged(seen, error, None)
         if judged.error is None:
-            return Judgement(settings, facts)
+            return self._taken(settings, facts)
         self._refused = (settings, *_file(judged.facts)), judged.facts.hostname
         # The node keeps its name as well; the status shows what lies there for it.
         return self._node_file_refused(settings, seen, judged.error, judged.stage)
 
+    async def confirmed(self, facts: Facts) -> str | None:
+        """Return why kubelet must not start with what is published, None where it may; an error is such a reason."""
+        try:
+            return await self.stage_set.confirm(facts)
+        except Exception as error:  # noqa: BLE001  (what cannot be confirmed is not true)
+            return str(named(error, "the look at what is published"))
+
+    def _taken(self, settings: Settings, facts: Facts) -> Judgement:
+        return Judgement(settings, facts, self._inputs.build_stages(settings))
+
     def take(self, judgement: Judgement, *, asked: bool) -> None:
-        """Put in force what was judged to be good; *asked*: by somebody, not by an edit."""
-        self._changed = judgement.settings != self._settings
+        """Put in force what was judged to be good; *asked*: by somebody, not by an edit. Raises nothing."""
+        self.stage_set = judgement.stage_set or self.stage_set
+        self.changed = judgement.settings != self._settings
         self._refused = self._edit = None
         self._begun_by_edits += not asked
         self._settings, self._since = judgement.settings, "the last reload"
-        self.stage_set = self._inputs.build_stages(self._settings)
 
     def error(self, name: StageName, problem: Problem, *, reload: bool) -> NodenetError:
         """Return what is told to somebody whose order stage *name* did not carry out."""
-        settings = "the changed settings are in force, but " if reload and self._changed else ""
+        settings = "the changed settings are in force, but " if reload and self.changed else ""
         return error_of(problem.message)(f"{settings}{name}: {problem.cause}", remedy=problem.remedy)
 
     def edited(self, status: BootStatus, now: float) -> bool:
@@ -174,7 +198,7 @@ class InForce:
     def _settings_refused(self, facts: Facts, error: SettingsInvalid) -> Judgement:
         cause = f"{error.cause}; those of {self._since} stay in force, but the next boot would end here"
         problem = Problem(error.message, cause, _then(error.remedy))
-        return Judgement(self._settings, facts, Refusal(problem), error.saying(cause, problem.remedy))
+        return Judgement(self._settings, facts, None, Refusal(problem), error.saying(cause, problem.remedy))
 
     def _node_file_refused(
         self, settings: Settings, facts: Facts, error: NodenetError, stage: StageName | None
@@ -182,7 +206,7 @@ class InForce:
         beside = "; the changed settings are not in force either" if settings != self._settings else ""
         problem = Problem(error.message, error.cause + beside, _then(error.remedy))
         told = error.saying(": ".join(filter(None, (stage, problem.cause))), problem.remedy)
-        return Judgement(self._settings, facts, Refusal(problem, stage), told)
+        return Judgement(self._settings, facts, None, Refusal(problem, stage), told)
 
 
 def _file(facts: Facts) -> tuple[str | None, str | None]:

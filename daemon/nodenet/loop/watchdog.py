@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from nodenet.core.boot.outcome import Topic
+from nodenet.core.errors import Unavailable
 from nodenet.loop.requests import Requests
 from nodenet.ports import Clock
 
@@ -55,6 +56,8 @@ class WatchdogLoop:
             waker.cancel()
             if self._clock.boottime() < hung:  # what hangs is left to systemd's watchdog
                 self._beat()
+        if task.cancelled():
+            raise Unavailable("the work was cancelled from within", remedy="Look at `journalctl -b -u nodenetd`")
         return task.result()
 
     async def sleep(self, topics: frozenset[Topic], seconds: float) -> None:

@@ -270,8 +270,8 @@ class Stage(Protocol):
 class Watch(Protocol):
     """Something that sees the status after every change: state file, bus, service manager."""
 
-    def show(self, status: BootStatus) -> None:
-        """Show it."""
+    def show(self, status: BootStatus) -> float | None:
+        """Show it; return after how many seconds to show the same again, None where it is shown."""
 
 
 class Source(Protocol):

@@ -7,6 +7,7 @@ which, when READY=1 is due and what the node's health is. The reconciler asks; i
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -249,11 +250,11 @@ class Boot:
         """The first problem in stage order, with its stage."""
         return next(((stage.name, stage.problem) for stage in self.stages if stage.problem), None)
 
-    def failed_since(self, first: StageName) -> tuple[StageName, Problem] | None:
-        """Return the first stage from *first* on that failed as a whole, with its problem."""
+    def failed_since(self, first: StageName, standing: Collection[StageName] = ()) -> tuple[StageName, Problem] | None:
+        """Return the first stage from *first* on that failed as a whole, with its problem, but for those *standing*."""
         order = list(StageName)
         since = (stage for stage in self.stages if order.index(stage.name) >= order.index(first))
-        over = (stage for stage in since if stage.status is Status.FAILED)
+        over = (stage for stage in since if stage.status is Status.FAILED and stage.name not in standing)
         return next(((stage.name, stage.problem) for stage in over if stage.problem), None)
 
     @property

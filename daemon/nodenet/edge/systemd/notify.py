@@ -44,20 +44,25 @@ class Notifier:
         """Report that units which wait for this one may start."""
         self._send("READY=1", _status(status))
 
-    def status(self, text: str) -> None:
-        """Set the line that ``systemctl status`` shows."""
-        self._send(_status(text))
+    def status(self, text: str) -> bool:
+        """Set the line that ``systemctl status`` shows; return whether the manager's queue took it."""
+        return self._send(_status(text))
 
     def stopping(self) -> None:
         """Report that the service is stopping."""
         self._send("STOPPING=1")
 
-    def _send(self, *lines: str) -> None:
+    def _send(self, *lines: str) -> bool:
+        """Send without blocking; return whether it was taken. Where nobody listens, nothing is lost."""
         if not self._address.startswith(("/", "\0")):
-            return
+            return True
         kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
-        with suppress(OSError), socket.socket(socket.AF_UNIX, kind) as line:
-            line.sendto("\n".join(lines).encode(errors="replace"), self._address)
+        try:
+            with socket.socket(socket.AF_UNIX, kind) as line:
+                line.sendto("\n".join(lines).encode(errors="replace"), self._address)
+        except OSError:  # the queue is full, or the manager is gone
+            return False
+        return True
 
 
 def _status(text: str) -> str:

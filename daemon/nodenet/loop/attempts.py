@@ -1,0 +1,49 @@
+"""How is a stage attempted, so that nothing in it can end the loop?"""
+
+from __future__ import annotations
+
+from nodenet.core.boot.escape import Escapes, named
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Outcome
+from nodenet.core.boot.request import Request
+from nodenet.core.boot.stages import StageName
+from nodenet.core.errors import NodenetError
+from nodenet.loop import journal
+from nodenet.loop.reload import StageSet
+from nodenet.loop.watchdog import WatchdogLoop
+from nodenet.ports import Clock
+
+
+class Attempts:
+    """Runs one stage at a time, and counts what escapes."""
+
+    def __init__(self, watchdog_loop: WatchdogLoop, clock: Clock) -> None:
+        """Beat with *watchdog_loop* meanwhile."""
+        self._watchdog_loop = watchdog_loop
+        self._clock = clock
+        self._escapes: dict[StageName, Escapes] = {}
+
+    async def run(
+        self, stages: StageSet, name: StageName, facts: Facts, request: Request, *, ready: bool
+    ) -> Outcome | None:
+        """Return the outcome of one attempt, None when the daemon stops meanwhile.
+
+        Raises only what an administrator alone can mend (exit code 78), and only before *ready*: later the node works.
+        """
+        attempt = stages.stages[name].attempt(facts, request)
+        try:
+            outcome = await self._watchdog_loop.beat_during(attempt, stages.attempt_seconds)
+        except Exception as error:
+            if isinstance(error, NodenetError) and error.permanent and not ready:
+                raise
+            return self._escaped(name, error, facts)
+        self._escapes.pop(name, None)
+        return outcome
+
+    def _escaped(self, name: StageName, error: Exception, facts: Facts) -> Outcome:
+        now = self._clock.boottime()
+        self._escapes[name] = escapes = self._escapes.get(name, Escapes()).another(now)
+        known = named(error, name)
+        if escapes.number == 1:
+            journal.unforeseen(known, error, name)
+        return escapes.outcome(name, known, facts, now)

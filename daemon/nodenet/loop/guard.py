@@ -1,0 +1,38 @@
+"""How is something done beside the stages, so that no error of it ends the daemon?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from nodenet.core.boot.escape import named
+from nodenet.core.boot.stages import StageName
+from nodenet.loop import journal
+
+T = TypeVar("T")
+
+
+class Guard:
+    """Runs one kind of work; an error is in the journal once, until the work succeeds or the error is another one."""
+
+    def __init__(self, where: str, stage: StageName | None = None) -> None:
+        """*where* is how the journal names the work, of *stage* where it has one."""
+        self._where = where
+        self._stage = stage
+        self._known = ""
+        self.failures = 0
+        """How often the work failed in a row."""
+
+    def run(self, work: Callable[[], T], otherwise: T) -> T:
+        """Return what *work* returns, or *otherwise* where it raises, whatever that is."""
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001  (the purpose of this class)
+            self.failures += 1
+            known = named(error, self._where)
+            if known.cause != self._known:
+                self._known = known.cause
+                journal.unforeseen(known, error, self._stage)
+            return otherwise
+        self._known, self.failures = "", 0
+        return result

@@ -1,0 +1,108 @@
+"""State file and service manager: what could not be said is said again."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+import pytest
+import structlog
+
+from nodenet.core.boot.stages import new_boot
+from nodenet.core.status.document import BootStatus
+from nodenet.daemon import ServiceManager, StateFile
+from nodenet.edge.systemd.notify import Notifier
+
+READY = replace(BootStatus(new_boot({}, degrade=True)), ready=True)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as opened:
+        yield opened
+
+
+class FullSocket:
+    """PID 1, whose queue is full until it is drained."""
+
+    def __init__(self, path: Path) -> None:
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self.manager.bind(str(path))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as other:
+            try:
+                while True:
+                    other.sendto(b"STATUS=another service", str(path))
+            except BlockingIOError:
+                pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.manager.close()
+
+    def drain(self) -> list[str]:
+        got = []
+        try:
+            while True:
+                got.append(self.manager.recv(65536).decode())
+        except BlockingIOError:
+            return got
+
+
+async def test_ready_is_repeated_until_systemd_says_that_the_unit_is_active(tmp_path: Path, stack: ExitStack) -> None:
+    """The first one did not fit into the queue of PID 1 (R17)."""
+    pid1 = stack.enter_context(FullSocket(tmp_path / "notify"))
+    notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "30000000"})
+    manager, active, asked = ServiceManager(notifier), False, 0
+
+    async def is_active() -> bool:
+        nonlocal asked
+        asked += 1
+        return active
+
+    confirmation = asyncio.create_task(manager.confirmed(is_active))
+    await asyncio.sleep(0)
+    again = manager.show(READY)
+    assert not any("READY=1" in message for message in pid1.drain())
+    assert again == 1.0
+    pauses = [manager.show(READY) for _ in range(6)]
+    assert pauses == [2.0, 4.0, 8.0, 15.0, 15.0, 15.0], "and then with every beat"
+    assert sum("READY=1" in message for message in pid1.drain()) == 6
+    await asyncio.sleep(60)
+    assert not confirmation.done()
+    assert 4 <= asked <= 10
+    active = True
+    await confirmation
+    assert manager.show(READY) is None
+    assert pid1.drain() == []
+
+
+async def test_a_status_line_that_was_not_taken_is_sent_again(tmp_path: Path, stack: ExitStack) -> None:
+    """Otherwise `systemctl status` shows an old one."""
+    pid1 = stack.enter_context(FullSocket(tmp_path / "notify"))
+    manager = ServiceManager(Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}))
+    status = BootStatus(new_boot({}, degrade=True))
+    assert manager.show(status) == 1.0
+    pid1.drain()
+    assert manager.show(status) is None
+    assert pid1.drain() == ["STATUS=starting"]
+
+
+async def test_the_state_file_is_written_again_until_it_is_there(tmp_path: Path) -> None:
+    """A full /run at READY must not hold kubelet's gate for ever (R16)."""
+    place = tmp_path / "state.json"
+    (place / "in the way").mkdir(parents=True)
+    file = StateFile(place)
+    with structlog.testing.capture_logs() as lines:
+        assert [file.show(READY) for _ in range(5)] == [1.0, 2.0, 4.0, 8.0, 10.0]
+    assert len(lines) == 1
+    (place / "in the way").rmdir()
+    place.rmdir()
+    assert file.show(READY) is None
+    assert '"ready": true' in place.read_text()
