@@ -139,7 +139,7 @@ def test_an_apply_that_does_not_hold(product_node: NodeFactory) -> None:
 
 def stopped_worker(node: Node) -> str:
     """Return the process id of the libnmstate worker, stopped in the middle of its apply."""
-    find = "grep -q applying /var/lib/nodenet/intent.json && pgrep -f '[n]mstate_worker'"
+    find = "grep -q applying /var/lib/nodenet/intent.json && pgrep -f '[n]mstate/worker.py'"
     pid = node.wait_until(find, timeout=30).strip()
     node.run(["kill", "-STOP", pid])
     return pid
