@@ -203,7 +203,7 @@ def _print_table(selection: Selection) -> None:
         where = f"{item.address}/{item.prefix_length}"
         table.add((item.link, where, item.verdict.value, item.rule.value, item.sentence), COLOURS[item.verdict])
     print(table.render(coloured=sys.stdout.isatty()))
-    told = [f"Note: {note}." for note in selection.notes]
-    told += [f"May still change: {pending.reason}." for pending in selection.pending]
-    for line in (*told, f"{summary(selection)}."):
+    lines = [f"Note: {note}." for note in selection.notes]
+    lines += [f"May still change: {pending.reason}." for pending in selection.pending]
+    for line in (*lines, f"{summary(selection)}."):
         print(f"\n{printable(line)}")

@@ -1,4 +1,4 @@
-"""What can go wrong, who must act, and how the rest of the system is told.
+"""Which errors are there, who must act, and how are they reported?
 
 Every error carries a *cause* (what, where, why) and a *remedy* (what to do), because both are printed
 to an administrator: in the journal, in ``nodenetctl status`` and as the text of a D-Bus error.
@@ -124,7 +124,7 @@ class UplinkRefused(NodenetError):
 
 
 class BridgeForeign(NodenetError):
-    """br-ex was made by somebody else: it is left alone."""
+    """br-ex was made by another program: it is left alone."""
 
     exit_code = 1
     bus_name = "org.nodenet1.Error.BridgeForeign"

@@ -34,7 +34,7 @@ class WatchdogLoop:
     """Beats while something is waited for, and wakes on requests."""
 
     def __init__(self, requests: Requests, watchdog: Watchdog, clock: Clock, starting: Callable[[], bool]) -> None:
-        """*starting* tells whether systemd's start timeout is to be extended."""
+        """*starting* returns whether systemd's start timeout is to be extended."""
         self._requests = requests
         self._watchdog = watchdog
         self._clock = clock

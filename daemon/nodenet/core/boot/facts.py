@@ -29,6 +29,6 @@ class Facts:
     """The link below it."""
 
     def same_place(self, other: Facts) -> bool:
-        """Tell whether the node IPs are the same as in *other*, on the same link."""
+        """Return whether the node IPs are the same as in *other*, on the same link."""
         mine, theirs = self.selection or Selection(), other.selection or Selection()
         return (mine.node_ips, mine.link) == (theirs.node_ips, theirs.link)

@@ -19,7 +19,7 @@ MAX_INHIBITORS = 64
 
 @dataclass(frozen=True, slots=True)
 class Inhibitor:
-    """One holder of a stage; *number* tells two of the same words apart."""
+    """One holder of a stage; *number* distinguishes two with the same words."""
 
     stage: StageName
     who: str
@@ -41,7 +41,7 @@ def with_inhibitor(inhibitors: Inhibitors, inhibitor: Inhibitor, stage: StageSta
     """
     for name, text in (("who", inhibitor.who), ("why", inhibitor.why)):
         if not text.strip() or not text.isprintable():
-            raise UsageInvalid(f"{name} = {text!r} names nobody", remedy=f"Give {name} as one line of text")
+            raise UsageInvalid(f"{name} = {text!r} is not one line of text", remedy=f"Give {name} as one line of text")
     if stage.status is Status.RUNNING:
         raise Busy(
             f"{inhibitor.stage} runs already", remedy="Wait until it is over; a inhibitor then concerns its next run"
@@ -57,7 +57,7 @@ def without_inhibitor(inhibitors: Inhibitors, inhibitor: Inhibitor) -> Inhibitor
 
 
 def inhibited(inhibitors: Inhibitors, name: StageName) -> Waiting | None:
-    """Return what stage *name* waits for while somebody inhibitors it, else None."""
+    """Return what stage *name* waits for while it is inhibited, else None."""
     holders = [str(inhibitor) for inhibitor in inhibitors if inhibitor.stage is name]
     if not holders:
         return None

@@ -1,7 +1,7 @@
 """What can a stage say of itself, and what may it be woken by?
 
 An attempt ends in one of four outcomes. ``core.boot.stages`` decides what becomes of the boot by it,
-``loop.journal`` how it is told, the reconciler acts.
+``loop.journal`` how it is logged, the reconciler acts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nodenet.core.messages import Message
 
 
 class Topic(StrEnum):
-    """What a waiting stage may be woken by. Events carry no data: whoever wakes reads the world again."""
+    """What a waiting stage may be woken by. Events carry no data: the stage reads the present state again."""
 
     KERNEL = "kernel"
     NETWORK_MANAGER = "network-manager"
@@ -30,7 +30,7 @@ class Topic(StrEnum):
     UNIT = "unit"
     """A systemd unit's job ended."""
     INHIBITOR = "inhibitor"
-    """Somebody who held a stage back let it go."""
+    """An inhibitor of a stage was released."""
 
 
 @dataclass(frozen=True, slots=True)

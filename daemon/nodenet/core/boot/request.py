@@ -1,8 +1,8 @@
 """What was ordered of a stage, beyond its ordinary work?
 
-An order is not a fact: facts say what is known, a request says what somebody wants of this attempt. The loop makes a
+An order is not a fact: facts say what is known, a request says what this attempt is asked to do. The loop makes a
 request from an order, the stage's state keeps it while the stage waits, and `StageState.after` consumes it, in that one
-place, when the stage is over. Whoever does the stage (nodenetd or a unit), no order outlives its run.
+place, when the stage is over. No order outlives its run, whether nodenetd or a unit does the stage.
 """
 
 from __future__ import annotations

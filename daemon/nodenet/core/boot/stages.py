@@ -214,7 +214,7 @@ class Boot:
         return self._with(self[name].begun(now))
 
     def after(self, name: StageName, outcome: Outcome, now: float, elsewhere: float = 0.0) -> Boot:
-        """Return the boot with *outcome* told by stage *name*; in that others worked for *elsewhere* seconds."""
+        """Return the boot with the *outcome* of stage *name*; in that others worked for *elsewhere* seconds."""
         stage = self[name]
         looked = self.looked | {name} if stage.over or stage.aside else frozenset()  # aside: it had waited so
         return replace(self._with(stage.after(outcome, now, elsewhere)), looked=looked)

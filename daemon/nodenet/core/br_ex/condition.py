@@ -116,7 +116,7 @@ def orphans(profiles: tuple[Profile, ...], uuids: Collection[str]) -> tuple[Prof
 
 
 def readdressed(profiles: tuple[Profile, ...], present: Collection[str], link: str) -> str | None:
-    """Return the name of a profile that somebody else made for *link* since, None where there is none.
+    """Return the name of a profile that another program made for *link* since, None where there is none.
 
     *present* are the UUIDs of the profiles there were before the bridge; the bridge's own are ports of Open vSwitch.
     """

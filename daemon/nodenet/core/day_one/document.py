@@ -59,7 +59,7 @@ def addresses(interface: Document) -> Iterator[IPv4Interface | IPv6Interface]:
 
 
 def is_automatic(interface: Document) -> bool:
-    """Tell whether DHCP or autoconfiguration is asked for on one interface."""
+    """Return whether DHCP or autoconfiguration is asked for on one interface."""
     sections = (interface.get(family) for family in ("ipv4", "ipv6"))
     return any(
         isinstance(section, Mapping) and bool(section.get("dhcp") or section.get("autoconf")) for section in sections

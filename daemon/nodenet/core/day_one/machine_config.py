@@ -19,7 +19,7 @@ _KIND, _API = "MachineConfig", "machineconfiguration.openshift.io/v1"
 
 
 def is_name(text: str) -> bool:
-    """Tell whether *text* can be the name of a MachineConfig or of a pool."""
+    """Return whether *text* can be the name of a MachineConfig or of a pool."""
     return _NAME.fullmatch(text) is not None
 
 

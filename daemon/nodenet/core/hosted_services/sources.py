@@ -30,5 +30,5 @@ def choose(specs: Mapping[Origin, Spec], nodes: Mapping[Origin, tuple[ClusterNod
 
 
 def may_stop(service: Service, origin: Origin) -> bool:
-    """Tell whether a spec of *origin* may stop a *service* that runs: only the live one, and dnsmasq never."""
+    """Return whether a spec of *origin* may stop a *service* that runs: only the live one, and dnsmasq never."""
     return origin is Origin.LIVE and service is not Service.DNSMASQ

@@ -1,4 +1,4 @@
-"""How is a JSON document read that a stranger may have written, so that an error names the place?"""
+"""How is a JSON document from outside read, so that an error names the place?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nodenet.core.json.position import path_at, written
 
 T = TypeVar("T")
 MOST_SHOWN = 40
-"""Characters of a wrong value that are told."""
+"""Characters of a wrong value that an error shows."""
 _NAMES: dict[type, str] = {
     str: "a string",
     int: "a number",
@@ -47,7 +47,7 @@ def decoded(text: str | bytes, most_bytes: int, remedy: str, less: str) -> objec
 
 
 class Node:
-    """A JSON object, the path that leads to it, and what to tell whoever wrote it."""
+    """A JSON object, the path that leads to it, and the remedy for its author."""
 
     __slots__ = ("path", "remedy", "value")
 

@@ -135,7 +135,7 @@ def _route(node: Node, family: Family) -> Route:
     kind = node.get("type", str, "unicast")
     hops = [_next_hop(hop, family) for hop in node.children("nexthops")]
     if not hops and kind not in _ROUTE_KINDS_WITHOUT_WAY_OUT:
-        # A next-hop object is told with the route; what a group of them leads to is not.
+        # A next-hop object is printed with the route; the members of a group are not.
         single = (None if "dev" in node.value else node.child("nh_info")) or node
         hops = [hop for hop in (_next_hop(single, family),) if hop != NextHop(None)]
     # iproute2 does not print IPv4's metric 0; for IPv6 the kernel knows no "without metric".

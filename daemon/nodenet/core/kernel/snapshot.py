@@ -76,7 +76,7 @@ class Address:
         return Family.IPV4 if self.address.version == 4 else Family.IPV6
 
     def shares_prefix(self, other: IPAddress, prefix_length: int | None = None) -> bool:
-        """Tell whether *other* is on this address's subnet (or a subnet of *prefix_length* around it)."""
+        """Return whether *other* is on this address's subnet (or a subnet of *prefix_length* around it)."""
         mine = self.peer or self.address
         version = mine.version
         if version != other.version:

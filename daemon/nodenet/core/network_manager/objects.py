@@ -82,13 +82,13 @@ _REASONS = {
     17: "the DHCP client broke",
     36: "the link is gone",
     38: "its profile was removed",
-    39: "somebody asked for it",
+    39: "it was asked for",
     40: "no carrier",
     53: "what it depends on failed",
     60: "a new activation",
     62: "its parent changed",
     65: "Open vSwitch's database failed",
-    68: "somebody else's",
+    68: "another program's",
 }
 _NO_LINK = ("ovs-bridge", "ovs-port")
 """Kinds of devices that the kernel knows nothing of."""
@@ -189,7 +189,7 @@ def _state(general: Mapping[str, Any]) -> str:
 
 
 def lease4(options: Mapping[str, str]) -> Lease4 | None:
-    """Return the DHCPv4 lease that these options tell of, None without one."""
+    """Return the DHCPv4 lease that these options describe, None without one."""
     try:
         address = IPv4Interface(f"{options['ip_address']}/{options.get('subnet_mask', 32)}")
     except (KeyError, ValueError):
@@ -222,7 +222,7 @@ def _ipv4(text: str | None) -> IPv4Address | None:
 
 
 def lease6(options: Mapping[str, str]) -> Lease6 | None:
-    """Return the DHCPv6 lease that these options tell of; one without an address gave options only."""
+    """Return the DHCPv6 lease that these options describe; one without an address gave options only."""
     if not options.get("dhcp6_client_id"):
         return None
     try:
@@ -233,7 +233,7 @@ def lease6(options: Mapping[str, str]) -> Lease6 | None:
 
 
 def _expires6(options: Mapping[str, str]) -> float | None:
-    """Return the end of the valid lifetime: only dhclient tells it."""
+    """Return the end of the valid lifetime: only dhclient reports it."""
     begin, length = _seconds(options.get("life_starts")), _seconds(options.get("max_life"))
     return begin + length if begin is not None and length is not None else None
 

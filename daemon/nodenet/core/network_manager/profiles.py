@@ -21,7 +21,7 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Lease4:
-    """A DHCPv4 lease in use, from the options that NetworkManager tells of it (nm-settings-nmcli(5), DHCP4Config).
+    """A DHCPv4 lease in use, from the options that NetworkManager shows (nm-settings-nmcli(5), DHCP4Config).
 
     *client_id* as the option ``dhcp_client_identifier`` has it: octets in hexadecimal, with colons, the first one
     the type. *expires* is Unix time, *seconds* the length the server gave, *servers* are those of DNS.

@@ -25,7 +25,7 @@ def uplinks(state: State, bridges: Collection[str]) -> frozenset[str]:
 
 
 def without_bridges(state: State, bridges: Collection[str]) -> dict[str, Any]:
-    """Return *state* as though the links below these bridges were nobody's ports."""
+    """Return *state* as though the links below these bridges were no ports."""
     free = uplinks(state, bridges)
     links = [item for item in state.get("interfaces") or () if item.get("name") not in bridges]
     freed = [

@@ -50,14 +50,14 @@ class Rivals(NodeFileInvalid):
 
 
 def has_host_specific(listing: Iterable[str]) -> bool:
-    """Tell whether the directory holds any file that only a host name can select."""
+    """Return whether the directory holds any file that only a host name can select."""
     return any(stem != CLUSTER for stem, _ in _stems_of(listing))
 
 
 def search(hostname: str | None, listing: Iterable[str]) -> Search:
     """Return this node's file among the names of *listing*.
 
-    *hostname* is normalised and valid, or None when nobody knows it (then only ``cluster`` is looked for).
+    *hostname* is normalised and valid, or None while it is unknown (then only ``cluster`` is looked for).
     Names are compared in lower case. Raises Rivals when two files claim the same stem.
     """
     by_stem: dict[str, list[str]] = {}

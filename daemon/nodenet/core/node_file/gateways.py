@@ -1,6 +1,6 @@
 """Can the gateways of a node file be reached over the links that it describes?
 
-A gateway outside every subnet of its link is accepted by everything and answers nobody: a warning, because the link
+A gateway outside every subnet of its link is accepted by everything and never answers: a warning, because the link
 may have more addresses than the file knows (by DHCP, by another program).
 """
 

@@ -36,7 +36,7 @@ MADE = frozenset(
         "xfrm",
     }
 )
-"""The variants of the crate's InterfaceType that can be asked for; tests/libnmstate holds this to the crate at hand."""
+"""The variants of the crate's InterfaceType that can be asked for; tests/libnmstate holds this to the crate in use."""
 SHOWN = frozenset({"tun", "unknown"})
 """What ``show`` prints for links that libnmstate does not make: accepted, libnmstate then looks at the name alone."""
 

@@ -11,7 +11,7 @@ from nodenet.core.node_ip.explain import SCHEMA_VERSION, candidate_document
 from nodenet.core.node_ip.select import Candidate, Selection
 
 Place = tuple[str, IPAddress, int]
-"""What tells one address from another: link, address, prefix length."""
+"""What identifies an address: link, address, prefix length."""
 
 
 @dataclass(frozen=True, slots=True)

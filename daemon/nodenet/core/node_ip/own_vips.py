@@ -1,7 +1,7 @@
 """Is one of the VIPs an address of this very node?
 
 A VIP moves from node to node. Where it is a node's own address, every other node loses that node, and the node itself
-has no address left to register with. keepalived, too, puts VIPs on a node: those are told apart by what it needs, an
+has no address left to register with. keepalived, too, puts VIPs on a node: those are recognised by what it needs, an
 address of the node's own in the same subnet.
 """
 

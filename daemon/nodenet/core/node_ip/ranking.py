@@ -136,7 +136,7 @@ def ranked(case: Case, around: Surroundings) -> Ranked:
 
 
 def best_first(place: Ranked) -> tuple[tuple[int, ...], str]:
-    """Return what places are sorted by; links that nobody listed share an index, but not a name."""
+    """Return what places are sorted by; links that the kernel did not list share an index, but not a name."""
     return place.key, place.address.link
 
 

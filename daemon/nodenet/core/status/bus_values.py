@@ -63,17 +63,17 @@ def changed_stages(before: BootStatus, after: BootStatus) -> list[StageState]:
 
 
 def signals(before: BootStatus, after: BootStatus) -> Mapping[str, list[Any]]:
-    """Return the signals, name and body, that tell of the way from *before* to *after*, beside StageChanged."""
-    told: dict[str, list[Any]] = {}
+    """Return the signals, name and body, for the change from *before* to *after*, beside StageChanged."""
+    found: dict[str, list[Any]] = {}
     facts = after.facts
     if facts.node_file and facts.applied_digest and facts.applied_digest != before.facts.applied_digest:
-        told["NetworkApplied"] = [facts.node_file or "", facts.applied_digest]
+        found["NetworkApplied"] = [facts.node_file or "", facts.applied_digest]
     nmstate = after.boot[StageName.NMSTATE]
     failed = nmstate.status is Status.FAILED and before.boot[StageName.NMSTATE].status is not Status.FAILED
     if failed and nmstate.problem and nmstate.problem.message is Message.APPLY_FAILED:
-        told["RolledBack"] = [facts.digest or "", nmstate.problem.cause]
+        found["RolledBack"] = [facts.digest or "", nmstate.problem.cause]
     if facts.selection and facts.selection != before.facts.selection:
-        told["NodeIPChanged"] = [[str(ip) for ip in facts.selection.node_ips], facts.selection.link or ""]
+        found["NodeIPChanged"] = [[str(ip) for ip in facts.selection.node_ips], facts.selection.link or ""]
     if after.drift and not before.drift:
-        told["NodeIPDrift"] = [after.drift.cause]
-    return told
+        found["NodeIPDrift"] = [after.drift.cause]
+    return found

@@ -67,7 +67,7 @@ class Calls:
     async def answer_to(self, message: Message, seconds: float) -> list[Any]:
         """Send a method call; return the body of its reply.
 
-        Raises Unavailable when the bus goes away, nobody owns the destination or no reply comes within *seconds*;
+        Raises Unavailable when the bus goes away, the destination has no owner or no reply comes within *seconds*;
         Refused when the service answers with another error.
         """
         serial = self.send(message)

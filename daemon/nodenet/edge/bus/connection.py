@@ -170,7 +170,7 @@ class Bus:
             self._report("The connection to the system bus broke", reason)
 
     async def _own(self, name: str) -> bool:
-        """Ask for *name*; return whether it is ours. Without it nobody can call us, but we can call others."""
+        """Ask for *name*; return whether it is ours. Without it no program can call us, but we can call others."""
         try:
             (reply,) = await self._ask_bus("RequestName", "su", [name, 0])  # 0: queue behind another owner
         except Refused:  # no policy file allows it
@@ -204,7 +204,7 @@ class Bus:
     ) -> list[Any]:
         """Call a method and return the body of its reply.
 
-        Raises Unavailable when there is no bus or it goes away, nobody owns *destination* or no reply comes
+        Raises Unavailable when there is no bus or it goes away, *destination* has no owner or no reply comes
         within *seconds*; Refused when the service answers with another error.
         """
         if not self.connected:

@@ -1,4 +1,4 @@
-"""What becomes of file descriptors that come with a message? Nobody asked for any: they are closed.
+"""What becomes of file descriptors that come with a message? None is wanted: they are closed.
 
 Not by the thread of the event loop: close(2) waits for as long as the sender of the descriptor likes, for example by
 SO_LINGER (socket(7)) or by a file of a FUSE file system.
@@ -49,7 +49,7 @@ def close(descriptors: Iterable[int]) -> None:
 def _close_all() -> None:
     try:
         while True:
-            with suppress(OSError):  # an error of a file of somebody else
+            with suppress(OSError):  # an error of a file of another program
                 os.close(_waiting.popleft())
     except IndexError:
         pass

@@ -1,8 +1,8 @@
 """How does a stream of bytes become D-Bus messages, whatever a stranger put into it?
 
 D-Bus specification, "Message Protocol". The bus checks that a message is well formed, but any local user chooses its
-size, its types and its header fields. So only the header is read at first, and whoever reads the stream decides from
-it how large a body may be. A larger one is skipped without being kept. A body is decoded only when somebody asks for
+size, its types and its header fields. So only the header is read at first, and the reader of the stream decides from
+it how large a body may be. A larger one is skipped without being kept. A body is decoded only when a caller asks for
 its values.
 """
 
@@ -61,7 +61,7 @@ class Frame(NamedTuple):
     sender: str
     signature: str
     connection: int
-    """Which connection it came over: on another one, its sender is somebody else."""
+    """Which connection it came over: on another one, the same name is another sender."""
     body: bytes | None = b""
 
     def values(self) -> list[Any]:

@@ -21,7 +21,7 @@ class InhibitorLocks:
     """The pipes of all inhibitors."""
 
     def __init__(self, inhibitor: Callable[[Inhibitor], None], release: Callable[[Inhibitor], None]) -> None:
-        """*inhibitor* is told of a new one and may refuse it (raises NodenetError); *release*, when it is over."""
+        """*inhibitor* gets a new one and may refuse it (raises NodenetError); *release* gets it when it ends."""
         self._hold = inhibitor
         self._release = release
         self._numbers = itertools.count(1)

@@ -113,7 +113,7 @@ class Service:
         if _is_order(call) and len(self._unchecked) < MOST_UNCHECKED:
             self._start(self._carry_out(call))
         elif call.flags & NO_REPLY_EXPECTED:
-            return  # a question whose answer nobody reads
+            return  # the caller wants no reply
         elif not _is_order(call) and self._questions.put(call):
             if self._answering is None or self._answering.done():
                 self._answering = self._start(self._answer_questions())

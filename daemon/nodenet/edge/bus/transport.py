@@ -21,7 +21,7 @@ READ_BYTES = 64 * 1024
 FRAMES_PER_TURN = 128
 SENDS_PER_TURN = 64
 ROOM_BYTES = 256 * 1024
-"""How much may be queued before whoever can wait should wait."""
+"""How much may be queued before senders that can wait do so."""
 LONGEST_LINE = 4096
 """Of the authentication protocol, which has lines."""
 

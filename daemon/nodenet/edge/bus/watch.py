@@ -1,7 +1,7 @@
-"""Does the system bus still answer, though the connection to it stands?
+"""Does the system bus still answer, while its connection is open?
 
-A bus that is stopped says nothing, like one on which nothing happens: whoever waits for a signal waits on. It is asked
-now and then, and once it answers again whatever was missed is to be read.
+A stopped bus looks like a bus on which nothing happens: a program that waits for a signal goes on waiting. So the bus
+is asked from time to time, and when it answers again, everything that may have been missed is read.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ LOOK_AGAIN_SECONDS = 2.0
 async def watch(
     bus: Bus, changed: Callable[[bool], None], *, look: float = LOOK_SECONDS, again: float = LOOK_AGAIN_SECONDS
 ) -> None:
-    """Tell *changed* when the bus no longer answers (False) and when it does again (True), until cancelled.
+    """Call *changed* when the bus no longer answers (False) and when it does again (True), until cancelled.
 
-    That a connection ends is not told here: ``Bus`` tells it.
+    The end of a connection is reported by ``Bus``, not here.
     """
     silent = False
     while True:

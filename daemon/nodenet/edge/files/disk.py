@@ -1,8 +1,8 @@
-"""How are files written so that nobody ever reads half of one, and read so that nobody can plant one?
+"""How are files written so that no reader sees half of one, and read so that no other user can plant one?
 
 A write goes to a temporary file in the same directory, is synced, and takes the old file's place by rename(2);
 after a power cut there is the old file or the new one. Equal content is not written, so that an unchanged file
-keeps its modification time and nobody who watches it is woken.
+keeps its modification time and no watcher of the file wakes up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nodenet.edge.files.node_file import MAX_BYTES, listing, read_node_file
 __all__ = ["clear_stray", "leads_to", "listing", "read", "read_node_file", "remove", "write"]
 
 STRAY = ".nodenet-"
-"""How our temporary files begin. Nobody reads files with this name."""
+"""How our temporary files begin. No reader takes files with this name."""
 DIRECTORIES = tuple(
     PurePosixPath(path)
     for path in (
@@ -55,7 +55,7 @@ _REMEDIES = {
 
 
 def write(path: PurePath, content: bytes, mode: int = 0o644) -> bool:
-    """Write a file whole, durably; tell whether it differed. Raises PublishFailed, and then nothing changed."""
+    """Write a file whole, durably; return whether it differed. Raises PublishFailed, and then nothing changed."""
     with _told(path, "written"):
         if _is(path, content, mode):
             return False
@@ -73,7 +73,7 @@ def write(path: PurePath, content: bytes, mode: int = 0o644) -> bool:
 
 
 def remove(path: PurePath) -> bool:
-    """Remove a file, durably; tell whether it was there. Raises PublishFailed."""
+    """Remove a file, durably; return whether it was there. Raises PublishFailed."""
     with _told(path, "removed"):
         try:
             Path(path).unlink()
@@ -110,7 +110,7 @@ def clear_stray(directories: Iterable[PurePath] = (), *, ours: Iterable[PurePath
 
 
 def _is(path: PurePath, content: bytes, mode: int) -> bool:
-    """Tell whether *path* is a regular file with this content and mode already."""
+    """Return whether *path* is a regular file with this content and mode already."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -1,7 +1,7 @@
 """What is this host called, and how is the name kept?
 
 The kernel's name is what hostnamed, NetworkManager (DHCP, reverse DNS) and boot loaders all end up setting
-(hostname(7)), and reading it needs no bus; hostnamed's signal tells that it changed, and only hostnamed can
+(hostname(7)), and reading it needs no bus; hostnamed's signal says that it changed, and only hostnamed can
 make it last (org.freedesktop.hostname1(5)).
 """
 
@@ -21,7 +21,7 @@ class Hostnamed:
     """The host name, over the kernel and the bus."""
 
     def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
-        """Subscribe; *changed* is told when hostnamed changes a name."""
+        """Subscribe; *changed* is called when hostnamed changes a name."""
         self._bus = bus
         bus.subscribe(Signal(NAME, PATH, PROPERTIES, "PropertiesChanged"), lambda _: changed())
 

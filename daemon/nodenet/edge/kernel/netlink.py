@@ -51,7 +51,7 @@ def read_snapshot(*, complete: bool = False) -> Snapshot:
                     break
     except (OSError, struct.error, ValueError, IndexError) as error:
         raise Unavailable(f"The kernel's links, addresses and routes cannot be read: {error}") from error
-    # A host that never holds still gets its best answer: whoever watches is told of the next change anyway.
+    # On a host that changes all the time this is the best answer: the watcher reports the next change.
     return snapshot
 
 
@@ -95,7 +95,7 @@ class _Reading:
         ]
         objects = routes.NO_OBJECTS
         if any(item.route.nexthop_id and not item.hops for item in raw):
-            # The kernel tells the hops with the route unless net.ipv4.nexthop_compat_mode is 0.
+            # The kernel lists the hops with the route unless net.ipv4.nexthop_compat_mode is 0.
             objects = routes.next_hop_objects(self._list(routes.RTM_GETNEXTHOP, routes.NEXT_HOP_REQUEST))
         return tuple(routes.route(item, names, objects) for item in raw)
 
@@ -109,7 +109,7 @@ class _Reading:
 
 
 def can_bind(address: IPAddress, link_index: int) -> bool:
-    """Tell whether a TCP server could listen on *address* now: IPv6 in duplicate address detection refuses it."""
+    """Return whether a TCP server could listen on *address* now: IPv6 in duplicate address detection refuses it."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     scope = link_index if address.version == 6 and address.is_link_local else 0
     where = (str(address), 0) if address.version == 4 else (str(address), 0, 0, scope)

@@ -46,15 +46,15 @@ class Transaction:
         worked: Callable[[float], None] = lambda _: None,
         said: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Speak to *process*; *worked* is told the seconds that it worked itself, others not counted.
+        """Speak to *process*; *worked* gets the seconds that it worked itself, without the work of others.
 
-        *said* is told, without secrets, what libnmstate logged for an order that failed; else it would be noise.
+        *said* gets, without secrets, what libnmstate logged for an order that failed; else it would be noise.
         """
         self._process = process
         self._worked = worked
         self._said = said
         self._text = ""
-        """The document at hand."""
+        """The document of the last order."""
 
     async def validate(self, text: str) -> bool:
         """Check *text* without looking at the network; return whether no unknown key can have passed.
@@ -87,7 +87,7 @@ class Transaction:
         return remaining(shaped(found), shaped(state))
 
     async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:
-        """Apply *text*, verified but uncommitted; return the checkpoint's path if the binding tells it.
+        """Apply *text*, verified but uncommitted; return the checkpoint's path if the binding returns it.
 
         Raises NmstateFailure; unless its kind is ``killed`` or ``died``, libnmstate has rolled back already.
         """
@@ -176,7 +176,7 @@ class Nmstate:
     ) -> None:
         """Add *library_path* behind the daemon's own import path: a packaged libnmstate goes first.
 
-        *worked* is told the seconds that children worked themselves, *said* what libnmstate logged of what failed.
+        *worked* gets the seconds that children worked themselves, *said* what libnmstate logged for failed orders.
         """
         self._worked = worked
         self._said = said

@@ -2,8 +2,8 @@
 
 A libnmstate call cannot be cancelled, may hang with NetworkManager and brings 14 MB of code along; a child
 process can be killed, and when it dies NetworkManager reverts an uncommitted change by itself. It reads one
-JSON request a line on stdin, writes one JSON answer a line on stdout, and ends with its input. An answer tells the
-seconds in which others worked for it: NetworkManager, the kernel, Open vSwitch. It also tells what the library logged,
+JSON request a line on stdin, writes one JSON answer a line on stdout, and ends with its input. An answer has the
+seconds in which others worked for it: NetworkManager, the kernel, Open vSwitch. It also has what the library logged,
 each line once: the library says a thing as often as it reads a document.
 
 Run as a script: it must not import the daemon.
@@ -49,7 +49,7 @@ ACTIVATION_FAILED = "Got activation failure "
 _answers: TextIO = sys.stdout
 """Where answers go; set by ``main``."""
 _seconds: list[float] = []
-"""How long others worked for the order at hand."""
+"""How long others worked for the present order."""
 
 
 def others(call: Callable[..., Any], *words: object, **named: object) -> Any:  # noqa: ANN401  (what *call* returns)
@@ -62,14 +62,14 @@ def others(call: Callable[..., Any], *words: object, **named: object) -> Any:  #
 
 
 def kind_of(error: Exception) -> str:
-    """Return the failure kind of an exception; what nobody has a name for is `internal`."""
+    """Return the failure kind of an exception; an unknown one is `internal`."""
     return next(
         (KINDS[ancestor.__name__] for ancestor in type(error).__mro__ if ancestor.__name__ in KINDS), "internal"
     )
 
 
 def validate(text: str) -> dict[str, Any]:
-    """Read *text* as libnmstate would before it touches anything; tell which libnmstate did."""
+    """Read *text* as libnmstate would before it touches anything; return which libnmstate did."""
     import libnmstate  # noqa: PLC0415
 
     document = _state_from(text)
@@ -111,7 +111,7 @@ def compare(text: str, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply(text: str, rollback_timeout: int, permanent: list[str]) -> str | None:
-    """Apply *text* uncommitted and verified; return the checkpoint's path where the binding tells it.
+    """Apply *text* uncommitted and verified; return the checkpoint's path if the binding returns it.
 
     An activation that fails with words of *permanent* ends this process with the answer: libnmstate would try it again
     for two minutes. The checkpoint is left to the parent.
@@ -133,10 +133,10 @@ def _end_at(permanent: list[str]) -> None:
             text = record.getMessage()
             _, failed, why = text.partition(ACTIVATION_FAILED)
             if failed and any(words in why.lower() for words in permanent):
-                told: dict[str, Any] = {"kind": "plugin", "text": why, "elsewhere": sum(_seconds), "said": []}
-                print(json.dumps(told), file=_answers, flush=True)
+                reply: dict[str, Any] = {"kind": "plugin", "text": why, "elsewhere": sum(_seconds), "said": []}
+                print(json.dumps(reply), file=_answers, flush=True)
                 os._exit(0)
-            if record.levelno >= logging.WARNING:  # as logging does where nobody has configured it
+            if record.levelno >= logging.WARNING:  # as logging does without a configuration
                 sys.stderr.write(f"{text}\n")
 
     logger = logging.getLogger(LOGGER)
@@ -152,7 +152,7 @@ def commit(checkpoint: str | None) -> None:
     others(libnmstate.commit, checkpoint=checkpoint)
 
 
-def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding at hand takes)
+def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding takes)
     import libnmstate  # noqa: PLC0415
 
     if getattr(libnmstate, "ACCEPTS_TEXT", False):
@@ -173,12 +173,12 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     _seconds.clear()
     said = io.StringIO()
     try:
-        # Where logging ends that nobody has configured; importing it to do so would be a sixth of this start.
+        # Logging without a configuration writes there; importing it to do so would be a sixth of this start.
         with contextlib.redirect_stderr(said):
-            told = {"result": order(**request)}
+            reply = {"result": order(**request)}
     except Exception as error:  # noqa: BLE001  (whatever it was, the parent decides what it means)
-        told = {"kind": kind_of(error), "text": str(error) or type(error).__name__}
-    return {**told, "elsewhere": sum(_seconds), "said": list(dict.fromkeys(said.getvalue().splitlines()))}
+        reply = {"kind": kind_of(error), "text": str(error) or type(error).__name__}
+    return {**reply, "elsewhere": sum(_seconds), "said": list(dict.fromkeys(said.getvalue().splitlines()))}
 
 
 def main() -> None:
@@ -186,7 +186,7 @@ def main() -> None:
     sys.path[:] = sys.argv[1].split(os.pathsep)
     global _answers  # noqa: PLW0603 - one a process
     _answers = answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    with contextlib.suppress(ImportError):  # told when it is needed
+    with contextlib.suppress(ImportError):  # reported when it is needed
         importlib.import_module("libnmstate")
     os.dup2(2, 1)  # a library that prints must not garble the answers
     for line in sys.stdin:

@@ -1,8 +1,8 @@
 """Is Open vSwitch alive, and what does its database hold?
 
 A client of ovsdb-server's JSON-RPC (RFC 7047) on its Unix socket. A connection is made for each question and lives
-no longer; every wait has a deadline. ovs-vswitchd is spoken to through the database only: whoever raises ``next_cfg``
-sees ``cur_cfg`` follow as soon as ovs-vswitchd has carried out what the database says (ovs-vswitchd.conf.db(5)).
+no longer; every wait has a deadline. ovs-vswitchd is spoken to through the database only: a client that raises
+``next_cfg`` sees ``cur_cfg`` follow as soon as ovs-vswitchd has carried out what the database says (ovs-vswitchd.conf.db(5)).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nodenet.edge.open_vswitch.datapath import has_kernel_datapath
 SOCKET = Path("/run/openvswitch/db.sock")
 ASK_SECONDS = 5.0
 LAG_SECONDS = 2.0
-"""How long ovs-vswitchd must have been behind for its catching up to be told as its return."""
+"""How long ovs-vswitchd must have been behind before its catching up is reported as its return."""
 BACK_OFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)
 MOST_BYTES = 64 << 20
 """Of one answer; the database of a node with thousands of ports is a few megabytes."""
@@ -46,7 +46,7 @@ class Ovsdb:
         self._path = path
 
     def answers(self) -> bool:
-        """Tell whether somebody listens on the socket (connect(2)). Raises NotAllowed: then nobody can tell."""
+        """Return whether somebody listens on the socket (connect(2)). Raises NotAllowed: then nobody can tell."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
             refusal = probe.connect_ex(str(self._path))
         if refusal in (errno.EACCES, errno.EPERM):
@@ -84,7 +84,7 @@ class Ovsdb:
             return bridges(await session.transact(*SELECT_BRIDGES))
 
     async def remove_bridge(self, name: str) -> bool:
-        """Remove a bridge with its ports; tell whether it was there. Raises Unavailable.
+        """Remove a bridge with its ports; return whether it was there. Raises Unavailable.
 
         ovs-vswitchd is not waited for: it may be dead, and finds the bridge gone when it comes back.
         """
@@ -92,7 +92,7 @@ class Ovsdb:
         return await self._unlink("Bridge", name, parent)
 
     async def remove_port(self, bridge: str, name: str) -> bool:
-        """Remove a port from *bridge*; tell whether a port of that name was there. Raises Unavailable."""
+        """Remove a port from *bridge*; return whether a port of that name was there. Raises Unavailable."""
         parent = {"table": "Bridge", "column": "ports", "where": [["name", "==", bridge]]}
         return await self._unlink("Port", name, parent)
 
@@ -120,9 +120,9 @@ class Ovsdb:
             return True
 
     async def park_ovn(self) -> bool:
-        """Keep ovn-controller from a southbound database of an earlier boot; tell whether that changed anything.
+        """Keep ovn-controller from a southbound database of an earlier boot; return whether that changed anything.
 
-        For once a boot, before anybody of OVN runs: whoever starts it sets ``ovn-remote`` again. Where OVN has never
+        For once a boot, before any part of OVN runs: its start sets ``ovn-remote`` again. Where OVN has never
         been, nothing is written. Raises Unavailable.
         """
         async with self._asked() as session:
@@ -139,8 +139,8 @@ class Ovsdb:
     async def watch(self, changed: Callable[[], None]) -> None:
         """Call *changed* when the database comes or goes and when ovs-vswitchd comes back, until cancelled.
 
-        It is seen to come back by whoever asked something of it meanwhile, such as ``prove_alive``. The many changes
-        that a living one carries out are not told. *changed* is also called once when the watch has begun.
+        Its return is seen by callers that asked for something meanwhile, such as ``prove_alive``. The many changes
+        that a running one carries out are not reported. *changed* is also called once when the watch has begun.
         """
         attempt, was_there = 0, True
         while True:
@@ -233,7 +233,7 @@ class _Session:
             self._sort(message)
 
     def _sort(self, message: dict[str, Any]) -> None:
-        """Keep an update, answer an echo (4.1.11: whoever does not is disconnected); the rest is for others."""
+        """Keep an update, answer an echo (4.1.11: a client that does not is disconnected); the rest is for others."""
         if message.get("method") == "update":
             self._updates.append(message)
         elif message.get("method") == "echo":
@@ -251,7 +251,7 @@ class _Session:
             self._tail += chunk
             if len(self._tail) > MOST_BYTES:
                 raise ValueError(f"more than {MOST_BYTES} bytes")
-            if chunk.endswith(b"}"):  # a message may end here, and only here can one be read in vain
+            if chunk.endswith(b"}"):  # a message may end here, and only here is it worth trying to decode one
                 self._split()
         return self._received.popleft()
 
@@ -286,7 +286,7 @@ async def _returns(session: _Session) -> AsyncIterator[None]:
 def _only(rows: list[dict[str, Any]]) -> dict[str, Any]:
     if not rows:
         raise Unavailable(
-            "Open vSwitch's database is empty: nobody has set it up yet",
+            "Open vSwitch's database is empty: it was not set up yet",
             remedy="Look at `systemctl status openvswitch-switch openvswitch`",
         )
     return rows[0]

@@ -1,4 +1,4 @@
-"""How is systemd made to read its unit files again, to start a unit, and to tell how that ended?"""
+"""How is systemd made to read its unit files again, to start a unit, and how does its job end?"""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Systemd:
         return UnitEnvironment(pairs, paths, tuple(map(PurePosixPath, drop_ins)))
 
     async def service(self, name: str) -> Service | None:
-        """Return how a service stands, None while systemd does not tell. Few bytes: this is asked again and again."""
+        """Return how a service stands, None while systemd does not answer. Few bytes: this is asked often."""
         try:
             (listed,) = await self._bus.call(NAME, PATH, MANAGER, "ListUnitsByNames", "as", [[name]])
             _, _, load_state, active_state, _, _, path, _, job, _ = listed[0]
@@ -88,7 +88,7 @@ class Units:
     """The services that do stages (org.freedesktop.systemd1(5), Manager and Unit objects)."""
 
     def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
-        """*changed* is told when a job of a unit ended that somebody asked for."""
+        """*changed* is called when a job of a watched unit ends."""
         self._bus = bus
         self._changed = changed
         self._ended: dict[str, str | None] = {}
@@ -103,7 +103,7 @@ class Units:
             path, common = await self._properties(name)  # again: a job may have ended before we listened
             (service,) = await self._bus.call(NAME, path, PROPERTIES, "GetAll", "s", [f"{NAME}.Service"])
         except Refused as error:
-            raise Unavailable(f"systemd does not tell of {name} ({error.text})") from error
+            raise Unavailable(f"systemd does not describe {name} ({error.text})") from error
         return _unit(name, common, {key: value.value for key, value in service.items()})
 
     async def _properties(self, name: str) -> tuple[str, dict[str, Any]]:
@@ -119,7 +119,7 @@ class Units:
             await self._bus.call(NAME, PATH, MANAGER, "Subscribe")
             self._kept.clear()
         if unit not in self._kept:
-            # systemd forgets a oneshot that ended and that nobody refers to, and with it that it ever ran.
+            # systemd forgets a oneshot that ended and that no other unit refers to, and with it that it ever ran.
             await self._bus.call(NAME, PATH, MANAGER, "RefUnit", "s", [unit])
             self._kept.add(unit)
 

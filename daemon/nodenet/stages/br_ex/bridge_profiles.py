@@ -34,7 +34,7 @@ class BridgeProfiles:
             if not await self.profiles.set(profile.uuid, changes) or device is None or device.profile is None:
                 continue
             if "ipv6" in changes and device.lease6:
-                # NetworkManager 1.58 ends DHCPv6 for good when IPv6 settings are reapplied.
+                # NetworkManager 1.58 ends DHCPv6 permanently when IPv6 settings are reapplied.
                 await self.profiles.activate(profile.uuid, bridge)
             else:
                 await self.profiles.reapply(bridge)

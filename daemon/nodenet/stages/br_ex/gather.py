@@ -97,5 +97,5 @@ def _with_addresses(state: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _could_be_a_link(name: str) -> bool:
-    """Whether it may stand in a path: whoever plans refuses the others, and says why."""
+    """Whether it may stand in a path: the plan refuses the others, with the reason."""
     return name not in ("", ".", "..") and not set(name) & set("/\0\n")

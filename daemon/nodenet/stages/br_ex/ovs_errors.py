@@ -27,8 +27,8 @@ async def ovs_errors(ovsdb: Ovsdb, links: Collection[str]) -> AsyncIterator[None
     except NmstateFailure as failure:
         if not errors:
             raise
-        told = "; ".join(f"{link}: {error}" for link, error in sorted(errors.items()))
-        raise NmstateFailure(failure.kind, f"{failure.cause} (Open vSwitch: {told})", failure.remedy) from failure
+        listed = "; ".join(f"{link}: {error}" for link, error in sorted(errors.items()))
+        raise NmstateFailure(failure.kind, f"{failure.cause} (Open vSwitch: {listed})", failure.remedy) from failure
     finally:
         reader.cancel()
         await asyncio.wait([reader])

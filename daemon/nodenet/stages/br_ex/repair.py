@@ -115,7 +115,7 @@ class BridgeRepairer:
             await self._profiles.activate(kept.uuid, link)
 
     def _of_others(self, record: BridgeRecord, profiles: tuple[Profile, ...]) -> dict[str, str]:
-        """Return the links that somebody else has made a profile for since, with its name; the journal names them."""
+        """Return the links for which another program made a profile since, with its name; the journal names them."""
         found = {link: readdressed(profiles, record.present, link) for link in record.originals}
         for link, name in found.items():
             if name:

@@ -1,6 +1,6 @@
 """Does the link of the node IP forward packets, also after the node IP moved to br-ex?
 
-No stage of its own: it watches what the stages find out, so that it follows the node IP whoever moves it.
+No stage of its own: it watches what the stages find out, so that it follows the node IP wherever it moves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 class Forwarding:
-    """Sets what the kernel needs to be told of the node IP's link; READY comes after it.
+    """Sets the kernel parameters of the node IP's link; READY comes after it.
 
     Looked at with every change of the status: NetworkManager sets it back when it reapplies the link's profile.
     """
@@ -31,7 +31,7 @@ class Forwarding:
         """Those in force; the composition renews them."""
 
     def show(self, status: BootStatus) -> None:
-        """See to the link of the node IP; what cannot be set is told once for a link."""
+        """See to the link of the node IP; what cannot be set is reported once for a link."""
         link = forwarding_link(self.settings, status.facts)
         if link is None:
             return

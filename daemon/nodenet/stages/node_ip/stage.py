@@ -70,7 +70,7 @@ class NodeipStage:
         wishes: Callable[[], PolicyReading],
         boot_id: str,
     ) -> None:
-        """*wishes* reads the policy anew at each attempt: the hint files are not the daemon's."""
+        """*wishes* reads the policy again at each attempt: the hint files are not the daemon's."""
         self._kernel = kernel
         self._files = files
         self._records = Records(files)
