@@ -47,5 +47,5 @@ def test_holds_are_bounded() -> None:
 @pytest.mark.parametrize(("who", "why"), [("", "x"), (" ", "x"), ("x", ""), ("x\ny", "x"), ("x", "\x1b[31m")])
 def test_words_that_nobody_can_read_are_refused(who: str, why: str) -> None:
     """They go to a terminal and to the journal."""
-    with pytest.raises(UsageInvalid, match="names nobody"):
+    with pytest.raises(UsageInvalid, match="is not one line of text"):
         with_inhibitor((), Inhibitor(StageName.NMSTATE, who, why, 1), PENDING)
