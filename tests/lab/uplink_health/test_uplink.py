@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from factories import NodeFactory
@@ -14,6 +15,9 @@ CABLE_SECONDS = 5
 GATEWAY_SECONDS = 70
 SLACK_SECONDS = 3
 """For a machine that runs other nodes beside this one."""
+
+SLACK_WAKES = 3
+"""A minute, for signals of NetworkManager that have nothing to do with the uplink."""
 
 
 def wait_for(node: Node, health: str, seconds: float) -> dict[str, Any]:
@@ -69,3 +73,21 @@ def test_a_gateway_outside_every_subnet(product_node: NodeFactory) -> None:
     cause = str(wait_for(node, "degraded", 15)["last_error"]["cause"])
     assert cause.startswith("No answer from the gateway 10.99.0.1 on eth0 since 20")
     assert cause.endswith("10.99.0.1 is in no subnet of eth0")
+
+
+def wakes(node: Node) -> int:
+    """Return how often nodenetd went to sleep so far, as the kernel counts it (proc_pid_status(5))."""
+    words = "grep ^voluntary_ctxt_switches /proc/$(systemctl show -P MainPID nodenetd)/status"
+    return int(node.run(words).stdout.split()[1])
+
+
+def test_a_node_that_runs_well_wakes_for_little(product_node: NodeFactory) -> None:
+    """Twice a minute for the gateway, beside the beats of the watchdog (R31)."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    time.sleep(30)
+    beats = 60 / (float(node.run("systemctl show -P WatchdogUSec --value nodenetd | sed s/s//").stdout) / 2)
+    before = wakes(node)
+    time.sleep(120)
+    assert (wakes(node) - before) / 2 <= beats + 2 + SLACK_WAKES
