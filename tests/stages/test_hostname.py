@@ -8,8 +8,9 @@ import pytest
 
 from fakes import FakeFiles, FakeHost, FakeLeaseNames
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Outcome, Skipped, Topic, Waiting
 from nodenet.core.boot.request import Request
+from nodenet.core.boot.stages import StageName, new_boot
 from nodenet.core.hostname.sources import Origin, Source
 from nodenet.core.messages import Message
 from nodenet.stages.hostname import HostnameStage
@@ -129,3 +130,22 @@ async def test_a_name_that_lasts_already_needs_nobody_to_make_it_last(static: by
     host = FakeHost("worker-0")
     assert isinstance(await HostnameStage(host, FakeLeaseNames(), files, DIRECTORY).attempt(Facts()), Done)
     assert host.pinned == []
+
+
+async def test_a_rename_is_not_taken_by_a_run_of_another_stage() -> None:
+    """`nodenetctl bridge make` begins a run of configure-ovs: the name is compared as before (R30)."""
+    host = FakeHost("worker-0")
+    stage = HostnameStage(host, FakeLeaseNames(), SPECIFIC, DIRECTORY)
+    boot, facts = new_boot({}, degrade=True), Facts()
+    for name in StageName:
+        outcome: Outcome = Skipped("", facts)
+        if name is StageName.HOSTNAME:
+            outcome = await stage.attempt(facts, boot[name].request)
+        boot = boot.begun(name, 1.0).after(name, outcome, 2.0)
+        facts = outcome.facts or facts
+    boot = boot.again_from(StageName.CONFIGURE_OVS, Request(1, by_name=True))
+    host.named = "worker-9"
+    outcome = await stage.attempt(facts, boot[StageName.HOSTNAME].request)
+    assert isinstance(outcome, Done)
+    assert (outcome.message, outcome.facts.hostname) == (Message.HOSTNAME_CHANGED, "worker-0")
+    assert host.pinned == ["worker-0"]
