@@ -40,6 +40,14 @@ def test_a_problem_of_another_stage_that_was_there_before_is_printed_and_no_fail
     assert aftermath(status(BRIDGE), status(later)) == Aftermath(lines(STANDING, later), 0)
 
 
+def test_a_cable_that_was_pulled_before_is_no_failure_of_the_reload() -> None:
+    """A problem of no stage (R55)."""
+    cable = problem(Message.UPLINK_LOST, None)
+    shown = aftermath(status(cable), status(cable))
+    assert (shown.exit_code, shown.lines[:2]) == (0, (STANDING, "  problem     a cause"))
+    assert aftermath(status(), status(cable)).exit_code == 2
+
+
 def test_a_problem_that_the_reload_brought_is_exit_code_2() -> None:
     """Such as a static address that the node file has no longer (R58)."""
     assert aftermath(status(), status(DRIFT)) == Aftermath(lines(TROUBLE, DRIFT), 2)

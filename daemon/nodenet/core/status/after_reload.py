@@ -12,8 +12,8 @@ from typing import Any
 
 from nodenet.core.status.text import problem_lines, problems
 
-INPUT = (None, "hostname", "nmstate")
-"""Stages whose problems are about what a reload reads: settings, host name, node file."""
+INPUT = ("hostname", "nmstate")
+"""Stages whose problems are about what a reload reads: host name, node file. Wrong settings are refused before."""
 DEGRADED = 2
 """As the exit code of ``nodenetctl status``."""
 

@@ -45,7 +45,7 @@ class BootStatus:
 
     @property
     def problems(self) -> tuple[tuple[StageName | None, Problem], ...]:
-        """Every present problem with its stage: a lost node IP, a refused reload, then those of the stages in order."""
+        """Every present problem with its stage: lost node IPs or uplink, a refused reload, then those of the stages."""
         found: list[tuple[StageName | None, Problem]] = []
         if self.drift:
             found.append((StageName.NODEIP, self.drift))
