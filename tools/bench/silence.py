@@ -126,21 +126,23 @@ def section(found: Iterable[Cycles]) -> str:
         how,
         table(("node beside", "order", "median s", "worst s"), rows),
         table(("figure", "measured", "aim", ""), [figure.cells for figure in figures(found)]),
+        *(f"- {figure.name}: {figure.why_missed}" for figure in figures(found) if figure.met is False),
     )).rstrip() + "\n"  # fmt: skip
 
 
 def figures(found: Iterable[Cycles]) -> list[Figure]:
     """Return what has an aim."""
-    why = "see `ip -ts monitor neigh` on the node: which neighbour was asked, and when it answered"
+    why = "see `ip -ts monitor link address neigh` on the node for what it is made of"
     return [
         Figure(
-            f"static, beside {cycles.beside}: longest silence",
-            max(*cycles.make, *cycles.remove),
+            f"static, beside {cycles.beside}: longest silence of `{order}`",
+            max(seconds),
             Unit.SECONDS,
             WORST,
             why_missed=why,
         )
         for cycles in found
+        for order, seconds in (("make", cycles.make), ("remove", cycles.remove))
     ]
 
 
