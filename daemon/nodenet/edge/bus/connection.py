@@ -37,6 +37,7 @@ UNKNOWN_METHOD = "org.freedesktop.DBus.Error.UnknownMethod"
 PRIMARY_OWNER, ALREADY_OWNER = 1, 4
 """Answers of RequestName by which the name is ours (D-Bus specification)."""
 CALL_SECONDS = 5.0
+CROWDED_SECONDS = 60.0
 BACK_OFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 STABLE_SECONDS = 10.0
 """After a connection that lasted as long, the back-off begins from its start."""
@@ -218,8 +219,11 @@ class Bus:
         return value.value
 
     async def uid_of(self, sender: str) -> int:
-        """Return the user id behind a connection's unique name. Raises as ``call``."""
-        (uid,) = await self.call(*DBUS, "GetConnectionUnixUser", "s", [sender])
+        """Return the user id behind a connection's unique name. Raises as ``call``.
+
+        The answer may wait behind many messages of others, so there is more patience with it.
+        """
+        (uid,) = await self.call(*DBUS, "GetConnectionUnixUser", "s", [sender], seconds=CROWDED_SECONDS)
         return int(uid)
 
     def reply(self, call: Frame, reply: Message) -> None:
