@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 from edge.lag import LIMIT_SECONDS
 from edge.private_bus import AS_SHIPPED, OPEN, PrivateBus, fetch_broker
 from nodenet.cli.bus_session import carried
+from nodenet.core.errors import Unavailable
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.edge.bus.connection import Bus, Refused
 
@@ -48,6 +49,8 @@ class Result:
     seconds: float
     reloads: int
     report: dict[str, Any]
+    unanswered: str = ""
+    """Why a reload was not answered; empty when all were."""
 
     @property
     def faults(self) -> list[str]:
@@ -59,7 +62,7 @@ class Result:
             f"{report['lines']} lines in the journal: {report['first_lines']}": report["lines"] > MOST_LINES,
             "the bus name was lost": not report["owns_name"],
             f"the connection ended {report['connections'] - 1} times": report["connections"] != 1,
-            "no reload was answered": not self.reloads,
+            f"after {self.reloads} reloads one was not answered: {self.unanswered}": bool(self.unanswered),
         }
         return [f"{self.name}: {text}" for text, wrong in checks.items() if wrong]
 
@@ -140,7 +143,7 @@ def _there(pipe: Pipe | None) -> Pipe:
 
 async def attack(name: str, bus: PrivateBus, *, messages: int, seconds: float, seed: int) -> Result:
     """Attack until so many *messages* were sent, or for so many *seconds*; return what that showed."""
-    reloads = 0
+    reloads, unanswered = 0, ""
     strangers = Strangers()
     async with door(bus) as process:
         await report(process)
@@ -148,26 +151,35 @@ async def attack(name: str, bus: PrivateBus, *, messages: int, seconds: float, s
             await strangers.begun()
             began = time.monotonic()
             while (strangers.sent < messages) if messages else (time.monotonic() - began < seconds):
-                await _reload(bus)
+                unanswered = await _reload(bus)
+                if unanswered:
+                    break
                 reloads += 1
-        return Result(name, strangers.sent, time.monotonic() - began, reloads, await report(process))
+        return Result(name, strangers.sent, time.monotonic() - began, reloads, await report(process), unanswered)
 
 
-async def _reload(bus: PrivateBus) -> None:
-    """Ask for a reload as root does. Raises what says that it was not answered."""
+async def _reload(bus: PrivateBus) -> str:
+    """Ask for a reload as root does; return why it was not answered, if so."""
     root = Bus(address=bus.address, changed=lambda _: None)
-    async with carried(root), asyncio.timeout(ANSWER_SECONDS):
-        while True:
+    try:
+        async with carried(root), asyncio.timeout(ANSWER_SECONDS):
             await root.wait_up(ANSWER_SECONDS)
-            try:
-                await root.call(NAME, PATH, MANAGER.name, "Reload", seconds=ANSWER_SECONDS)
-            except Refused as refusal:
-                # dbus-daemon does not pass it on while a message of 120 MiB is on its way to nodenetd.
-                if not refusal.name.endswith(".LimitsExceeded"):
-                    raise
+            while await _refused(root):  # noqa: ASYNC110  (the bus does not report room)
                 await asyncio.sleep(0.05)
-            else:
-                return
+    except (TimeoutError, Unavailable, Refused) as error:
+        return repr(error)
+    return ""
+
+
+async def _refused(root: Bus) -> bool:
+    """Call Reload; return whether dbus-daemon did not pass it on, since 120 MiB are on their way to nodenetd."""
+    try:
+        await root.call(NAME, PATH, MANAGER.name, "Reload", seconds=ANSWER_SECONDS)
+    except Refused as refusal:
+        if not refusal.name.endswith(".LimitsExceeded"):
+            raise
+        return True
+    return False
 
 
 def fuzz(*, messages: int, seconds: float, seed: int, broker: Path | None) -> list[Result]:

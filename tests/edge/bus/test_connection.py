@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from dbus_next.aio.message_bus import MessageBus
@@ -203,3 +203,47 @@ async def test_a_name_that_somebody_else_owns_does_not_cost_the_bus(private_bus:
             await other.release_name("org.nodenet1")
             (heir,) = await bus.call(*DBUS, "GetNameOwner", "s", ["org.nodenet1"])
             assert heir != owner
+
+
+class Busy:
+    """A bus that refuses the first question."""
+
+    connected = True
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def call(self, *_: str) -> list[str]:
+        self.asked += 1
+        if self.asked == 1:
+            raise Refused("org.freedesktop.DBus.Error.LimitsExceeded", "full message queue")
+        return ["id"]
+
+
+async def test_a_bus_that_refuses_to_say_its_id_has_answered() -> None:
+    """And the watch goes on (R33)."""
+    bus = Busy()
+    changes: list[bool] = []
+    watching = asyncio.create_task(bus_watch.watch(cast("Bus", bus), changes.append, look=0.001, again=0.001))
+    async with asyncio.timeout(5):
+        while bus.asked < 3:
+            await asyncio.sleep(0.001)
+    watching.cancel()
+    assert changes == []
+
+
+class Crowded(Bus):
+    """A bus that drops its first answers, as dbus-daemon does while the caller's queue is full."""
+
+    asked = 0
+
+    async def call(self, *_: Any, seconds: float = CALL_SECONDS) -> list[Any]:
+        self.asked += 1
+        if self.asked < 4:
+            raise Unavailable(f"no answer within {seconds} s")
+        return [1000]
+
+
+async def test_the_bus_is_asked_again_who_gives_an_order() -> None:
+    """Root's reload in the middle of a flood is answered (R37)."""
+    assert await Crowded(address="unix:path=/none", changed=lambda _: None).uid_of(":1.7") == 1000

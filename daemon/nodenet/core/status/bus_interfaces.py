@@ -93,11 +93,11 @@ OBJECTS: Mapping[str, tuple[Interface, StageName | None]] = {
     PATH: (MANAGER, None),
     **{stage_path(name): (STAGE, name) for name in StageName},
 }
-"""Object path → its interface, and the stage it stands for."""
+"""Object path → its interface, and the stage that it represents."""
 
 
 def introspection(path: str) -> str | None:
-    """Return what stands at *path* as introspection XML; None where there is nothing of ours at or below it."""
+    """Return the introspection XML of *path*; None where there is no object of ours at or below it."""
     children = _children(path)
     if path not in OBJECTS and not children:
         return None

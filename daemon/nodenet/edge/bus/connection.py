@@ -37,7 +37,7 @@ UNKNOWN_METHOD = "org.freedesktop.DBus.Error.UnknownMethod"
 PRIMARY_OWNER, ALREADY_OWNER = 1, 4
 """Answers of RequestName by which the name is ours (D-Bus specification)."""
 CALL_SECONDS = 5.0
-CROWDED_SECONDS = 60.0
+CROWDED_SECONDS, CROWDED_TRIES = 2.0, 20
 BACK_OFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 STABLE_SECONDS = 10.0
 """After a connection that lasted as long, the back-off begins from its start."""
@@ -221,10 +221,13 @@ class Bus:
     async def uid_of(self, sender: str) -> int:
         """Return the user id behind a connection's unique name. Raises as ``call``.
 
-        The answer may wait behind many messages of others, so there is more patience with it.
+        Asked again when no answer comes: dbus-daemon drops its answers while our queue is full of others' messages.
         """
-        (uid,) = await self.call(*DBUS, "GetConnectionUnixUser", "s", [sender], seconds=CROWDED_SECONDS)
-        return int(uid)
+        question = (*DBUS, "GetConnectionUnixUser", "s", [sender])
+        for _ in range(CROWDED_TRIES):
+            with contextlib.suppress(Unavailable):
+                return int((await self.call(*question, seconds=CROWDED_SECONDS))[0])
+        return int((await self.call(*question))[0])
 
     def reply(self, call: Frame, reply: Message) -> None:
         """Send the reply to a call; dropped when the connection that it came over has ended since.

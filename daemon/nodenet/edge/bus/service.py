@@ -82,7 +82,7 @@ class Service:
             body = [stage.name.value, stage.status.value, stage.detail, _microseconds_now(), self._sequence]
             self._emit("StageChanged", body)
         for path in OBJECTS:
-            self._tell_properties(path, was[path], self._values(path, status))
+            self._emit_properties(path, was[path], self._values(path, status))
         for name, body in bus_values.signals(before, status).items():
             self._emit(name, body)
 
@@ -91,7 +91,7 @@ class Service:
         message = Message.new_signal(PATH, MANAGER.name, name, MANAGER.signals[name], body)
         self._bus.emit((name, self._emitted), just(message))
 
-    def _tell_properties(self, path: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+    def _emit_properties(self, path: str, old: dict[str, Any], new: dict[str, Any]) -> None:
         self._dirty[path] |= {name: value for name, value in new.items() if value != old[name]}
         if self._dirty[path]:
             self._bus.emit(("PropertiesChanged", path), partial(self._properties_changed, path))

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 
 from nodenet.core.errors import Unavailable
-from nodenet.edge.bus.connection import DBUS, Bus
+from nodenet.edge.bus.connection import DBUS, Bus, Refused
 
 LOOK_SECONDS = 60.0
 """Rare, since every look wakes a processor on each node of a cluster."""
@@ -41,4 +41,6 @@ async def _answers(bus: Bus) -> bool:
         await bus.call(*DBUS, "GetId")
     except Unavailable:
         return False
+    except Refused:
+        return True  # an answer, if only that it has too much to do
     return True

@@ -95,7 +95,7 @@ class Units:
         self._kept: set[str] = set()
 
     async def unit(self, name: str) -> Unit:
-        """Return how a unit stands; its jobs are listened to from then on. Raises Unavailable."""
+        """Return the state of a unit; its jobs are watched from then on. Raises Unavailable."""
         try:
             path, common = await self._properties(name)
             if common["LoadState"] == "loaded":
