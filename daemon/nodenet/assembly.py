@@ -204,5 +204,5 @@ class Assembly:
             settings.network_type,
             settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
             nodeip.drift,
-            nodeip.confirm,
+            nodeip.confirm if settings.stages[StageName.NODEIP] == "builtin" else nodeip.confirm_of_unit,
         )

@@ -65,7 +65,7 @@ def test_a_name_that_dhcp_brings_late(product_node: NodeFactory, lan: Lan) -> No
     node = product_node(files=files, hostname=None, flavour=Flavour.OPENSHIFT)
     lan.start_dhcp(Dhcp(names={node.mac(): "worker-7"}, reply_delay=5))
     node.boot()
-    node.wait_until("nodenetctl status --json | grep -q 'will not do'", timeout=20)
+    node.wait_until("nodenetctl status --json | grep -q 'a valid host name: '", timeout=20)
     assert not node.started("kubelet")
     document = settle(node)
     assert (document["hostname"], document["node_file"], document["health"]) == ("worker-7", "worker-7.yml", "ok")

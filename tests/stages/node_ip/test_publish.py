@@ -226,6 +226,17 @@ async def test_what_is_published_is_confirmed() -> None:
     assert await rig.stage.confirm(Facts()) is None
 
 
+async def test_where_a_unit_publishes_only_the_addresses_are_confirmed() -> None:
+    """Its files have its own words: they are not compared, and READY is not held back by them (R13)."""
+    rig = Rig(FakeKernel(host(V4))).with_units()
+    facts = await rig.published()
+    rig.files.content[KUBELET] = b'[Service]\nEnvironment="KUBELET_NODE_IP=192.0.2.5"\n# of another program\n'
+    assert await rig.stage.confirm(facts) is not None
+    assert await rig.stage.confirm_of_unit(facts) is None
+    rig.kernel.now = host(OTHER)
+    assert await rig.stage.confirm_of_unit(facts) == "Node IP 192.0.2.5 is missing (eth0: has 192.0.2.6)"
+
+
 async def test_a_lease_that_changed_meanwhile_is_not_confirmed() -> None:
     """The address was published while another stage waited, and is gone before READY (R13)."""
     rig = Rig(FakeKernel(host(V4))).with_units()

@@ -150,6 +150,14 @@ class NodeipStage:
             return str(error)
         return str(unread[0]) if unread else None
 
+    async def confirm_of_unit(self, facts: Facts) -> str | None:
+        """Return the same where a unit publishes: its files are its own, so only the addresses are looked for."""
+        try:
+            lost = self.drift(facts)
+        except NodenetError as error:
+            return str(error)
+        return lost.cause if lost else None
+
     async def _look(
         self, wishes: PolicyReading, record: LastPublished | None
     ) -> tuple[tuple[ManagerState, str], tuple[Snapshot, Selection]]:
