@@ -195,7 +195,7 @@ async def test_it_follows_later(tmp_path: Path) -> None:
         (StandIn(silent=True), r"database did not answer within 0\.3 s"),
         (StandIn(failing=READ_ONLY), "database is read-only"),
         (StandIn(commit_failing=DISK_FULL), "refused a change .I/O error: conf.db: write failed: No space left"),
-        (StandIn(set_up=False), "nobody has set it up"),
+        (StandIn(set_up=False), "is empty: it was not set up yet"),
         (StandIn(garbage=b"HTTP/1.1 400 }"), "makes no sense"),
         (StandIn(garbage=b'{"id": 1, "result": [{"rows": 5}]}'), "makes no sense"),
         (StandIn(garbage=b'{"id": 1, "result": null, "error": "unknown database"}'), "refused `transact`"),

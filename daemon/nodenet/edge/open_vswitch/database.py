@@ -244,7 +244,7 @@ class _Session:
         self._writer.write(json.dumps(message).encode())
 
     async def _receive(self) -> dict[str, Any]:
-        """Return the next message. Nothing stands between messages: each ends where its JSON value ends."""
+        """Return the next message. There is no separator: each message ends where its JSON value ends."""
         while not self._received:
             chunk = await self._reader.read(_CHUNK_BYTES)
             if not chunk:

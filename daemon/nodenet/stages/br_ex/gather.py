@@ -22,7 +22,7 @@ NEW_LINKS = "default"
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """Everybody who knows something of the node."""
+    """The edges that know something of the node."""
 
     profiles: Profiles
     ovsdb: Ovsdb
