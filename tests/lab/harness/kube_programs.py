@@ -4,6 +4,7 @@ Go builds them from the modules that `../kubernetes/go.mod` pins, once for each 
 package of them. A program lies in a tree of its own, so that it can be a layer of a node's root file system.
 """
 
+import contextlib
 import enum
 import hashlib
 import os
@@ -14,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from harness import host
-from harness.rootfs import Suite, locked, merged, packages, rootfs
+from harness.rootfs import Suite, bound, locked, merged, packages, rootfs
 
 MODULE = Path(__file__).resolve().parents[1] / "kubernetes"
 OLDEST_GO = (1, 24)
@@ -118,17 +119,20 @@ def _go(words: list[str], directory: Path) -> None:
     if _go_version() >= OLDEST_GO:
         host.call(["nice", "go", "-C", directory, *words], timeout=BUILD_TIMEOUT, env=environment)
         return
+    caches = _cache() / "go"  # the second program is built with the packages of the first one
+    caches.mkdir(exist_ok=True)
+    environment |= {"HOME": "/root", "GOCACHE": "/caches/build", "GOMODCACHE": "/caches/modules"}
     lower = [rootfs(Suite.FORKY), packages(Suite.FORKY, "golang-go", "ca-certificates")]
-    with merged(lower, directory / "root") as root:
-        inside = root / "build"
-        inside.mkdir()
-        host.call(["mount", "--bind", directory, inside])
-        try:
-            there = [word.replace(str(directory), "/build") for word in words]
-            go: list[str | Path] = ["chroot", root, "nice", "go", "-C", "/build", *there]
-            host.call(go, timeout=BUILD_TIMEOUT, env={**environment, "HOME": "/root"})
-        finally:
-            host.call(["umount", inside])
+    with contextlib.ExitStack() as mounts:
+        root = mounts.enter_context(merged(lower, directory / "root"))
+        for source in (Path("/proc"), Path("/etc/ssl/certs")):  # an authority that only this machine trusts, too
+            mounts.enter_context(bound(source, root / source.relative_to("/")))
+        for source, target in ((directory, "build"), (caches, "caches")):
+            mounts.enter_context(bound(source, root / target))
+        (root / "etc/resolv.conf").write_text(Path("/etc/resolv.conf").read_text())
+        there = [word.replace(str(directory), "/build") for word in words]
+        go: list[str | Path] = ["chroot", root, "nice", "go", "-C", "/build", *there]
+        host.call(go, timeout=BUILD_TIMEOUT, env=environment)
 
 
 def _go_version() -> tuple[int, ...]:

@@ -135,6 +135,17 @@ def merged(lower: Sequence[Path], upper: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
+def bound(source: Path, target: Path) -> Iterator[None]:
+    """Mount a directory of this machine at another place, which is made if it does not exist."""
+    target.mkdir(exist_ok=True)
+    host.call(["mount", "--bind", source, target])
+    try:
+        yield
+    finally:
+        host.call(["umount", target])
+
+
+@contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Let one builder in at a time; the others wait, then find its result."""
     with path.open("w") as handle:
