@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Lan, Node
-from story import NODE_FILES, causes, mtu, network, node_file, nothing_left, settle, stage, story, with_mtu
+from story import NODE_FILES, STATIC, causes, mtu, network, node_file, nothing_left, settle, stage, story, with_mtu
 
 
 def booted(node: Node) -> Node:
@@ -88,12 +90,26 @@ def test_no_node_file(product_node: NodeFactory) -> None:
     assert "/etc/nmstate" not in node.run(f"find {NODE_FILES} /etc/nmstate 2>/dev/null || true").stdout
 
 
+BOMB = "".join(
+    [
+        "a: &a [" + ",".join("x" * 20) + "]\n",
+        *(f"{name}: &{name} [{','.join([f'*{before}'] * 20)}]\n" for before, name in pairwise("abcdefghi")),
+    ]
+).encode()
 BAD = {
     "not-utf-8": (b"interfaces:\n- name: \xff\n", "line 2: not UTF-8"),
     "syntax": (b"interfaces: [\n", "worker-0.yml, line 2"),
     "duplicate-key": (b"interfaces:\n- name: eth0\n  name: eth1\n", 'line 3, column 3: found duplicate key "name"'),
     "unknown-key": (b"interfaces:\n- name: eth0\n  type: ethernet\n  mtuu: 1400\n", "mtuu"),
     "unknown-type": (b"interfaces:\n- name: eth0\n  type: ethernetz\n", "interfaces[0].type"),
+    "yaml-version-R42": (b"%YAML 1.3\n---\ninterfaces: []\n", "line 1: YAML version '1.3' is not known"),
+    "template-R42": (b"interfaces:\n- [[ name ]]: eth0\n", "line 2, column 3: a placeholder of a template was not"),
+    "aliases-R43": (BOMB, "more than 250000 values, those that aliases repeat included"),
+    "localhost-R32": (b"hostname: {config: localhost}\n", "hostname.config = localhost: this is not a node's name"),
+    "prefix-R49": (
+        STATIC.replace("length: 24", "length: 33").encode(),
+        "prefix-length = 33: a prefix of IPv4 has 0 to",
+    ),
     "too-large": (b"# " + b"x" * (1 << 20), "larger than 1024 KiB"),
 }
 
@@ -137,6 +153,17 @@ def test_a_file_that_cannot_be_trusted_is_refused(product_node: NodeFactory, tri
     assert settle(node)["health"] == "degraded"
     (cause,) = causes(node)
     assert said in cause
+    assert mtu(node) == 1500
+
+
+def test_an_empty_file_of_the_host_beside_the_one_of_all_is_refused(product_node: NodeFactory) -> None:
+    """It would hide what cluster.yml asks for (R51)."""
+    files = {node_file("worker-0.yml"): "# nothing yet\n", node_file("cluster.yml"): with_mtu(1401)}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "degraded"
+    (cause,) = causes(node)
+    assert "worker-0.yml asks for nothing, and cluster.yml would be the node file without it" in cause
     assert mtu(node) == 1500
 
 
