@@ -84,7 +84,7 @@ def test_a_file_is_checked_on_the_node_that_has_applied_it(product_node: NodeFac
     done = node.run(["nodenetctl", "check", "/root/worker-1.yml"], check=False)
     assert (done.returncode, done.stdout) == (65, "")
     assert "worker-1.yml" in done.stderr
-    assert "line 5, column 3: interfaces[0].mtuu: NMState has no such key here. Did you mean `mtu`?" in done.stderr
+    assert "line 6, column 3: interfaces[0].mtuu: NMState has no such key here. Did you mean `mtu`?" in done.stderr
     odd = STATIC.replace("next-hop-address: 10.88.0.1", "next-hop-address: 198.51.100.1")  # (R31)
     node.write(node_file("worker-0.yml"), odd)
     done = node.run(["nodenetctl", "check", node_file("worker-0.yml")])

@@ -98,7 +98,7 @@ class Node:
         found = self.get(key, dict, {})
         for name, item in found.items():
             if not isinstance(item, str):
-                raise wrong(f"{self.path}.{key}{written(name)}", item, "a string", self.remedy)
+                raise wrong(f"{self.path}.{key}{_step(name)}", item, "a string", self.remedy)
         return found
 
     def child(self, key: str) -> Node | None:
@@ -109,7 +109,7 @@ class Node:
     def nodes(self, key: str) -> Iterator[tuple[str, Node]]:
         """Yield the objects of an object, each with its key."""
         for name, item in self.get(key, dict, {}).items():
-            yield name, Node(item, f"{self.path}.{key}{written(name)}", self.remedy)
+            yield name, Node(item, f"{self.path}.{key}{_step(name)}", self.remedy)
 
     def children(self, key: str) -> Iterator[Node]:
         """Yield the objects of a list; iproute2 leaves empty objects where it filtered something out."""
@@ -139,6 +139,11 @@ class Node:
             return ip_address(text)
         except ValueError as error:
             raise self.wrong(key, f"an {family or 'IP'} address") from error
+
+
+def _step(key: str) -> str:
+    """Return a key as a step of a path; one that a terminal would obey is written out."""
+    return f".{key}" if key.isascii() and key.isprintable() else written(key)
 
 
 def wrong(path: str, value: Any, expected: str, remedy: str) -> SnapshotInvalid:  # noqa: ANN401  (JSON)
