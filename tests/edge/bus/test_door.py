@@ -173,6 +173,7 @@ async def test_forged_signals_are_not_believed(any_bus: PrivateBus) -> None:
     """Only the connection that owns the sender's name is (R38)."""
     woken: list[str] = []
     ours = quiet(any_bus.address)
+    ours.serve("org.nodenet1", lambda _: None)  # the name that strangers send to
     NetworkManager(ours, lambda: woken.append("NetworkManager"))
     units = Units(ours, lambda: woken.append("systemd"))
     async with contextlib.AsyncExitStack() as stack:
@@ -198,13 +199,16 @@ async def test_the_next_owner_of_a_name_is_believed_and_the_last_one_no_longer(a
     """A service that is restarted has another connection (R38)."""
     heard: asyncio.Queue[Any] = asyncio.Queue()
     ours = quiet(any_bus.address)
+    ours.serve("org.nodenet1", lambda _: None)
     ours.subscribe(Signal("org.example.A", "/a", "org.example", "Ping"), heard.put_nowait)
     async with client(any_bus.address) as first, client(any_bus.address) as second, running(ours):
         assert await ours.wait_up(10)
         for number, sender in enumerate((first, second)):
             await sender.request_name("org.example.A")
             for other in (first, second):
-                await other.send(Message.new_signal("/a", "org.example", "Ping", "s", [f"{number} {other is sender}"]))
+                ping = Message.new_signal("/a", "org.example", "Ping", "s", [f"{number} {other is sender}"])
+                ping.destination = "org.nodenet1"  # or the bus itself would keep it away, by the match rule
+                await other.send(ping)
                 await other.call(Message(*DBUS, "GetId"))
             await sender.release_name("org.example.A")
         assert [await asyncio.wait_for(heard.get(), 5) for _ in range(2)] == [["0 True"], ["1 True"]]

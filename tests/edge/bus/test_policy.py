@@ -8,11 +8,12 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from edge.bus.test_connection import quiet, running
+from edge.bus.test_connection import running
 from edge.private_bus import PrivateBus
 from edge.raw_bus import CALL, ERROR, RETURN, SIGNAL
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, STAGE
 from nodenet.edge.bus.connection import Bus, Frame, Message
+from nodenet.edge.bus.subscriptions import BUS_NAME
 
 TESTS = Path(__file__).parents[2]
 INTROSPECTABLE, PEER = "org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.Peer"
@@ -57,21 +58,28 @@ client.answer()
 """
 
 
+class Hearing(Bus):
+    """A connection that keeps every message that others than the bus itself send to it."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address=address, changed=lambda _: None)
+        self.heard: list[Frame] = []
+
+    def _received(self, frame: Frame) -> None:
+        if frame.sender != BUS_NAME:
+            self.heard.append(frame)
+        super()._received(frame)
+
+
 @contextlib.asynccontextmanager
 async def heard(bus: PrivateBus) -> AsyncIterator[tuple[Bus, list[Frame]]]:
-    """Own nodenetd's name; give the calls that arrive."""
-    calls: list[Frame] = []
-    ours = quiet(bus.address)
-
-    def answer(call: Frame) -> None:
-        calls.append(call)
-        ours.reply(call, Message.new_method_return(call))
-
-    ours.serve(NAME, answer)
+    """Own nodenetd's name; give the messages that arrive."""
+    ours = Hearing(bus.address)
+    ours.serve(NAME, lambda call: ours.reply(call, Message.new_method_return(call)))
     async with running(ours):
         assert await ours.wait_up(10)
         assert ours.owns_name
-        yield ours, calls
+        yield ours, ours.heard
 
 
 async def send(  # noqa: PLR0913 -- what a message consists of
