@@ -238,3 +238,11 @@ def test_the_output_of_ip_address_alone_is_explained() -> None:
     assert (done.returncode, json.loads(done.stdout)["node_ips"]) == (0, ["192.0.2.5"])
     assert done.stderr == b"nodenetctl: -: the snapshot has no routes, so no link has a default route\n"
     assert explain("--snapshot", "-", stdin=b"{}").returncode == 65
+
+
+def test_a_vip_that_is_the_nodes_own_address_is_said_first() -> None:
+    """Nothing would be published: exit 1, and the setting is named (R25)."""
+    done = explain("--snapshot", str(CASES / "vip-is-own-address" / "snapshot.json"), "--vip", "192.0.2.5")
+    assert done.returncode == 1
+    cause = "api_vips contains this node's own address 192.0.2.5 (eth0)"
+    assert f"Nothing is published: {cause}." in done.stdout.decode().splitlines()

@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(explanation(selection), indent=1))
     else:
         _print_table(selection)
-    return 0 if selection.node_ips else 1
+    return 0 if selection.node_ips and not selection.conflict else 1
 
 
 def _this_host() -> tuple[Snapshot, PolicyReading]:

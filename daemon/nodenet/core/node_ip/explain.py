@@ -22,6 +22,7 @@ def explanation(selection: Selection) -> dict[str, Any]:
         "pending": [item.reason for item in selection.pending],
         "notes": list(selection.notes),
         "waiting": selection.waiting,
+        "conflict": selection.conflict,
         "summary": summary(selection),
     }
 
@@ -39,7 +40,9 @@ def candidate_document(candidate: Candidate) -> dict[str, Any]:
 
 
 def summary(selection: Selection) -> str:
-    """Return one sentence: the node IPs and why, or what is waited for."""
+    """Return one sentence: the node IPs and why, or what is waited for, or why nothing is published."""
+    if selection.conflict:
+        return f"Nothing is published: {selection.conflict}"
     if not selection.node_ips:
         return f"There is no node IP: {selection.waiting}"
     sentence = "; ".join(f"{item.address} on {item.link}, because {item.sentence}" for item in selection.selected)

@@ -1,0 +1,36 @@
+"""What `systemctl show` prints, read while the system bus is down."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from nodenet.core.node_ip.unit_environment import UnitEnvironment
+from nodenet.edge.systemd.private_manager import parse_shown
+
+SHOWN = """LoadState=loaded
+Environment="SPACES=a b" KUBELET_NODE_IP=192.0.2.5
+EnvironmentFiles=/etc/os-release (ignore_errors=no)
+EnvironmentFiles=/etc/kubernetes/kubelet-env (ignore_errors=yes)
+DropInPaths=/etc/systemd/system/kubelet.service.d/10-a.conf /etc/systemd/system/kubelet.service.d/20-nodenet.conf
+"""
+
+
+def test_the_environment_of_a_unit_is_read() -> None:
+    """As over D-Bus: variables, files and drop-ins in their order (R14)."""
+    directory = PurePosixPath("/etc/systemd/system/kubelet.service.d")
+    assert parse_shown(SHOWN) == UnitEnvironment(
+        {"SPACES": "a b", "KUBELET_NODE_IP": "192.0.2.5"},
+        (PurePosixPath("/etc/os-release"), PurePosixPath("/etc/kubernetes/kubelet-env")),
+        (directory / "10-a.conf", directory / "20-nodenet.conf"),
+    )
+
+
+def test_a_unit_without_any_of_them() -> None:
+    assert parse_shown("LoadState=loaded\nEnvironment=\nDropInPaths=\n") == UnitEnvironment({})
+
+
+@pytest.mark.parametrize("text", ["LoadState=not-found\nEnvironment=A=1\n", "LoadState=masked\n", ""])
+def test_a_unit_that_is_not_there_has_none(text: str) -> None:
+    assert parse_shown(text) is None
