@@ -128,9 +128,9 @@ def test_edits_are_taken_while_the_boot_waits(product_node: NodeFactory) -> None
     assert settle(node)["health"] == "failed"
     node.run("systemctl reload --no-block nodenetd")
     shown = node.run("nodenetctl reload --wait", check=False)
-    assert (shown.returncode, "prefix-lenght" in shown.stdout + shown.stderr) == (65, True)
+    assert (shown.returncode, shown.stderr.count("`prefix-length` is missing")) == (65, 1), shown.stderr
     node.write(node_file("worker-0.yml"), STATIC)
-    node.wait_until("nodenetctl status | grep -q 'waits .*192.0.2.77'", timeout=30)
+    node.wait_until("nodenetctl status | grep -q 'waiting .*192.0.2.77'", timeout=30)
     assert not node.started("kubelet")
     node.write(settings, hinted.format("10.88.0.50"))
     node.run("systemctl reload nodenetd", timeout=60)

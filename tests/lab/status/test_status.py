@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+from br_ex.test_make import BRIDGED, SETTINGS
+from br_ex.test_more import DEFAULT
 from factories import NodeFactory
 from harness import Flavour
-from story import CLUSTER, STATIC, network, node_file, settle, status, with_mtu
+from story import CLUSTER, STATIC, network, node_file, settle, stage, status, with_mtu
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 RELOAD = ["nodenetctl", "reload", "--wait"]
@@ -81,3 +84,25 @@ def test_a_node_file_that_was_removed_leaves_word(product_node: NodeFactory) -> 
     shown = node.run("nodenetctl status").stdout.splitlines()
     file = f"none; the file was removed, its configuration {digest} is still active"
     assert f"  node file   {file}; host name worker-0" in shown
+
+
+def test_a_problem_that_was_there_before_does_not_fail_a_good_reload(product_node: NodeFactory) -> None:
+    """configure-ovs has failed since the boot: printed, exit code 0, and systemd's reload succeeds (R55)."""
+    files = {
+        node_file("worker-0.yml"): with_mtu(1402),
+        SETTINGS: BRIDGED,
+        DEFAULT: "eth7\n",
+    }
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node)
+    assert (document["health"], stage(document, "configure-ovs")["status"]) == ("degraded", "failed")
+    node.write(node_file("worker-0.yml"), with_mtu(1403))
+    done = node.run(RELOAD, check=False)
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.splitlines()
+    assert said[-4] == "The reload is complete. The node still has the problems that it had before:"
+    assert said[-3].startswith("  problem     configure-ovs: ")
+    assert "eth7" in said[-3]
+    assert json.loads(node.run("ip -j link show eth0").stdout)[0]["mtu"] == 1403
+    assert node.run("systemctl reload nodenetd", check=False).returncode == 0
