@@ -20,13 +20,13 @@ ExecStart=/usr/local/bin/saboteur
 WantedBy=sysinit.target
 """
 SCRIPT = """#!/bin/sh
-# Take the addresses of br-ex away while it is made: no apply of it can be accepted.
+# Set the uplink down while br-ex is made over it: the gateway does not answer, and the apply is not accepted.
 while sleep 0.05; do
   grep -q '"applying"' /var/lib/nodenet/bridge-intent.json 2>/dev/null || continue
   started=$(grep '"started"' /var/lib/nodenet/bridge-intent.json)
   [ "$started" = "$before" ] || echo "apply $started"
   before=$started
-  ip address flush dev br-ex 2>/dev/null
+  ip link show br-ex >/dev/null 2>&1 && ip link set eth0 down
 done
 """
 QUIET_SECONDS = 20
