@@ -63,7 +63,7 @@ class Proof:
 
 def _no_hostname(found: Evidence) -> str | None:
     problem = why_invalid(normalised(found.hostname))
-    return f"the host name {found.hostname!r} will not do: {problem}" if problem else None
+    return f"the host name {found.hostname!r} is not valid: {problem}" if problem else None
 
 
 def _hostname(found: Evidence, facts: Facts) -> Facts:
