@@ -1,0 +1,43 @@
+"""READY and kubelet's gate, where /run is full; a reload where a stage has been failed since the boot."""
+
+from __future__ import annotations
+
+from br_ex.test_make import DHCP_ONLY, SETTINGS
+from br_ex.test_more import BRIDGED4, DEFAULT
+from factories import NodeFactory
+from harness import Flavour, Lan
+from story import causes, settle
+
+CROWDED = "[Service]\nExecStartPre=-+/bin/mkdir -p /run/nodenet/state.json/obstacle\n"
+
+
+def test_kubelet_starts_though_the_state_file_cannot_be_written(product_node: NodeFactory) -> None:
+    """The gate asks systemd too, and the file is written as soon as it can be (R16, R17)."""
+    node = product_node(
+        files={"/etc/systemd/system/nodenetd.service.d/90-crowded.conf": CROWDED},
+        flavour=Flavour.OPENSHIFT,
+    )
+    node.boot()
+    node.wait_until("systemctl is-active nodenetd", timeout=40)
+    assert node.run("test -f /run/nodenet/state.json", check=False).returncode != 0
+    node.wait_until("systemctl is-active nodenet-ready", timeout=20)
+    assert node.record("kubelet").addresses
+    node.run("rm -r /run/nodenet/state.json")
+    node.wait_until("grep -q '\"ready\": true' /run/nodenet/state.json", timeout=40)
+    assert settle(node)["ready"]
+
+
+def test_a_reload_ends_well_although_a_stage_has_failed_since_the_boot(product_node: NodeFactory, lan: Lan) -> None:
+    """Its own input is good: exit code 0, the standing problem is printed and stays in the status (R55)."""
+    lan.start_dhcp(DHCP_ONLY)
+    files = {SETTINGS: BRIDGED4, DEFAULT: "eth7\n"}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT, nics=[lan])
+    node.boot()
+    assert settle(node)["health"] == "degraded"
+    before = causes(node)
+    node.run("systemctl reload nodenetd")
+    reload = node.run("nodenetctl reload --wait")
+    assert "eth7" in reload.stderr
+    assert settle(node)["health"] == "degraded"
+    assert len(causes(node)) == len(before) + 2, "each reload tries again and says why it cannot"
+    assert "Reloaded; configure-ovs is failed as before the reload" in node.run("journalctl -b -u nodenetd").stdout
