@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from pathlib import Path
 
 import pytest
 
+from nodenet.cli import explain_hostname
 from nodenet.cli.main import main
 
 NOBODY = ["--no-dns", "--root"]
@@ -53,3 +55,16 @@ def test_a_host_without_a_name_is_exit_code_1(tmp_path: Path, capsys: pytest.Cap
     assert main(["explain", "hostname", *NOBODY, root]) == 1
     answer = capsys.readouterr().out.splitlines()[-1]
     assert answer == "This node has no host name yet: no source gives a valid one."
+
+
+def test_dns_that_does_not_answer_is_waited_for_together_and_no_longer() -> None:
+    """One time for all addresses, a second at most (R61)."""
+    answered = threading.Event()
+    lookups = [threading.Thread(target=answered.wait, daemon=True) for _ in range(8)]
+    for lookup in lookups:
+        lookup.start()
+    assert not explain_hostname._ended(lookups, 0.05)
+    assert all(lookup.is_alive() for lookup in lookups)
+    answered.set()
+    assert explain_hostname._ended(lookups, 60.0)
+    assert explain_hostname.DNS_SECONDS <= 1.0
