@@ -1,0 +1,28 @@
+"""Work beside the stages: no error of it ends the daemon, and each is in the journal once (R23)."""
+
+from structlog.testing import capture_logs
+
+from nodenet.core.errors import Unavailable
+from nodenet.loop.guard import Guard
+
+
+def refuse(text: str) -> int:
+    raise Unavailable(text)
+
+
+def test_an_error_gives_the_other_result_and_one_line_until_it_changes() -> None:
+    guard = Guard("the look")
+    with capture_logs() as logs:
+        assert [guard.run(lambda: refuse("a"), 7) for _ in range(3)] == [7, 7, 7]
+        assert guard.failures == 3
+        guard.run(lambda: refuse("b"), 7)
+        assert guard.run(lambda: 1, 7) == 1
+        assert guard.failures == 0
+        guard.run(lambda: refuse("b"), 7)
+    assert [entry["cause"] for entry in logs] == ["a", "b", "b"]
+
+
+def test_an_error_without_a_name_is_caught_too() -> None:
+    with capture_logs() as logs:
+        assert Guard("the look").run(lambda: 1 // 0, 7) == 7
+    assert logs[0]["cause"].startswith("the look met an error it has no name for: ZeroDivisionError")
