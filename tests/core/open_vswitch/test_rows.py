@@ -40,7 +40,11 @@ def test_bridges_are_put_together_from_three_tables() -> None:
 
 
 def test_a_reference_to_a_row_that_is_gone_is_left_out() -> None:
-    answers = [{"rows": [row("b", name="br-ex", datapath_type="", ports=["uuid", "gone"])]}, {"rows": []}, {"rows": []}]
+    answers: list[dict[str, Any]] = [
+        {"rows": [row("b", name="br-ex", datapath_type="", ports=["uuid", "gone"])]},
+        {"rows": []},
+        {"rows": []},
+    ]
     assert bridges(answers) == (OvsBridge("br-ex"),)
 
 
