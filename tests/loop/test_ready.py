@@ -11,7 +11,7 @@ from fakes import BOOT_ID, FakeInputs, FakeKernel, FakePulse, FakeWatch
 from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, host
 from node_ip_rig import Rig as NodeIpRig
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Waiting
+from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stages import BUILT, StageName, new_boot
 from nodenet.core.messages import Message
@@ -27,12 +27,15 @@ class Simple:
     """A stage that waits as often as it is told, and is done then."""
 
     waits: int = 0
+    fails: bool = False
     attempts: int = 0
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002
         self.attempts += 1
         if self.attempts <= self.waits:
             return Waiting("Open vSwitch does not answer", seconds=1.0)
+        if self.fails:
+            return Failed(Problem(Message.BRIDGE_FAILED, "rolled back", "Look"), facts, Again(seconds=30.0))
         return Done("done", facts, Message.STARTED)
 
 
@@ -89,7 +92,7 @@ async def test_ready_is_sent_for_what_is_confirmed() -> None:
 
 
 async def test_what_is_no_longer_true_is_published_again() -> None:
-    """The stage nodeip and those behind it run again, with a back-off (R13)."""
+    """The stage nodeip runs again, with a back-off (R13)."""
     boot = Boot(doubts=["Node IP 192.0.2.5 is missing (eth0: has 192.0.2.6)"] * 3)
     async with boot.running():
         await boot.until(lambda: boot.ready)
@@ -97,6 +100,36 @@ async def test_what_is_no_longer_true_is_published_again() -> None:
     assert boot.stages[StageName.HOSTNAME].attempts == 1
     gaps = [round(later - sooner) for sooner, later in zip(boot.asked, boot.asked[1:], strict=False)]
     assert gaps == list(PAUSES[:3])
+
+
+async def test_a_stage_that_failed_keeps_its_back_off_while_node_ips_are_published_again() -> None:
+    """A br-ex that was rolled back is not made again because the node IP was away for a moment (R7)."""
+    boot = Boot(doubts=["Node IP 192.0.2.5 is missing (eth0: no address)"] * 4)
+    boot.stages[StageName.CONFIGURE_OVS].fails = True
+    async with boot.running():
+        await boot.until(lambda: boot.ready)
+    assert boot.stages[StageName.NODEIP].attempts == 5
+    assert boot.stages[StageName.CONFIGURE_OVS].attempts == 1
+    assert boot.watch.last["health"] == "degraded"
+
+
+async def test_br_ex_is_looked_at_again_before_ready_when_the_node_ip_is_another_one() -> None:
+    """READY is not for a bridge over the link of the old node IP (R13)."""
+    node = NodeIpRig(FakeKernel(host(V4))).with_units()
+    boot = Boot(node=node)
+    lost = [False]
+
+    async def moves(facts: Facts, request: Request = NOTHING) -> Outcome:
+        if not lost[0]:
+            lost[0], node.kernel.now = True, host(OTHER)
+        return await Simple.attempt(bridge, facts, request)
+
+    bridge = boot.stages[StageName.CONFIGURE_OVS]
+    bridge.attempt = moves  # type: ignore[method-assign]
+    async with boot.running():
+        await boot.until(lambda: boot.ready)
+    assert boot.watch.last["node_ips"] == ["192.0.2.6"]
+    assert bridge.attempts == 2
 
 
 async def test_a_stop_meanwhile_ends_the_loop() -> None:

@@ -265,6 +265,7 @@ class Reconciler:
         if outcome.facts is not None:
             if not outcome.facts.same_place(facts):
                 self._requests.topics.add(Topic.NODE_IP)
+                boot = boot.again_behind(name) if name is StageName.NODEIP and not self._status.ready else boot
             facts = outcome.facts
         refused = self._status.refused
         if refused and refused.stage is name and boot[name].over and self._in_force.is_settled(facts):
@@ -277,10 +278,10 @@ class Reconciler:
             self._see_drift(sure=True)
 
     async def _get_ready(self) -> None:
-        """Let kubelet start, unless what is published is no longer true: then publish again."""
+        """Let kubelet start, unless what is published is no longer true: then publish again, and nothing else."""
         reason = await self._watchdog_loop.beat_during(self._in_force.confirmed(self._status.facts))
         if reason:
-            self._change(self._status.boot.again_from(StageName.NODEIP))
+            self._change(self._status.boot.once_more(StageName.NODEIP))
             await self._watchdog_loop.sleep(frozenset(), self._doubts.next_pause(reason))
             return
         if self._requests.stop:

@@ -231,6 +231,19 @@ class Boot:
         )
         return replace(self, stages=self.stages[:position] + fresh)
 
+    def once_more(self, name: StageName) -> Boot:
+        """Return the boot with *name* alone pending again; the other stages keep their state and their back-off."""
+        stage = self[name]
+        return self._with(StageState(stage.name, stage.provider, request=_ordered(stage)))
+
+    def again_behind(self, name: StageName) -> Boot:
+        """Return the boot with the stages behind *name* pending again that were over."""
+        names = [stage.name for stage in self.stages]
+        boot = self
+        for other in names[names.index(name) + 1 :]:
+            boot = boot.once_more(other) if boot[other].over else boot
+        return boot
+
     def instead_of(self, before: Boot, request: Request) -> Boot:
         """Return this fresh boot in the place of *before*: every stage with *request* and what was ordered before."""
         orders = {stage.name: _ordered(stage) for stage in before.stages}
