@@ -128,7 +128,7 @@ def whole(node: Node, *, first: bool = False, timeout: float = 90) -> dict[str, 
     settle(node, timeout=timeout)
     # kubelet need not wait for it, but it is part of the end.
     eventually(
-        lambda: "carries the lease" not in stage(settle(node), "configure-ovs")["detail"],
+        lambda: "until the DHCP server confirms it" not in stage(settle(node), "configure-ovs")["detail"],
         "the lease of br-ex",
         timeout=60,
     )
