@@ -13,7 +13,7 @@ def test_a_failure_makes_a_stage_deaf_to_events_for_longer_each_time() -> None:
         pace = pace.after(now, failed=True)
         waits.append(pace.wakes(now) - now)
         now = pace.wakes(now)
-    assert waits[:5] == [2.0, 4.0, 8.0, 16.0, 32.0]
+    assert waits[:5] == [10.0, 20.0, 40.0, 80.0, 160.0]
     assert waits[-1] == LONGEST_SECONDS
     assert pace.after(now, failed=None).failures == 12
     assert pace.after(now, failed=False).wakes(now) == now

@@ -155,13 +155,14 @@ def test_looks_take_turns_too() -> None:
 
 
 def test_a_stage_that_failed_is_not_woken_at_once_by_what_it_did() -> None:
-    """Its own timer stands; the events of its apply come after the back-off (R7)."""
+    """Its own timer stands; events count again after the back-off, when its rollback is long over (R7)."""
     again = Again(frozenset({Topic.NETWORK_MANAGER}), 30.0)
     boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, replace(FAILED, again=again))
     woken = boot.woken({Topic.NETWORK_MANAGER}, 2.1)
-    assert woken[StageName.HOSTNAME].due == 4.0
-    twice = woken.after(StageName.HOSTNAME, replace(FAILED, again=again), 4.0).woken({Topic.NETWORK_MANAGER}, 4.1)
-    assert twice[StageName.HOSTNAME].due == 8.0
+    assert woken[StageName.HOSTNAME].due == 32.0
+    assert woken.woken({Topic.NETWORK_MANAGER}, 12.5)[StageName.HOSTNAME].due == 12.5
+    twice = woken.after(StageName.HOSTNAME, replace(FAILED, again=again), 13.0).woken({Topic.NETWORK_MANAGER}, 32.9)
+    assert twice[StageName.HOSTNAME].due == 43.0
     assert twice[StageName.HOSTNAME].pace.failures == 2
 
 

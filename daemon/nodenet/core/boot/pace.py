@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from nodenet.core.backoff import backoff
 
-FIRST_SECONDS, LONGEST_SECONDS = 2.0, 900.0
-"""How long after a failure events do not wake its stage: doubled with each failure in a row."""
+FIRST_SECONDS, LONGEST_SECONDS = 10.0, 900.0
+"""How long after a failure events do not wake its stage: doubled with each failure in a row. A rollback activates the
+uplink, and DHCP answers within some seconds: those events are our own."""
 BURST, WINDOW_SECONDS = 10, 1.0
 """So many attempts in so many seconds are answers to events; more are a loop that spins."""
 

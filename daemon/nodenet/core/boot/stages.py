@@ -135,8 +135,11 @@ class StageState:
         return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
 
     def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
-        """Return the stage as events of *topics* leave it: due as soon as its pace allows, if it waits for one."""
-        if not topics & self.again.topics:
+        """Return the stage as events of *topics* leave it: due as soon as its pace allows, if it waits for one.
+
+        Soon after a failure they are what its own rollback did; then its timer alone counts, if it has one.
+        """
+        if not topics & self.again.topics or (self.due is not None and now < self.pace.deaf_until):
             return self
         wakes = self.pace.wakes(now)
         return replace(self, due=wakes if self.due is None else min(self.due, wakes))
