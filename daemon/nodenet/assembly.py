@@ -74,7 +74,7 @@ class Kernel:
         return netlink.read_snapshot()
 
     def can_bind(self, address: IPAddress, link_index: int) -> bool:
-        """Tell whether a server could listen on *address*."""
+        """Return whether a server could listen on *address*."""
         return netlink.can_bind(address, link_index)
 
 
@@ -82,7 +82,7 @@ class Assembly:
     """Every edge of the daemon, built once."""
 
     def __init__(self, wake: Callable[[Topic], None], idle: Idle) -> None:
-        """*wake* is told what changed; *idle* is what the loop sleeps in."""
+        """*wake* is called with what changed; *idle* is what the loop sleeps in."""
         self._wake = wake
         self._bus_was_lost = False
         self.stopping = False
@@ -137,7 +137,7 @@ class Assembly:
         self._wake(Topic.BUS)
 
     def bus_answers(self, again: bool) -> None:  # noqa: FBT001  (a callback's only argument)
-        """Tell that the bus, still connected, no longer answers, or does *again*."""
+        """Log that the bus, still connected, no longer answers, or does *again*."""
         if again:
             log.info("The system bus answers again", message=Message.BUS_BACK)
             self._wake(Topic.BUS)
@@ -150,7 +150,7 @@ class Assembly:
         return service is not None and service.active_state in ("active", "reloading", "refreshing")
 
     def has_node_files(self) -> bool:
-        """Tell whether libnmstate will be needed."""
+        """Return whether libnmstate will be needed."""
         return any(name.endswith(EXTENSIONS) for name in files.listing(self._node_files))
 
     def explain(self, topic: str) -> str:
@@ -170,7 +170,7 @@ class Assembly:
         return NodeFiles(files, self.nmstate, PurePath(settings.node_file_dir)).on_disk(facts)
 
     async def judge(self, settings: Settings, facts: Facts) -> Judged:
-        """Tell whether that file would be taken. Raises NodenetError when it cannot be told."""
+        """Return whether that file would be taken. Raises NodenetError when that is unknown."""
         if settings.stages[StageName.NMSTATE] != "builtin":
             return Judged(facts)
         directory = PurePath(settings.node_file_dir)

@@ -140,7 +140,7 @@ def own_the_node() -> int:
 
 
 def main() -> int:
-    """Run nodenetd until it is told to stop; return its exit code (sysexits.h)."""
+    """Run nodenetd until it is asked to stop; return its exit code (sysexits.h)."""
     gc.freeze()  # what was imported stays: the launcher switched collecting off for that time (40 ms)
     gc.enable()
     journal.configure("nodenetd")
@@ -160,7 +160,7 @@ def main() -> int:
 
 
 def leave_word(error: NodenetError) -> None:
-    """Tell status file and systemd why nobody is there any more: it is where the gate sends who waits."""
+    """Write to the status file and to systemd why nodenetd has ended: the gate refers to them."""
     problem = Problem(error.message, error.cause, f"{error.remedy}; then run `systemctl restart nodenetd`")
     before = None
     with suppress(PublishFailed, ValueError):
@@ -226,7 +226,7 @@ async def _run(machine: Assembly, reconciler: Reconciler, manager: ServiceManage
 
 
 async def _reload(reconciler: Reconciler) -> None:
-    with suppress(NodenetError):  # nobody waits for the answer, and the loop has told it in journal and status
+    with suppress(NodenetError):  # there is no caller, and the loop has logged it
         await reconciler.reload()
 
 

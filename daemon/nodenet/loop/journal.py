@@ -1,4 +1,4 @@
-"""What does the journal tell of a boot? One line an outcome, one cause line a failure, a good boot a short story."""
+"""What is logged about a boot? One line for each outcome, one cause line for each failure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ log = structlog.get_logger()
 
 
 def is_news(before: StageState, after: StageState) -> bool:
-    """Tell whether an attempt that led from *before* to *after* is worth a line: a second look mostly is not."""
+    """Return whether an attempt that led from *before* to *after* is worth a line: a second look mostly is not."""
     if before.over:
         return (before.status, before.detail, before.problem) != (after.status, after.detail, after.problem)
     return after.status is not Status.WAITING or before.detail != after.detail
 
 
-def outcome(stage: StageState, told: Outcome, known: Problem | None = None) -> None:
-    """Tell how an attempt ended, which left *stage* so; its times are fields, for ``nodenetctl boot-report``.
+def outcome(stage: StageState, ended: Outcome, known: Problem | None = None) -> None:
+    """Log how an attempt ended, which left *stage* so; its times are fields, for ``nodenetctl boot-report``.
 
     The problem that the stage had before, *known*, has its line already.
     """
     name, times = stage.name, _times(stage)
-    match told:
+    match ended:
         case Done(detail=text, message=message, problem=beside):
             log.info(text, message=message, stage=name.value, **times)
             if beside and beside != known:
@@ -51,24 +51,26 @@ def _times(stage: StageState) -> dict[str, str]:
         "stage_resumed": stage.resumed,
         "stage_elsewhere": stage.elsewhere,
     }
-    told = {name: f"{value:.6f}" for name, value in times.items() if value is not None}
-    return {"status": stage.status.value, **told}
+    shown = {name: f"{value:.6f}" for name, value in times.items() if value is not None}
+    return {"status": stage.status.value, **shown}
 
 
 def problem(name: StageName | None, what: Problem, **fields: str) -> None:
-    """Tell the one cause line of a failure."""
+    """Log the one cause line of a failure."""
     log.error(what.cause, message=what.message, stage=name, cause=what.cause, remedy=what.remedy, **fields)
 
 
 def inhibited(inhibitor: Inhibitor) -> None:
-    """Tell that somebody keeps a stage from starting."""
-    log.info(f"{inhibitor.stage} is held by {inhibitor}", message=Message.STAGE_HELD, stage=inhibitor.stage.value)
+    """Log that a program inhibits a stage."""
+    log.info(f"{inhibitor.stage} is inhibited by {inhibitor}", message=Message.STAGE_HELD, stage=inhibitor.stage.value)
 
 
 def released(inhibitor: Inhibitor) -> None:
-    """Tell that the hold is over."""
+    """Log that an inhibitor is released."""
     log.info(
-        f"{inhibitor.stage} is let go by {inhibitor.who}", message=Message.STAGE_RELEASED, stage=inhibitor.stage.value
+        f"{inhibitor.stage} is no longer inhibited by {inhibitor.who}",
+        message=Message.STAGE_RELEASED,
+        stage=inhibitor.stage.value,
     )
 
 
@@ -79,7 +81,7 @@ def unforeseen(known: NodenetError, error: BaseException, name: StageName | None
 
 
 def ready(seconds: float, failed: StageName | None) -> None:
-    """Tell that kubelet is let go, *seconds* after the daemon began."""
+    """Log that kubelet may start, *seconds* after the daemon began."""
     if failed:
         text = f"Ready after {seconds:.1f} s, degraded ({failed} failed): kubelet and CRI-O may start"
         log.warning(text, message=Message.READY_DEGRADED)
@@ -107,24 +109,24 @@ def reloaded(failed: StageName | None, standing: StageName | None) -> None:
 
 
 def refused(what: Refusal) -> None:
-    """Tell that nothing of a reload was taken, with its one cause line."""
+    """Log that a reload was refused, with its one cause line."""
     problem(what.stage, what.problem)
     log.warning("Reload refused: everything stays as it is", message=Message.RELOAD_REFUSED)
 
 
 def edited(calm: float) -> None:
-    """Tell that a reload begins which nobody asked for: nothing was edited for *calm* seconds."""
+    """Log that a reload begins because of an edit: nothing was edited for *calm* seconds since."""
     text = f"Settings or node file were edited while the boot waits: read again, unchanged for {calm:.0f} s"
     log.info(text, message=Message.EDITED)
 
 
 def asked(what: str, stage: StageName) -> None:
-    """Tell that somebody wants a stage to do *what*; what comes of it the stage tells."""
+    """Log that a stage is asked to do *what*; the stage logs the result."""
     log.info(f"Asked to {what}", message=Message.ASKED, stage=stage.value)
 
 
 def node_ips_are_back() -> None:
-    """Tell that what was lost is there again."""
+    """Log that the lost node IPs are back."""
     log.info("The published node IPs are on the node again", message=Message.NODE_IP_BACK, stage="nodeip")
 
 

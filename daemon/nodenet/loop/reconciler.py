@@ -1,7 +1,7 @@
 """Which stage is next, and what does an event mean? The only loop of the daemon.
 
 Level-triggered: an event says that something changed, never what; the stage that is due reads the world
-again. Nothing is decided here that ``core.boot.stages`` could decide, and nobody else waits.
+again. Nothing is decided here that ``core.boot.stages`` could decide, and nothing else waits.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Reconciler:
         self._sources.add(topic, source)
 
     def wake(self, topic: Topic) -> None:
-        """Tell that something about *topic* changed."""
+        """Note that something about *topic* changed."""
         self._requests.topics.add(topic)
         self._requests.wakened.set()
 
@@ -119,7 +119,7 @@ class Reconciler:
         await self._requests.ask(Order.RELOAD)
 
     async def reselect(self) -> None:
-        """Choose the node IPs anew, whatever is published. Raises NodenetError when none is eligible."""
+        """Select the node IPs again, whatever is published. Raises NodenetError when none is eligible."""
         await self._requests.ask(Order.RESELECT)
 
     async def remove_bridge(self) -> None:
@@ -144,7 +144,7 @@ class Reconciler:
         self._requests.answer_all(Unavailable("nodenetd is stopping"))
 
     async def _take_requests(self) -> None:
-        """Begin again where somebody asks for it."""
+        """Begin again where it is asked for."""
         deadline = self._clock.boottime() + ANSWER_SECONDS
         if reload := self._requests.take(Order.RELOAD, deadline):
             await self._reload(reload)
@@ -210,7 +210,7 @@ class Reconciler:
         return standing(self._status.boot, boot, same_input=same)
 
     def _is_bounded(self) -> bool:
-        """Tell whether systemd's start timeout runs: it bounds a reload too, and an apply may take longer."""
+        """Return whether systemd's start timeout runs: it bounds a reload too, and an apply may take longer."""
         return not self._status.ready or bool(self._requests.begun)
 
     async def _idle(self) -> None:
@@ -250,7 +250,7 @@ class Reconciler:
         stage, facts, stages = self._status.boot[name], self._status.facts, self._in_force.stage_set
         reason = reason_to_skip(stage, facts, stages.network_type)
         wait = inhibited(self._status.inhibitors, name)
-        if not stage.over:  # a second look does not begin the stage anew
+        if not stage.over:  # a second look does not restart the stage
             self._change(self._status.boot.begun(name, self._clock.boottime()), show=not (reason or wait))
         if wait:
             return wait

@@ -22,7 +22,8 @@ from nodenet.ports import Stage
 CALM_SECONDS = (1.0, 5.0, 30.0)
 """An edit counts when it is still the same after so long: an editor or a copy may be half way.
 
-Longer with each one that began the boot anew: what touches a file every few seconds must not hold kubelet back.
+Longer with each one that restarted the boot: a program that touches a file every few seconds must not hold kubelet
+back.
 """
 RELOAD = "`nodenetctl reload --wait`"
 """Works while the boot waits too: systemd keeps its own reload back until the unit has started."""
@@ -69,7 +70,7 @@ class Inputs(Protocol):
         """Return *facts* with the node file that *settings* lead to."""
 
     async def judge(self, settings: Settings, facts: Facts) -> Judged:
-        """Tell whether that file would be taken. Raises NodenetError when it cannot be told."""
+        """Return whether that file would be taken. Raises NodenetError when that is unknown."""
 
     def build_stages(self, settings: Settings) -> StageSet:
         """Put *settings* in force: return their stages."""
@@ -144,7 +145,7 @@ class InForce:
         return Judgement(settings, facts, self._inputs.build_stages(settings))
 
     def take(self, judgement: Judgement, *, asked: bool) -> None:
-        """Put in force what was judged to be good; *asked*: by somebody, not by an edit. Raises nothing."""
+        """Put in force what was judged to be good; *asked*: by a caller, not by an edit. Raises nothing."""
         self.stage_set = judgement.stage_set or self.stage_set
         self.changed = judgement.settings != self._settings
         self._refused = self._edit = None
@@ -152,12 +153,12 @@ class InForce:
         self._settings, self._since = judgement.settings, "the last reload"
 
     def error(self, name: StageName, problem: Problem, *, reload: bool) -> NodenetError:
-        """Return what is told to somebody whose order stage *name* did not carry out."""
+        """Return the error for the callers whose order stage *name* did not carry out."""
         settings = "the changed settings are in force, but " if reload and self.changed else ""
         return error_of(problem.message)(f"{settings}{name}: {problem.cause}", remedy=problem.remedy)
 
     def edited(self, status: BootStatus, now: float) -> bool:
-        """Tell whether something was edited since it was last looked at, and is complete."""
+        """Return whether something was edited since it was last looked at, and is complete."""
         lying = self._lying(status)
         if lying is None:
             self._edit = None
@@ -171,7 +172,7 @@ class InForce:
         return CALM_SECONDS[min(self._begun_by_edits, len(CALM_SECONDS) - 1)]
 
     def is_settled(self, facts: Facts) -> bool:
-        """Tell whether a stage that found *facts* has met all that the last reload was refused with."""
+        """Return whether a stage that found *facts* has met all that the last reload was refused with."""
         if self._refused is None:
             return True
         (settings, *_), hostname = self._refused
@@ -205,8 +206,8 @@ class InForce:
     ) -> Judgement:
         beside = "; the changed settings are not in force either" if settings != self._settings else ""
         problem = Problem(error.message, error.cause + beside, _then(error.remedy))
-        told = error.saying(": ".join(filter(None, (stage, problem.cause))), problem.remedy)
-        return Judgement(self._settings, facts, None, Refusal(problem, stage), told)
+        worded = error.saying(": ".join(filter(None, (stage, problem.cause))), problem.remedy)
+        return Judgement(self._settings, facts, None, Refusal(problem, stage), worded)
 
 
 def _file(facts: Facts) -> tuple[str | None, str | None]:

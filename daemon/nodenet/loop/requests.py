@@ -1,4 +1,4 @@
-"""What was asked of the loop from outside, and how is whoever waits for the end of it answered?"""
+"""What was asked of the loop from outside, and how are the callers answered?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Callers = list[asyncio.Future[None]]
 
 
 class Order(Enum):
-    """What somebody may wait for the end of; the value is the stage that it begins with."""
+    """What a caller can ask for and wait for; the value is the first stage of it."""
 
     RELOAD = StageName.HOSTNAME
     RESELECT = StageName.NODEIP
@@ -27,7 +27,7 @@ class Taken:
 
     callers: Callers
     answer_by: float
-    """When they are told what the loop waits for; seconds of CLOCK_BOOTTIME."""
+    """When they get the answer what the loop waits for; seconds of CLOCK_BOOTTIME."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Requests:
         await answer
 
     def take(self, order: Order, answer_by: float) -> Taken | None:
-        """Begin *order* if anybody gave it; return who did."""
+        """Begin *order* if it was given; return its callers."""
         if order not in self.asked:
             return None
         taken = Taken(self.asked.pop(order), answer_by)
@@ -64,7 +64,7 @@ class Requests:
         return taken
 
     def answer(self, order: Order, error: NodenetError | None, only: Taken | None = None) -> None:
-        """End *order*, and tell those who wait for it (*only*: of them no others); None: it went well."""
+        """End *order* and answer its callers (with *only*: these alone); *error* None: it succeeded."""
         begun = self.begun.pop(order, [])
         ended = [only] if only else begun
         if left := [taken for taken in begun if taken not in ended]:
@@ -76,14 +76,14 @@ class Requests:
                 answer.set_exception(error)
 
     def answer_late(self, now: float, error: NodenetError) -> None:
-        """Tell those who have waited long enough."""
+        """Answer the callers who have waited long enough."""
         for order, begun in tuple(self.begun.items()):
             for taken in begun:
                 if now > taken.answer_by:
                     self.answer(order, error, taken)
 
     def answer_all(self, error: NodenetError) -> None:
-        """Tell everybody that nothing comes of it any more."""
+        """Answer every caller with *error*."""
         for order in tuple(self.asked):
             self.take(order, 0.0)
         for order in tuple(self.begun):

@@ -53,7 +53,7 @@ class LeaseNames(Protocol):
     """Names that DHCP servers gave this host."""
 
     async def names(self) -> tuple[NameSource, ...]:
-        """Return them, none while nobody can tell."""
+        """Return them, none while they are unknown."""
 
 
 class Files(Protocol):
@@ -72,10 +72,10 @@ class Files(Protocol):
         """Return the file that a symbolic link ends at, None for what is no link."""
 
     def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:
-        """Write a file whole; tell whether it differed. Raises PublishFailed."""
+        """Write a file whole; return whether it differed. Raises PublishFailed."""
 
     def remove(self, path: PurePath) -> bool:
-        """Remove a file; tell whether it was there. Raises PublishFailed."""
+        """Remove a file; return whether it was there. Raises PublishFailed."""
 
 
 class Manager(Protocol):
@@ -130,7 +130,7 @@ class Ovsdb(Protocol):
     """Open vSwitch's database."""
 
     def answers(self) -> bool:
-        """Tell whether somebody listens for its database. Raises Unavailable when nobody can tell."""
+        """Return whether its database has a listener. Raises Unavailable when that is unknown."""
 
     async def prove_alive(self, seconds: float = 5.0) -> None:
         """Return when ovs-vswitchd carries out what the database says. Raises Unavailable."""
@@ -142,16 +142,16 @@ class Ovsdb(Protocol):
         """Return all bridges. Raises Unavailable."""
 
     async def remove_bridge(self, name: str) -> bool:
-        """Remove a bridge with its ports; tell whether it was there. Raises Unavailable."""
+        """Remove a bridge with its ports; return whether it was there. Raises Unavailable."""
 
     async def remove_port(self, bridge: str, name: str) -> bool:
-        """Remove a port from a bridge; tell whether it was there. Raises Unavailable."""
+        """Remove a port from a bridge; return whether it was there. Raises Unavailable."""
 
     async def mark_bridge(self, name: str, key: str, value: str) -> None:
         """Set *key* in the external_ids of a bridge. Raises Unavailable."""
 
     async def park_ovn(self) -> bool:
-        """Keep ovn-controller from an earlier boot's database; tell whether it was not kept. Raises Unavailable."""
+        """Keep ovn-controller from an earlier boot's database; return whether it was not kept. Raises Unavailable."""
 
 
 class Profiles(Protocol):
@@ -161,7 +161,7 @@ class Profiles(Protocol):
         """Return them as they are now, the devices alone unless *profiles*. Raises Unavailable."""
 
     async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Change properties of a profile, on disk; tell whether anything differed. Raises Unavailable."""
+        """Change properties of a profile, on disk; return whether anything differed. Raises Unavailable."""
 
     async def keep(self, uuid: str) -> KeptProfile:
         """Return a profile with its secrets. Raises Unavailable."""
@@ -173,7 +173,7 @@ class Profiles(Protocol):
         """Read one keyfile again. Raises Unavailable."""
 
     async def delete(self, uuid: str) -> bool:
-        """Delete a profile; tell whether it was there. Raises Unavailable."""
+        """Delete a profile; return whether it was there. Raises Unavailable."""
 
     async def reapply(self, link: str) -> None:
         """Let the link take up what its profile says now, without going down. Raises Unavailable."""
@@ -195,7 +195,7 @@ class Kernel(Protocol):
         """Return them as they are now."""
 
     def can_bind(self, address: IPAddress, link_index: int) -> bool:
-        """Tell whether a server could listen on *address*."""
+        """Return whether a server could listen on *address*."""
 
 
 class Systemd(Protocol):
@@ -211,7 +211,7 @@ class Systemd(Protocol):
         """Return with which variables systemd starts *unit*, None when there is no such unit. Raises Unavailable."""
 
     async def service(self, name: str) -> Service | None:
-        """Return how a service stands, None while systemd does not tell."""
+        """Return how a service stands, None while systemd does not answer."""
 
     async def start_failed(self, name: str) -> str | None:
         """Forget that a service failed and start it; return why not, if so."""
@@ -224,17 +224,17 @@ class DnsManager(Protocol):
         """Return it, None while NetworkManager does not answer."""
 
     async def read_configuration(self) -> str | None:
-        """Let NetworkManager read its configuration files anew; return why it does not, if so."""
+        """Let NetworkManager read its configuration files again; return why it does not, if so."""
 
     async def repeat_lookups(self) -> str | None:
-        """Let NetworkManager look up the host's name anew; return why it does not, if so."""
+        """Let NetworkManager look up the host's name again; return why it does not, if so."""
 
 
 class Resolved(Protocol):
     """systemd-resolved."""
 
     async def runs(self) -> bool:
-        """Tell whether it runs."""
+        """Return whether it runs."""
 
     async def reload(self) -> None:
         """Let it read its configuration again. Raises PublishFailed."""
@@ -244,7 +244,7 @@ class ResolverProbe(Protocol):
     """DNS servers on this node."""
 
     async def answers(self, address: IPAddress, name: str) -> bool:
-        """Tell whether one answers at *address*."""
+        """Return whether one answers at *address*."""
 
 
 class Units(Protocol):
@@ -278,7 +278,7 @@ class Source(Protocol):
     """A stream of events that costs something while it is listened to."""
 
     def start(self) -> None:
-        """Listen, if nobody does yet."""
+        """Listen, unless that has begun."""
 
     def stop(self) -> None:
         """Listen no longer."""

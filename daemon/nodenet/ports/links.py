@@ -26,7 +26,7 @@ class Neighbours(Protocol):
     """Who else is on a link."""
 
     async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:
-        """Tell whether *address* answers on *link* within *seconds*. Raises Unavailable."""
+        """Return whether *address* answers on *link* within *seconds*. Raises Unavailable."""
 
     def known(self, link: str) -> tuple[Neighbour, ...]:
         """Return the hosts on *link* that packets can be sent to without asking. Raises Unavailable."""

@@ -47,7 +47,7 @@ class Ovsdb:
         self._path = path
 
     def answers(self) -> bool:
-        """Return whether somebody listens on the socket (connect(2)). Raises NotAllowed: then nobody can tell."""
+        """Return whether a server listens on the socket (connect(2)). Raises NotAllowed when that is not known."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
             refusal = probe.connect_ex(str(self._path))
         if refusal in (errno.EACCES, errno.EPERM):

@@ -53,7 +53,7 @@ class Notifier:
         self._send("STOPPING=1")
 
     def _send(self, *lines: str) -> bool:
-        """Send without blocking; return whether it was taken. Where nobody listens, nothing is lost."""
+        """Send without blocking; return whether it was taken. Without a listener nothing is lost."""
         if not self._address.startswith(("/", "\0")):
             return True
         kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
