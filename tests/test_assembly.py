@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +67,11 @@ def test_a_unit_is_believed_where_no_evidence_is_known() -> None:
 def test_the_node_ip_is_chosen_after_a_look_at_what_an_interrupted_apply_left(assembly: Assembly) -> None:
     """By the stage of nodenetd; a unit that does it is not ours to repair for."""
     assert isinstance(assembly.build_stages(Settings()).stages[StageName.NODEIP], RecoverFirst)
+
+
+def test_a_node_file_directory_that_is_none_does_not_end_the_daemon(assembly: Assembly, tmp_path: Path) -> None:
+    """Somebody copied a file to the place of a missing directory: the stage reports it, the boot goes on (R23)."""
+    place = tmp_path / "openshift"
+    place.write_text("interfaces: []\n")
+    assembly.build_stages(replace(Settings(), node_file_dir=str(place)))
+    assert not assembly.has_node_files()

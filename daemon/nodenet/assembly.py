@@ -16,7 +16,7 @@ import structlog
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.boot.stages import new_boot
-from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, UsageInvalid
+from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, NodenetError, UsageInvalid
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
@@ -150,8 +150,11 @@ class Assembly:
         return service is not None and service.active_state in ("active", "reloading", "refreshing")
 
     def has_node_files(self) -> bool:
-        """Return whether libnmstate will be needed."""
-        return any(name.endswith(EXTENSIONS) for name in files.listing(self._node_files))
+        """Return whether libnmstate will be needed; a directory that cannot be read is the stage's to report."""
+        try:
+            return any(name.endswith(EXTENSIONS) for name in files.listing(self._node_files))
+        except NodenetError:
+            return False
 
     def explain(self, topic: str) -> str:
         """Return the document that explains *topic*. Raises UsageInvalid."""

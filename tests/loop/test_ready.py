@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
+import pytest
+
 from fakes import BOOT_ID, FakeInputs, FakeKernel, FakePulse, FakeWatch
 from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, host
 from node_ip_rig import Rig as NodeIpRig
@@ -14,6 +16,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stages import BUILT, StageName, new_boot
+from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.loop.doubts import PAUSES
 from nodenet.loop.reconciler import Reconciler
@@ -130,6 +133,18 @@ async def test_br_ex_is_looked_at_again_before_ready_when_the_node_ip_is_another
         await boot.until(lambda: boot.ready)
     assert boot.watch.last["node_ips"] == ["192.0.2.6"]
     assert bridge.attempts == 2
+
+
+async def test_a_reload_is_answered_with_the_reason_while_ready_is_doubted() -> None:
+    """Whoever asked is not kept waiting by a doubt that lasts, and the status has the reason (R13, R21)."""
+    reason = "Node IP 192.0.2.5 is missing (eth0: no address)"
+    boot = Boot(doubts=[reason] * 1000)
+    async with boot.running():
+        await boot.until(lambda: len(boot.asked) > 8)
+        nodeip = next(stage for stage in boot.watch.last["stages"] if stage["name"] == "nodeip")
+        assert (nodeip["status"], nodeip["detail"]) == ("waiting", reason)
+        with pytest.raises(Unavailable, match="nodeip waits: Node IP"):
+            await boot.reconciler.reselect()
 
 
 async def test_a_stop_meanwhile_ends_the_loop() -> None:

@@ -281,8 +281,8 @@ class Reconciler:
         """Let kubelet start, unless what is published is no longer true: then publish again, and nothing else."""
         reason = await self._watchdog_loop.beat_during(self._in_force.confirmed(self._status.facts))
         if reason:
-            self._change(self._status.boot.once_more(StageName.NODEIP))
-            await self._watchdog_loop.sleep(frozenset(), self._doubts.next_pause(reason))
+            now, pause = self._clock.boottime(), self._doubts.next_pause(reason)
+            self._change(self._status.boot.put_off(StageName.NODEIP, reason, now, pause))
             return
         if self._requests.stop:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -203,3 +204,12 @@ def test_every_event_in_every_status_is_decided(status: Status, event: str) -> N
     """All thirty pairs: where each leads, or that it cannot be."""
     assert TRANSITIONS.get((status, EVENTS[event])) is TABLE[status][tuple(EVENTS).index(event)]
     assert len(TABLE) == len(Status)
+
+
+def test_the_time_that_is_left_counts_only_stages_that_can_be_due() -> None:
+    """With ``on_failure = "wait"`` a failed stage blocks those behind it; their timers must not wake the loop (R9)."""
+    boot = new_boot({}, degrade=False)
+    boot = boot.begun(StageName.NODEIP, 1.0).after(StageName.NODEIP, Waiting("an address", seconds=5.0), 2.0)
+    boot = after(boot, StageName.HOSTNAME, FAILED)
+    assert boot.due(100.0) is None
+    assert boot.seconds_left(100.0) == math.inf

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import reduce
 from itertools import chain, repeat
 
 from nodenet.core.boot.outcome import (
@@ -203,14 +204,16 @@ class Boot:
         return frozenset().union(*(stage.again.topics for stage in self.stages))
 
     def seconds_left(self, now: float) -> float:
-        """Return how long nothing is due, if no event comes; infinite when nothing is."""
-        return min((stage.due - now for stage in self.stages if stage.due is not None), default=math.inf)
+        """Return how long nothing is due, if no event comes; infinite when nothing is. See ``due``."""
+        name = self.next()
+        counted = (stage for stage in self.stages if stage.over or stage.waits_aside or stage.name is name)
+        return min((stage.due - now for stage in counted if stage.due is not None), default=math.inf)
 
     @property
     def current(self) -> StageName | None:
         """The stage that runs, waits or is due; none when all are over. One that waits aside comes last."""
-        unsettled = [stage for stage in self.stages if not stage.over]
-        return next((stage.name for stage in sorted(unsettled, key=lambda stage: stage.waits_aside)), None)
+        unsettled = sorted((stage for stage in self.stages if not stage.over), key=lambda stage: stage.waits_aside)
+        return unsettled[0].name if unsettled else None
 
     def begun(self, name: StageName, now: float) -> Boot:
         """Return the boot with stage *name* running."""
@@ -234,18 +237,17 @@ class Boot:
         )
         return replace(self, stages=self.stages[:position] + fresh)
 
-    def once_more(self, name: StageName) -> Boot:
-        """Return the boot with *name* alone pending again; the other stages keep their state and their back-off."""
+    def put_off(self, name: StageName, reason: str, now: float, seconds: float) -> Boot:
+        """Return the boot with *name* alone waiting again, for *seconds*; the others keep their state and back-off."""
         stage = self[name]
-        return self._with(StageState(stage.name, stage.provider, request=_ordered(stage)))
+        begun = StageState(stage.name, stage.provider, request=_ordered(stage), started=stage.started).begun(now)
+        return self._with(begun.after(Waiting(reason, seconds=seconds), now, 0.0))
 
     def again_behind(self, name: StageName) -> Boot:
-        """Return the boot with the stages behind *name* pending again that were over."""
-        names = [stage.name for stage in self.stages]
-        boot = self
-        for other in names[names.index(name) + 1 :]:
-            boot = boot.once_more(other) if boot[other].over else boot
-        return boot
+        """Return the boot with the stages behind *name* pending again that succeeded; a failed one has its timer."""
+        behind = self.stages[[stage.name for stage in self.stages].index(name) + 1 :]
+        fresh = [StageState(old.name, old.provider, request=_ordered(old)) for old in behind if old.status in SETTLED]
+        return reduce(Boot._with, fresh, self)
 
     def instead_of(self, before: Boot, request: Request) -> Boot:
         """Return this fresh boot in the place of *before*: every stage with *request* and what was ordered before."""
