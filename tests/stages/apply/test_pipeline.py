@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 import pytest
 
@@ -55,6 +56,18 @@ class SlowNmstate(FakeNmstate):
         if self.fails:
             raise self.fails.pop(0)
         return "/cp/1"
+
+
+@dataclass
+class FailingFiles(FakeFiles):
+    """A disk that no file can be read from while *unreadable* is set."""
+
+    unreadable: PublishFailed | None = None
+
+    def read(self, path: PurePath) -> bytes | None:
+        if self.unreadable:
+            raise self.unreadable
+        return super().read(path)
 
 
 @dataclass
@@ -251,6 +264,49 @@ async def test_a_full_disk_does_not_keep_the_network_from_being_rolled_back() ->
         await rig.apply()
     assert rig.manager.rolled_back == ["/cp/1"]
     assert str(INTENT) in rig.files.content
+
+
+async def test_a_record_that_cannot_be_read_does_not_keep_the_network_from_being_rolled_back() -> None:
+    """A disk that fails in an apply: the network is rolled back first, then the error of the disk is raised."""
+    files = FailingFiles()
+    rig = Rig(files=files)
+
+    def fail() -> None:
+        rig.begin()
+        files.unreadable = files.broken = PublishFailed("/var/lib/nodenet/intent.json cannot be read")
+
+    rig.nmstate.during_apply, rig.nmstate.fails = fail, [DIED]
+    with pytest.raises(PublishFailed):
+        await rig.apply()
+    assert (rig.manager.rolled_back, rig.manager.restored) == (["/cp/1"], [{"searches": ["example.com"]}])
+
+
+@pytest.mark.parametrize("kind", [FailureKind.INVALID, FailureKind.DEPENDENCY, FailureKind.PERMISSION])
+async def test_a_checkpoint_made_while_libnmstate_refuses_is_not_rolled_back(kind: FailureKind) -> None:
+    """The one from the same second is Cockpit's: libnmstate made none. The DNS is restored in any case."""
+    rig = Rig()
+    rig.nmstate.fails = [NmstateFailure(kind, "refused")]
+    with pytest.raises(NmstateFailure):
+        await rig.apply()
+    assert (rig.manager.rolled_back, rig.manager.restored) == ([], [{"searches": ["example.com"]}])
+    assert rig.record.phase is Phase.ROLLED_BACK
+
+
+async def test_a_refusal_after_libnmstate_applied_rolls_back_though_no_checkpoint_is_noted() -> None:
+    """The check of the result can find that something is missing: then libnmstate has made a checkpoint."""
+    rig = Rig()
+    with pytest.raises(NmstateFailure):
+        await rig.apply(NmstateFailure(FailureKind.DEPENDENCY, "the plugin is missing"))
+    assert rig.manager.rolled_back == ["/cp/1"]
+
+
+async def test_a_checkpoint_that_is_noted_is_rolled_back_after_a_refusal() -> None:
+    """The refusal of libnmstate came late, and its checkpoint is left."""
+    rig = Rig(nmstate=SlowNmstate(seconds=2 * LOOK_SECONDS))
+    rig.nmstate.fails = [NmstateFailure(FailureKind.INVALID, "refused")]
+    with pytest.raises(NmstateFailure):
+        await rig.apply()
+    assert rig.manager.rolled_back == ["/cp/1"]
 
 
 async def test_network_manager_and_open_vswitch_are_waited_for_by_name() -> None:

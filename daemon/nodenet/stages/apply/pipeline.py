@@ -34,6 +34,9 @@ MANAGER = frozenset({Topic.NETWORK_MANAGER, Topic.BUS})
 UNTOUCHED = frozenset({FailureKind.BUSY, FailureKind.MISSING})
 """libnmstate ended before it made a checkpoint of its own: one that is pending belongs to another program."""
 
+REFUSED = frozenset({FailureKind.INVALID, FailureKind.DEPENDENCY, FailureKind.PERMISSION})
+"""libnmstate refused an apply, mostly before it made a checkpoint: only one that the record names is ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class PipelineEdges:
@@ -125,9 +128,11 @@ class Pipeline:
         """
         dns = await self._edges.manager.fragile_dns()
         self.save(record)
+        applied = False
         try:
             async with self._noted_checkpoint(record):
                 checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds)
+            applied = True
             if accept:
                 await accept()
             await transaction.commit(checkpoint)
@@ -136,7 +141,8 @@ class Pipeline:
             raise
         except Exception as error:
             failure = _as_failure(error)
-            await _shielded(self._back(record, dns, failure))
+            refused = not applied and getattr(failure, "kind", None) in REFUSED
+            await _shielded(self._back(record, dns, failure, refused=refused))
             if failure is error:
                 raise
             raise failure from error
@@ -169,28 +175,35 @@ class Pipeline:
         except NodenetError as error:
             log.error(error.cause, message=error.message, stage=self._stage, remedy=error.remedy)
 
-    async def _back(self, record: Intent, dns: object | None, failure: NodenetError) -> None:
+    async def _back(self, record: Intent, dns: object | None, failure: NodenetError, *, refused: bool = False) -> None:
         """Put the network back as it was before the apply, and its DNS configuration.
 
+        *refused*: libnmstate refused to apply, so a checkpoint that the record does not name is not ours.
         Raises RollbackFailed, PublishFailed, and *failure* with more of its cause where NetworkManager does not answer.
         """
-        known = self.record or record
+        known = record
+        with contextlib.suppress(PublishFailed):  # then the time of creation must do
+            known = self.record or record
         ended = replace(record, checkpoint=known.checkpoint, created=known.created, ended=self.now())
         with contextlib.suppress(PublishFailed):  # the network first; the next write of the record raises it
             self.save(ended)
         if getattr(failure, "kind", None) not in UNTOUCHED:
             try:
-                await self._roll_back(ended, dns)
+                await self._roll_back(ended, dns, by_time=not refused)
             except Unavailable as error:
                 raise _unanswered(failure, error) from error
         self.save(replace(ended, phase=Phase.ROLLED_BACK))
         log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage=self._stage)
 
-    async def _roll_back(self, record: Intent, dns: object | None) -> None:
-        """Roll back at once: NetworkManager's own timer would take ROLLBACK_SECONDS for a child that was killed."""
+    async def _roll_back(self, record: Intent, dns: object | None, *, by_time: bool) -> None:
+        """Roll back at once: NetworkManager's own timer would take ROLLBACK_SECONDS for a child that was killed.
+
+        Without *by_time* only the checkpoint that the record names is rolled back.
+        """
         try:
             for checkpoint in await self._edges.manager.checkpoints():
-                if is_ours(checkpoint, record, self._boot_id, self.now()):
+                named = record.checkpoint is not None
+                if (named or by_time) and is_ours(checkpoint, record, self._boot_id, self.now()):
                     await self._edges.manager.roll_back(checkpoint.path)
         finally:
             if dns is not None:
