@@ -40,7 +40,7 @@ class FakeLinks:
     listened: tuple[str, ...] = ()
     changed: Callable[[], None] = lambda: None
     closed: int = 0
-    unknown: Unavailable | None = None
+    unknown: Exception | None = None
 
     def link(self, name: str) -> Link | None:
         if self.unknown:
@@ -82,10 +82,21 @@ class Rig:
     kernel: FakeKernel = field(default_factory=lambda: FakeKernel(SNAPSHOT))
     ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
     reports: list[Problem | None] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    """Errors that ended a run of the watch."""
 
     def __post_init__(self) -> None:
         edges = UplinkEdges(self.links, self.neighbours, self.kernel, self.ovsdb, LoopClock())
         self.watch = UplinkWatch(edges, self.reports.append)
+
+    async def supervised(self) -> None:
+        """Run the watch, again two seconds after each error, as the daemon does."""
+        while True:
+            try:
+                await self.watch.run()
+            except RuntimeError as error:
+                self.ended.append(str(error))
+                await asyncio.sleep(2.0)
 
     @property
     def causes(self) -> list[str | None]:
@@ -97,7 +108,7 @@ def run(story: Callable[[Rig], Awaitable[None]], rig: Rig | None = None, status:
     made = rig or Rig()
 
     async def played() -> None:
-        task = asyncio.ensure_future(made.watch.run())
+        task = asyncio.ensure_future(made.supervised())
         made.watch.show(status)
         await asyncio.sleep(1.0)
         await story(made)
@@ -233,6 +244,26 @@ def test_a_kernel_that_does_not_answer_is_asked_again() -> None:
         await asyncio.sleep(PROBE_SECONDS + 5.0)
 
     assert run(story, rig).causes == ["eth0, the uplink of br-ex, has no carrier"]
+
+
+def test_a_watch_that_is_started_again_after_an_error_watches_the_same_uplink() -> None:
+    """An unforeseen error ends one run; the next one reports that the gateway answers again."""
+    rig = Rig()
+
+    async def story(rig: Rig) -> None:
+        rig.neighbours.there.clear()
+        await asyncio.sleep(70.0)
+        assert rig.causes == ["No answer from the gateway 192.0.2.1 on br-ex"]
+        rig.links.unknown = RuntimeError("a message of the kernel that is not understood")
+        rig.links.changed()
+        await asyncio.sleep(1.0)
+        assert rig.ended == ["a message of the kernel that is not understood"]
+        rig.links.unknown = None
+        rig.neighbours.there.add(GATEWAY)
+        await asyncio.sleep(30.0)
+        assert rig.links.listened == ("eth0",)
+
+    assert run(story, rig).causes == ["No answer from the gateway 192.0.2.1 on br-ex", None]
 
 
 @pytest.mark.parametrize("gone", [True, False])

@@ -94,13 +94,18 @@ class UplinkWatch:
             self._moved.set()
 
     async def run(self) -> None:
-        """Watch until cancelled. Raises what ended the watch."""
+        """Watch until cancelled. Raises what ended the watch; called again, it watches the same uplink."""
         while True:
             await self._moved.wait()
             self._moved.clear()
             self._forget()
-            if self._place is not None:
+            if self._place is None:
+                continue
+            try:
                 await self._watch(self._place)
+            except Exception:
+                self._moved.set()
+                raise
 
     async def _watch(self, place: Place) -> None:
         """Watch until the node IPs are elsewhere."""
