@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[1]
 DAEMON = ROOT / "daemon"
 SOURCES = sorted((DAEMON / "nodenet").rglob("*.py"))
 HARNESS = sorted(path for tier in ("lab", "vm") for path in (ROOT / "tests" / tier / "harness").rglob("*.py"))
+MANUAL = sorted((ROOT / "docs" / "man").glob("*.[158]"))
+CATALOG = ROOT / "units" / "nodenet.catalog"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 PURE = (
@@ -185,6 +187,35 @@ def test_core_only_thinks(path: Path) -> None:
 @pytest.mark.parametrize("path", [*SOURCES, *HARNESS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_everything_is_short(path: Path) -> None:
     assert too_long(path.name, path.read_text()) == []
+
+
+def mirror_of(path: Path) -> Path:
+    """Return where the tests of a module of ours are."""
+    place = path.relative_to(DAEMON / "nodenet")
+    return ROOT / "tests" / place.parent / f"test_{place.name}"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if name_of(path).split(".")[1:2] in (["core"], ["stages"], ["loop"])], ids=name_of
+)
+def test_every_module_has_a_test_module_of_its_own(path: Path) -> None:
+    """In the same place below tests/; the modules that only connect parts are tested with the assembly."""
+    assert path.name in {"__init__.py", "wiring.py"} or mirror_of(path).exists()
+
+
+def riddles(text: str) -> list[str]:
+    """Return the words of *text* that our plain English does without: a reader has to translate them."""
+    return re.findall(r"\b(?:told|tells?|somebody|whoever|in vain|at hand)\b", text, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *DOCUMENTS, *MANUAL, CATALOG], ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_words_are_plain(path: Path) -> None:
+    """The field's terms instead: report, print, log, return, another program, a client."""
+    assert riddles(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_riddle_is_seen() -> None:
+    assert riddles("Whoever asks is told so; somebody may tell") == ["Whoever", "told", "somebody", "tell"]
 
 
 def test_no_room_is_called_after_nothing() -> None:

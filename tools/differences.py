@@ -134,7 +134,7 @@ DIFFERENCES = (
     Difference(
         "several addresses on the link",
         ("primary-before-secondary", "secondary-on-br-ex-after-reboot"),
-        "a secondary address is usually somebody else's, the lowest number means nothing",
+        "a secondary address usually belongs to another program, the lowest number means nothing",
     ),
     Difference(
         "several default routes on a link",
@@ -154,7 +154,7 @@ DIFFERENCES = (
     Difference(
         "`unreachable default` of IPv6",
         ("only-unreachable-default", "unreachable-default"),
-        "the kernel tells it with `lo`, it leads nowhere",
+        "the kernel lists it with `lo`, it leads nowhere",
     ),
     Difference(
         "a router announces the node's address on `lo`",

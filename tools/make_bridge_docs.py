@@ -60,7 +60,7 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     ("never-default", "no default route from DHCP", "never-default", "ipv4.auto-gateway"),
     ("ignore-auto-routes", "no routes from DHCP", "ignore-auto-routes-own-table", "ipv4.auto-routes"),
     ("route table", "of what comes from DHCP", "ignore-auto-routes-own-table", "ipv4.auto-route-table-id"),
-    ("on-link routes", "NetworkManager is told, NMState has no key", STATIC, "on-link"),
+    ("on-link routes", "set in NetworkManager; NMState has no key", STATIC, "on-link"),
     ("policy rules", "a rule about the uplink becomes one about the bridge", STATIC, "rules"),
     (
         "name servers",
@@ -71,7 +71,7 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     ("ignore-auto-dns", "none from DHCP", "dns-instead-of-dhcp", "ipv4.auto-dns"),
     ("may-fail", "which family activation waits for", "may-fail-and-hostname", "wait-ip"),
     ("firewalld's zone", "and mDNS, LLMNR, metered", "may-fail-and-hostname", "beyond.connection.zone"),
-    ("IPv4 link-local", "NetworkManager is told, NMState has no key", "ipv4-link-local", "beyond.ipv4.method"),
+    ("IPv4 link-local", "set in NetworkManager; NMState has no key", "ipv4-link-local", "beyond.ipv4.method"),
     ("IPv6 left to the kernel", "it stays so", "ipv6-left-to-the-kernel", "beyond.ipv6.method"),
     ("MTU", "that of the uplink", "mtu-9000", "mtu"),
     ("MAC", "that of the uplink", "bond-802-3ad", "copy-mac-from"),

@@ -1,0 +1,87 @@
+"""One line for each outcome, one cause line for each failure: whole sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from structlog.testing import capture_logs
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.inhibit import Inhibitor
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.stages import StageName, StageState, new_boot
+from nodenet.core.messages import Message
+from nodenet.core.status.document import Refusal
+from nodenet.loop import journal
+
+PROBLEM = Problem(Message.APPLY_FAILED, "mtu is 1500", "Compare it")
+STAGE = StageState(StageName.NMSTATE, started=1.0)
+BACKUP = Inhibitor(StageName.NMSTATE, "backup", "copies", 1)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "lines"),
+    [
+        (Done("Applied it", Facts(), Message.NETWORK_APPLIED), ["Applied it"]),
+        (Done("Applied it", Facts(), Message.NETWORK_APPLIED, PROBLEM), ["Applied it", "mtu is 1500"]),
+        (Skipped("no node file", Facts()), ["nmstate is skipped: no node file"]),
+        (Waiting("NetworkManager"), ["nmstate waits: NetworkManager"]),
+        (Failed(PROBLEM, Facts()), ["mtu is 1500"]),
+    ],
+)
+def test_an_outcome_is_one_line_and_a_problem_another(outcome: Outcome, lines: list[str]) -> None:
+    with capture_logs() as logs:
+        journal.outcome(STAGE, outcome)
+    assert [entry["event"] for entry in logs] == lines
+    assert logs[0]["stage_started"] == "1.000000"
+
+
+def test_a_problem_that_is_known_has_its_line_already() -> None:
+    with capture_logs() as logs:
+        journal.outcome(STAGE, Done("Applied it", Facts(), Message.NETWORK_APPLIED, PROBLEM), PROBLEM)
+    assert [entry["event"] for entry in logs] == ["Applied it"]
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        (lambda: journal.inhibited(BACKUP), "nmstate is inhibited by backup: copies"),
+        (lambda: journal.released(BACKUP), "nmstate is no longer inhibited by backup"),
+        (lambda: journal.ready(6.93, None), "Ready after 6.9 s: kubelet and CRI-O may start"),
+        (
+            lambda: journal.ready(6.93, StageName.NMSTATE),
+            "Ready after 6.9 s, degraded (nmstate failed): kubelet and CRI-O may start",
+        ),
+        (lambda: journal.reloaded(None, None), "Reloaded"),
+        (
+            lambda: journal.reloaded(None, StageName.CONFIGURE_OVS),
+            "Reloaded; configure-ovs is failed as before the reload",
+        ),
+        (
+            lambda: journal.reloaded(StageName.NMSTATE, None),
+            "Reloaded in part: the settings are in force, but nmstate failed, as logged before",
+        ),
+        (journal.node_ips_are_back, "The published node IPs are on the node again"),
+        (journal.uplink_is_back, "The uplink has a carrier and the gateways answer again"),
+    ],
+)
+def test_a_line_is_a_whole_sentence(log: Callable[[], None], line: str) -> None:
+    with capture_logs() as logs:
+        log()
+    assert [entry["event"] for entry in logs] == [line]
+
+
+def test_a_refusal_has_its_cause_line_first() -> None:
+    with capture_logs() as logs:
+        journal.refused(Refusal(PROBLEM, StageName.NMSTATE))
+    assert [entry["event"] for entry in logs] == ["mtu is 1500", "Reload refused: everything stays as it is"]
+
+
+def test_a_second_look_that_finds_the_same_is_no_news() -> None:
+    boot = new_boot({}, degrade=True).begun(StageName.NMSTATE, 1.0)
+    done = boot.after(StageName.NMSTATE, Done("Applied it", Facts(), Message.NETWORK_APPLIED), 2.0)[StageName.NMSTATE]
+    assert journal.is_news(boot[StageName.NMSTATE], done)
+    assert not journal.is_news(done, done)
+    waiting = boot.after(StageName.NMSTATE, Waiting("a"), 2.0)[StageName.NMSTATE]
+    assert not journal.is_news(waiting, waiting)

@@ -1,0 +1,79 @@
+"""The loop beats while it works and while it sleeps, wakes on requests, and lets what hangs be seen."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fakes import FakePulse
+from nodenet.core.boot.outcome import Topic
+from nodenet.core.boot.stages import StageName
+from nodenet.core.errors import Unavailable
+from nodenet.loop.requests import Requests
+from nodenet.loop.watchdog import WatchdogLoop
+from virtual_time import VirtualClock
+
+
+def made() -> tuple[WatchdogLoop, Requests, FakePulse]:
+    requests, pulse = Requests(), FakePulse()
+    return WatchdogLoop(requests, pulse, VirtualClock(), lambda: True), requests, pulse
+
+
+async def slow(seconds: float) -> str:
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+async def test_work_has_its_result() -> None:
+    loop, _, _ = made()
+    assert await loop.beat_during(slow(100.0)) == "done"
+
+
+async def test_a_stop_cancels_the_work() -> None:
+    loop, requests, _ = made()
+    task = asyncio.ensure_future(loop.beat_during(slow(1000.0)))
+    await asyncio.sleep(1.0)
+    requests.stop = True
+    requests.wakened.set()
+    assert await task is None
+
+
+async def test_work_that_cancels_itself_is_an_error_and_not_the_end_of_the_loop() -> None:
+    """R23."""
+    loop, _, _ = made()
+
+    async def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(Unavailable, match="cancelled from within"):
+        await loop.beat_during(cancelled())
+
+
+async def test_a_sleep_ends_with_its_time_an_event_or_a_request() -> None:
+    loop, requests, _ = made()
+    clock = VirtualClock()
+    began = clock.boottime()
+    await loop.sleep(frozenset({Topic.KERNEL}), 30.0)
+    assert clock.boottime() - began == pytest.approx(30.0, abs=0.1)
+    for order in (False, True):
+        task = asyncio.ensure_future(loop.sleep(frozenset({Topic.KERNEL}), 3000.0))
+        await asyncio.sleep(1.0)
+        if order:
+            requests.reruns.add(StageName.NMSTATE)
+        else:
+            requests.topics.add(Topic.KERNEL)
+        requests.wakened.set()
+        await asyncio.wait_for(task, 5.0)
+        requests.topics.clear()
+
+
+async def test_an_event_of_another_topic_does_not_end_a_sleep() -> None:
+    loop, requests, _ = made()
+    task = asyncio.ensure_future(loop.sleep(frozenset({Topic.KERNEL}), 3000.0))
+    await asyncio.sleep(1.0)
+    requests.topics.add(Topic.OVS)
+    requests.wakened.set()
+    await asyncio.sleep(1.0)
+    assert not task.done()
+    task.cancel()
