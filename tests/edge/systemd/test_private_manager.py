@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.edge.systemd.private_manager import parse_shown
+from nodenet.edge.systemd.private_manager import parse_shown, parse_states
 
 SHOWN = """LoadState=loaded
 Environment="SPACES=a b" KUBELET_NODE_IP=192.0.2.5
@@ -34,3 +34,19 @@ def test_a_unit_without_any_of_them() -> None:
 @pytest.mark.parametrize("text", ["LoadState=not-found\nEnvironment=A=1\n", "LoadState=masked\n", ""])
 def test_a_unit_that_is_not_there_has_none(text: str) -> None:
     assert parse_shown(text) is None
+
+
+@pytest.mark.parametrize(
+    ("states", "runs"),
+    [
+        (("inactive", "inactive"), False),
+        (("inactive", "failed"), False),
+        (("active", "inactive"), True),
+        (("inactive", "activating"), True),
+        (("inactive",), None),
+        ((), None),
+    ],
+)
+def test_which_units_run_is_read(states: tuple[str, ...], runs: object) -> None:
+    """Where systemctl names fewer units than were asked for, nothing is known."""
+    assert parse_states("\n\n".join(f"ActiveState={state}" for state in states) + "\n", 2) is runs

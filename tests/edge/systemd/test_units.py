@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -173,3 +174,19 @@ async def test_a_service_is_looked_at_and_one_that_failed_is_started_without_a_f
         given.calls.clear()
         assert await systemd.service("a.service") == Service("loaded", "inactive", "start")
         assert len(given.calls) == 1
+
+
+async def test_whether_a_unit_runs_is_asked_on_systemds_own_socket_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bus is silent, and kubelet has never started: this is known, so nothing is kept for it."""
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text('#!/bin/sh\nprintf "ActiveState=inactive\\n\\nActiveState=%s\\n" "$STATE"\n')
+    systemctl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    systemd = Systemd(quiet("unix:path=/nowhere"))
+    for state, runs in (("inactive", False), ("active", True)):
+        monkeypatch.setenv("STATE", state)
+        assert await systemd.any_runs(("kubelet.service", "crio.service")) is runs
+    systemctl.write_text("#!/bin/sh\nexit 1\n")
+    assert await systemd.any_runs(("kubelet.service", "crio.service")) is None

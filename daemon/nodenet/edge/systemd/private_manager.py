@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from nodenet.core.errors import PublishFailed, Unavailable
@@ -12,6 +13,8 @@ from nodenet.core.node_ip.unit_environment import UnitEnvironment
 RELOAD_SECONDS = 60.0
 """systemd answers when the reload is over, which takes seconds with thousands of units."""
 ANSWER_SECONDS = 10.0
+ENDED = ("inactive", "failed")
+"""The ActiveState of a unit that does not run."""
 _SHOWN = ("LoadState", "Environment", "EnvironmentFiles", "DropInPaths")
 
 
@@ -29,6 +32,21 @@ async def reload() -> None:
 async def environment(unit: str) -> UnitEnvironment | None:
     """Return with which variables systemd starts *unit*, None when there is no such unit. Raises Unavailable."""
     return parse_shown(await _systemctl(ANSWER_SECONDS, "show", f"--property={','.join(_SHOWN)}", unit))
+
+
+async def any_runs(units: Sequence[str]) -> bool | None:
+    """Return whether one of *units* runs, None when systemd does not answer."""
+    try:
+        shown = await _systemctl(ANSWER_SECONDS, "show", "--property=ActiveState", *units)
+    except Unavailable:
+        return None
+    return parse_states(shown, len(units))
+
+
+def parse_states(text: str, count: int) -> bool | None:
+    """Return whether one of *count* units runs, by the ActiveState that `systemctl show` printed for each of them."""
+    states = [line.removeprefix("ActiveState=") for line in text.splitlines() if line.startswith("ActiveState=")]
+    return None if len(states) != count else any(state not in ENDED for state in states)
 
 
 def parse_shown(text: str) -> UnitEnvironment | None:

@@ -13,14 +13,12 @@ from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.unit_stage.unit import Unit
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal
 from nodenet.edge.systemd import private_manager
-from nodenet.edge.systemd.private_manager import RELOAD_SECONDS
+from nodenet.edge.systemd.private_manager import ENDED, RELOAD_SECONDS
 
 NAME = "org.freedesktop.systemd1"
 PATH = "/org/freedesktop/systemd1"
 MANAGER = f"{NAME}.Manager"
 NOTHING_QUEUED = 0
-ENDED = ("inactive", "failed")
-"""The ActiveState of a unit that does not run."""
 
 
 class Systemd:
@@ -38,11 +36,11 @@ class Systemd:
             await private_manager.reload()
 
     async def any_runs(self, units: Sequence[str]) -> bool | None:
-        """Return whether one of *units* runs, None when systemd does not answer."""
+        """Return whether one of *units* runs, None when systemd answers neither on the bus nor on its own socket."""
         try:
             (found,) = await self._bus.call(NAME, PATH, MANAGER, "ListUnitsByNames", "as", [list(units)])
         except (Unavailable, Refused):
-            return None
+            return await private_manager.any_runs(units)
         return any(active not in ENDED for _name, _description, _load, active, *_rest in found)
 
     async def environment(self, unit: str) -> UnitEnvironment | None:

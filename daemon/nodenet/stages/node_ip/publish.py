@@ -23,6 +23,16 @@ class Publisher:
         """Write through *files*, and have *systemd* read it."""
         self._files = files
         self._systemd = systemd
+        self._unwritten: set[PurePosixPath] = set()
+        """The files that could not be written last, and that systemd does not read."""
+
+    def contents(self) -> dict[PurePosixPath, bytes | None]:
+        """Return the files that name node IPs. Raises PublishFailed for one that decides and cannot be read."""
+        return {path: self._read(path) for path in published_files.NAMES_NODE_IPS}
+
+    def _read(self, path: PurePosixPath) -> bytes | None:
+        # The file of one family decides nothing alone: a directory in its place must not hold kubelet back.
+        return self._content(path) if path in (published_files.IPV4, published_files.IPV6) else self._files.read(path)
 
     def write(self, wanted: Publication, *, bridge: bool) -> tuple[list[PublishFailed], bool]:
         """Write each file, and br-ex's if the node file brings that *bridge*.
@@ -30,6 +40,7 @@ class Publisher:
         Return what could not be written, and whether all files are there that systemd reads.
         """
         lost: list[PublishFailed] = []
+        self._unwritten.clear()
         files = published_files.files(wanted)
         if bridge:
             files = (PublishedFile(published_files.BRIDGE_UP, b""), *files)
@@ -50,11 +61,16 @@ class Publisher:
                     self._files.write(file.path, file.content)
             except PublishFailed as error:
                 lost.append(error)
+                if not file.unit:
+                    self._unwritten.add(file.path)
         return len(lost) == before
 
     def as_written(self, wanted: Publication) -> PurePosixPath | None:
-        """Return the first published file that is not as *wanted*, None when all are."""
-        files = published_files.files(wanted)
+        """Return the first published file that is not as *wanted*, None when all are.
+
+        A file that could not be written is a problem of the stage already: kubelet starts without it.
+        """
+        files = [file for file in published_files.files(wanted) if file.path not in self._unwritten]
         return next((file.path for file in files if self._files.read(file.path) != file.content), None)
 
     async def let_systemd_read(self, wanted: Publication) -> tuple[Override, ...]:

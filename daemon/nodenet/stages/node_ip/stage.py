@@ -18,7 +18,7 @@ from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.node_ip import drift, last_published, published_files
+from nodenet.core.node_ip import last_published, published_files
 from nodenet.core.node_ip.explain import summary
 from nodenet.core.node_ip.first_boot import unanswered, undecided_links
 from nodenet.core.node_ip.last_published import LastPublished
@@ -31,13 +31,13 @@ from nodenet.core.since import NEVER
 from nodenet.ports import Clock, Files, Kernel, Systemd
 from nodenet.stage_edges import Presence
 from nodenet.stages.apply.records import Records
+from nodenet.stages.node_ip.confirm import USERS, Confirmation
 from nodenet.stages.node_ip.problems import (
     LOOK_AGAIN_SECONDS,
     conflicting,
     family_missing,
     listed,
     no_longer_selected,
-    node_ips_lost,
     override,
 )
 from nodenet.stages.node_ip.publish import Publisher
@@ -53,8 +53,6 @@ BACK_SECONDS = 10.0
 """How long a node IP that kubelet runs with may be away before it is reported: its link may be activating again."""
 RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """After each failure of systemd to read the drop-ins; the last one from then on."""
-
-USERS = (published_files.KUBELET, published_files.CRIO)
 
 
 class NodeipStage:
@@ -76,6 +74,7 @@ class NodeipStage:
         self._records = Records(files)
         self._systemd = systemd
         self._publisher = Publisher(files, systemd)
+        self._confirmation = Confirmation(kernel, systemd, self._publisher)
         self._clock = clock
         self._presence = presence
         self._wishes = wishes
@@ -83,12 +82,15 @@ class NodeipStage:
         self._eligible = NEVER
         self._lost = NEVER
         """When what kubelet runs with was first seen to be gone."""
+        self._kept = False
+        """Whether the last attempt left the publication as it is, because kubelet or CRI-O runs with it."""
         self._unread = 0
         """How often in a row systemd did not read the drop-ins."""
         self._logged: set[str] = set()
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return Done once the node IPs are published, Waiting with the reason before."""
+        self._kept = False
         wishes = self._wishes()
         for problem in wishes.problems:
             self._warn_once(str(problem), Message.HINT_IGNORED)
@@ -124,39 +126,15 @@ class NodeipStage:
 
         Raises Unavailable when the kernel does not answer.
         """
-        if facts.selection is None:
-            return None
-        snapshot = self._kernel.snapshot()
-        gone = drift.lost(facts.selection.node_ips, snapshot)
-        if not gone:
-            return None
-        return node_ips_lost(drift.cause(gone, facts.selection.link, snapshot))
+        return self._confirmation.drift(facts)
 
     async def confirm(self, facts: Facts) -> str | None:
-        """Return why kubelet must not start with what is published, None when it may: asked right before READY.
-
-        The node has the published addresses, the files name them, and systemd has read the drop-ins.
-        """
-        if facts.selection is None:
-            return None
-        try:
-            if lost := self.drift(facts):
-                return lost.cause
-            wanted = Publication(facts.selection.node_ips, facts.selection.remote_worker)
-            if changed := self._publisher.as_written(wanted):
-                return f"{changed} was changed by another program"
-            unread = [item for item in await self._publisher.overrides(wanted) if item.source is None]
-        except NodenetError as error:
-            return str(error)
-        return str(unread[0]) if unread else None
+        """Return why kubelet must not start with what is published, None when it may: asked right before READY."""
+        return await self._confirmation.of_files(facts, kept=self._kept)
 
     async def confirm_of_unit(self, facts: Facts) -> str | None:
-        """Return the same where a unit publishes: its files are its own, so only the addresses are looked for."""
-        try:
-            lost = self.drift(facts)
-        except NodenetError as error:
-            return str(error)
-        return lost.cause if lost else None
+        """Return the same where a unit publishes."""
+        return await self._confirmation.of_unit(facts)
 
     async def _look(
         self, wishes: PolicyReading, record: LastPublished | None
@@ -216,6 +194,7 @@ class NodeipStage:
             self._lost = NEVER
             refused = [address for address in published.addresses if address not in selection.node_ips]
             problem = no_longer_selected(refused)
+        self._kept = True
         return Done(f"Kept {running}", facts, Message.NODE_IP_NOTE, problem)
 
     def _as_published(self, published: LastPublished, snapshot: Snapshot) -> Selection:
@@ -267,8 +246,7 @@ class NodeipStage:
 
     def _published(self) -> LastPublished | None:
         """Return the last publication, and whether it is of this boot."""
-        contents = {path: self._files.read(path) for path in published_files.NAMES_NODE_IPS}
-        return last_published.last_publication(self._record(), contents)
+        return last_published.last_publication(self._record(), self._publisher.contents())
 
     def _record(self) -> LastPublished | None:
         return self._records.load(

@@ -1,0 +1,84 @@
+"""Does the last check before READY let kubelet start with what the stage itself accepted?"""
+
+from __future__ import annotations
+
+from pathlib import PurePath, PurePosixPath
+
+import pytest
+
+from fakes import FakeFiles, FakeKernel
+from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, Rig, host
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Waiting
+from nodenet.core.errors import PublishFailed
+from nodenet.core.ip import Family
+from nodenet.core.messages import Message
+from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy_from_settings import PolicyReading
+from nodenet.core.node_ip.published_files import IPV4
+from nodenet.stages.node_ip.stage import BACK_SECONDS
+
+
+async def test_a_kept_publication_whose_address_is_gone_is_confirmed() -> None:
+    """Kubelet runs with it: READY comes, and the loss is drift; once kubelet has ended, READY waits again."""
+    rig = Rig(FakeKernel(host(V4))).with_units()
+    await rig.published()
+    rig.systemd.running = {"kubelet.service"}
+    rig.kernel.now = host()
+    rig.restart()
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += BACK_SECONDS
+    facts = await rig.published()
+    assert await rig.stage.confirm(facts) is None
+    assert await rig.stage.confirm_of_unit(facts) is None
+    assert rig.stage.drift(facts)
+    rig.systemd.running = set()
+    assert await rig.stage.confirm(facts) == "Node IP 192.0.2.5 is missing (eth0: no address)"
+    assert await rig.stage.confirm_of_unit(facts) == "Node IP 192.0.2.5 is missing (eth0: no address)"
+
+
+async def test_a_kept_publication_of_the_replaced_tools_is_confirmed() -> None:
+    """Their files are left as they are, also where another address would be selected now."""
+    rig = Rig(FakeKernel(host(V4, OTHER)))
+    rig.wishes = PolicyReading(Policy(families=(Family.IPV4,), api_vips=(OTHER.address,)))
+    theirs = b'[Service]\nEnvironment="KUBELET_NODE_IP=192.0.2.6"\n'
+    rig.files.content |= {PRIMARY: b"192.0.2.6", KUBELET: theirs}
+    rig.systemd.running = {"kubelet.service"}
+    facts = await rig.with_units().published()
+    assert facts.selection
+    assert facts.selection.node_ips == (OTHER.address,)
+    assert rig.files.content[KUBELET] == theirs
+    assert await rig.stage.confirm(facts) is None
+
+
+class MountedOver(FakeFiles):
+    """A disk on which /run/nodeip-configuration/ipv4 is a mount point."""
+
+    def write(self, path: PurePosixPath, content: bytes, mode: int = 0o644) -> bool:  # type: ignore[override]
+        if path == IPV4:
+            raise PublishFailed(f"{path} cannot be written: Device or resource busy", remedy="Unmount it")
+        return super().write(path, content, mode)
+
+
+class DirectoryThere(MountedOver):
+    """A disk on which it is a directory."""
+
+    def read(self, path: PurePath) -> bytes | None:
+        if path == IPV4:
+            raise PublishFailed(f"{path} cannot be read: Is a directory", remedy="Remove it")
+        return super().read(path)
+
+
+@pytest.mark.parametrize(
+    "files", [MountedOver(), MountedOver({str(IPV4): b"192.0.2.99"}), DirectoryThere()], ids=["none", "other", "dir"]
+)
+async def test_a_file_that_cannot_be_written_and_that_systemd_does_not_read_leaves_ready(files: FakeFiles) -> None:
+    """The node is degraded for it; kubelet starts. A file that another program changes is still noticed."""
+    rig = Rig(FakeKernel(host(V4)), files).with_units()
+    outcome = await rig.stage.attempt(Facts())
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.message is Message.PUBLISH_FAILED
+    assert await rig.stage.confirm(outcome.facts) is None
+    files.content[PRIMARY] = b"192.0.2.9"
+    assert await rig.stage.confirm(outcome.facts) == f"{PRIMARY} was changed by another program"
