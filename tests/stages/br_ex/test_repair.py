@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from br_ex_rig import NODE_IP, Rig
 from fakes import BOOT_ID, FakeKernel, FakeOvsdb
@@ -16,7 +17,7 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.network_manager.availability import ManagerState
@@ -197,3 +198,64 @@ async def test_repair_removes_dead_rows_of_ours_only() -> None:
     rig = Rig("stale-port-without-link", ovsdb=FakeOvsdb())
     await rig.attempt()
     assert rig.ovsdb.removed == ["br-ex/eth7"]
+
+
+FULL = PublishFailed("/var/lib/nodenet/bridge.json cannot be written: No space left on device", remedy="Free space")
+ALL_THE_SAME = f"{FULL.cause}; the node IP is selected without that record"
+
+
+async def test_a_full_disk_does_not_keep_the_node_ip_from_being_selected() -> None:
+    """A lease that no server confirms is used although that cannot be noted, and each sentence is logged once."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.files.broken = FULL
+    assert isinstance(await stage.attempt(Facts()), Waiting)
+    rig.clock.now += CONFIRM_SECONDS
+    with capture_logs() as logs:
+        await stage.attempt(Facts())
+        await stage.attempt(Facts())
+    assert chooser.saw == [[], []]
+    assert [entry["event"] for entry in logs] == [
+        ALL_THE_SAME,
+        "No DHCP server has confirmed 10.88.0.113 in this boot: used until the lease ends",
+    ]
+    rig.files.broken = None
+    await stage.attempt(Facts())
+    assert rig.record.leases["br-ex"].noted.boot_id == BOOT_ID
+
+
+async def test_a_lease_that_ended_is_removed_once_on_a_full_disk() -> None:
+    """The record cannot say that it is gone: the next attempt does not apply the same profile again."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.files.broken = FULL
+    rig.clock.now += 7 * 86400
+    found, rig.profiles.found, rig.manager.status = rig.profiles.found, Inventory(), ManagerState.STARTING
+    assert isinstance(await stage.attempt(Facts()), Waiting)
+    rig.profiles.found, rig.manager.status = found, ManagerState.READY
+    with capture_logs() as logs:
+        await stage.attempt(Facts())
+        await stage.attempt(Facts())
+    assert chooser.saw == [["set", "reapply"]] * 2
+    assert [entry["event"] for entry in logs] == [ALL_THE_SAME]
+
+
+async def test_an_interrupted_apply_is_undone_once_on_a_full_disk() -> None:
+    """The network from before br-ex is restored, the node IP is selected, and nothing is restored a second time."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    interrupted(rig)
+    rig.files.broken, rig.kernel.now = FULL, Snapshot()
+    await stage.attempt(Facts())
+    rig.clock.now += 10
+    await stage.attempt(Facts())
+    await stage.attempt(Facts())
+    assert (rig.ovsdb.removed, len(chooser.saw)) == (["br-ex"], 2)
+
+
+async def test_an_uplink_with_another_name_gets_its_network_back_on_a_full_disk() -> None:
+    """The new name cannot be noted; the profile is activated once all the same."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    renamed(rig)
+    rig.files.broken = FULL
+    await stage.attempt(Facts())
+    await stage.attempt(Facts())
+    activated = [order for order in rig.profiles.done if order[0] == "activate"]
+    assert (activated, len(chooser.saw)) == ([("activate", "u-eth0", "ens7")], 2)

@@ -6,7 +6,8 @@ br-ex is made, where database and profiles disagree. Only what nodenet made is c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import structlog
 
@@ -17,7 +18,7 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex.condition import BridgeCondition, Rule, is_port, orphans, readdressed
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.renamed import renamed_uplinks
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import DISCONNECTED
 from nodenet.core.network_manager.profiles import Profile
@@ -139,6 +140,13 @@ class RecoverFirst:
         self._missed = NEVER
         self._unconfirmed = NEVER
         self._looked = False
+        self._unwritten = False
+        """Whether it was logged that a record cannot be written."""
+        self._settled: BridgeRecord | None = None
+        """The record whose leases were settled, where the result could not be written: not to be done again."""
+        self._held: BridgeRecord | None = None
+        self._given_back: BridgeRecord | None = None
+        """The record whose network was restored, where that could not be written: not to be done again."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome, or Waiting before that."""
@@ -179,14 +187,25 @@ class RecoverFirst:
         for old, new in (await self._repairer.renamed(record, links)).items():
             why = f"{old}, the uplink of a bridge, is called {new} now (same MAC)"
             record = record.renamed(old, new)
-            self._maker.save(record)
+            with self._going_on():
+                self._maker.save(record)
             await self._give_back(record, why, (old,))
             return True
         return False
 
     async def _settle(self, record: BridgeRecord) -> Waiting | None:
         """Settle leases that are static since an earlier boot, before one of their addresses is chosen."""
-        record, problem = await self._maker.settle(record)
+        if record == self._settled:
+            return None
+        before = record
+        with self._going_on():
+            try:
+                record, problem = await self._maker.settle(record)
+            except PublishFailed:
+                self._settled = before
+                raise
+        if before == self._settled:
+            return None
         if problem:
             log.warning(problem.cause, message=problem.message, stage="nodeip", remedy=problem.remedy)
         if all(lease.noted.boot_id == self._pipeline.boot_id for lease in record.leases.values()):
@@ -197,7 +216,11 @@ class RecoverFirst:
         if self._unconfirmed.left(now, CONFIRM_SECONDS) > 0:
             return Waiting(f"no DHCP server has confirmed {addresses} in this boot yet", MANAGER, 0.5)
         # RFC 2131 section 3.7: a client may go on with its lease when no server answers.
-        self._maker.hold_leases(record)
+        with self._going_on():
+            self._maker.hold_leases(record)
+        if record == self._held:
+            return None
+        self._held = record
         cause = f"No DHCP server has confirmed {addresses} in this boot: used until the lease ends"
         log.warning(cause, message=Message.LEASE_LOST, stage="nodeip", remedy="Look at the DHCP server")
         return None
@@ -219,8 +242,22 @@ class RecoverFirst:
         return any(address in present for address in record.addresses)
 
     async def _give_back(self, record: BridgeRecord, why: str, old_names: Collection[str] = ()) -> None:
-        log.warning(
-            f"{why}. The network from before br-ex is restored", message=Message.BRIDGE_MENDED, stage="configure-ovs"
-        )
-        await self._repairer.give_back(record, old_names)
-        self._maker.forget()
+        if record != self._given_back:
+            text = f"{why}. The network from before br-ex is restored"
+            log.warning(text, message=Message.BRIDGE_MENDED, stage="configure-ovs")
+            await self._repairer.give_back(record, old_names)
+            self._given_back = record
+        with self._going_on():
+            self._maker.forget()
+            self._given_back = None
+
+    @contextlib.contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Go on where a record cannot be written: the choice of the node IP does not need it. Log that once."""
+        try:
+            yield
+        except PublishFailed as error:
+            if not self._unwritten:
+                text = f"{error.cause}; the node IP is selected without that record"
+                log.warning(text, message=error.message, stage="nodeip", remedy=error.remedy)
+            self._unwritten = True
