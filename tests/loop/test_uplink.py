@@ -74,13 +74,24 @@ class LoopClock:
 
 
 @dataclass
+class CountedOvsdb(FakeOvsdb):
+    """Open vSwitch's database that counts how often its bridges are read."""
+
+    asked: int = 0
+
+    async def bridges(self) -> tuple[OvsBridge, ...]:
+        self.asked += 1
+        return await super().bridges()
+
+
+@dataclass
 class Rig:
     """The watch over fakes."""
 
     links: FakeLinks = field(default_factory=FakeLinks)
     neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours({GATEWAY}))
     kernel: FakeKernel = field(default_factory=lambda: FakeKernel(SNAPSHOT))
-    ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
+    ovsdb: CountedOvsdb = field(default_factory=CountedOvsdb)
     reports: list[Problem | None] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     """Errors that ended a run of the watch."""
@@ -219,17 +230,76 @@ def test_a_node_ip_that_moves_takes_the_watch_with_it() -> None:
 
 def test_the_ports_of_a_bridge_that_the_node_file_made_are_asked_of_open_vswitch() -> None:
     """No stage of nodenetd knows its uplink."""
-    ports = (OvsPort("eth0", (OvsInterface("eth0"),)), OvsPort("br-ex", (OvsInterface("br-ex", "internal"),)))
-    rig = Rig(ovsdb=FakeOvsdb(held=(OvsBridge("br-ex", ports=ports),)))
-    rig.links.known["br-ex"] = Link(3, "br-ex", kind="openvswitch")
+    rig, place = made_by_node_file()
 
     async def story(rig: Rig) -> None:
         assert rig.links.listened == ("eth0",)
         rig.links.pull("eth0")
         await asyncio.sleep(4.0)
 
-    place = replace(READY, facts=replace(BRIDGED, uplink=None))
     assert run(story, rig, place).causes == ["eth0, the uplink of br-ex, has no carrier"]
+
+
+def bridge_over(uplink: str) -> OvsBridge:
+    """Return br-ex of the node file, over *uplink*."""
+    ports = (OvsPort(uplink, (OvsInterface(uplink),)), OvsPort("br-ex", (OvsInterface("br-ex", "internal"),)))
+    return OvsBridge("br-ex", ports=ports)
+
+
+def made_by_node_file() -> tuple[Rig, BootStatus]:
+    """Return a node with br-ex over eth0, which the node file made, and a second link."""
+    rig = Rig(ovsdb=CountedOvsdb(held=(bridge_over("eth0"),)))
+    rig.links.known |= {"br-ex": Link(3, "br-ex", kind="openvswitch"), "eth1": Link(4, "eth1")}
+    return rig, replace(READY, facts=replace(BRIDGED, uplink=None))
+
+
+def test_a_bridge_of_the_node_file_that_moves_to_another_link_is_watched_there() -> None:
+    """A minute after a reload moved it: what the link that it left loses is no problem any more."""
+    rig, status = made_by_node_file()
+
+    async def story(rig: Rig) -> None:
+        rig.links.pull("eth0")
+        await asyncio.sleep(4.0)
+        rig.ovsdb.held = (bridge_over("eth1"),)
+        await asyncio.sleep(PROBE_SECONDS + 1.0)
+        assert rig.links.listened == ("eth1",)
+        assert rig.causes == ["eth0, the uplink of br-ex, has no carrier", None]
+        rig.links.pull("eth1")
+        await asyncio.sleep(4.0)
+
+    assert run(story, rig, status).causes[2:] == ["eth1, the uplink of br-ex, has no carrier"]
+
+
+def test_the_ports_that_are_known_are_watched_while_open_vswitch_does_not_answer() -> None:
+    """A cable that is pulled meanwhile is reported as quickly as otherwise."""
+    rig, status = made_by_node_file()
+    asked = rig.ovsdb
+
+    async def story(rig: Rig) -> None:
+        asked.up = False
+        await asyncio.sleep(2 * PROBE_SECONDS)
+        assert (rig.links.listened, asked.asked) == (("eth0",), 3)
+        rig.links.pull("eth0")
+        await asyncio.sleep(4.0)
+        assert asked.asked == 3
+
+    assert run(story, rig, status).causes == ["eth0, the uplink of br-ex, has no carrier"]
+
+
+def test_open_vswitch_is_asked_once_a_minute_although_the_link_flaps() -> None:
+    """An event of the link looks at its carrier alone."""
+    rig, status = made_by_node_file()
+    asked = rig.ovsdb
+
+    async def story(rig: Rig) -> None:
+        for _ in range(40):
+            rig.links.pull("eth0", carrier=True)
+            await asyncio.sleep(0.5)
+        assert asked.asked == 1
+        await asyncio.sleep(5 * PROBE_SECONDS)
+
+    run(story, rig, status)
+    assert asked.asked == 6
 
 
 def test_a_kernel_that_does_not_answer_is_asked_again() -> None:

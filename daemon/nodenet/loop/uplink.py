@@ -36,6 +36,8 @@ AGAIN_SECONDS = 2.0
 """Before a gateway that did not answer is asked again."""
 SILENT_SECONDS = 10.0
 """The same once its silence is reported."""
+PORTS_SECONDS = PROBE_SECONDS / 2
+"""How long the ports of a bridge are taken for known; less than a minute, so each look once a minute asks again."""
 OVS_KINDS = frozenset({"openvswitch", "tun"})
 """Kinds of the link of an Open vSwitch bridge: of the kernel's datapath, and of the one in user space."""
 
@@ -82,6 +84,8 @@ class UplinkWatch:
     def _forget(self) -> None:
         """Begin with an uplink of which nothing is known."""
         self._names: tuple[str, ...] = ()
+        self._names_due = 0.0
+        """When the uplinks are looked up again (CLOCK_BOOTTIME): a reload can move a bridge to another link."""
         self._carrier, self._gateways = FINE, FINE
         self._no_carrier: Problem | None = None
         self._no_answer: Problem | None = None
@@ -135,12 +139,26 @@ class UplinkWatch:
 
     async def _uplinks(self, place: Place) -> Sequence[str]:
         """Return the uplinks. Open vSwitch is asked only where the node file made the bridge. Raises Unavailable."""
-        if self._names in ((), (place.link,)):
-            link = self._edges.links.link(place.link)
-            asks = place.uplink is None and link is not None and link.kind in OVS_KINDS
-            bridges = await self._edges.ovsdb.bridges() if asks else ()
-            self._names = uplinks(place, bridges)
-        return self._names
+        known = self._names not in ((), (place.link,))
+        if known and (place.uplink or self._edges.clock.boottime() < self._names_due):
+            return self._names
+        self._names_due = self._edges.clock.boottime() + PORTS_SECONDS  # also where Open vSwitch does not answer
+        try:
+            names = await self._find_uplinks(place)
+        except Unavailable:
+            if not known:
+                raise
+            return self._names  # the last answer, until Open vSwitch gives another
+        if known and names != self._names:
+            self._carrier, self._no_carrier = FINE, None  # of links that are no uplinks any more
+            self._publish()
+        self._names = names
+        return names
+
+    async def _find_uplinks(self, place: Place) -> tuple[str, ...]:
+        link = self._edges.links.link(place.link)
+        asks = place.uplink is None and link is not None and link.kind in OVS_KINDS
+        return uplinks(place, await self._edges.ovsdb.bridges() if asks else ())
 
     def _look_at_carrier(self, place: Place, names: Sequence[str]) -> None:
         self._edges.links.listen(names, self._look_again.set)
