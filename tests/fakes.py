@@ -365,6 +365,8 @@ class FakeSystemd:
     disk: dict[str, bytes] = field(default_factory=dict)
     """Where it reads drop-ins from."""
     unanswered: NodenetError | None = None
+    seen: dict[str, bytes] = field(default_factory=dict)
+    """The drop-ins as it read them last."""
 
     async def service(self, name: str) -> Service | None:  # noqa: ARG002
         return self.stands
@@ -389,6 +391,10 @@ class FakeSystemd:
                 variables |= drop_in_variables(self.disk[path])
             files = self.units[unit].files
             self.units[unit] = UnitEnvironment(variables, files, tuple(map(PurePosixPath, drop_ins)))
+        self.seen = self._drop_ins()
+
+    def _drop_ins(self) -> dict[str, bytes]:
+        return {path: content for path, content in self.disk.items() if path.startswith("/etc/systemd/system/")}
 
     async def any_runs(self, units: Sequence[str]) -> bool | None:
         return None if self.silent else not self.running.isdisjoint(units)
@@ -396,7 +402,8 @@ class FakeSystemd:
     async def environment(self, unit: str) -> UnitEnvironment | None:
         if self.unanswered:
             raise self.unanswered
-        return self.units.get(unit)
+        known = self.units.get(unit)
+        return known and replace(known, needs_reload=self.seen != self._drop_ins())
 
 
 @dataclass

@@ -4,8 +4,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from nodenet.core.kernel.snapshot import Address, Link, Snapshot
-from nodenet.core.node_ip.drift import cause, lost
+from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, Snapshot
+from nodenet.core.node_ip.drift import cause, lost, unusable
 
 FIRST, SECOND = ip_address("192.0.2.5"), ip_address("2001:db8::5")
 ETH0 = Link(2, "eth0")
@@ -48,3 +48,19 @@ def test_two_addresses_are_missing_together() -> None:
 def test_an_address_that_moved_to_another_link_is_not_lost() -> None:
     """The kernel's list decides, not whether a server can listen on it (R22)."""
     assert lost((FIRST,), Snapshot((ETH0,), (Address(FIRST, 24, "br-ex"),))) == ()
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ({AddressFlag.DAD_FAILED, AddressFlag.TENTATIVE}, "is also the address of another host (eth0: dadfailed)"),
+        ({AddressFlag.TENTATIVE}, "is still checked for duplicates (eth0: tentative)"),
+        ({AddressFlag.TENTATIVE, AddressFlag.OPTIMISTIC}, None),
+        ({AddressFlag.DEPRECATED}, None),
+    ],
+)
+def test_an_address_that_duplicate_address_detection_holds_back(flags: set[AddressFlag], sentence: str | None) -> None:
+    """It is on its link, and nothing can be sent from it; that of another address does not matter."""
+    snapshot = Snapshot((ETH0,), (Address(SECOND, 64, "eth0", flags=frozenset(flags)),), ())
+    assert unusable((FIRST, SECOND), snapshot) == (sentence and f"Node IP 2001:db8::5 {sentence}")
+    assert unusable((FIRST,), snapshot) is None

@@ -50,3 +50,11 @@ def test_a_unit_that_is_not_there_has_none(text: str) -> None:
 def test_which_units_run_is_read(states: tuple[str, ...], runs: object) -> None:
     """Where systemctl names fewer units than were asked for, nothing is known."""
     assert parse_states("\n\n".join(f"ActiveState={state}" for state in states) + "\n", 2) is runs
+
+
+@pytest.mark.parametrize(("word", "needed"), [("yes", True), ("no", False)])
+def test_whether_systemd_has_read_the_files_is_read(word: str, needed: object) -> None:
+    """NeedDaemonReload, as over D-Bus."""
+    shown = parse_shown(f"LoadState=loaded\nNeedDaemonReload={word}\n")
+    assert shown
+    assert shown.needs_reload is needed

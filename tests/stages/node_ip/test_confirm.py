@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath, PurePosixPath
 
 import pytest
 
 from fakes import FakeFiles, FakeKernel
-from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, Rig, host
+from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, V6, Rig, host
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Waiting
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import Family
+from nodenet.core.kernel.snapshot import AddressFlag
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import PolicyReading
@@ -82,3 +84,14 @@ async def test_a_file_that_cannot_be_written_and_that_systemd_does_not_read_leav
     assert await rig.stage.confirm(outcome.facts) is None
     files.content[PRIMARY] = b"192.0.2.9"
     assert await rig.stage.confirm(outcome.facts) == f"{PRIMARY} was changed by another program"
+
+
+async def test_an_address_whose_duplicate_detection_failed_is_not_confirmed() -> None:
+    """The kernel keeps it in its list, but kubelet could not listen on it."""
+    rig = Rig(FakeKernel(host(V4, V6)), wishes=PolicyReading(Policy(families=(Family.IPV6,)))).with_units()
+    facts = await rig.published()
+    assert await rig.stage.confirm(facts) is None
+    rig.kernel.now = host(V4, replace(V6, flags=frozenset({AddressFlag.DAD_FAILED})))
+    assert await rig.stage.confirm(facts) == (
+        "Node IP 2001:db8::5 is also the address of another host (eth0: dadfailed)"
+    )

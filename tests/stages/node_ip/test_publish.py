@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from fakes import FakeFiles, FakeKernel
+from fakes import FakeFiles, FakeKernel, FakeSystemd
 from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, Rig, host
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Topic, Waiting
@@ -19,6 +19,7 @@ from nodenet.core.messages import Message
 from nodenet.core.node_ip.last_published import SELECTION
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import PolicyReading
+from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.stages.node_ip.publish import RELOAD_OWED
 from nodenet.stages.node_ip.stage import RETRY_SECONDS
 
@@ -112,6 +113,29 @@ async def test_an_environment_file_that_wins_is_named(pattern: str) -> None:
         "kubelet.service starts with 10.0.0.9 instead of KUBELET_NODE_IP=192.0.2.5 "
         "(/etc/kubernetes/kubelet-env sets it)"
     )
+
+
+@pytest.mark.parametrize("variables", [{}, {"KUBELET_NODE_IP": "worker-0"}], ids=["reset", "specifier"])
+async def test_an_override_whose_file_is_not_found_degrades_the_node(variables: dict[str, str]) -> None:
+    """Systemd has read all drop-ins: kubelet is not held back, and READY comes."""
+
+    class Other(FakeSystemd):
+        async def environment(self, unit: str) -> UnitEnvironment | None:
+            known = await super().environment(unit)
+            return known and replace(known, variables={**variables, "CONTAINER_STREAM_ADDRESS": "192.0.2.5"})
+
+    rig = Rig(FakeKernel(host(V4)), systemd=Other()).with_units()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.message is Message.NODE_IP_OVERRIDDEN
+    name = variables.get("KUBELET_NODE_IP")
+    starts = f"starts with {name} instead of" if name else "starts without"
+    assert outcome.problem.cause.startswith(
+        f"kubelet.service {starts} KUBELET_NODE_IP=192.0.2.5 (another drop-in changes it)"
+    )
+    assert "out of what `systemctl cat kubelet.service` shows, run" in outcome.problem.remedy
+    assert await rig.stage.confirm(outcome.facts) is None
 
 
 async def test_a_file_that_sets_the_same_value_is_no_override() -> None:
@@ -255,7 +279,7 @@ async def test_files_and_units_that_changed_meanwhile_are_not_confirmed() -> Non
     rig.files.content[PRIMARY] = b"192.0.2.9"
     assert await rig.stage.confirm(facts) == f"{PRIMARY} was changed by another program"
     rig.files.content[PRIMARY] = b"192.0.2.5"
-    rig.systemd.units["kubelet.service"] = replace(rig.systemd.units["kubelet.service"], variables={})
+    rig.systemd.units["kubelet.service"] = replace(rig.systemd.units["kubelet.service"], drop_ins=(), variables={})
     reason = "kubelet.service starts without KUBELET_NODE_IP=192.0.2.5"
     assert await rig.stage.confirm(facts) == reason
     rig.systemd.unanswered = Unavailable("systemd does not answer")

@@ -9,13 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.kernel.snapshot import AddressFlag, Snapshot
 
 
 def lost(published: Sequence[IPAddress], snapshot: Snapshot) -> tuple[IPAddress, ...]:
     """Return the *published* addresses that no link has."""
     present = {item.address for item in snapshot.addresses}
     return tuple(address for address in published if address not in present)
+
+
+def unusable(published: Sequence[IPAddress], snapshot: Snapshot) -> str | None:
+    """Return why a *published* address that a link has cannot be used, None when all can (ip-address(8))."""
+    for item in snapshot.addresses:
+        if item.address not in published:
+            continue
+        if AddressFlag.DAD_FAILED in item.flags:
+            return f"Node IP {item.address} is also the address of another host ({item.link}: dadfailed)"
+        if AddressFlag.TENTATIVE in item.flags and AddressFlag.OPTIMISTIC not in item.flags:
+            return f"Node IP {item.address} is still checked for duplicates ({item.link}: tentative)"
+    return None
 
 
 def cause(gone: Sequence[IPAddress], link: str | None, snapshot: Snapshot) -> str:

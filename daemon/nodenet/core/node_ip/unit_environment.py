@@ -21,6 +21,8 @@ class UnitEnvironment:
     variables: Mapping[str, str]
     files: tuple[PurePosixPath, ...] = ()
     drop_ins: tuple[PurePosixPath, ...] = ()
+    needs_reload: bool = False
+    """Whether a file of the unit changed since systemd read it (NeedDaemonReload of org.freedesktop.systemd1(5))."""
 
     @property
     def sources(self) -> tuple[PurePosixPath, ...]:
@@ -32,7 +34,7 @@ class UnitEnvironment:
 class Override:
     """A variable that a unit starts with another value than the published one (None: it is not set).
 
-    *source* sets it; None: systemd has not read what is published.
+    *source* sets it; None: no file is known to. *unread*: that is because systemd has not read what is published.
     """
 
     unit: str
@@ -40,12 +42,13 @@ class Override:
     published: str
     value: str | None
     source: PurePosixPath | None
+    unread: bool = False
 
     def __str__(self) -> str:
         """Return the cause, as status and journal show it."""
+        by = f" ({self.source} sets it)" if self.source else "" if self.unread else " (another drop-in changes it)"
         if self.value is None:
-            return f"{self.unit} starts without {self.name}={self.published}"
-        by = f" ({self.source} sets it)" if self.source else ""
+            return f"{self.unit} starts without {self.name}={self.published}{by}"
         return f"{self.unit} starts with {self.value} instead of {self.name}={self.published}{by}"
 
 
@@ -58,6 +61,7 @@ def overrides(
     by_drop_in = [
         (path, drop_in_variables(contents.get(path) or b"")) for path in seen.drop_ins if path != published.path
     ]
+    stale = seen.needs_reload or published.path not in seen.drop_ins
     found = []
     for name, value in wanted.items():
         by_last_file = next((entry for entry in reversed(by_file) if name in entry[1]), None)
@@ -66,5 +70,5 @@ def overrides(
             continue
         setters = [path for path, variables in by_drop_in if variables.get(name) == actual and actual is not None]
         source = by_last_file[0] if by_last_file else next(reversed(setters), None)
-        found.append(Override(unit, name, value, actual, source))
+        found.append(Override(unit, name, value, actual, source, unread=source is None and stale))
     return tuple(found)

@@ -15,7 +15,7 @@ RELOAD_SECONDS = 60.0
 ANSWER_SECONDS = 10.0
 ENDED = ("inactive", "failed")
 """The ActiveState of a unit that does not run."""
-_SHOWN = ("LoadState", "Environment", "EnvironmentFiles", "DropInPaths")
+_SHOWN = ("LoadState", "Environment", "EnvironmentFiles", "DropInPaths", "NeedDaemonReload")
 
 
 async def reload() -> None:
@@ -61,7 +61,8 @@ def parse_shown(text: str) -> UnitEnvironment | None:
     files = [value.partition(" (ignore_errors=")[0] for value in shown.get("EnvironmentFiles", []) if value]
     drop_ins = [word for value in shown.get("DropInPaths", []) for word in shlex.split(value)]
     pairs = dict(word.split("=", 1) for word in variables if "=" in word)
-    return UnitEnvironment(pairs, tuple(map(PurePosixPath, files)), tuple(map(PurePosixPath, drop_ins)))
+    changed = shown.get("NeedDaemonReload") == ["yes"]
+    return UnitEnvironment(pairs, tuple(map(PurePosixPath, files)), tuple(map(PurePosixPath, drop_ins)), changed)
 
 
 async def _systemctl(seconds: float, *words: str) -> str:

@@ -43,10 +43,12 @@ class Confirmation:
         try:
             if lost := self.drift(facts):
                 return lost.cause
+            if unusable := drift.unusable(facts.selection.node_ips, self._kernel.snapshot()):
+                return unusable
             wanted = Publication(facts.selection.node_ips, facts.selection.remote_worker)
             if changed := self._publisher.as_written(wanted):
                 return f"{changed} was changed by another program"
-            unread = [item for item in await self._publisher.overrides(wanted) if item.source is None]
+            unread = [item for item in await self._publisher.overrides(wanted) if item.unread]
         except NodenetError as error:
             return str(error)
         return str(unread[0]) if unread else None

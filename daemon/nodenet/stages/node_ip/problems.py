@@ -51,7 +51,9 @@ def override(found: tuple[Override, ...]) -> Problem | None:
     """Return the problem of published variables that another file overrides."""
     if not found:
         return None
-    sources = " and ".join(dict.fromkeys(str(item.source) for item in found))
+    sources = " and ".join(
+        dict.fromkeys(str(item.source or f"what `systemctl cat {item.unit}` shows") for item in found)
+    )
     names = " and ".join(dict.fromkeys(item.name for item in found))
     cause = "; ".join(map(str, found))
     return Problem(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.node_ip import published_files
 from nodenet.core.node_ip.published_files import Publication, PublishedFile
-from nodenet.core.node_ip.unit_environment import Override, UnitEnvironment, overrides
+from nodenet.core.node_ip.unit_environment import Override, overrides
 from nodenet.ports import Files, Systemd
 
 RELOAD_OWED = PurePosixPath("/run/nodenet/reload-owed")
@@ -82,7 +83,7 @@ class Publisher:
         if reloaded:
             await self._systemd.reload()
         found = await self.overrides(wanted)
-        if not reloaded and _unread(found):
+        if not reloaded and any(override.source is None for override in found):
             await self._systemd.reload()
             found = await self.overrides(wanted)
         if unread := _unread(found):
@@ -99,7 +100,7 @@ class Publisher:
         for file in published_files.files(wanted):
             seen = await self._systemd.environment(file.unit) if file.unit else None
             if file.unit and seen is not None:
-                expanded = UnitEnvironment(seen.variables, tuple(self._expanded(seen.files)), seen.drop_ins)
+                expanded = replace(seen, files=tuple(self._expanded(seen.files)))
                 contents = {path: self._content(path) for path in expanded.sources}
                 found += overrides(file.unit, file, expanded, contents)
         return tuple(found)
@@ -123,4 +124,4 @@ class Publisher:
 
 
 def _unread(found: Iterable[Override]) -> list[Override]:
-    return [override for override in found if override.source is None]
+    return [override for override in found if override.unread]
