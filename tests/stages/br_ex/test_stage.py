@@ -364,3 +364,50 @@ async def test_an_apply_that_crashes_network_manager_is_tried_ever_more_rarely()
         pauses.append(outcome.again.seconds)
         rig.manager.crashed = False
     assert pauses == [30.0, 60.0, 120.0, 240.0]
+
+
+async def test_a_bridge_follows_a_node_ip_that_moves_to_another_link() -> None:
+    """Another choice of the node IP before READY: the bridge is not reported as done over its old uplink."""
+    rig = Rig("stale-other-uplink", nmstate=FakeNmstate())
+    rig.place("br-ex")
+    first = await rig.attempt()
+    assert isinstance(first, Done)
+    assert first.facts.uplink == "eth0"
+    rig.place("eth1")
+    rig.ovsdb.dead = Unavailable("ovs-vswitchd is gone", remedy="start it")
+    facts = replace(first.facts, selection=Selection(rig.node_ips, "eth1"))
+    awaited = await rig.stage.attempt(facts)
+    assert isinstance(awaited, Waiting)
+    rig.ovsdb.dead = None
+    again = await rig.stage.attempt(facts)
+    assert isinstance(again, Waiting)
+    assert again.reason == "making the bridge again: br-ex is over eth0 and should be over eth1"
+    assert len(rig.nmstate.applied) == 1
+
+
+async def test_a_bridge_that_was_removed_to_be_made_again_is_not_reported_as_done() -> None:
+    """A retry finds another uplink; the attempt after it has no order left, and goes on with the making."""
+    rig = Rig("stale-other-uplink", nmstate=FakeNmstate())
+    rig.place("br-ex")
+    assert isinstance(await rig.attempt(), Done)
+    rig.files.content["/etc/ovnk/default_bridge"] = b"eth1\n"
+    rig.nmstate.during_apply = lambda: rig.place("eth0")
+    assert isinstance(await rig.attempt(run=1, retry_refused=True), Waiting)
+    rig.nmstate.left = {"interfaces": [{"name": "br-ex"}]}
+    assert not isinstance(await rig.attempt(run=1), Done)
+
+
+async def test_a_bridge_is_looked_at_whole_in_each_new_run() -> None:
+    """The file default_bridge may be another one; without a change nothing is applied."""
+    rig = Rig("stale-other-uplink", nmstate=FakeNmstate())
+    rig.place("br-ex")
+    await rig.attempt()
+    shown = await rig.attempt(run=1)
+    assert isinstance(shown, Done)
+    assert rig.nmstate.applied == []
+    rig.files.content["/etc/ovnk/default_bridge"] = b"eth1\n"
+    rig.nmstate.during_apply = lambda: rig.place("eth0")
+    assert isinstance(await rig.attempt(run=1), Done)
+    again = await rig.attempt(run=2)
+    assert isinstance(again, Waiting)
+    assert again.reason == "making the bridge again: br-ex is over eth0 and should be over eth1"

@@ -100,6 +100,7 @@ class ConfigureOvsStage:
         self._awaited = NEVER
         self._failures = 0
         self._done: Done | None = None
+        self._done_for = (0, Facts())  # the run and the facts that it was done for
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
@@ -118,6 +119,7 @@ class ConfigureOvsStage:
             return self._wait(facts, request, outcome)
         self._awaited, self._failures = NEVER, 0
         self._done = outcome if isinstance(outcome, Done) else None
+        self._done_for = request.run, facts
         return outcome
 
     async def _pass(self, facts: Facts, request: Request, record: BridgeRecord | None) -> Done | Skipped | Waiting:
@@ -125,15 +127,14 @@ class ConfigureOvsStage:
         self._maker.give_dad_back()
         removed = record is not None and record.removed_in == self._edges.boot_id
         if removed and not request.by_name and not request.remove_bridge:
-            return Skipped(
-                "br-ex was removed with `nodenetctl bridge remove`; `nodenetctl bridge make` or a reboot makes it",
-                facts,
-            )
+            reason = "br-ex was removed with `nodenetctl bridge remove`; `nodenetctl bridge make` or a reboot makes it"
+            return Skipped(reason, facts)
         if request.remove_bridge:
             waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=False)
             return waiting or await self._remove(facts, record)
-        if self._done and record and not request.retry_refused:
-            return await (self._owed(self._done, facts, record) if record.finish else self._watched(self._done, facts))
+        same = self._done_for[0] == request.run and not request.retry_refused
+        if (done := self._done_here(facts)) and record and same:
+            return await (self._owed(done, facts, record) if record.finish else self._watched(done, facts))
         waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
         # With a silent DHCP server NetworkManager does not become ready: a bridge with a static lease needs no apply.
         if waiting and not (record and record.leases):
@@ -144,6 +145,11 @@ class ConfigureOvsStage:
             self._edges.files.write(PARKED, b"")
         async with self._edges.nmstate.transaction() as transaction:
             return await self._with(transaction, facts, record)
+
+    def _done_here(self, facts: Facts) -> Done | None:
+        """Return what was done, unless the node IPs are others or elsewhere now."""
+        done, before = self._done, self._done_for[1]
+        return done if done and (facts.same_place(before) or (done.facts and facts.same_place(done.facts))) else None
 
     async def _watched(self, done: Done, facts: Facts) -> Done:
         """Return the outcome of an existing bridge, with the problem that Open vSwitch has now, if any."""
@@ -178,10 +184,10 @@ class ConfigureOvsStage:
             raise BridgeForeign(foreign.findings[0].sentence, remedy=remedy)
         for item in found:
             if wrong := next((finding for finding in item.findings if finding.rule in MADE_ANEW), None):
+                self._done = None
                 await self._remover.remove(transaction, known, record, (item.bridge,))
-                log.warning(
-                    f"Removed, to be made again: {wrong.sentence}", message=Message.BRIDGE_MENDED, stage="configure-ovs"
-                )
+                text = f"Removed, to be made again: {wrong.sentence}"
+                log.warning(text, message=Message.BRIDGE_MENDED, stage="configure-ovs")
                 return Waiting(f"making the bridge again: {wrong.sentence}", seconds=0.0)
         log_ports_of_others(self._edges.files, found)
         plan = bridge.plan(known, self._edges.datapath)
@@ -239,13 +245,12 @@ class ConfigureOvsStage:
             record, problem = await self._maker.settle(record)
         for note in plan.notes:
             log.warning(note, message=Message.BRIDGE_NOTE, stage="configure-ovs")
-        seconds = self._pipeline.now() - began
-        done = self._status(plan, record, facts, f"made in {seconds:.1f} s", Message.BRIDGE_MADE)
-        return replace(done, problem=problem)
+        how = f"made in {self._pipeline.now() - began:.1f} s"
+        return replace(self._status(plan, record, facts, how, Message.BRIDGE_MADE), problem=problem)
 
     async def _keep(self, plan: Plan, known: BridgeFacts, facts: Facts, record: BridgeRecord | None) -> Done:
         """The bridges are there: see whether something is owed to them."""
-        problem, owed = None, record is not None and record.finish is not None
+        problem, owed = None, record is not None and record.finish is not None  # see _owed for the short pause
         if record is None or record.removed_in:
             record = await self._maker.adopt(plan, known)
         elif record.finish:
@@ -253,7 +258,6 @@ class ConfigureOvsStage:
         self._maker.found_good()
         how = "as it was, made by another program" if record.adopted else "as it was"
         done = replace(self._status(plan, record, facts, how, Message.BRIDGE_UNCHANGED), problem=problem)
-        # NetworkManager sets the link's sysctls again a moment after the static copy is removed.
         return replace(done, again=Again(frozenset({Topic.OVS}), LOOK_SECONDS)) if owed and not record.finish else done
 
     def _status(self, plan: Plan, record: BridgeRecord, facts: Facts, how: str, message: Message) -> Done:
@@ -266,10 +270,8 @@ class ConfigureOvsStage:
             bridges = {link: name for name, link in record.uplinks.items()}
             selection = replace(selection, link=bridges[str(selection.link)])
         detail = ", ".join(f"{uplink.bridge} over {uplink.link} ({uplink.reason})" for uplink in plan.uplinks)
-        again = Again(frozenset({Topic.OVS}), WATCH_SECONDS)
-        if record.finish:
-            detail += CARRIES
-            again = Again(CAUSES, LOOK_SECONDS)
+        detail += CARRIES if record.finish else ""
+        again = Again(CAUSES, LOOK_SECONDS) if record.finish else Again(frozenset({Topic.OVS}), WATCH_SECONDS)
         known = replace(facts, bridge=main.bridge, uplink=main.link, selection=selection)
         return Done(f"{detail}: {how}", known, message, again=again)
 
@@ -277,8 +279,8 @@ class ConfigureOvsStage:
         """Wait, holding kubelet back for PATIENCE_SECONDS at most; not at all where the bridge exists."""
         now = self._pipeline.now()
         again = Again(waiting.topics | CAUSES, waiting.seconds)
-        if self._done and not request.remove_bridge:
-            return replace(self._done, facts=facts, again=again)
+        if (done := self._done_here(facts)) and not request.remove_bridge:
+            return replace(done, facts=facts, again=again)
         self._awaited = self._awaited.holds(now)
         if self._awaited.left(now, PATIENCE_SECONDS) > 0:
             return replace(waiting, topics=again.topics)
