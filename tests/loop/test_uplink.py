@@ -270,6 +270,24 @@ def test_a_bridge_of_the_node_file_that_moves_to_another_link_is_watched_there()
     assert run(story, rig, status).causes[2:] == ["eth1, the uplink of br-ex, has no carrier"]
 
 
+def test_a_bridge_that_moves_from_one_dead_link_to_another_is_reported_by_the_new_one() -> None:
+    """The problem names the link whose cable is to be checked."""
+    rig, status = made_by_node_file()
+
+    async def story(rig: Rig) -> None:
+        rig.links.pull("eth0")
+        rig.links.pull("eth1")
+        await asyncio.sleep(4.0)
+        rig.ovsdb.held = (bridge_over("eth1"),)
+        await asyncio.sleep(PROBE_SECONDS + 5.0)
+
+    assert run(story, rig, status).causes == [
+        "eth0, the uplink of br-ex, has no carrier",
+        None,
+        "eth1, the uplink of br-ex, has no carrier",
+    ]
+
+
 def test_the_ports_that_are_known_are_watched_while_open_vswitch_does_not_answer() -> None:
     """A cable that is pulled meanwhile is reported as quickly as otherwise."""
     rig, status = made_by_node_file()
@@ -277,11 +295,12 @@ def test_the_ports_that_are_known_are_watched_while_open_vswitch_does_not_answer
 
     async def story(rig: Rig) -> None:
         asked.up = False
-        await asyncio.sleep(2 * PROBE_SECONDS)
-        assert (rig.links.listened, asked.asked) == (("eth0",), 3)
+        await asyncio.sleep(1.75 * PROBE_SECONDS)
+        assert (rig.links.listened, asked.asked) == (("eth0",), 2)
         rig.links.pull("eth0")
         await asyncio.sleep(4.0)
         assert asked.asked == 3
+        assert rig.causes == ["eth0, the uplink of br-ex, has no carrier"]
 
     assert run(story, rig, status).causes == ["eth0, the uplink of br-ex, has no carrier"]
 
