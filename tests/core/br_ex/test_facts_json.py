@@ -56,7 +56,7 @@ def test_every_key_may_be_missing() -> None:
         ('{"devices": [{"link": "a", "lease4": {"address": "x"}}]}', '"x" at $.devices[0].lease4.address, an IPv4'),
         ('{"devices": [{"link": "a", "lease6": {"address": "x"}}]}', '"x" at $.devices[0].lease6.address, an IPv6'),
         ('{"profiles": [{"uuid": "u", "settings": {"ipv4": 1}}]}', "1 at $.profiles[0].settings.ipv4, an object"),
-        ('{"sysctls": {"eth0": {"net/x": 1}}}', "1 at $.sysctls.eth0['net/x'], a string was expected"),
+        ('{"sysctls": {"eth0": {"net/x": 1}}}', "1 at $.sysctls.eth0.net/x, a string was expected"),
         ('{"node_ips": ["192.0.2.5", "here"]}', '"here" at $.node_ips[1], an IP address was expected'),
         ('{"ovs": [{"name": "b", "ports": [{}, {"name": ""}]}]}', '"" at $.ovs[0].ports[1].name, a string'),
         ('{"node_ips": [', "is not JSON, line 1, column 15, at $.node_ips[0]"),
