@@ -107,10 +107,16 @@ class FakeManager:
     dns: object | None = None
     restored: list[object] = field(default_factory=list)
     crashed: bool = False
+    starts: int = 1
 
     def crash(self) -> None:
         """Go away, and forget every checkpoint."""
-        self.crashed, self.pending = True, []
+        self.crashed, self.pending, self.starts = True, [], self.starts + 1
+
+    async def owner(self) -> str:
+        if self.crashed:
+            raise Unavailable("org.freedesktop.NetworkManager is not on the bus")
+        return f":1.{self.starts}"
 
     async def state(self) -> ManagerState:
         return ManagerState.ABSENT if self.crashed else self.status

@@ -84,6 +84,9 @@ class Manager(Protocol):
     async def state(self) -> ManagerState:
         """Return how far it is."""
 
+    async def owner(self) -> str:
+        """Return the bus's own name of the process that runs now: another one after a restart. Raises Unavailable."""
+
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         """Return its pending checkpoints. Raises Unavailable."""
 

@@ -127,3 +127,17 @@ async def test_its_changes_wake_whoever_waits(private_bus: PrivateBus) -> None:
         woken.clear()
         await other.send(Message.new_signal(PATH, NAME, "StateChanged", "u", [70]))
         await asyncio.wait_for(woken.wait(), 5)
+
+
+async def test_a_network_manager_that_was_started_again_has_another_owner(private_bus: PrivateBus) -> None:
+    """Its checkpoints are gone with the process that made them (R8)."""
+    owners = []
+    async with manager(private_bus, None) as asked:
+        with pytest.raises(Unavailable):
+            await asked.owner()
+        for _ in range(2):
+            async with client(private_bus.address) as process:
+                await process.request_name(NAME)
+                owners.append(await asked.owner())
+    assert owners[0] != owners[1]
+    assert all(owner.startswith(":") for owner in owners)

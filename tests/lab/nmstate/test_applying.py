@@ -212,11 +212,10 @@ WantedBy=sysinit.target
 """
 CRASHER_SCRIPT = """#!/bin/sh
 # Kill NetworkManager in the middle of each apply: each has a time at which it started.
-while sleep 0.05; do
+while sleep 0.02; do
   grep -q '"applying"' /var/lib/nodenet/intent.json 2>/dev/null || continue
   started=$(grep '"started"' /var/lib/nodenet/intent.json)
   [ "$started" = "$before" ] && continue
-  sleep 0.3
   systemctl kill --signal=SIGKILL NetworkManager && echo killed
   before=$started
 done

@@ -239,6 +239,25 @@ async def test_a_network_manager_that_crashes_in_an_apply_makes_it_a_failed_try(
     assert (rig.record.phase, rig.record.ended) == (Phase.APPLYING, rig.clock.now)
 
 
+async def test_a_network_manager_that_was_started_again_has_rolled_nothing_back() -> None:
+    """It has forgotten the checkpoint: the state is not verified, and nobody is told that it is as before (R8)."""
+    rig = Rig()
+
+    def restart() -> None:
+        rig.manager.crash()
+        rig.manager.crashed = False
+
+    rig.nmstate.during_apply = restart
+    rig.nmstate.fails = [NmstateFailure(FailureKind.PLUGIN, "checkpoint /cp/1 does not exist")]
+    with pytest.raises(NmstateFailure) as raised:
+        await rig.apply()
+    assert raised.value.cause == (
+        "checkpoint /cp/1 does not exist; NetworkManager was started again meanwhile and has forgotten its checkpoint: "
+        "nothing was rolled back"
+    )
+    assert rig.record.phase is Phase.APPLYING
+
+
 async def test_what_is_unavailable_after_the_network_was_touched_is_a_failed_try() -> None:
     """Before that it is waited for (R8)."""
     rig = Rig()

@@ -15,6 +15,7 @@ from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal, Varian
 
 NAME = "org.freedesktop.NetworkManager"
 PATH = "/org/freedesktop/NetworkManager"
+BUS = "org.freedesktop.DBus"
 ROLLBACK_SECONDS = 90.0
 """NetworkManager answers a rollback only when every device is back where it was."""
 
@@ -42,6 +43,14 @@ class NetworkManager:
         except Refused:
             return ManagerState.STARTING  # on the bus, its objects are not yet
         return ManagerState.STARTING if starting or not version else ManagerState.READY
+
+    async def owner(self) -> str:
+        """Return the unique name of the process that runs now (GetNameOwner). Raises Unavailable."""
+        try:
+            (owner,) = await self._bus.call(BUS, "/org/freedesktop/DBus", BUS, "GetNameOwner", "s", [NAME])
+        except Refused as error:
+            raise Unavailable(f"NetworkManager is not on the bus ({error.text})") from error
+        return str(owner)
 
     async def fragile_dns(self) -> object | None:
         """Return the global DNS configuration if a rollback would not bring it back, else None. Raises Unavailable."""

@@ -33,9 +33,18 @@ LOOK_SECONDS = 0.25
 MANAGER = frozenset({Topic.NETWORK_MANAGER, Topic.BUS})
 UNTOUCHED = frozenset({FailureKind.BUSY, FailureKind.MISSING})
 """libnmstate ended before it made a checkpoint of its own: one that is pending belongs to another program."""
-
 REFUSED = frozenset({FailureKind.INVALID, FailureKind.DEPENDENCY, FailureKind.PERMISSION})
 """libnmstate refused an apply, mostly before it made a checkpoint: only one that the record names is ours."""
+UNANSWERED = "the rollback is left to NetworkManager, which does not answer"
+FORGOTTEN = "NetworkManager was started again meanwhile and has forgotten its checkpoint: nothing was rolled back"
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is remembered for the way back: which process NetworkManager was, and DNS that its rollback forgets."""
+
+    owner: str
+    dns: object | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +135,7 @@ class Pipeline:
         with the cause, also where NetworkManager no longer answers; RollbackFailed, PublishFailed; and Unavailable
         only before the network is touched.
         """
-        dns = await self._edges.manager.fragile_dns()
+        before = Before(await self._edges.manager.owner(), await self._edges.manager.fragile_dns())
         self.save(record)
         applied = False
         try:
@@ -137,12 +146,12 @@ class Pipeline:
                 await accept()
             await transaction.commit(checkpoint)
         except asyncio.CancelledError:
-            await self._back_before_the_end(record, dns)
+            await self._back_before_the_end(record, before)
             raise
         except Exception as error:
             failure = _as_failure(error)
             refused = not applied and getattr(failure, "kind", None) in REFUSED
-            await _shielded(self._back(record, dns, failure, refused=refused))
+            await _shielded(self._back(record, before, failure, refused=refused))
             if failure is error:
                 raise
             raise failure from error
@@ -167,19 +176,20 @@ class Pipeline:
                         self.save(record.with_checkpoint(checkpoint))
                         return
 
-    async def _back_before_the_end(self, record: Intent, dns: object | None) -> None:
+    async def _back_before_the_end(self, record: Intent, before: Before) -> None:
         """Roll back because nodenetd stops; there is no caller left for what goes wrong with it."""
         stopped = NmstateFailure(FailureKind.KILLED, "nodenetd was stopped in the middle of an apply")
         try:
-            await _shielded(self._back(record, dns, stopped))
+            await _shielded(self._back(record, before, stopped))
         except NodenetError as error:
             log.error(error.cause, message=error.message, stage=self._stage, remedy=error.remedy)
 
-    async def _back(self, record: Intent, dns: object | None, failure: NodenetError, *, refused: bool = False) -> None:
+    async def _back(self, record: Intent, before: Before, failure: NodenetError, *, refused: bool = False) -> None:
         """Put the network back as it was before the apply, and its DNS configuration.
 
         *refused*: libnmstate refused to apply, so a checkpoint that the record does not name is not ours.
-        Raises RollbackFailed, PublishFailed, and *failure* with more of its cause where NetworkManager does not answer.
+        Raises RollbackFailed, PublishFailed, and *failure* with more of its cause where NetworkManager does not answer
+        or has forgotten its checkpoint: then the state of the network is not known, and the record stays as it is.
         """
         known = record
         with contextlib.suppress(PublishFailed):  # then the time of creation must do
@@ -189,9 +199,12 @@ class Pipeline:
             self.save(ended)
         if getattr(failure, "kind", None) not in UNTOUCHED:
             try:
-                await self._roll_back(ended, dns, by_time=not refused)
+                await self._roll_back(ended, before.dns, by_time=not refused)
+                owner = await self._edges.manager.owner()
             except Unavailable as error:
-                raise _unanswered(failure, error) from error
+                raise _with_more(failure, f"{UNANSWERED} ({error.cause})") from error
+            if owner != before.owner:
+                raise _with_more(failure, FORGOTTEN) from failure
         self.save(replace(ended, phase=Phase.ROLLED_BACK))
         log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage=self._stage)
 
@@ -232,11 +245,10 @@ def _as_failure(error: Exception) -> NodenetError:
     return NmstateFailure(FailureKind.INTERNAL, f"unexpected error of nodenetd: {error!r}")
 
 
-def _unanswered(failure: NodenetError, error: Unavailable) -> NmstateFailure:
-    """Return *failure* of an apply that could not be rolled back, since NetworkManager does not answer: *error*."""
+def _with_more(failure: NodenetError, more: str) -> NmstateFailure:
+    """Return *failure* of an apply that was not rolled back, with why not."""
     kind = failure.kind if isinstance(failure, NmstateFailure) else FailureKind.UNAVAILABLE
-    cause = f"{failure.cause}; the rollback is left to NetworkManager, which does not answer ({error.cause})"
-    return NmstateFailure(kind, cause, failure.remedy)
+    return NmstateFailure(kind, f"{failure.cause}; {more}", failure.remedy)
 
 
 async def _shielded(work: Coroutine[None, None, None]) -> None:
