@@ -2,7 +2,7 @@
 
 _shtab_nodenetctl_explain_subparsers=(node-ip br-ex hostname)
 _shtab_nodenetctl_bridge_subparsers=(remove make)
-_shtab_nodenetctl_day_one_subparsers=(show early ignition machine-config secret install-config)
+_shtab_nodenetctl_day_one_subparsers=(show early keyfiles ignition machine-config secret install-config)
 _shtab_nodenetctl_subparsers=(status monitor boot-report explain check reload reselect bridge wait snapshot settings day-one version)
 
 _shtab_nodenetctl_status_option_strings=(-h --help --json --wait --timeout --file)
@@ -23,6 +23,7 @@ _shtab_nodenetctl_snapshot_option_strings=(-h --help --all)
 _shtab_nodenetctl_settings_option_strings=(-h --help --json --directory)
 _shtab_nodenetctl_day_one_show_option_strings=(-h --help --json)
 _shtab_nodenetctl_day_one_early_option_strings=(-h --help --out --force)
+_shtab_nodenetctl_day_one_keyfiles_option_strings=(-h --help --out --force)
 _shtab_nodenetctl_day_one_ignition_option_strings=(-h --help --out --force)
 _shtab_nodenetctl_day_one_machine_config_option_strings=(-h --help --role --name --extract --out --force)
 _shtab_nodenetctl_day_one_secret_option_strings=(-h --help --host --out --force)
@@ -44,6 +45,8 @@ _shtab_nodenetctl_settings___directory_COMPGEN=_shtab_compgen_dirs
 _shtab_nodenetctl_day_one_show_pos_0_COMPGEN=_shtab_compgen_dirs
 _shtab_nodenetctl_day_one_early_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_day_one_early___out_COMPGEN=_shtab_compgen_dirs
+_shtab_nodenetctl_day_one_keyfiles_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_day_one_keyfiles___out_COMPGEN=_shtab_compgen_dirs
 _shtab_nodenetctl_day_one_ignition_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_day_one_ignition___out_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_day_one_machine_config_pos_0_COMPGEN=_shtab_compgen_dirs
@@ -62,7 +65,7 @@ _shtab_nodenetctl_explain_br_ex___datapath_choices=(system netdev)
 _shtab_nodenetctl_explain_pos_0_choices=(node-ip br-ex hostname)
 _shtab_nodenetctl_bridge_pos_0_choices=(remove make)
 _shtab_nodenetctl_wait_pos_0_choices=(hostname nmstate resolv-prepender nodeip configure-ovs hosted-services)
-_shtab_nodenetctl_day_one_pos_0_choices=(show early ignition machine-config secret install-config)
+_shtab_nodenetctl_day_one_pos_0_choices=(show early keyfiles ignition machine-config secret install-config)
 _shtab_nodenetctl_pos_0_choices=(status monitor boot-report explain check reload reselect bridge wait snapshot settings day-one version)
 
 _shtab_nodenetctl_status__h_nargs=0
@@ -125,6 +128,9 @@ _shtab_nodenetctl_day_one_show___json_nargs=0
 _shtab_nodenetctl_day_one_early__h_nargs=0
 _shtab_nodenetctl_day_one_early___help_nargs=0
 _shtab_nodenetctl_day_one_early___force_nargs=0
+_shtab_nodenetctl_day_one_keyfiles__h_nargs=0
+_shtab_nodenetctl_day_one_keyfiles___help_nargs=0
+_shtab_nodenetctl_day_one_keyfiles___force_nargs=0
 _shtab_nodenetctl_day_one_ignition__h_nargs=0
 _shtab_nodenetctl_day_one_ignition___help_nargs=0
 _shtab_nodenetctl_day_one_ignition___force_nargs=0

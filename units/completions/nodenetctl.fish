@@ -45,7 +45,7 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one show' 'day-one early' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one install-config' version
+set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one install-config' version
 set -g _shtab_nodenetctl_opts_with_value --as --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --map --name --network-type --node-files --out --platform --role --snapshot --svg --timeout --vip -b
 
 complete -c nodenetctl -e
@@ -138,6 +138,11 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using day-one early' -s h -l help -
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one early' -l out -xka "(__fish_complete_directories)" -d 'write the documents into this folder'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one early' -l force -d 'overwrite files that have other content'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one early; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, or a folder of them'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a keyfiles -d 'NetworkManager keyfiles for the deployment image'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one keyfiles' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one keyfiles' -l out -xka "(__fish_complete_directories)" -d 'write the keyfiles into this folder'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one keyfiles' -l force -d 'overwrite files that have other content'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one keyfiles; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file without Open vSwitch'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a ignition -d 'an Ignition configuration that carries node files'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one ignition' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one ignition' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write the configuration there (default: standard output)'

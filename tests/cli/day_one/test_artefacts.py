@@ -95,6 +95,38 @@ def test_the_first_step_is_derived_and_nothing_is_written_when_one_file_is_refus
     assert "ovs-" not in (out / "master-0.yml").read_text()
 
 
+def test_keyfiles_are_generated_with_their_mode_and_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    command = ("keyfiles", folder / "ostest-master-0.yml", "--out", out)
+    done = day_one(*command)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{out / 'enp2s0.nmconnection'}\n", "")
+    made = out / "enp2s0.nmconnection"
+    assert made.stat().st_mode & 0o777 == 0o600
+    text = made.read_text()
+    assert "address0=192.168.111.110/24\n" in text
+    assert day_one(*command).returncode == 0
+    assert made.read_text() == text
+
+
+def test_what_libnmstate_assumes_is_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "bond.yml"
+    path.write_text(
+        "interfaces:\n- name: bond0\n  type: bond\n  state: up\n  ipv4: {enabled: true, dhcp: true}\n"
+        "  link-aggregation: {mode: active-backup, port: [enp1s0]}\n"
+    )
+    done = day_one("keyfiles", path, "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "nodenetctl: warning: Assuming undefined port enp1s0 as ethernet\n")
+    assert sorted(p.name for p in tmp_path.glob("*.nmconnection")) == ["bond0.nmconnection", "enp1s0.nmconnection"]
+
+
+def test_a_document_with_open_vswitch_names_the_first_step(tmp_path: Path) -> None:
+    done = day_one("keyfiles", SEED / "br-ex" / "master-0.yml", "--out", tmp_path)
+    assert done.returncode == 65
+    assert "make the document of the first step with `nodenetctl day-one early`" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_other_content_is_overwritten_only_with_force(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "mc.yaml"
     out.write_text("mine\n")

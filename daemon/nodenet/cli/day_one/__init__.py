@@ -9,6 +9,7 @@ ARTEFACTS = {
     # word → what the list says of it, and the module that makes it
     "show": ("a table of hosts, files, addresses and gateways; duplicate addresses are marked", "show"),
     "early": ("the documents of the first step, without Open vSwitch, from files that bring br-ex", "early"),
+    "keyfiles": ("NetworkManager keyfiles for the deployment image", "keyfiles"),
     "ignition": ("an Ignition configuration that carries node files", "ignition"),
     "machine-config": (
         "a MachineConfig that carries node files, or back to the files with --extract",

@@ -86,6 +86,11 @@ class Transaction:
         found = await self._order(SHOW_SECONDS, order="compare", text=text, state=state)
         return remaining(shaped(found), shaped(state))
 
+    async def configurations(self, text: str) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Return name and content of the keyfiles for *text*, and what libnmstate warned of. Raises NmstateFailure."""
+        found = await self._order(SHOW_SECONDS, order="configurations", text=text)
+        return dict(found["files"]), tuple(found["said"])
+
     async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:
         """Apply *text*, verified but uncommitted; return the checkpoint's path if the binding returns it.
 

@@ -110,6 +110,16 @@ def compare(text: str, state: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def configurations(text: str) -> dict[str, Any]:
+    """Return the files that NetworkManager would read for *text*, and what libnmstate logged meanwhile."""
+    import libnmstate  # noqa: PLC0415
+
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        files = libnmstate.generate_configurations(_state_from(text)).get("NetworkManager", [])
+    return {"files": files, "said": list(dict.fromkeys(said.getvalue().splitlines()))}
+
+
 def apply(text: str, rollback_timeout: int, permanent: list[str]) -> str | None:
     """Apply *text* uncommitted and verified; return the checkpoint's path if the binding returns it.
 
@@ -164,7 +174,7 @@ def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding takes)
     return plain(load("the document", text)) or {}
 
 
-ORDERS = {order.__name__: order for order in (validate, show, difference, compare, apply, commit)}
+ORDERS = {order.__name__: order for order in (validate, show, difference, compare, configurations, apply, commit)}
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
