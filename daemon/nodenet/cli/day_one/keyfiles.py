@@ -42,7 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise NodeFileInvalid(f"{arguments.path}: " + "; ".join(refused))
     files, said = asyncio.run(_generated(text))
     if not files:
-        raise NodeFileInvalid(f"{arguments.path}: libnmstate generates no keyfile from it", remedy="Name at least one interface")
+        cause = f"{arguments.path}: libnmstate generates no keyfile from it"
+        raise NodeFileInvalid(cause, remedy="Name at least one interface")
     for warning in (*keyfiles.warnings(found), *said):
         note(f"nodenetctl: warning: {warning}")
     for name, content in sorted(files.items()):
