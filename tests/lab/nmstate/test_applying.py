@@ -211,12 +211,15 @@ ExecStart=/usr/local/bin/crasher
 WantedBy=sysinit.target
 """
 CRASHER_SCRIPT = """#!/bin/sh
-# Kill NetworkManager in the middle of each apply: each has a time at which it started.
+# Kill NetworkManager in the middle of each apply, once it has a checkpoint, and take away what it has done: otherwise
+# the next try may find that everything is there already.
 while sleep 0.02; do
-  grep -q '"applying"' /var/lib/nodenet/intent.json 2>/dev/null || continue
+  grep -q '"checkpoint": "' /var/lib/nodenet/intent.json 2>/dev/null || continue
   started=$(grep '"started"' /var/lib/nodenet/intent.json)
   [ "$started" = "$before" ] && continue
   systemctl kill --signal=SIGKILL NetworkManager && echo killed
+  rm -f /etc/NetworkManager/system-connections/*
+  ip address flush dev eth0
   before=$started
 done
 """
