@@ -167,6 +167,13 @@ def test_a_stage_that_failed_is_not_woken_at_once_by_what_it_did() -> None:
     assert twice[StageName.HOSTNAME].pace.failures == 2
 
 
+def test_a_unit_that_ran_again_soon_after_its_failure_is_noticed_after_the_back_off() -> None:
+    """It rolled nothing back: somebody repaired it, and nothing else will wake the stage for a minute."""
+    again = Again(frozenset({Topic.UNIT}), 60.0)
+    boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, replace(FAILED, again=again))
+    assert boot.woken({Topic.UNIT}, 5.0)[StageName.HOSTNAME].due == 12.0
+
+
 def test_the_time_a_stage_waits_is_told_apart() -> None:
     """From each end of an attempt that has to wait to the beginning of the next."""
     name = StageName.HOSTNAME
