@@ -138,12 +138,10 @@ class StageState:
     def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
         """Return the stage as events of *topics* leave it: due as soon as its pace allows, if it waits for one.
 
-        Soon after a failure they are what its own rollback did; then its timer alone counts, if it has one. A unit of
-        systemd rolls nothing back: its events count after the back-off.
+        Soon after a failure they are of its own rollback, unless it has no timer or is a unit, which rolls nothing back.
         """
-        heard = topics & self.again.topics
-        own = Topic.UNIT not in heard and self.due is not None and now < self.pace.deaf_until
-        if not heard or own:
+        own = Topic.UNIT not in self.again.topics and self.due is not None and now < self.pace.deaf_until
+        if not topics & self.again.topics or own:
             return self
         wakes = self.pace.wakes(now)
         return replace(self, due=wakes if self.due is None else min(self.due, wakes))
