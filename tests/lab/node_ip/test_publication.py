@@ -165,7 +165,9 @@ def test_a_lease_that_changes_while_br_ex_waits_is_not_what_kubelet_starts_with(
     node.wait_until("ip -o address show dev eth0 | grep -q 10.88.0.61", timeout=20)
     assert not node.started("kubelet")
     node.run("systemctl kill --signal=KILL lab-holder.service")
-    document = settle(node, timeout=120)
+    settle(node, timeout=120)
+    node.wait_until("nodenetctl status --json | grep -q '\"ready\": true'", timeout=60)
+    document = settle(node)
     assert (document["ready"], document["node_ips"]) == (True, ["10.88.0.61"])
     assert node.run(f"cat {RUN}/primary-ip").stdout == "10.88.0.61"
     seen = node.record("kubelet")
