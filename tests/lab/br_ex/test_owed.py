@@ -43,7 +43,7 @@ def test_a_lease_that_has_ended_meanwhile_is_not_published(owing: Node, lan: Lan
     old = record["leases"]["br-ex"]["address"]
     node.write(RECORD, json.dumps(record), 0o600)
     node.boot()
-    node.wait_until("test -e /run/nodenet/state.json")
+    node.wait_until("test -e /run/nodenet/state.json && nmcli -t general >/dev/null", timeout=30)
     eventually(lambda: static_addresses(node) == [], "the static address to go", timeout=60, pause=0.3)
     assert not status(node)["ready"]
     assert old not in status(node)["node_ips"]
