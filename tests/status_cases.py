@@ -7,8 +7,9 @@ from typing import Any
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Problem, Waiting
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, document
 
 FACTS = Facts(hostname="worker-0", node_file="worker-0.yml", digest="a" * 64, applied_digest="a" * 64)

@@ -14,11 +14,11 @@ import pytest
 from make_completions import words
 from make_manual import BLOCKS, PAGES, made
 from nodenet.cli.main import EPILOG, parser
-from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.settings import model as settings
 from nodenet.core.settings import parse as settings_parser
+from nodenet.core.stage_name import StageName
 
 ROOT = Path(__file__).parents[1]
 CTL, DAEMON, TOML = (ROOT / "docs/man" / name for name in ("nodenetctl.1", "nodenetd.8", "nodenet.toml.5"))

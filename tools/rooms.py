@@ -22,7 +22,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "node_ip": ("kernel", "settings"),
     "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
-    "boot_report": ("boot",),
+    "boot_report": (),
     "uplink_health": ("boot", "kernel", "open_vswitch"),
     "status": ("boot",),
     "hosted_services": ("boot", "settings"),

@@ -20,7 +20,8 @@ import pytest
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.core.boot.outcome import Waiting
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import MANAGER, PATH
 from nodenet.core.status.document import BootStatus, document
 from nodenet.edge.bus.connection import Bus, Message

@@ -12,7 +12,8 @@ import pytest
 
 from nodenet.cli import wait
 from nodenet.core.boot.outcome import Skipped
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, document
 from status_cases import DEGRADED, FACTS, GOOD, WAITING, provided
 

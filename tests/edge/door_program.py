@@ -15,9 +15,10 @@ import structlog
 
 from edge.lag import Lag
 from nodenet.assembly import Assembly
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Busy
 from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.edge.bus.service import Orders, Service
 from nodenet.edge.clock import Idle

@@ -17,10 +17,11 @@ from nodenet.core.boot.escape import TRIES
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Topic
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.boot.stages import StageName, Status
+from nodenet.core.boot.stages import Status
 from nodenet.core.errors import LibnmstateMissing, NodenetError, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
 from nodenet.loop.reload import Judged, StageSet
 
 T = TypeVar("T")

@@ -15,9 +15,10 @@ from node_ip_rig import Rig as NodeIpRig
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.boot.stages import BUILT, StageName, new_boot
+from nodenet.core.boot.stages import BUILT, new_boot
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
+from nodenet.core.stage_name import StageName
 from nodenet.loop.doubts import PAUSES
 from nodenet.loop.reconciler import Reconciler
 from nodenet.loop.reload import StageSet

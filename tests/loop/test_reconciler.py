@@ -17,7 +17,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.boot.stages import BUILT, Boot, StageName, new_boot
+from nodenet.core.boot.stages import BUILT, Boot, new_boot
 from nodenet.core.errors import (
     ApplyFailed,
     BridgeForeign,
@@ -31,6 +31,7 @@ from nodenet.core.errors import (
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import line
 from nodenet.loop.reconciler import Reconciler
 from nodenet.loop.reload import CALM_SECONDS, InForce, StageSet

@@ -21,10 +21,11 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.boot.stages import OVER, StageName, Status, new_boot
+from nodenet.core.boot.stages import OVER, Status, new_boot
 from nodenet.core.errors import Busy, NodeFileInvalid, NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.loop.reconciler import ANSWER_SECONDS, Reconciler
 from nodenet.loop.reload import StageSet

@@ -12,10 +12,10 @@ from fakes import BOOT_ID, FakeClock, FakeInputs
 from loop.test_reconciler import Rig, over
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Problem, Topic, Waiting
-from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import NodeFileInvalid, NodenetError, PublishFailed, SettingsInvalid, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.loop.reconciler import ANSWER_SECONDS, Reconciler
 from nodenet.loop.reload import CALM_SECONDS, InForce, Judged
@@ -232,7 +232,7 @@ async def test_what_writes_a_file_again_and_again_does_not_hold_kubelet_back() -
         while not force.edited(status, now):
             now += 0.5
         waited.append(now - began)
-        force.take(await force.judge(status.facts), asked=number == 1)
+        force.take(await force.judge(status.facts), status, asked=number == 1)
     assert waited == [1.0, 5.0, 5.0, 30.0, 30.0]
 
 

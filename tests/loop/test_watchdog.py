@@ -8,8 +8,8 @@ import pytest
 
 from fakes import FakePulse
 from nodenet.core.boot.outcome import Topic
-from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import Unavailable
+from nodenet.core.stage_name import StageName
 from nodenet.loop.requests import Requests
 from nodenet.loop.watchdog import WatchdogLoop
 from virtual_time import VirtualClock

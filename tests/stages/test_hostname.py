@@ -10,9 +10,10 @@ from fakes import FakeFiles, FakeHost, FakeLeaseNames
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Skipped, Topic, Waiting
 from nodenet.core.boot.request import Request
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.hostname.sources import Origin, Source
 from nodenet.core.messages import Message
+from nodenet.core.stage_name import StageName
 from nodenet.stages.hostname import HostnameStage
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")

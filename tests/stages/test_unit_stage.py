@@ -11,8 +11,8 @@ from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeUnits
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting, detail_of
 from nodenet.core.boot.request import Request
-from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.stage_name import StageName
 from nodenet.core.unit_stage.evidence import RESOLV_DONE
 from nodenet.core.unit_stage.unit import Unit
 from nodenet.stages.unit_stage import PUBLICATION_SECONDS, UnitStage, UnitStageEdges

@@ -27,9 +27,10 @@ from fakes import BOOT_ID, FakeInputs, FakePulse, FakeResolved  # noqa: E402
 from nodenet.core.boot.facts import Facts  # noqa: E402
 from nodenet.core.boot.outcome import Outcome, Skipped, Topic  # noqa: E402
 from nodenet.core.boot.request import NOTHING, Request  # noqa: E402
-from nodenet.core.boot.stages import BUILT, StageName, new_boot  # noqa: E402
+from nodenet.core.boot.stages import BUILT, new_boot  # noqa: E402
 from nodenet.core.resolver.view import NM_FILES, RESOLV_CONF  # noqa: E402
 from nodenet.core.settings.model import Settings  # noqa: E402
+from nodenet.core.stage_name import StageName  # noqa: E402
 from nodenet.edge.bus.connection import Bus  # noqa: E402
 from nodenet.edge.clock import Clock, Idle  # noqa: E402
 from nodenet.edge.files import disk as files  # noqa: E402

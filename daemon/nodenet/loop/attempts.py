@@ -6,8 +6,8 @@ from nodenet.core.boot.escape import Escapes, named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome
 from nodenet.core.boot.request import Request
-from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import NodenetError
+from nodenet.core.stage_name import StageName
 from nodenet.loop import journal
 from nodenet.loop.reload import StageSet
 from nodenet.loop.watchdog import WatchdogLoop

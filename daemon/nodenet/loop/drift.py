@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nodenet.core.boot.outcome import Problem
-from nodenet.core.boot.stages import StageName
 from nodenet.core.since import NEVER
+from nodenet.core.stage_name import StageName
 from nodenet.loop import journal
 from nodenet.loop.guard import Guard
 from nodenet.ports import Clock

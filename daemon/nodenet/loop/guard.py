@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from nodenet.core.boot.escape import named
-from nodenet.core.boot.stages import StageName
+from nodenet.core.stage_name import StageName
 from nodenet.loop import journal
 
 T = TypeVar("T")

@@ -7,9 +7,10 @@ import structlog
 from nodenet.core.boot.escape import is_unforeseen
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
-from nodenet.core.boot.stages import StageName, StageState, Status
+from nodenet.core.boot.stages import StageState, Status
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import Refusal
 
 log = structlog.get_logger()

@@ -11,14 +11,13 @@ import math
 from dataclasses import replace
 from functools import partial
 
-from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Outcome, Problem, Skipped, Topic
 from nodenet.core.boot.reasons import reason_to_skip, removal_refused
 from nodenet.core.boot.request import Request
-from nodenet.core.boot.stages import Boot, StageName, Status
-from nodenet.core.boot.standing import standing
+from nodenet.core.boot.stages import Boot, Status
 from nodenet.core.errors import Unavailable
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.loop import journal
 from nodenet.loop.attempts import Attempts
@@ -38,7 +37,7 @@ MOMENT_SECONDS = 0.001
 
 
 class Reconciler:
-    """Runs the stages of a plant in order, again and again as requests and events ask for it."""
+    """Runs the stages in order, again and again as requests and events ask for it."""
 
     def __init__(
         self,
@@ -63,8 +62,6 @@ class Reconciler:
         self._edits = EditWatch(self._in_force, clock)
         self._attempts = Attempts(self._watchdog_loop, clock)
         self._drift = DriftWatch(clock, watchdog.seconds)
-        self._reloaded: tuple[Boot, Facts] | None = None
-        """What the reload that is under way found."""
 
     @property
     def status(self) -> BootStatus:
@@ -181,8 +178,7 @@ class Reconciler:
             self._show()
             self._requests.answer(Order.RELOAD, judgement.error, taken)
             return
-        self._in_force.take(judgement, asked=bool(taken.callers))
-        self._reloaded = self._reloaded or (self._status.boot, self._status.facts)
+        self._in_force.take(judgement, self._status, asked=bool(taken.callers))
         request = Request(next(self._runs), retry_refused=True)
         boot = self._in_force.stage_set.boot.instead_of(self._status.boot, request)
         self._status = replace(self._status, boot=boot, facts=facts, refused=None)
@@ -191,23 +187,15 @@ class Reconciler:
         """Answer who asked for something, once the stages are over or the time for it is."""
         boot, name = self._status.boot, self._status.boot.next()
         if name is None:
+            standing = self._in_force.standing(self._status)
             for order in tuple(self._requests.begun):
-                known = self._standing() if order is Order.RELOAD else frozenset()
-                failed = boot.failed_since(order.value, known)
-                if order is Order.RELOAD:
-                    journal.reloaded(failed and failed[0], min(known, default=None, key=list(StageName).index))
-                self._requests.answer(order, failed and self._in_force.error(*failed, reload=order is Order.RELOAD))
-            self._reloaded = None
+                is_reload = order is Order.RELOAD
+                failed = boot.failed_since(order.value, standing if is_reload else ())
+                if is_reload:
+                    journal.reloaded(failed and failed[0], min(standing, default=None, key=list(StageName).index))
+                self._requests.answer(order, failed and self._in_force.error(*failed, reload=is_reload))
         elif boot[name].status is Status.WAITING:
             self._requests.answer_late(self._clock.boottime(), Unavailable(f"{name} waits: {boot[name].detail}"))
-
-    def _standing(self) -> frozenset[StageName]:
-        """Return the stages whose failure the reload that ends now neither brought nor could mend."""
-        if self._reloaded is None:
-            return frozenset()
-        boot, facts = self._reloaded
-        same = not self._in_force.changed and facts.digest == self._status.facts.digest
-        return standing(self._status.boot, boot, same_input=same)
 
     def _is_bounded(self) -> bool:
         """Return whether systemd's start timeout runs: it bounds a reload too, and an apply may take longer."""

@@ -12,9 +12,11 @@ from typing import Any, Protocol
 from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
-from nodenet.core.boot.stages import Boot, StageName
+from nodenet.core.boot.stages import Boot
+from nodenet.core.boot.standing import standing
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable, error_of
 from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, Refusal
 from nodenet.loop import journal
 from nodenet.ports import Stage
@@ -102,6 +104,8 @@ class InForce:
         """What the last reload was refused with, and the host name that it was judged for."""
         self._edit: tuple[OnDisk, float] | None = None
         self._begun_by_edits = 0
+        self._before: BootStatus | None = None
+        """Where the boot was when the reload that is under way began; of several the first."""
         self.stage_set = inputs.build_stages(self._settings)
 
     async def judge(self, facts: Facts) -> Judgement:
@@ -144,13 +148,22 @@ class InForce:
     def _taken(self, settings: Settings, facts: Facts) -> Judgement:
         return Judgement(settings, facts, self._inputs.build_stages(settings))
 
-    def take(self, judgement: Judgement, *, asked: bool) -> None:
-        """Put in force what was judged to be good; *asked*: by a caller, not by an edit. Raises nothing."""
+    def take(self, judgement: Judgement, before: BootStatus, *, asked: bool) -> None:
+        """Put in force what was judged to be good *before* its stages run; *asked*: by a caller, not by an edit."""
         self.stage_set = judgement.stage_set or self.stage_set
         self.changed = judgement.settings != self._settings
         self._refused = self._edit = None
         self._begun_by_edits += not asked
         self._settings, self._since = judgement.settings, "the last reload"
+        self._before = self._before or before
+
+    def standing(self, status: BootStatus) -> frozenset[StageName]:
+        """End the reload, if one is under way; return the stages whose failure it neither brought nor could mend."""
+        before, self._before = self._before, None
+        if before is None:
+            return frozenset()
+        same = not self.changed and before.facts.digest == status.facts.digest
+        return standing(status.boot, before.boot, same_input=same)
 
     def error(self, name: StageName, problem: Problem, *, reload: bool) -> NodenetError:
         """Return the error for the callers whose order stage *name* did not carry out."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from nodenet.core.boot.outcome import Topic
-from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import NodenetError
+from nodenet.core.stage_name import StageName
 
 Callers = list[asyncio.Future[None]]
 

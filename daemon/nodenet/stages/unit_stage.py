@@ -8,12 +8,12 @@ from pathlib import PurePath
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import NodeFileInvalid, Unavailable, UnitFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file import find as node_file
 from nodenet.core.settings.model import Settings
 from nodenet.core.since import NEVER
+from nodenet.core.stage_name import StageName
 from nodenet.core.unit_stage import evidence as providers
 from nodenet.core.unit_stage.unit import LOOK_SECONDS, Move, Unit, plan
 from nodenet.ports import Clock, Files, Host, Kernel, Units

@@ -7,8 +7,8 @@ import pytest
 from nodenet.core.boot.escape import BUDGET_SECONDS, REPORT, TRIES, Escapes, is_unforeseen, named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Failed, Waiting
-from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.stage_name import StageName
 
 ERROR = Unavailable("the bus is gone")
 

@@ -6,8 +6,9 @@ import pytest
 
 from nodenet.core.boot.inhibit import MAX_INHIBITORS, Inhibitor, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Topic
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Busy, UsageInvalid
+from nodenet.core.stage_name import StageName
 
 BOOT = new_boot({}, degrade=True)
 PENDING = BOOT[StageName.NMSTATE]

@@ -6,7 +6,8 @@ import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.reasons import reason_to_skip
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
+from nodenet.core.stage_name import StageName
 
 FACTS = Facts()
 

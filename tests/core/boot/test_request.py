@@ -8,8 +8,9 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.reasons import removal_refused
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
+from nodenet.core.stage_name import StageName
 
 NAME = StageName.CONFIGURE_OVS
 REMOVE = Request(3, remove_bridge=True)

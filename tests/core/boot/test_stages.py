@@ -9,8 +9,9 @@ import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.stages import TRANSITIONS, Boot, Health, StageName, Status, new_boot
+from nodenet.core.boot.stages import TRANSITIONS, Boot, Health, Status, new_boot
 from nodenet.core.messages import Message
+from nodenet.core.stage_name import StageName
 
 FACTS = Facts()
 DONE = Done("done", FACTS, Message.STARTED)

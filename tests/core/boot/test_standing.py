@@ -6,9 +6,10 @@ import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Failed, Problem
-from nodenet.core.boot.stages import Boot, StageName, new_boot
+from nodenet.core.boot.stages import Boot, new_boot
 from nodenet.core.boot.standing import standing
 from nodenet.core.messages import Message
+from nodenet.core.stage_name import StageName
 
 
 def failed(name: StageName, cause: str, message: Message = Message.BRIDGE_FAILED) -> Boot:

@@ -2,9 +2,9 @@
 
 import json
 
-from nodenet.core.boot.stages import StageName
 from nodenet.core.settings.model import STAGES, values
 from nodenet.core.settings.parse import parse
+from nodenet.core.stage_name import StageName
 
 WRITTEN = b"""probe_targets = ['tcp://[2001:db8::1]:6443']
 api_vips = ['192.0.2.10']

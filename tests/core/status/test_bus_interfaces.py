@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from nodenet.core.boot.stages import StageName
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import MANAGER, OBJECTS, PATH, STAGE, complete_types, introspection, stage_path
 
 

@@ -8,9 +8,10 @@ from ipaddress import ip_address
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Failed, Problem, Waiting
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import MANAGER, STAGE
 from nodenet.core.status.bus_values import changed_stages, of_manager, of_stage, signals
 from nodenet.core.status.document import BootStatus

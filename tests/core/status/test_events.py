@@ -6,8 +6,9 @@ from typing import Any
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Waiting
-from nodenet.core.boot.stages import Boot, StageName, new_boot
+from nodenet.core.boot.stages import Boot, new_boot
 from nodenet.core.messages import Message
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import MANAGER
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.status.events import Event, Known, of_document, of_properties, of_signal

@@ -9,9 +9,10 @@ import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, Refusal, document
 from nodenet.core.status.text import lines
 from status_cases import DEGRADED, FACTS, GOOD, PROBLEM, WAITING, provided

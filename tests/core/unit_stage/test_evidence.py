@@ -7,10 +7,10 @@ from ipaddress import ip_address
 import pytest
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.stages import StageName
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.node_ip.published_files import RUN
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.stage_name import StageName
 from nodenet.core.unit_stage.evidence import (
     BRIDGE_UP,
     PRIMARY_IP,

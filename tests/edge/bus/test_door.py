@@ -26,8 +26,8 @@ from edge.private_bus import PrivateBus
 from edge.raw_bus import RawClient, signature, string
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Failed, Problem
-from nodenet.core.boot.stages import StageName
 from nodenet.core.messages import Message as MessageId
+from nodenet.core.stage_name import StageName
 from nodenet.edge.bus.connection import DBUS, Bus, Message, Signal
 from nodenet.edge.bus.frames import KEPT_SIGNATURES
 from nodenet.edge.bus.service import Orders, Service

@@ -18,9 +18,10 @@ from edge.private_bus import PrivateBus
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Done, Failed, Problem, Skipped, Waiting
-from nodenet.core.boot.stages import StageName, new_boot
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Busy, NodeFileInvalid
 from nodenet.core.messages import Message as MessageId
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STAGE, introspection, stage_path
 from nodenet.core.status.bus_values import signals
 from nodenet.core.status.document import BootStatus

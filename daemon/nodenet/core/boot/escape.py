@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from nodenet.core.backoff import backoff
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Failed, Problem, Waiting
-from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.since import NEVER, Since
+from nodenet.core.stage_name import StageName
 
 TRIES = 5
 BUDGET_SECONDS = 300.0

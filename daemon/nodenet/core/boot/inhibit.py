@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nodenet.core.boot.outcome import Topic, Waiting
-from nodenet.core.boot.stages import StageName, StageState, Status
+from nodenet.core.boot.stages import StageState, Status
 from nodenet.core.errors import Busy, UsageInvalid
+from nodenet.core.stage_name import StageName
 
 MAX_INHIBITORS = 64
 """More at once are a program that leaks."""

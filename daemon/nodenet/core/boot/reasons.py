@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.stages import BUILT, StageName, StageState
+from nodenet.core.boot.stages import BUILT, StageState
 from nodenet.core.errors import BridgeForeign
+from nodenet.core.stage_name import StageName
 
 
 def removal_refused(stage: StageState) -> BridgeForeign | None:

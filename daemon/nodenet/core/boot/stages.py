@@ -29,7 +29,7 @@ from nodenet.core.boot.outcome import (
 )
 from nodenet.core.boot.pace import FRESH, Pace
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.stage_name import StageName as StageName  # noqa: PLC0414  (named here for its readers)
+from nodenet.core.stage_name import StageName
 
 BUILT = frozenset(name for name in StageName if name.module)
 """The stages this version can run; the others are skipped, and say so."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nodenet.core.boot.stages import Boot, StageName, StageState, Status
+from nodenet.core.boot.stages import Boot, StageState, Status
+from nodenet.core.stage_name import StageName
 
 
 def standing(boot: Boot, before: Boot, *, same_input: bool) -> frozenset[StageName]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from nodenet.core.boot.stages import StageName
 from nodenet.core.messages import Message
+from nodenet.core.stage_name import StageName
 
 # sd-messages.h(3) of systemd; journalctl --catalog explains them.
 UNIT_STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"

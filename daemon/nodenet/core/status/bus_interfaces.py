@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from nodenet.core.boot.stages import StageName
+from nodenet.core.stage_name import StageName
 
 NAME = "org.nodenet1"
 PATH = "/org/nodenet1"

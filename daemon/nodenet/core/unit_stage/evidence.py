@@ -12,7 +12,6 @@ from ipaddress import ip_address
 from pathlib import PurePosixPath
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.stages import StageName
 from nodenet.core.hostname.name import normalised, why_invalid
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
@@ -20,6 +19,7 @@ from nodenet.core.node_file import content as desired
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_ip.published_files import RUN
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.stage_name import StageName
 
 UNIT = "unit:"
 RESOLV_DONE = PurePosixPath("/run/resolv-prepender-kni-conf-done")

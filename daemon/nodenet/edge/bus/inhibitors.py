@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 
 from nodenet.core.boot.inhibit import Inhibitor
-from nodenet.core.boot.stages import StageName
+from nodenet.core.stage_name import StageName
 
 SWALLOWED_BYTES = 65536
 

@@ -18,9 +18,9 @@ from typing import Any
 import structlog
 
 from nodenet import __version__
-from nodenet.core.boot.stages import StageName
 from nodenet.core.errors import AccessDenied, NodenetError, Unavailable, UsageInvalid
 from nodenet.core.messages import Message as MessageId
+from nodenet.core.stage_name import StageName
 from nodenet.core.status import bus_values
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, Interface, introspection
 from nodenet.core.status.document import BootStatus, document
