@@ -74,7 +74,7 @@ def main() -> int:
     )
     parser.add_argument("--uninstall", action="store_true", help="remove what was installed; settings and state stay")
     arguments = parser.parse_args()
-    os.umask(0o022)  # what is installed is read by everybody, whoever installs it
+    os.umask(0o022)  # all users can read what is installed, whatever umask the caller has
     if arguments.uninstall:
         uninstall(arguments.destdir)
     else:
@@ -113,7 +113,7 @@ def install(destdir: Path) -> None:
 
 
 def readable(tree: Path) -> None:
-    """Let everybody read the tree and only root write it, whatever modes its sources have."""
+    """Let all users read the tree and only root write it, whatever modes its sources have."""
     tree.chmod(0o755)
     for path in tree.rglob("*"):
         path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)

@@ -53,7 +53,7 @@ def told(facts: BridgeFacts) -> dict[str, Any]:
     except UplinkRefused as refusal:
         return {"refused": refusal.cause, "remedy": refusal.remedy}
     found = conditions(facts, made.uplinks)
-    back = {"removal": removal(facts)} if any(each.owner is not Owner.NOBODY for each in found) else {}
+    back = {"removal": removal(facts)} if any(each.owner is not Owner.NONE for each in found) else {}
     document: dict[str, Any] = json.loads(json.dumps(explanation(made, found)))
     return {key: value for key, value in document.items() if value and key != "schema_version"} | back
 

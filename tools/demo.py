@@ -19,7 +19,7 @@ BRIDGED = 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'
 
 
 def main() -> int:
-    """Boot, show, edit, reload, refuse, clean up; return 0 when all of it went as it should."""
+    """Boot, show, edit, reload, refuse, clean up; return 0 when every step went as it should."""
     try:
         with Lab() as lab:
             _demo(_node(lab))

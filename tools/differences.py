@@ -119,17 +119,17 @@ DIFFERENCES = (
     Difference(
         "an IPv6 address beside an IPv4 default route",
         ("own-family-route-needed",),
-        "nobody reaches it through the other family's route",
+        "it cannot be reached through the other family's route",
     ),
     Difference(
         "IPv6 addresses of several subnets, one of them the IPv6 router's",
         ("ipv6-gateway-beside-ipv4",),
-        "each family has metrics and gateways of its own",
+        "each family has its own metrics and gateways",
     ),
     Difference(
         "two dual-stack links, IPv6 is preferred and has other metrics than IPv4",
         ("metrics-of-the-preferred-family-ipv6",),
-        "each family has metrics and gateways of its own",
+        "each family has its own metrics and gateways",
     ),
     Difference(
         "several addresses on the link",
@@ -169,7 +169,7 @@ DIFFERENCES = (
     Difference(
         "a link that is down or has no carrier",
         ("reject-link-down", "reject-no-carrier"),
-        "nobody reaches the node there",
+        "the node cannot be reached there",
     ),
     Difference(
         "a link whose own name contains `eip`",
@@ -220,7 +220,7 @@ def differs(case: Case) -> bool:
 
 
 def row(difference: Difference) -> tuple[str, str, str, str]:
-    """Return the difference as the page tells it: its first fixture's answers."""
+    """Return the difference as the page shows it: its first fixture's answers."""
     example, *others = difference.cases
     case = read_case(CASES / example)
     more = f" and {len(others)} more" if others else ""

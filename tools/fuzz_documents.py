@@ -53,7 +53,7 @@ WORDS_OF_LIBNMSTATE = (
     "{}",
 )
 UNREADABLE = (OSError, struct.error, ValueError, IndexError)
-"""What the decoders of the kernel's messages raise; the edge makes Unavailable of it."""
+"""What the decoders of the kernel's messages raise; the edge raises Unavailable instead."""
 
 
 class Complaint(Exception):
@@ -61,7 +61,7 @@ class Complaint(Exception):
 
 
 def spellings(secret: str) -> set[str]:
-    """Return how a secret may be quoted, without those that are too short to be told from other words."""
+    """Return how a secret may be quoted, without those that are too short to be distinguished from other words."""
     plain = secret.strip("'")
     value = typed(plain) if plain == secret else plain
     found = {secret.strip("'"), str(value), *([str(int(value))] if isinstance(value, float) else [])}

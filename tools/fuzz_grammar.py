@@ -1,6 +1,6 @@
 """How do documents look that come from outside: nearly right, wrong in one place, or noise?
 
-Everything is drawn from one ``random.Random``, so a seed, or hypothesis, decides all of it.
+Everything is drawn from one ``random.Random``, so a seed, or hypothesis, decides everything.
 """
 
 from __future__ import annotations

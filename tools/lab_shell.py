@@ -39,7 +39,7 @@ def main() -> int:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Boot a throw-away node and open a shell on it.")
     parser.add_argument("--name", default="worker-0", help="host name of the node (default: %(default)s)")
-    parser.add_argument("--nics", type=int, default=1, help="network cards, each on a LAN of its own")
+    parser.add_argument("--nics", type=int, default=1, help="network cards, each on its own LAN")
     parser.add_argument("--plain", action="store_true", help="kubelet and CRI-O without OpenShift's targets")
     parser.add_argument("--bare", action="store_true", help="leave the product out")
     parser.add_argument(

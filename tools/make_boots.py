@@ -27,7 +27,7 @@ KEPT = re.compile(
 
 
 def matches(entry: dict[str, Any]) -> bool:
-    """Tell whether boot-report asks journalctl for this entry."""
+    """Return whether boot-report asks journalctl for this entry."""
     name, message = entry.get("SYSLOG_IDENTIFIER"), entry.get("MESSAGE_ID")
     manager = name == "NetworkManager" and entry.get("NM_LOG_DOMAINS") == "CORE"
     job = message in JOBS and entry.get("UNIT") in UNITS

@@ -99,7 +99,7 @@ FINDINGS: Mapping[Rule, str] = {
 """The case that shows each finding."""
 
 OWNERS: Mapping[Owner, tuple[str, str]] = {
-    Owner.NOBODY: ("neither profile nor row in the database", "dhcp4"),
+    Owner.NONE: ("neither profile nor row in the database", "dhcp4"),
     Owner.OURS: ("`nodenet-uplink` in the `external_ids` of the profile or of the database", "standing-ours"),
     Owner.OLD_SCRIPT: ("profiles `br-ex` and `ovs-if-br-ex`", "standing-old-script"),
     Owner.NMSTATE: ("profiles `br-ex-br` and `br-ex-if` without our mark", "standing-node-file"),

@@ -79,7 +79,7 @@ def rejections() -> str:
 def ranks() -> str:
     """Return the table of the places of the rank."""
     if len(RANKED) != len(KEY_NAMES):
-        raise AssertionError("the rank has places that the page does not tell of")
+        raise AssertionError("the rank has places that the page does not describe")
     return table(("place", "prefers", "example", "case"), [_rank(*entry) for entry in RANKED])
 
 
@@ -108,7 +108,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {"rejections": rejections, "ranks": ra
 
 
 def made(page: str, blocks: Mapping[str, Callable[[], str]] = BLOCKS) -> str:
-    """Return *page* with its marked blocks made anew."""
+    """Return *page* with its marked blocks made again."""
     return _BLOCK.sub(lambda found: found[1] + blocks[found["name"]]() + found[3], page)
 
 

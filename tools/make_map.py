@@ -1,7 +1,7 @@
 """How do the rooms of the code lie over each other? `python tools/make_map.py` draws them in ARCHITECTURE.md.
 
 Floors and arrows come from tools/rooms.py, the list that the tests hold the code to; what a room is for is the first
-line of its own docstring. So picture and law are one.
+line of its docstring. So the picture always shows the rule.
 """
 
 from __future__ import annotations

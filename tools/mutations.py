@@ -41,7 +41,7 @@ class Mutant:
     before: Break = lambda case: case
 
     def killer(self, cases: dict[str, tuple[Case, Any]]) -> str | None:
-        """Return the first case that comes out differently, None when nobody notices."""
+        """Return the first case that comes out differently, None when no case notices."""
         with replaced(self.where):
             for name, (case, expected) in cases.items():
                 if _outcome(self.before(case)) != expected:
@@ -63,7 +63,7 @@ def replaced(places: tuple[tuple[Any, str, object], ...]) -> Iterator[None]:
 
 
 def read_cases() -> dict[str, tuple[Case, Any]]:
-    """Return every case with what is expected of it, by name."""
+    """Return every case with its expected result, by name."""
     return {path.name: (read_case(path), json.loads((path / "expected.json").read_text())) for path in directories()}
 
 
@@ -128,7 +128,7 @@ def _wishes() -> Iterator[Mutant]:
         "ingress_vips": (),
     }
     for name, value in unheard.items():
-        yield Mutant(f"policy: {name} is not heard", before=_without(name, value))
+        yield Mutant(f"policy: {name} is ignored", before=_without(name, value))
 
 
 def _without(name: str, value: object) -> Break:

@@ -1,6 +1,6 @@
 """What would ``runtimecfg node-ip`` answer on this host?
 
-A model of its rules, to hold our answers against: docs/node-ip.md tells every case of the fixtures in which they
+A model of its rules, to hold our answers against: docs/node-ip.md lists every case of the fixtures in which they
 differ, and why. It shares nothing with our rules but the snapshot. Its own order of addresses is the snapshot's.
 """
 
@@ -85,14 +85,14 @@ def _matches(item: Address, snapshot: Snapshot, vips: Sequence[IPAddress]) -> bo
 
 
 def _contains(address: IPAddress, length: int, vip: IPAddress) -> bool:
-    """Tell whether the subnet holds *vip*; of a mapped address it takes the last 32 bits of the mask alone."""
+    """Return whether the subnet holds *vip*; of a mapped address it takes the last 32 bits of the mask alone."""
     if _plain(address) is not address and vip.version == 4:
         address, length = _plain(address), max(0, length - 96)
     return address.version == vip.version and vip in ip_network((address, length), strict=False)
 
 
 def _link_of(route: Route) -> str | None:
-    """Return the link that the kernel tells with the route: none for a multipath one, lo for IPv6's unreachable."""
+    """Return the link that the kernel reports with the route: none for a multipath one, lo for IPv6's unreachable."""
     if not route.next_hops and route.family is Family.IPV6:
         return "lo"
     return route.next_hops[0].link if len(route.next_hops) == 1 else None

@@ -1,4 +1,4 @@
-"""How does the build run other programs and tell the person at the terminal?"""
+"""How does the build run other programs and report to the terminal?"""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def _still_running(build: subprocess.Popen[bytes]) -> bool:
 
 
 def say(text: str) -> None:
-    """Tell the person at the terminal; standard output carries the path only."""
+    """Print it on standard error; standard output carries the path only."""
     print(f"libnmstate: {text}", file=sys.stderr, flush=True)

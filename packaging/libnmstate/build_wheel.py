@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def cached_wheel(*, rootfs: Path | None = None, in_rootfs: bool = False) -> Path:
-    """The wheel for the present sources, built now if nobody has built it before."""
+    """The wheel for the present sources, built now unless it has been built before."""
     cache = _cache()
     home = cache / "wheels" / source_hash()
     if wheel := _wheel_in(home):
@@ -122,7 +122,7 @@ def _one_builder(path: Path) -> Iterator[None]:
 
 
 def _kept(out: Path, home: Path) -> Path:
-    """Move the built wheel to its place in one step: readers see all of it or nothing."""
+    """Move the built wheel to its place in one step: readers see the whole file or none."""
     built = _wheel_in(out)
     if built is None:
         raise BuildError(f"maturin ended well but left no wheel in {out}")
@@ -185,7 +185,7 @@ def _maturin_arguments(source: Path, out: Path, python: str) -> list[str]:
 
 
 def _maturin(cache: Path) -> Path:
-    """The maturin program, from PyPI in an environment of its own."""
+    """The maturin program, from PyPI in a separate environment."""
     environment = cache / "maturin"
     program = environment / "bin" / "maturin"
     if not program.exists():

@@ -58,7 +58,7 @@ async def test_a_refusal_is_printed_with_its_remedy(private_bus: PrivateBus) -> 
 
 async def test_for_systemd_the_journal_has_the_reason(private_bus: PrivateBus) -> None:
     """ExecReload= runs it so: the daemon has logged the reason already."""
-    sentence = "nodenetctl: the reload failed, or a part of it; see `nodenetctl status`\n"
+    sentence = "nodenetctl: the reload failed at least in part; see `nodenetctl status`\n"
     assert await run(private_bus, CAUSE, "--wait", "--quiet") == (65, "", sentence)
 
 

@@ -87,7 +87,7 @@ class Run:
     address: float
     """Without the node IP."""
     silent: float
-    """Without an answer to somebody on the LAN, as long as it lasted at one time."""
+    """The longest time without an answer to a host on the LAN."""
     back: float
     """From the beginning until the node IP is there and the LAN hears from it."""
     total: float
@@ -315,7 +315,7 @@ longest silence of a ping from the LAN, every 20 ms. Back: from the start of the
 is there and the LAN hears from it; what follows is verification and, over DHCP, the server's word that the address is
 the bridge's.
 """
-WHY = "most of it is NetworkManager's probe for address conflicts (RFC 5227, 0.2 s); docs/br-ex.md tells why it stays"
+WHY = "mostly NetworkManager's probe for address conflicts (RFC 5227, 0.2 s); docs/br-ex.md says why it stays"
 WHY_MORE = "the proof of Open vSwitch, libnmstate's show and difference, and NetworkManager's profiles come before it"
 WHY_LATE = (
     "the node is back, but its DHCP client asked before the uplink was attached to the bridge, and is made to ask "

@@ -1,4 +1,4 @@
-"""What do the raw measurements say, and how are they told?"""
+"""What do the raw measurements say, and how are they shown?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")
 
 
 class Unit(enum.Enum):
-    """What a figure counts, and how precisely it is told."""
+    """What a figure counts, and how precisely it is shown."""
 
     MS = ("ms", 0)
     MB = ("MB", 1)

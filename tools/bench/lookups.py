@@ -152,7 +152,7 @@ async def _both(counted: Counted, disk: Rooted, address: str) -> Measured:
             await counted.stage.attempt(Facts())
         look = (time.perf_counter() - began) / LOOKS
         looks, disk.writes = counted.looks, []
-        # A lease that brings another server, and very many links that tell of it one after the other.
+        # A lease that brings another server, and very many links that report it one after the other.
         (disk.root / NM_FILES[0].relative_to("/")).write_text(UPSTREAM.format(1, 1))
         began = time.perf_counter()
         for _ in range(SIGNALS):
@@ -167,7 +167,7 @@ def section(measured: Measured) -> str:
     """Return the section of the page."""
     text = f"""{LOOK_UPS}
 Written by `python tools/bench/lookups.py`: NetworkManager's signals over a dbus-daemon, sent by the measuring process
-itself, and files in a directory of its own. No process is started for an event.
+itself, and files in a separate directory. No process is started for an event.
 """
     return f"{text}\n{table(('figure', 'measured', 'aim', ''), measured.rows)}"
 

@@ -72,7 +72,7 @@ def spawn(node: Node, command: list[str], times: int = 1, expect: frozenset[int]
 
 
 def restart(node: Node) -> Start:
-    """Start nodenetd anew on a node where everything is in force, and take the start apart."""
+    """Start nodenetd again on a node where everything is in force, and take the start apart."""
     node.run(f"systemctl reset-failed {UNIT}; systemctl restart {UNIT}", timeout=120)
     begun = property_of(node, EXEC) / 1e6
     first_word = int(own_journal(node)[0]["__MONOTONIC_TIMESTAMP"]) / 1e6
@@ -80,7 +80,7 @@ def restart(node: Node) -> Start:
 
 
 def apart(node: Node, begun: float, known: Mapping[str, float]) -> Start:
-    """Return the time from *begun* to READY with what is *known* of it, stage by stage, and the rest."""
+    """Return the time from *begun* to READY with what is *known* about it, stage by stage, and the rest."""
     total = property_of(node, READY) / 1e6 - begun
     parts = {f"stage {name}": end - max(start, begun) for name, start, end in stages(node) if end > begun}
     parts = {**known, **parts}
@@ -162,7 +162,7 @@ def property_of(node: Node, name: str) -> int:
 
 
 def own_journal(node: Node) -> list[dict[str, Any]]:
-    """Return what the present process of the daemon told."""
+    """Return what the present process of the daemon reported."""
     node.run(["journalctl", "--sync"])
     printed = node.run(["journalctl", "-o", "json", f"_PID={property_of(node, 'MainPID')}"]).stdout
     return [json.loads(line) for line in printed.splitlines()]

@@ -44,7 +44,7 @@ datapath = "netdev"
 """
 """A node that has work for every stage. Nothing answers DNS on it, which is looked for with the watchdog's beat."""
 SEARCH_SECONDS = 75
-"""After a minute in vain it is done with the watchdog's beat."""
+"""After a minute without success it is done with the watchdog's beat."""
 STARTS = 15
 FIRST_BOOTS = 5
 SMALLEST_PART_MS = 0.1
@@ -162,7 +162,7 @@ def single_parts(node: Node, floor: Sequence[measures.Run], until_first_word: fl
 
 
 def first_boots(site: Site) -> list[Figure]:
-    """Return how a first boot with a node file compares with a bare apply of it on an equal node."""
+    """Return how a first boot with a node file compares with a bare apply of the same file on an equal node."""
     boots, lines, processes, calls = [], [], [], []
     for number in range(FIRST_BOOTS):
         progress(f"first boot {number + 1} of {FIRST_BOOTS}, with the daemon and with a bare apply")
@@ -236,7 +236,7 @@ def reactions(site: Site) -> Figure:
         node = site.node(manager_late=measures.LATE_SECONDS)
         seconds.append(measures.reaction(measures.time_line(node)))
         remove(site, node)
-    why = "10 ms of it are the pause that makes one event of a burst; the rest is the bus"
+    why = "10 ms are the pause that makes one event of a burst; the rest is the bus"
     detail = "from NetworkManager's own line in the journal to the end of the wait"
     return Figure(
         "NetworkManager ready to next attempt", milliseconds(seconds), Unit.MS, aim=20, detail=detail, why_missed=why

@@ -1,6 +1,6 @@
 """How long does node IP selection take on hosts with very many addresses, links or routes?
 
-Each host is made in a network namespace of its own, so root is needed and nothing of the machine is touched. What is
+Each host is made in its own network namespace, so root is needed and nothing of the machine is touched. What is
 compared is iproute2 printing the same host as JSON, in the same run. `python tools/bench/selection.py` writes the
 section of docs/benchmarks.md, and leaves the rest of the page as it is.
 """
@@ -165,7 +165,7 @@ def crowded() -> Snapshot:
 
 
 def pure() -> list[tuple[str, str, str, str]]:
-    """Return the rows about that host: the function alone, and the command with a snapshot of it."""
+    """Return the rows about that host: the function alone, and the command with its snapshot."""
     host = crowded()
     alone = median(timed(lambda: select(host, Policy())) for _ in range(TIMES)) * 1000
     verdicts = median(timed(lambda: select(host, Policy()).candidates) for _ in range(TIMES)) * 1000
@@ -192,7 +192,7 @@ def pure() -> list[tuple[str, str, str, str]]:
             f"≤ {AIM_EACH_MS} ms",
             "met" if verdicts <= AIM_EACH_MS else "missed",
         ),
-        ("nodenetctl explain node-ip --snapshot of it, the whole process", f"{whole:.0f} ms", "", ""),
+        ("nodenetctl explain node-ip --snapshot, the whole process", f"{whole:.0f} ms", "", ""),
     ]
 
 

@@ -69,7 +69,7 @@ def _facts(arguments: argparse.Namespace) -> tuple[BridgeFacts, Datapath]:
 
 
 def _difference(made: Plan, facts: BridgeFacts) -> dict[str, Any]:
-    """Ask libnmstate, in a process of its own, what the plan would change in the state of the facts."""
+    """Ask libnmstate, in a separate process, what the plan would change in the state of the facts."""
     import asyncio  # noqa: PLC0415 - the other topics need no child process
 
     from nodenet.edge.nmstate.client import Nmstate  # noqa: PLC0415

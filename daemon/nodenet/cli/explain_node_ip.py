@@ -34,10 +34,10 @@ from nodenet.core.node_ip.select import Selection, Verdict, select, select_binda
 
 DESCRIPTION = """Show which addresses of this host are its node IPs, and for every other address why it is not.
 
-Without options this is the selection of the daemon, which keeps published node IPs. The options --vip to --deny-link
-replace the setting of the same name for this one answer. With one of them, with --anew, --snapshot or --diff, the
-answer is that of a first boot or a reselection. Nothing is changed or published. Neither the daemon nor the bus is
-needed."""
+Without options this is the selection of the daemon, which keeps published node IPs. Each of the options --vip to
+--deny-link replaces the setting of the same name in this command only. With one of these options, or with --anew,
+--snapshot or --diff, published node IPs are ignored, as in a first boot or a reselection. Nothing is changed or
+published. Neither the daemon nor the bus is needed."""
 EPILOG = """exit codes: 0 there are node IPs, 1 no address is eligible, 64 wrong option, 65 invalid snapshot,
 78 invalid settings. With --diff: 0 nothing changes, 1 something changes."""
 COLOURS = {Verdict.SELECTED: "1;32", Verdict.ELIGIBLE: "33", Verdict.REJECTED: "2"}
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     most = f"at most {iproute_json.MOST_BYTES >> 20} MiB"
     add("--snapshot", metavar="FILE", help=f"explain this snapshot (`-`: standard input; {most}) instead of this host")
     add("--diff", metavar="OTHER", help="show only the verdicts that differ in this snapshot (`-` as above)")
-    add("--anew", action="store_true", help="ignore what was published before, as a reselection does")
+    add("--anew", action="store_true", help="ignore published node IPs, as a reselection does")
     add("--vip", metavar="IP", action="append", type=_address, help="a VIP; may be repeated")
     add(
         "--hint",

@@ -86,7 +86,7 @@ async def _next(heard: News, bus: Bus, path: Path) -> Iterable[Event]:
 
 
 def _listening(heard: News, path: Path) -> Bus:
-    """Return a bus, not yet running, that puts into *heard* what it hears of nodenetd."""
+    """Return a bus, not yet running, that puts into *heard* what nodenetd sends."""
     # Imported here: help and completions of all verbs are made without D-Bus.
     from nodenet.edge.bus.connection import PROPERTIES, Bus, Signal, name_owner_changed  # noqa: PLC0415
 

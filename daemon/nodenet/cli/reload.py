@@ -37,11 +37,11 @@ def run(arguments: argparse.Namespace) -> int:
         with progress.shown() if arguments.wait and not arguments.quiet else nullcontext():
             ask("Reload", seconds=RELOAD_SECONDS, wait=arguments.wait)
     except Unavailable:
-        raise  # the daemon may not have heard of it, so the journal may not contain the reason
+        raise  # the request may not have reached the daemon: then the journal has no reason
     except NodenetError as error:
         if not arguments.quiet:
             raise
-        note("nodenetctl: the reload failed, or a part of it; see `nodenetctl status`")
+        note("nodenetctl: the reload failed at least in part; see `nodenetctl status`")
         return error.exit_code
     if not arguments.wait:
         return 0

@@ -182,7 +182,7 @@ ERRORS: tuple[type[NodenetError], ...] = (
     *(ApplyFailed, RollbackFailed, PublishFailed, UnitFailed, UplinkRefused, BridgeForeign, StageFailed),
     *(Unavailable, Busy, AlreadyRunning, AccessDenied),
 )
-"""Every kind of error that has a bus name of its own. NotAllowed goes over the bus as Unavailable."""
+"""Every kind of error that has its own bus name. NotAllowed goes over the bus as Unavailable."""
 
 ERROR_OF: Mapping[Message, type[NodenetError]] = {
     Message.INTERNAL_ERROR: NodenetError,

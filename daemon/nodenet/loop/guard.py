@@ -1,4 +1,4 @@
-"""How is something done beside the stages, so that no error of it ends the daemon?"""
+"""How does other work run beside the stages, so that its errors do not end the daemon?"""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Reconciler:
         await self._requests.ask(Order.RELOAD)
 
     async def reselect(self) -> None:
-        """Select the node IPs again, whatever is published. Raises NodenetError when none is eligible."""
+        """Select the node IPs again and ignore what is published. Raises NodenetError when none is eligible."""
         await self._requests.ask(Order.RESELECT)
 
     async def remove_bridge(self) -> None:
@@ -167,7 +167,7 @@ class Reconciler:
         return boot.again_from(stage.name, Request(next(self._runs), remove_bridge=True))
 
     async def _reload(self, taken: Taken) -> None:
-        """Begin again with what lies on the disk, or refuse all of it."""
+        """Begin again with what is on the disk, or refuse it as a whole."""
         judgement = await self._watchdog_loop.beat_during(self._in_force.judge(self._status.facts))
         if judgement is None:  # the daemon stops
             return

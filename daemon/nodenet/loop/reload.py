@@ -1,6 +1,6 @@
 """What did the administrator write, may it be put in force, and was it edited since?
 
-A reload is judged whole, settings and node file, before anything of it is put in force.
+Settings and node file are judged together, before either is put in force.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Of a reload: *facts* of what lies on the disk, and why nothing of it is taken, if so."""
+    """The verdict on a reload: *facts* of what is on the disk, and why it is refused, if it is."""
 
     settings: Settings
     facts: Facts

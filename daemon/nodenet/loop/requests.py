@@ -14,7 +14,7 @@ Callers = list[asyncio.Future[None]]
 
 
 class Order(Enum):
-    """What a caller can ask for and wait for; the value is the first stage of it."""
+    """What a caller can ask for and wait for; the value is the first stage that runs again."""
 
     RELOAD = StageName.HOSTNAME
     RESELECT = StageName.NODEIP

@@ -76,7 +76,7 @@ class ResolvPrependerStage:
         self._mended: list[float] = []
         self._told: set[str] = set()
 
-    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002  (nothing is ordered of it)
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002  (no request is for this stage)
         """Return Done once look-ups are answered or nothing more can be done for them now, Waiting before."""
         if not self._vips:
             reason = "no VIPs are configured: the node has no resolver of its own"

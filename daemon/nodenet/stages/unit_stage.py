@@ -21,7 +21,7 @@ from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.node_file import judged
 
 PUBLICATION_SECONDS = 60.0
-"""How long after a unit's end its publication may come: some of it is written by others, on NetworkManager's signal."""
+"""How long after a unit's end its publication may come: other programs write some files, on NetworkManager's signal."""
 PUBLICATION_TOPICS = frozenset({Topic.UNIT, Topic.KERNEL, Topic.HOSTNAME})
 
 

@@ -70,7 +70,7 @@ impl Failed {
     }
 
     /// Adds what the call wrote to its journal: a failed `apply` returns no checkpoint, but
-    /// whoever has to clean up wants to know that there was one and how its rollback went.
+    /// the caller that cleans up needs to know that there was one and how its rollback went.
     pub fn into_python(self, py: Python<'_>) -> PyErr {
         match self.details_dict(py) {
             Ok(details) => Failure::new_err((self.kind, self.message, details)),

@@ -2,7 +2,7 @@
 //!
 //! The crate returns neither the checkpoint it made nor the failure of its own rollback; it only
 //! logs both. Each call runs on one thread (the crate drives a current-thread runtime), so a
-//! thread-local journal sees exactly the records of its own call, also when other programs or
+//! thread-local journal sees exactly the records of this call, also when other programs or
 //! other threads make checkpoints at the same time.
 
 use std::cell::RefCell;
@@ -102,7 +102,7 @@ fn remember(message: &str) {
 }
 
 fn deliver(level: u8, message: &str) {
-    // At interpreter shutdown there is nobody left to tell.
+    // At interpreter shutdown no handler is left that could receive it.
     Python::try_attach(|py| {
         if let Some(sink) = SINK.get(py)
             && let Err(error) = sink.call1(py, (level, message))

@@ -14,7 +14,7 @@ from nodenet.core.network_manager.profiles import Profile
 @pytest.mark.parametrize(
     ("case", "owner", "sound"),
     [
-        ("dhcp4", Owner.NOBODY, False),
+        ("dhcp4", Owner.NONE, False),
         ("standing-ours", Owner.OURS, True),
         ("standing-old-script", Owner.OLD_SCRIPT, True),
         ("standing-node-file", Owner.NMSTATE, True),

@@ -3,7 +3,7 @@
 Runs on the node until SIGTERM: `outage.py DIRECTORY-OF-NODENET ADDRESS PATH-OF-THE-RESULT`. Every 20 ms it reads the
 kernel's addresses and routes over rtnetlink, and the children of nodenetd. What it saw: `route` and `address`, each a
 list of gaps as [begin, end] in seconds of CLOCK_REALTIME (a gap that does not end has no second number; what was not
-there from the beginning is no gap), and `workers`, their number. It stands in the file once somebody ends the program.
+there from the beginning is no gap), and `workers`, their number. It is written when the program is ended.
 """
 
 import json
@@ -65,7 +65,7 @@ def stop(*_: object) -> None:
 
 
 def main() -> None:
-    """Look until somebody ends the program."""
+    """Look until the program is ended."""
     route, address, workers = Gaps(), Gaps(), set()
     try:
         while True:

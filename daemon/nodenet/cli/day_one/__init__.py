@@ -6,7 +6,7 @@ import argparse
 from importlib import import_module
 
 ARTEFACTS = {
-    # word → what the list says of it, and the module that makes it
+    # artefact → its line in the help, and the module that makes it
     "show": ("a table of hosts, files, addresses and gateways; duplicate addresses are marked", "show"),
     "early": ("the documents of the first step, without Open vSwitch, from files that bring br-ex", "early"),
     "keyfiles": ("NetworkManager keyfiles for the deployment image", "keyfiles"),

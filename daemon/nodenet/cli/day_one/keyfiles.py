@@ -12,7 +12,7 @@ from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.errors import NodeFileInvalid, UsageInvalid
 
 MODE = 0o600
-"""NetworkManager reads a keyfile only when nobody but root can."""
+"""NetworkManager ignores a keyfile that other users than root can read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -46,7 +46,7 @@ class Escapes:
 
 
 def named(error: BaseException, where: str) -> NodenetError:
-    """Return *error* as one with a cause and a remedy, whatever it is; *where* it happened."""
+    """Return any *error* as one with a cause and a remedy; *where* it happened."""
     if isinstance(error, NodenetError):
         return error
     if isinstance(error, OSError):

@@ -17,7 +17,7 @@ class Facts:
     digest: str | None = None
     """SHA-256 of the node file as it lies on disk."""
     unused: tuple[str, str] | None = None
-    """Name and SHA-256 of a node file that asks for nothing, and so counts as none."""
+    """Name and SHA-256 of a node file that asks for nothing, and so is treated as absent."""
     applied_digest: str | None = None
     """SHA-256 of the node file that the network was last made by; differs when a newer file was refused."""
     brings_bridge: bool = False

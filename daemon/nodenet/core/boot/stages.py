@@ -1,7 +1,7 @@
 """Where is the boot, what comes next, and may kubelet start?
 
 Everything that decides about stages lives in this file: their order, the statuses, which status may follow
-which, when READY=1 is due and what the node's health is. The reconciler asks; it has no rule of its own.
+which, when READY=1 is due and what the node's health is. The reconciler asks and has no rules.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class StageState:
     def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
         """Return the stage as events of *topics* leave it: due as soon as its pace allows, if it waits for one.
 
-        Soon after a failure they are of its own rollback, unless it has no timer or is a unit: that rolls nothing back.
+        Soon after a failure its rollback causes them, unless it has no timer or is a unit: that rolls nothing back.
         """
         own = Topic.UNIT not in self.again.topics and self.due is not None and now < self.pace.deaf_until
         if not topics & self.again.topics or own:

@@ -1,7 +1,7 @@
 """What happened when in a boot, and which stage waited for what?
 
 The input are journal entries as `journalctl -o json` prints them (systemd.journal-fields(7)), the result is a time
-line. The boot ends with READY and the first starts of CRI-O and kubelet; later entries are not part of it. Entries
+line. The boot ends with READY and the first starts of CRI-O and kubelet; later entries are left out. Entries
 may be missing, damaged or of another version: a line that cannot be read is counted and otherwise ignored.
 """
 
@@ -20,7 +20,7 @@ UNIT_STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
 UNIT_STARTED = "39f53479d3a045ac8e11786248231fbf"
 UNIT_FAILED = "be02cf6855d2428ba40df7e9d022f03d"
 FINISHED = ("b07a249cd024414a82dd00cd181378ff", "eed00a68ffd84e31882105fd973abdd1")
-"""Of a machine, and of a container, which has no kernel of its own."""
+"""The boot of a machine, and of a container, which does not boot a kernel."""
 JOBS = (UNIT_STARTING, UNIT_STARTED, UNIT_FAILED)
 
 DAEMON = "nodenetd"

@@ -27,7 +27,8 @@ NMSTATE_SUFFIX = {"ovs-bridge": "-br", "ovs-interface": "-if"}
 class Owner(StrEnum):
     """Who made the bridge."""
 
-    NOBODY = "nobody"
+    NONE = "nobody"
+    """There is no bridge. `explain br-ex --json` has the word since its first version."""
     OURS = "ours"
     OLD_SCRIPT = "old-script"
     NMSTATE = "nmstate"
@@ -68,7 +69,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class BridgeCondition:
-    """A bridge as it is now. *uplink* is the link that is a port of it, None where there is none.
+    """A bridge as it is now. *uplink* is the link that is its port, None where there is none.
 
     *profiles* are the UUIDs of its profiles: bridge, ports, interfaces and the uplink's, in that order.
     """
@@ -83,7 +84,7 @@ class BridgeCondition:
     def sound(self) -> bool:
         """Whether it can stay as it is."""
         whole = all(finding.rule in HARMLESS for finding in self.findings)
-        return self.owner is not Owner.NOBODY and self.uplink is not None and whole
+        return self.owner is not Owner.NONE and self.uplink is not None and whole
 
 
 def condition_of(facts: BridgeFacts, bridge: str = BRIDGE, wanted: str | None = None) -> BridgeCondition:
@@ -143,7 +144,7 @@ def _findings(
 ) -> Iterator[Finding]:
     row, profiles = facts.bridge(bridge), profiles_of(facts, bridge)
     ours = owner is not Owner.FOREIGN
-    if owner is Owner.NOBODY:
+    if owner is Owner.NONE:
         return
     if row is not None and not profiles:
         yield _without_profile(bridge, row)
@@ -204,7 +205,7 @@ def _without_link(facts: BridgeFacts, bridge: str, port: OvsPort, *, ours: bool)
 
 def _owner(bridge: str, row: OvsBridge | None, profiles: tuple[Profile, ...]) -> Owner:
     if row is None and not profiles:
-        return Owner.NOBODY
+        return Owner.NONE
     marked = any(MARK in (profile.setting(EXTERNAL_IDS, "data") or {}) for profile in profiles)
     if marked or (row is not None and MARK in row.external_ids):
         return Owner.OURS

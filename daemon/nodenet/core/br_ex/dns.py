@@ -13,19 +13,19 @@ from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.source import Source
 
 LISTS = ("dns-data", "dns-search", "dns-options")
-"""What a profile has of it, for each family."""
+"""The properties of a profile that list DNS data, for each family."""
 Document = dict[str, Any]
 
 
 def is_in_profile(source: Source) -> bool:
-    """Whether the link's profile has name servers, search domains or resolver options of its own."""
+    """Whether the link's own profile has name servers, search domains or resolver options."""
     return any(source.setting(family, key) for family in ("ipv4", "ipv6") for key in LISTS)
 
 
 def of_profile(source: Source, family: str) -> Document:
     """Return the part of the profile, for NetworkManager itself.
 
-    libnmstate gathers all in one family and gives it priorities of its own: the order of resolv.conf would change.
+    libnmstate gathers all in one family and gives it other priorities: the order of resolv.conf would change.
     """
     lists: Document = {key: list(source.setting(family, key) or ()) for key in LISTS}
     return lists | {"dns-priority": source.setting(family, "dns-priority", 0)}

@@ -11,7 +11,7 @@ from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE, Uplink
 
 SCHEMA_VERSION = 1
 MADE_BY = {
-    Owner.NOBODY: "is not there yet",
+    Owner.NONE: "is not there yet",
     Owner.OURS: "is there, made by nodenet",
     Owner.OLD_SCRIPT: "is there, made by the script configure-ovs.sh",
     Owner.NMSTATE: "is there, made by a node file",
@@ -24,7 +24,7 @@ def conditions(facts: BridgeFacts, uplinks: tuple[Uplink, ...] = ()) -> tuple[Br
     """Return the condition of br-ex, and of br-ex1 where it exists or is asked for."""
     wanted = {uplink.bridge: uplink.link for uplink in uplinks}
     found = [condition_of(facts, bridge, wanted.get(bridge)) for bridge in (BRIDGE, EXTRA_BRIDGE)]
-    return tuple(each for each in found if each.bridge in {BRIDGE, *wanted} or each.owner is not Owner.NOBODY)
+    return tuple(each for each in found if each.bridge in {BRIDGE, *wanted} or each.owner is not Owner.NONE)
 
 
 def explanation(plan: Plan, found: tuple[BridgeCondition, ...]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How is the IP configuration of a link written in NMState, and what of it must be set in NetworkManager directly?
+"""How is a link's IP configuration written in NMState, and which properties must be set in NetworkManager directly?
 
 The keys are those of nmstate 2.2.62; nm-settings-dbus(5) has the properties they set. ``nm_properties``
 returns the properties that NMState has no key for: they are set on the bridge's own profile over D-Bus.

@@ -34,7 +34,7 @@ def removal(facts: BridgeFacts, originals: tuple[Profile, ...] = (), bridges: tu
     rules: list[Document] = []
     sources: dict[str, Source] = {}
     for bridge in bridges or (BRIDGE, EXTRA_BRIDGE):
-        if condition_of(facts, bridge).owner in {Owner.NOBODY, Owner.FOREIGN}:
+        if condition_of(facts, bridge).owner in {Owner.NONE, Owner.FOREIGN}:
             continue
         interfaces += [{"name": bridge, "type": kind, "state": "absent"} for kind in ("ovs-interface", "ovs-bridge")]
         uplink = facts.uplink_of(bridge)

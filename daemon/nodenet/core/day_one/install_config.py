@@ -120,5 +120,5 @@ def _values(text: str) -> Any:  # noqa: ANN401  (a YAML document)
 
 
 def _plain(text: str, spot: Spot) -> Any:  # noqa: ANN401  (a YAML document)
-    """Return the values of a block that begins at a column of its own."""
+    """Return the values of a block that begins at its own column."""
     return _values(" " * int(spot.node.start_mark.column) + text)

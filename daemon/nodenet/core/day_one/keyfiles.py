@@ -1,7 +1,7 @@
 """Can a node file become keyfiles for the deployment image, and what will be missing there?
 
 libnmstate generates NetworkManager keyfiles offline. What needs the host itself, or Open vSwitch, cannot be generated;
-libnmstate drops some of it without a word, so it is refused here first.
+libnmstate silently drops some of these settings, so they are refused here first.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which node file does each host get, and what does each file configure? One row a file, for a table.
 
-A file named ``cluster`` is for every host without a file of its own (docs: the node file). An address that two files
+A file named ``cluster`` is for every host that has no file (docs: the node file). An address that two files
 configure is a duplicate on the wire.
 """
 

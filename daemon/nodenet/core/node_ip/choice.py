@@ -33,7 +33,7 @@ def choose(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | Non
 def _leader(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | None) -> Ranked | None:
     """Return the best address; what was published stays unless a hint or VIP now asks for another path.
 
-    In the boot that published it, it stays whatever is asked: only its loss or a reselection takes it away.
+    In the boot that published it, it stays even then: only its loss or a reselection takes it away.
     """
     best = _best(places, policy.family_order[0]) if places and places[0].path is not Path.NONE else None
     wanted = sticky.addresses if sticky else ()

@@ -41,7 +41,7 @@ def _masters(link: Link, kind_of_master: str | None, links: Sequence[Link]) -> s
         return set() if kind_of_master == VRF else {link.master}
     bridges = [other for other in links if other.kind == OPEN_VSWITCH and not is_denied(other, Policy())]
     same = {other.name for other in bridges if other.mac == link.mac}
-    # A bridge over a bond with fail_over_mac has a MAC of its own.
+    # A bridge over a bond with fail_over_mac has another MAC.
     return same or {other.name for other in bridges}
 
 

@@ -131,7 +131,7 @@ def _better_path(inputs: SelectionInputs) -> Iterator[Pending]:
 
 
 def _bare_pairs(inputs: SelectionInputs, families: Collection[Family]) -> Iterator[tuple[Family, Link]]:
-    """Yield each of the *families* that can be a node IP's, with each link that has no address of it."""
+    """Yield each of the *families* that can be a node IP's, with each link that has no address of that family."""
     for family in inputs.policy.family_order:
         if family in families:
             for link in bare_links(inputs, family):

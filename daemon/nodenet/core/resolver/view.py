@@ -40,7 +40,7 @@ MEND_WINDOW_SECONDS = 60.0
 MAX_MEND_PAUSE_SECONDS = 15.0
 MIN_PROBE_SECONDS = 1.0
 BEAT_SECONDS = 15.0
-"""The watchdog's beat, for which the daemon wakes anyway: what is done with it costs no wake-up of its own."""
+"""The watchdog's beat, for which the daemon wakes anyway: what is done with it costs no other wake-up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def _body(reply: Frame, destination: str) -> list[Any]:
     return body
 
 
-def encodable(value: Any) -> Any:  # noqa: ANN401  (the body of a message, or a part of it)
+def encodable(value: Any) -> Any:  # noqa: ANN401  (the body of a message, or a part)
     """Return *value* with U+FFFD for what no D-Bus string may hold: NUL and lone surrogates.
 
     Texts come from files and from other programs; the bus ends a connection that sends such a string.

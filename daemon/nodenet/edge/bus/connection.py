@@ -288,7 +288,7 @@ class Bus:
             self._calls.take(frame)
 
     def _report(self, what: str, error: Exception) -> None:
-        """Log an error that has no name of its own, once until another one comes."""
+        """Log an error that has no D-Bus name, once until another one comes."""
         text = f"{what}: {error!r}"
         if text != self._reported:
             self._reported = text

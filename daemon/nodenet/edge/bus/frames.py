@@ -196,7 +196,7 @@ def _reader(order: int, data: bytes) -> Any:  # noqa: ANN401  (dbus-next has no 
 
 
 def _types(signature: str) -> list[Any]:
-    if len(SignatureTree._cache) > KEPT_SIGNATURES:  # noqa: SLF001  (it has no limit of its own)
+    if len(SignatureTree._cache) > KEPT_SIGNATURES:  # noqa: SLF001  (it has no limit)
         SignatureTree._cache.clear()  # noqa: SLF001
     types: list[Any] = SignatureTree._get(signature).types  # noqa: SLF001
     return types

@@ -42,7 +42,7 @@ class InhibitorLocks:
         return theirs
 
     def _readable(self, ours: int) -> None:
-        """Swallow what a holder writes; at the end of it the inhibitor is over."""
+        """Discard what a holder writes; at end of file the inhibitor is over."""
         if os.read(ours, SWALLOWED_BYTES):
             return
         self._release(self._forget(ours))

@@ -1,7 +1,7 @@
 """How does nodenetd answer programs over D-Bus, and how does it report changes to them?
 
 The objects, their interfaces and values come from ``core.status.bus_interfaces`` and ``core.status.bus_values``.
-Anybody may ask questions, so they wait in a queue of their own; orders are for root and never wait behind them.
+All users may ask questions, so these wait in a separate queue; orders are for root and never wait behind them.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ _REMEDIES = {
     errno.EROFS: "Its file system is read-only: look at `journalctl -k`, then `mount -o remount,rw`",
     errno.EACCES: "Look at `ausearch -m avc -ts recent`, and at ReadWritePaths= of nodenetd.service",
     errno.EPERM: "Look at `ausearch -m avc -ts recent`, and at `lsattr`",
-    errno.EBUSY: "It is a mount of its own, which nothing can replace: look at `findmnt`, and unmount it",
+    errno.EBUSY: "It is a mount point, which cannot be replaced: look at `findmnt`, and unmount it",
     errno.EIO: "The disk fails: look at `journalctl -k`",
 }
 
@@ -125,7 +125,7 @@ def _is(path: PurePath, content: bytes, mode: int) -> bool:
 
 
 def _make(directory: PurePath) -> None:
-    """Make *directory* and what is missing above it, readable by everybody whatever the umask says.
+    """Make *directory* and what is missing above it, readable by all users whatever the umask is.
 
     A file in its place goes where the daemon alone decides what is there.
     """

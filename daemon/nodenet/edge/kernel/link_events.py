@@ -1,6 +1,6 @@
 """Has a link a carrier, and when does that change? (rtnetlink(7))
 
-For a few links at a time and for as long as the daemon runs: without a process of its own, and without waking for the
+For a few links at a time and for as long as the daemon runs: without another process, and without waking for the
 links of pods.
 """
 

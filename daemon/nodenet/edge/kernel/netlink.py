@@ -38,7 +38,7 @@ _Select = Callable[[rt.Dump, memoryview, int], Iterator[memoryview]]
 
 
 def read_snapshot(*, complete: bool = False) -> Snapshot:
-    """Return the present state; unless *complete*, no more of it than node IP selection looks at.
+    """Return the present state; unless *complete*, only what node IP selection looks at.
 
     Left out are routes that are neither defaults nor advertised by a router or lead nowhere, and what is said about
     the addresses of links that are denied under every policy. Raises Unavailable when the kernel does not answer.
@@ -85,7 +85,7 @@ class _Reading:
 
     def _routes(self, names: Mapping[int, str]) -> tuple[Route, ...]:
         select = rt.Dump.every if self._complete else rt.Dump.telling_routes
-        # Each address has local routes of its own: the kernel leaves them out, or the selection here does.
+        # Each address has its own local routes: the kernel leaves them out, or the selection here does.
         request = partial(routes.route_request, unicast=not self._complete)
         raw = [
             routes.raw_route(message)

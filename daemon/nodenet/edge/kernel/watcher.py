@@ -1,4 +1,4 @@
-"""When do the kernel's links, addresses or routes change? This program reports it, in a process of its own.
+"""When do the kernel's links, addresses or routes change? This program reports it, in a separate process.
 
 Importing pyroute2 takes 10 MB for as long as a process runs, and a tenth of a second in the middle of a boot; a child
 process has both to itself and ends with the wait that it was started for. It writes a line when it has begun to

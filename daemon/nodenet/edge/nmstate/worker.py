@@ -1,4 +1,4 @@
-"""What runs libnmstate? This program, in a process of its own, one per transaction.
+"""What runs libnmstate? This program, in a separate process, one per transaction.
 
 A libnmstate call cannot be cancelled, may hang with NetworkManager and brings 14 MB of code along; a child
 process can be killed, and when it dies NetworkManager reverts an uncommitted change by itself. It reads one

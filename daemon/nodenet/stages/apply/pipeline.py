@@ -32,7 +32,7 @@ LOOK_SECONDS = 0.25
 """Between two looks for the checkpoint that libnmstate makes at the beginning of an apply."""
 MANAGER = frozenset({Topic.NETWORK_MANAGER, Topic.BUS})
 UNTOUCHED = frozenset({FailureKind.BUSY, FailureKind.MISSING})
-"""libnmstate ended before it made a checkpoint of its own: one that is pending belongs to another program."""
+"""libnmstate ended before it made a checkpoint: one that is pending belongs to another program."""
 REFUSED = frozenset({FailureKind.INVALID, FailureKind.DEPENDENCY, FailureKind.PERMISSION})
 """libnmstate refused an apply, mostly before it made a checkpoint: only one that the record names is ours."""
 UNANSWERED = "the rollback is left to NetworkManager, which does not answer"

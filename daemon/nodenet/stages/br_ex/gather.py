@@ -40,7 +40,7 @@ class Gatherer:
     ) -> BridgeFacts:
         """Return the facts as they are now; *remembered* is the uplink of the last boot, with its permanent MAC.
 
-        A node without Open vSwitch has no bridges of it. Raises NmstateFailure, Unavailable, PublishFailed.
+        A node without Open vSwitch has no Open vSwitch bridges. Raises NmstateFailure, Unavailable, PublishFailed.
         """
         state = await transaction.show()
         found = await self.profiles.inventory()

@@ -41,7 +41,7 @@ class BridgeRemover:
 
         Raises BridgeForeign, NmstateFailure with the network as it was, RollbackFailed, PublishFailed, Unavailable.
         """
-        there = [found for name in bridges if (found := condition_of(facts, name)).owner is not Owner.NOBODY]
+        there = [found for name in bridges if (found := condition_of(facts, name)).owner is not Owner.NONE]
         if foreign := next((found for found in there if found.owner is Owner.FOREIGN), None):
             raise BridgeForeign(
                 f"{foreign.bridge} was made by another program; nodenet does not remove it",

@@ -94,7 +94,7 @@ class BridgeRepairer:
     async def give_back(self, record: BridgeRecord, old_names: Collection[str] = ()) -> None:
         """Restore the network of *record* from before its bridges. Raises Unavailable.
 
-        A link that an administrator has given a profile of its own since keeps that one. *old_names* are those of
+        A link that an administrator has given another profile since keeps that one. *old_names* are those of
         uplinks that have another name now.
         """
         inventory = await self._profiles.inventory()

@@ -1,6 +1,6 @@
 """Does the link of the node IP forward packets, also after the node IP moved to br-ex?
 
-No stage of its own: it watches what the stages find out, so that it follows the node IP wherever it moves.
+This is not a stage: it watches what the stages find out, so that it follows the node IP wherever it moves.
 """
 
 from __future__ import annotations

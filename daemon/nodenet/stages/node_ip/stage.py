@@ -180,7 +180,7 @@ class NodeipStage:
         return going and await self._systemd.any_runs(USERS) is not False
 
     def _keep(self, published: LastPublished, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
-        """Leave the publication as it is; ``drift`` reports what is lost of it until it is back."""
+        """Leave the publication as it is; ``drift`` reports lost node IPs until they are back."""
         before = facts.selection or self._as_published(published, snapshot)
         facts = replace(facts, selection=replace(before, node_ips=published.addresses, notes=selection.notes))
         running = f"{listed(published.addresses)}, which kubelet or CRI-O runs with"

@@ -1,7 +1,7 @@
 """Which class does an error of the crate become?
 
-The crate tells most kinds by name. Everything that NetworkManager's bus answered and the crate
-has no kind for is called "Bug" there; those are told apart by the message, which starts with the
+The crate names most kinds. Everything that NetworkManager's bus answered and the crate
+has no kind for is called "Bug" there; those are distinguished by the message, which starts with the
 crate's own name of the case (`DbusConnectionError: ...`). The texts are those of the pinned crate.
 """
 
@@ -33,7 +33,7 @@ _OVSDB_SILENT = (
     "Failed to read data from OVSDB",
 )
 _DENIED = ("org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.AuthFailed")
-# The bus works and somebody answered, but did not know what the crate asked for.
+# The bus works and a program answered, but did not know what the crate asked for.
 _NOT_UNDERSTOOD = (
     "org.freedesktop.DBus.Error.UnknownMethod",
     "org.freedesktop.DBus.Error.UnknownObject",

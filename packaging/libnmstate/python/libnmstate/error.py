@@ -40,7 +40,7 @@ class NmstatePermissionError(NmstateError, PermissionError):
 
 
 class NmstateConflictError(NmstateError, RuntimeError):
-    """Somebody else is changing the network right now."""
+    """Another program is changing the network right now."""
 
 
 class NmstateLibnmError(NmstateError):
@@ -64,7 +64,7 @@ class NmstateInternalError(NmstateError):
 
 
 class NmstateNotSupportedError(NmstateError):
-    """A device cannot do what was asked of it."""
+    """A device cannot do what was asked."""
 
 
 class NmstateTimeoutError(NmstateLibnmError):
