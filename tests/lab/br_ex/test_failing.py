@@ -20,13 +20,16 @@ ExecStart=/usr/local/bin/saboteur
 WantedBy=sysinit.target
 """
 SCRIPT = """#!/bin/sh
-# Set the uplink down while br-ex is made over it: the gateway does not answer, and the apply is not accepted.
+# Keep the uplink down for the first second of br-ex: the gateway does not answer, and the apply is not accepted.
+# Not longer: after the rollback br-ex is there for a moment, and the uplink would stay down.
 while sleep 0.05; do
   grep -q '"applying"' /var/lib/nodenet/bridge-intent.json 2>/dev/null || continue
   started=$(grep '"started"' /var/lib/nodenet/bridge-intent.json)
-  [ "$started" = "$before" ] || echo "apply $started"
+  [ "$started" = "$before" ] || { echo "apply $started"; left=20; }
   before=$started
-  ip link show br-ex >/dev/null 2>&1 && ip link set eth0 down
+  [ "$left" -gt 0 ] && ip link show br-ex >/dev/null 2>&1 || continue
+  ip link set eth0 down
+  left=$((left - 1))
 done
 """
 QUIET_SECONDS = 20
