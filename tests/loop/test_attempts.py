@@ -22,6 +22,7 @@ from nodenet.core.errors import LibnmstateMissing, NodenetError, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
+from nodenet.core.status.document import line
 from nodenet.loop.reload import Judged, StageSet
 
 T = TypeVar("T")
@@ -128,6 +129,38 @@ async def test_an_apply_that_fails_and_wakes_itself_is_put_off() -> None:
         await asyncio.sleep(300)
         assert bridge.attempts <= 9
         assert rig.last_stage(StageName.CONFIGURE_OVS)["status"] == "failed"
+
+
+async def test_the_first_try_of_an_apply_names_its_node_file() -> None:
+    """It may take minutes, and nothing is known of its outcome until then (R11)."""
+    rig, seen = Rig(), []
+    rig.inputs.file = ("worker-0.yml", "d1")
+
+    def shown() -> None:
+        document = rig.watch.last
+        stage = rig.last_stage(StageName.NMSTATE)
+        seen.append((stage["status"], document["node_file"], document["digest"], line(rig.watch.shown[-1])))
+
+    rig[StageName.NMSTATE].before = shown
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+    assert seen == [("running", "worker-0.yml", "d1", "nmstate: running, node file worker-0.yml")]
+
+
+async def test_a_boot_goes_on_though_the_look_for_the_node_file_fails() -> None:
+    """The status names no file then; the stage itself reports what it meets (R11, R23)."""
+    rig = Rig()
+
+    class Broken(FakeInputs):
+        def node_file(self, settings: Settings, facts: Facts) -> Facts:  # noqa: ARG002
+            raise OSError(5, "Input/output error")
+
+    rig.reconciler = rig.made(Broken(rig.build))
+    with structlog.testing.capture_logs() as lines:
+        async with rig.running():
+            await rig.until(lambda: rig.ready)
+    errors = [line["event"] for line in lines if line["log_level"] == "error"]
+    assert errors == ["the look for the node file: Input/output error"]
 
 
 @pytest.mark.parametrize("period", [0.05, 0.015])

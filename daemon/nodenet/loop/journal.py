@@ -131,6 +131,9 @@ def node_ips_are_back() -> None:
     log.info("The published node IPs are on the node again", message=Message.NODE_IP_BACK, stage="nodeip")
 
 
-def uplink_is_back() -> None:
-    """Log that the uplink has its carrier and its gateways answer."""
-    log.info("The uplink has a carrier and the gateways answer again", message=Message.UPLINK_BACK)
+def uplink(what: Problem | None) -> None:
+    """Log what is wrong with the uplink, or that it has its carrier and its gateways answer."""
+    if what:
+        problem(None, what)
+    else:
+        log.info("The uplink has a carrier and the gateways answer again", message=Message.UPLINK_BACK)

@@ -99,10 +99,7 @@ class Reconciler:
 
     def report_uplink(self, problem: Problem | None) -> None:
         """Take what the watch of the uplink found into status and journal; None: nothing is wrong any more."""
-        if problem:
-            journal.problem(None, problem)
-        else:
-            journal.uplink_is_back()
+        journal.uplink(problem)
         self._status = replace(self._status, uplink=problem)
         self._show()
 
@@ -235,7 +232,9 @@ class Reconciler:
 
     async def _attempt(self, name: StageName) -> Outcome | None:
         """Return the outcome of an attempt, with the watchdog beating; None when the daemon stops meanwhile."""
-        stage, facts, stages = self._status.boot[name], self._status.facts, self._in_force.stage_set
+        stage, stages = self._status.boot[name], self._in_force.stage_set
+        facts = self._in_force.found(stage, self._status.facts)
+        self._status = replace(self._status, facts=facts)
         reason = reason_to_skip(stage, facts, stages.network_type)
         wait = inhibited(self._status.inhibitors, name)
         if not stage.over:  # a second look does not restart the stage

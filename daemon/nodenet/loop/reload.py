@@ -12,13 +12,14 @@ from typing import Any, Protocol
 from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
-from nodenet.core.boot.stages import Boot
+from nodenet.core.boot.stages import Boot, StageState
 from nodenet.core.boot.standing import standing
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable, error_of
 from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, Refusal
 from nodenet.loop import journal
+from nodenet.loop.guard import Guard
 from nodenet.ports import Stage
 
 CALM_SECONDS = (1.0, 5.0, 30.0)
@@ -106,6 +107,7 @@ class InForce:
         self._begun_by_edits = 0
         self._before: BootStatus | None = None
         """Where the boot was when the reload that is under way began; of several the first."""
+        self._guard = Guard("the look for the node file", StageName.NMSTATE)
         self.stage_set = inputs.build_stages(self._settings)
 
     async def judge(self, facts: Facts) -> Judgement:
@@ -201,6 +203,12 @@ class InForce:
         # Until its stage is over, that one reads the file itself.
         file = _file(status.facts) if status.boot[StageName.NMSTATE].over else lying[1:]
         return None if lying == (self._settings, *file) else lying
+
+    def found(self, stage: StageState, facts: Facts) -> Facts:
+        """Return *facts* with the node file where *stage* is about to read it: an apply may take minutes."""
+        if stage.name is not StageName.NMSTATE or stage.over:
+            return facts
+        return self._guard.run(lambda: self._inputs.node_file(self._settings, facts), facts)
 
     def _on_disk(self, facts: Facts) -> OnDisk:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factories import NO_BRIDGE, NodeFactory
-from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from harness import Dhcp, Flavour, Ipv6, Lan
 from nodenet.core.messages import Message
 from story import (
     BRIDGE,
@@ -140,28 +140,6 @@ def test_an_apply_that_does_not_hold(product_node: NodeFactory) -> None:
         assert after[what] == before[what], what
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
     assert document["applied_digest"] is None
-    nothing_left(node)
-
-
-def stopped_worker(node: Node) -> str:
-    """Return the process id of the libnmstate worker, stopped in the middle of its apply."""
-    find = "grep -q applying /var/lib/nodenet/intent.json && pgrep -f '[n]mstate/worker.py'"
-    pid = node.wait_until(find, timeout=30).strip()
-    node.run(["kill", "-STOP", pid])
-    return pid
-
-
-def test_a_worker_that_hangs_is_killed_at_its_deadline(product_node: NodeFactory) -> None:
-    """The network is put back at once, the apply is tried again, and kubelet gets its node IP."""
-    files = {node_file("worker-0.yml"): STATIC, "/etc/nodenet/nodenet.toml": "apply_timeout = 10\n"}
-    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
-    node.boot()
-    pid = stopped_worker(node)
-    assert not node.started("kubelet")
-    document = settle(node, timeout=90)
-    assert node.run(f"test -e /proc/{pid}", check=False).returncode == 1
-    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
-    assert [line["MESSAGE"] for line in story(node) if "did not finish `apply` within 10 s" in line["MESSAGE"]]
     nothing_left(node)
 
 

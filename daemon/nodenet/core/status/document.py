@@ -96,11 +96,17 @@ def line(status: BootStatus) -> str:
     for stage in status.boot.stages:
         if stage.name is name and stage.status in (Status.WAITING, Status.RUNNING):
             beside = f" (reload refused: {status.refused.problem.cause})" if status.refused else ""
-            return f"{stage.name}: {stage.detail or stage.status}{beside}"
+            return f"{stage.name}: {stage.detail or _running(stage, status.facts)}{beside}"
     if problem := status.problem:
         name, what = problem
         return ": ".join(filter(None, (status.health, name, what.cause)))
     return "ready" if status.ready else "starting"
+
+
+def _running(stage: StageState, facts: Facts) -> str:
+    """Return what a stage does that has reported nothing yet: the first try of an apply may take minutes."""
+    file = facts.node_file if stage.name is StageName.NMSTATE else None
+    return ", ".join(filter(None, (stage.status, file and f"node file {file}")))
 
 
 def ended(before: Mapping[str, Any] | None, boot_id: str, problem: Problem) -> dict[str, Any]:
