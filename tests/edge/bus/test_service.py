@@ -26,7 +26,8 @@ from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STA
 from nodenet.core.status.bus_values import signals
 from nodenet.core.status.document import BootStatus
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType
-from nodenet.edge.bus.service import Orders, Service
+from nodenet.edge.bus.frames import Frame
+from nodenet.edge.bus.service import MOST_UNCHECKED, Orders, Service
 
 INTERFACE = MANAGER.name
 CONTRACT = Path(__file__).parents[3] / "units" / "dbus"
@@ -249,3 +250,34 @@ def test_an_apply_and_a_rollback_are_told() -> None:
     failed = running.after(StageName.NMSTATE, Failed(problem, facts), 2.0)
     told = dict(signals(replace(START, boot=running), replace(START, boot=failed, facts=Facts(digest="new"))))
     assert told["RolledBack"] == ["new", "mtu is 1500"]
+
+
+class SilentBus(Bus):
+    """A bus that does not say who calls until it is *free*."""
+
+    def __init__(self) -> None:
+        super().__init__(address="unix:path=/nowhere", changed=lambda _: None)
+        self.free = asyncio.Event()
+        self.asked: list[str] = []
+
+    async def uid_of(self, sender: str) -> int:
+        self.asked.append(sender)
+        await self.free.wait()
+        return 65534
+
+
+async def test_a_turn_of_orders_does_not_pass_the_limit() -> None:
+    """All come before any of their tasks has run, and a stranger may give each the same serial number."""
+    bus, reload = SilentBus(), "Reload"
+    service = Service(bus, ORDERS, lambda: START)
+    order = Frame(1, 0, 7, 0, 0, PATH, INTERFACE, reload, "", 0, ":1.9", "", 0)
+    for _ in range(2 * MOST_UNCHECKED):
+        service.handle(order)
+    await asyncio.sleep(0)
+    assert len(bus.asked) == MOST_UNCHECKED
+    bus.free.set()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    service.handle(order)
+    await asyncio.sleep(0)
+    assert len(bus.asked) == MOST_UNCHECKED + 1

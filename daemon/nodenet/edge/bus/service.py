@@ -67,7 +67,7 @@ class Service:
         self._tasks: set[asyncio.Task[None]] = set()
         self._questions = CallQueue()
         self._answering: asyncio.Task[None] | None = None
-        self._unchecked: set[Frame] = set()
+        self._unchecked = 0
         self._failed: set[str] = set()
         bus.serve(NAME, self.handle)
 
@@ -110,7 +110,8 @@ class Service:
 
     def handle(self, call: Frame) -> None:
         """Take a method call. Orders begin at once, questions are answered one by one."""
-        if _is_order(call) and len(self._unchecked) < MOST_UNCHECKED:
+        if _is_order(call) and self._unchecked < MOST_UNCHECKED:
+            self._unchecked += 1  # here, not in the task: many calls can come in one turn of the loop
             self._start(self._carry_out(call))
         elif call.flags & NO_REPLY_EXPECTED:
             return  # the caller wants no reply
@@ -197,12 +198,11 @@ class Service:
 
     async def _carried_out(self, call: Frame) -> Message:
         """Do what an order asks for; return its reply."""
-        interface, stage = OBJECTS[call.path]
-        inward, outward = interface.methods[call.member]
-        if call.signature != inward:
-            raise _unknown(call)
-        arguments = _arguments(call) + ([stage.value] if stage else [])
-        await self._only_root(call)
+        try:
+            arguments = await self._checked(call)
+        finally:
+            self._unchecked -= 1
+        _, outward = OBJECTS[call.path][0].methods[call.member]
         if outward == "h":
             return Message.new_method_return(call, outward, [0], [self._held(*arguments)])
         await self._obey(call.member, arguments)
@@ -236,17 +236,19 @@ class Service:
                 return "v", [Variant(interface.properties[name], values[name])]
         raise _unknown(call)
 
-    async def _only_root(self, call: Frame) -> None:
-        """Check the caller here too: a bus policy file may be missing or edited."""
-        self._unchecked.add(call)
+    async def _checked(self, call: Frame) -> list[str]:
+        """Return the arguments of an order. The caller is checked here too: a policy file may be missing or edited."""
+        interface, stage = OBJECTS[call.path]
+        if call.signature != interface.methods[call.member][0]:
+            raise _unknown(call)
+        arguments = _arguments(call) + ([stage.value] if stage else [])
         try:
             uid = await self._bus.uid_of(call.sender)
         except Refused as error:
             raise AccessDenied("the bus does not say who calls", remedy="Call again") from error
-        finally:
-            self._unchecked.discard(call)
         if uid != 0:
             raise AccessDenied(f"{call.member} is for root only", remedy="Call it as root")
+        return arguments
 
 
 def _machine_id() -> str:
