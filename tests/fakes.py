@@ -20,7 +20,7 @@ from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.node_ip.environment import drop_in_variables
+from nodenet.core.node_ip.environment import drop_in_removals, drop_in_variables
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.core.resolver.view import ManagerDns
@@ -395,8 +395,9 @@ class FakeSystemd:
             variables: dict[str, str] = {}
             for path in drop_ins:
                 variables |= drop_in_variables(self.disk[path])
-            files = self.units[unit].files
-            self.units[unit] = UnitEnvironment(variables, files, tuple(map(PurePosixPath, drop_ins)))
+            removals = tuple(word for path in drop_ins for word in drop_in_removals(self.disk[path]))
+            files, paths = self.units[unit].files, tuple(map(PurePosixPath, drop_ins))
+            self.units[unit] = UnitEnvironment(variables, files, paths, removals=removals)
         self.seen = self._drop_ins()
 
     def _drop_ins(self) -> dict[str, bytes]:

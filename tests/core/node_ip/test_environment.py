@@ -2,7 +2,13 @@
 
 import pytest
 
-from nodenet.core.node_ip.environment import drop_in_variables, file_variables, logical_lines, unquoted
+from nodenet.core.node_ip.environment import (
+    drop_in_removals,
+    drop_in_variables,
+    file_variables,
+    logical_lines,
+    unquoted,
+)
 
 
 def test_comments_and_continuations() -> None:
@@ -28,3 +34,9 @@ def test_a_drop_in_sets_variables_until_an_empty_line_forgets_them() -> None:
     assert drop_in_variables(text) == {"A": "1", "B": "two words"}
     assert drop_in_variables(text + b"Environment=\nEnvironment=C=3\n") == {"C": "3"}
     assert drop_in_variables(b"Environment=A='open\nEnvironment=B=1\n") == {"B": "1"}
+
+
+def test_a_drop_in_removes_variables_until_an_empty_line_forgets_them() -> None:
+    text = b'[Service]\nUnsetEnvironment=A "B=two words"\nUnsetEnvironment=C\n'
+    assert drop_in_removals(text) == ("A", "B=two words", "C")
+    assert drop_in_removals(text + b"UnsetEnvironment=\nUnsetEnvironment=D\n") == ("D",)

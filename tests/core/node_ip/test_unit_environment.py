@@ -1,6 +1,9 @@
 """Which published variables a unit does not start with, and which file sets another value."""
 
+from dataclasses import replace
 from pathlib import PurePosixPath
+
+import pytest
 
 from nodenet.core.node_ip.published_files import PublishedFile
 from nodenet.core.node_ip.unit_environment import UnitEnvironment, overrides
@@ -45,3 +48,21 @@ def test_the_last_environment_file_decides() -> None:
     (found,) = told(seen, contents)
     assert found.endswith(f"({FILE} sets it)")
     assert told(seen, {**contents, other: b"KUBELET_NODE_IP=192.0.2.5\n"}) == []
+
+
+@pytest.mark.parametrize("removal", ["KUBELET_NODE_IP", "KUBELET_NODE_IP=192.0.2.5"])
+def test_a_variable_that_a_drop_in_unsets_is_not_there(removal: str) -> None:
+    """UnsetEnvironment= is the last step, whichever drop-in has it and whatever sets the variable (systemd.exec(5))."""
+    early = PurePosixPath("/etc/systemd/system/kubelet.service.d/10-site.conf")
+    seen = UnitEnvironment({"KUBELET_NODE_IP": "192.0.2.5"}, drop_ins=(early, OURS), removals=(removal,))
+    text = f"[Service]\nUnsetEnvironment={removal}\n".encode()
+    cause = "kubelet.service starts without KUBELET_NODE_IP=192.0.2.5"
+    assert told(seen, {early: text}) == [f"{cause} ({early} unsets it)"]
+    assert told(seen, {early: b""}) == [f"{cause} (another drop-in changes it)"]
+    from_file = replace(seen, variables={}, files=(FILE,))
+    assert told(from_file, {early: text, FILE: b"KUBELET_NODE_IP=192.0.2.5\n"}) == [f"{cause} ({early} unsets it)"]
+
+
+def test_a_removal_of_another_value_or_variable_changes_nothing() -> None:
+    removals = ("KUBELET_NODE_IP=192.0.2.9", "KUBELET_NODE_IPS", "OTHER")
+    assert told(UnitEnvironment({"KUBELET_NODE_IP": "192.0.2.5"}, drop_ins=(OURS,), removals=removals), {}) == []

@@ -11,6 +11,7 @@ from nodenet.edge.systemd.private_manager import parse_shown, parse_states
 
 SHOWN = """LoadState=loaded
 Environment="SPACES=a b" KUBELET_NODE_IP=192.0.2.5
+UnsetEnvironment=KUBELET_NODE_IP "A=b c"
 EnvironmentFiles=/etc/os-release (ignore_errors=no)
 EnvironmentFiles=/etc/kubernetes/kubelet-env (ignore_errors=yes)
 DropInPaths=/etc/systemd/system/kubelet.service.d/10-a.conf /etc/systemd/system/kubelet.service.d/20-nodenet.conf
@@ -24,6 +25,7 @@ def test_the_environment_of_a_unit_is_read() -> None:
         {"SPACES": "a b", "KUBELET_NODE_IP": "192.0.2.5"},
         (PurePosixPath("/etc/os-release"), PurePosixPath("/etc/kubernetes/kubelet-env")),
         (directory / "10-a.conf", directory / "20-nodenet.conf"),
+        removals=("KUBELET_NODE_IP", "A=b c"),
     )
 
 

@@ -78,7 +78,7 @@ def test_kubelet_waits_until_systemd_has_read_the_drop_ins(product_node: NodeFac
     nothing_left(node)
 
 
-@pytest.mark.parametrize("kind", ["drop-in", "environment file"])
+@pytest.mark.parametrize("kind", ["drop-in", "environment file", "removal"])
 def test_a_file_that_overrides_the_node_ip_is_named(product_node: NodeFactory, lan: Lan, kind: str) -> None:
     """It wins, as systemd wants it; the node is degraded and says by whom, until the file is gone (S2)."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
@@ -86,6 +86,9 @@ def test_a_file_that_overrides_the_node_ip_is_named(product_node: NodeFactory, l
     if kind == "drop-in":
         source = f"{directory}/99-site.conf"
         files = {source: "[Service]\nEnvironment=KUBELET_NODE_IP=10.0.0.9\n"}
+    elif kind == "removal":
+        source = f"{directory}/99-site.conf"
+        files = {source: "[Service]\nUnsetEnvironment=KUBELET_NODE_IP\n"}
     else:
         source = "/etc/kubernetes/kubelet-env"
         drop_in = f"[Service]\nEnvironmentFile=-{source}\n"
@@ -96,9 +99,11 @@ def test_a_file_that_overrides_the_node_ip_is_named(product_node: NodeFactory, l
     (node_ip,) = document["node_ips"]
     assert document["health"] == "degraded"
     cause = f"kubelet.service starts with 10.0.0.9 instead of KUBELET_NODE_IP={node_ip} ({source} sets it)"
+    if kind == "removal":
+        cause = f"kubelet.service starts without KUBELET_NODE_IP={node_ip} ({source} unsets it)"
     assert causes(node) == [cause]
     assert cause in node.run("nodenetctl status", check=False).stdout
-    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.0.0.9"
+    assert node.record("kubelet").environment.get("KUBELET_NODE_IP") == (None if kind == "removal" else "10.0.0.9")
     node.run(f"rm {source}; systemctl daemon-reload; systemctl reload nodenetd")
     assert settle(node)["health"] == "ok"
 

@@ -98,6 +98,17 @@ async def test_a_later_drop_in_that_wins_is_named() -> None:
     assert outcome.problem.remedy.startswith(f"Take KUBELET_NODE_IP out of {OVERRIDE}, run `systemctl daemon-reload`")
 
 
+async def test_a_drop_in_that_unsets_the_node_ip_is_named() -> None:
+    """Kubelet would register with an address of its own choice."""
+    rig = Rig(FakeKernel(host(V4)))
+    rig.files.content[OVERRIDE] = b"[Service]\nUnsetEnvironment=KUBELET_NODE_IP\n"
+    outcome = await rig.with_units().attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    cause = f"kubelet.service starts without KUBELET_NODE_IP=192.0.2.5 ({OVERRIDE} unsets it)"
+    assert (outcome.problem.message, outcome.problem.cause) == (Message.NODE_IP_OVERRIDDEN, cause)
+
+
 @pytest.mark.parametrize("pattern", ["/etc/kubernetes/kubelet-env", "/etc/kubernetes/*-env"])
 async def test_an_environment_file_that_wins_is_named(pattern: str) -> None:
     """EnvironmentFile= outranks every Environment=, whichever drop-in has it (S2)."""

@@ -6,7 +6,7 @@ Environment files are read as EnvironmentFile= of systemd.exec(5) reads them, dr
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -52,14 +52,29 @@ def file_variables(content: bytes) -> dict[str, str]:
 
 def drop_in_variables(content: bytes) -> dict[str, str]:
     """Return what the Environment= lines of a drop-in set; an empty one forgets those before it."""
-    found: dict[str, str] = {}
+    return dict(word.split("=", 1) for word in _words(content, "Environment") if "=" in word)
+
+
+def drop_in_removals(content: bytes) -> tuple[str, ...]:
+    """Return what the UnsetEnvironment= lines of a drop-in name: variables, or variables with the value they lose."""
+    return tuple(_words(content, "UnsetEnvironment"))
+
+
+def is_removed(name: str, value: str, removals: Collection[str]) -> bool:
+    """Return whether *removals* of UnsetEnvironment= take this variable away from the unit (systemd.exec(5))."""
+    return name in removals or f"{name}={value}" in removals
+
+
+def _words(content: bytes, wanted: str) -> list[str]:
+    """Return the words that the lines of one key list; an empty line forgets those before it."""
+    found: list[str] = []
     for _, line in logical_lines(content.decode("utf-8", errors="replace")):
         key, equals, value = line.partition("=")
-        if key.strip() != "Environment" or not equals:
+        if key.strip() != wanted or not equals:
             continue
         try:
             words = shlex.split(value)
         except ValueError:
             continue
-        found = {**found, **dict(word.split("=", 1) for word in words if "=" in word)} if words else {}
+        found = [*found, *words] if words else []
     return found

@@ -15,7 +15,7 @@ RELOAD_SECONDS = 60.0
 ANSWER_SECONDS = 10.0
 ENDED = ("inactive", "failed")
 """The ActiveState of a unit that does not run."""
-_SHOWN = ("LoadState", "Environment", "EnvironmentFiles", "DropInPaths", "NeedDaemonReload")
+_SHOWN = ("LoadState", "Environment", "UnsetEnvironment", "EnvironmentFiles", "DropInPaths", "NeedDaemonReload")
 
 
 async def reload() -> None:
@@ -57,12 +57,15 @@ def parse_shown(text: str) -> UnitEnvironment | None:
         shown.setdefault(key, []).append(value)
     if shown.get("LoadState") != ["loaded"]:
         return None
-    variables = [word for value in shown.get("Environment", []) for word in shlex.split(value)]
+    variables, removals, drop_ins = (
+        [word for value in shown.get(key, []) for word in shlex.split(value)]
+        for key in ("Environment", "UnsetEnvironment", "DropInPaths")
+    )
     files = [value.partition(" (ignore_errors=")[0] for value in shown.get("EnvironmentFiles", []) if value]
-    drop_ins = [word for value in shown.get("DropInPaths", []) for word in shlex.split(value)]
     pairs = dict(word.split("=", 1) for word in variables if "=" in word)
     changed = shown.get("NeedDaemonReload") == ["yes"]
-    return UnitEnvironment(pairs, tuple(map(PurePosixPath, files)), tuple(map(PurePosixPath, drop_ins)), changed)
+    paths, drop_in_paths = tuple(map(PurePosixPath, files)), tuple(map(PurePosixPath, drop_ins))
+    return UnitEnvironment(pairs, paths, drop_in_paths, changed, tuple(removals))
 
 
 async def _systemctl(seconds: float, *words: str) -> str:

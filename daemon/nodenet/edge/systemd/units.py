@@ -52,12 +52,13 @@ class Systemd:
             drop_ins = await self._bus.get(NAME, path, f"{NAME}.Unit", "DropInPaths")
             changed = await self._bus.get(NAME, path, f"{NAME}.Unit", "NeedDaemonReload")
             variables = await self._bus.get(NAME, path, f"{NAME}.Service", "Environment")
+            removals = await self._bus.get(NAME, path, f"{NAME}.Service", "UnsetEnvironment")
             files = await self._bus.get(NAME, path, f"{NAME}.Service", "EnvironmentFiles")
         except (Unavailable, Refused):
             return await private_manager.environment(unit)
         pairs = dict(text.split("=", 1) for text in variables if "=" in text)
         paths = tuple(PurePosixPath(file) for file, _ignored in files)
-        return UnitEnvironment(pairs, paths, tuple(map(PurePosixPath, drop_ins)), changed is True)
+        return UnitEnvironment(pairs, paths, tuple(map(PurePosixPath, drop_ins)), changed is True, tuple(removals))
 
     async def service(self, name: str) -> Service | None:
         """Return how a service stands, None while systemd does not answer. Few bytes: this is asked often."""
