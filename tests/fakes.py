@@ -181,8 +181,15 @@ class FakeNmstate:
             return await self.difference(text)
         return self.below
 
-    async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:  # noqa: ARG002
+    async def apply(
+        self,
+        text: str,
+        rollback_timeout: int,  # noqa: ARG002
+        seconds: float,  # noqa: ARG002
+        made: Callable[[str], None],
+    ) -> str | None:
         self.during_apply()
+        made("/checkpoint/1")
         if self.fails:
             raise self.fails.pop(0)
         self.applied.append(text)

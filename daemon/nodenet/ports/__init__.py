@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import PurePath, PurePosixPath
 from typing import Any, Protocol
@@ -115,8 +115,8 @@ class Transaction(Protocol):
     async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
         """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
 
-    async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:
-        """Apply, verified but uncommitted; return the checkpoint. Raises NmstateFailure."""
+    async def apply(self, text: str, rollback_timeout: int, seconds: float, made: Callable[[str], None]) -> str | None:
+        """Apply, verified but uncommitted; return the checkpoint. *made* gets it first. Raises NmstateFailure."""
 
     async def commit(self, checkpoint: str | None) -> None:
         """Make the applied state last. Raises NmstateFailure."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.nmstate.answer import Answer, answer_of, shaped
+from nodenet.core.nmstate.answer import Answer, answer_of, checkpoint_of, shaped
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 
 
@@ -32,6 +32,22 @@ def test_a_whole_answer_is_a_result_or_a_failure() -> None:
 )
 def test_half_an_answer_is_none(line: bytes) -> None:
     """The process was killed while it wrote (R45)."""
+    assert answer_of(line) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        (b'{"checkpoint": "/cp/1"}\n', "/cp/1"),
+        (b'{"checkpoint": "/cp/1"}', None),
+        (b'{"checkpoint": "/cp\n', None),
+        (b'{"checkpoint": /cp/1}\n', None),
+        (b'{"result": {"checkpoint": "/cp/1"}}\n', None),
+        (b"", None),
+    ],
+)
+def test_a_whole_line_about_a_checkpoint_is_no_answer_yet(line: bytes, path: str | None) -> None:
+    assert checkpoint_of(line) == path
     assert answer_of(line) is None
 
 

@@ -224,6 +224,32 @@ async def test_an_activation_that_can_never_succeed_ends_the_apply_at_once(tmp_p
     assert raised.value.cause == "libnmstate reports: cannot create bond0 (Operation not supported)"
 
 
+LOGGING = """
+import logging
+def apply(text, commit, rollback_timeout):
+    logging.getLogger("libnmstate").debug("Created checkpoint /none")
+    logging.getLogger({logger}).info("{before}Created checkpoint /checkpoint/7")
+    if "bad" in str(text): raise ValueError("refused")
+"""
+
+
+@pytest.mark.parametrize(
+    ("logger", "before"),
+    [("'libnmstate'", ""), ("", "2026-01-01T00:00:00Z:nmstate::query_apply::net_state: ")],
+    ids=["nodenet's binding", "the packaged one"],
+)
+async def test_the_checkpoint_is_known_by_what_libnmstate_logs(tmp_path: Path, logger: str, before: str) -> None:
+    """It is not returned, or too late: another program may have made the newest one (R2)."""
+    made = speaking_to(LOGGING.format(logger=logger, before=before), tmp_path, Nmstate())
+    paths: list[str] = []
+    async with made.transaction() as transaction:
+        assert await transaction.apply("interfaces: []", 60, 20, paths.append) is None
+        assert paths == ["/checkpoint/7"]
+        with pytest.raises(NmstateFailure, match="refused"):
+            await transaction.apply("interfaces: [bad]", 60, 20, paths.append)
+        assert paths == ["/checkpoint/7"] * 2
+
+
 HALF = """
 import os, signal
 ACCEPTS_TEXT = True

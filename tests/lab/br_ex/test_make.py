@@ -298,13 +298,15 @@ def test_a_power_cut_in_the_middle(dhcp_node: Node, pause: float) -> None:
 
 
 def test_nodenetd_is_killed_in_the_middle(dhcp_node: Node) -> None:
-    """The next process rolls back what was not committed, and makes it again."""
+    """The next process rolls back the checkpoint that the record names, and makes br-ex again (R2)."""
     node = dhcp_node
     before = identity(node, "eth0")
     node.write(SETTINGS, BRIDGED)
     node.run("systemctl restart --no-block nodenetd")
     touched(node)
-    time.sleep(0.5)
+    record = node.path("/var/lib/nodenet/bridge-intent.json")
+    named = '"checkpoint": "/org/freedesktop/NetworkManager/Checkpoint/'
+    eventually(lambda: named in record.read_text(), "the checkpoint in the record", timeout=30, pause=0.01)
     node.run("systemctl kill --signal=KILL nodenetd")
     node.wait_until('nodenetctl status --json | grep -q \'"bridge": "br-ex"\'', timeout=120)
     assert settle(node)["health"] == "ok"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -16,7 +17,7 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.apply.pipeline import LOOK_SECONDS, Pipeline, PipelineEdges
+from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT
 
 DIED = NmstateFailure(FailureKind.DIED, "the process that runs libnmstate died (signal 15)")
@@ -46,12 +47,21 @@ class SlowManager(FakeManager):
 
 @dataclass
 class SlowNmstate(FakeNmstate):
-    """libnmstate that takes *seconds* for an apply."""
+    """libnmstate that takes *seconds* for an apply, and reports *checkpoint* as its own."""
 
     seconds: float = 0.0
+    checkpoint: str | None = None
 
-    async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:  # noqa: ARG002
+    async def apply(
+        self,
+        text: str,  # noqa: ARG002
+        rollback_timeout: int,  # noqa: ARG002
+        seconds: float,  # noqa: ARG002
+        made: Callable[[str], None],
+    ) -> str | None:
         self.during_apply()
+        if self.checkpoint:
+            made(self.checkpoint)
         await asyncio.sleep(self.seconds)
         if self.fails:
             raise self.fails.pop(0)
@@ -156,9 +166,11 @@ async def test_a_checkpoint_that_kept_libnmstate_out_is_not_rolled_back() -> Non
 
 async def test_the_checkpoint_of_an_apply_is_written_down_while_it_runs() -> None:
     """After a kill the next nodenetd rolls back this one, and waits for a later one by name (R2)."""
-    rig = Rig(nmstate=SlowNmstate(seconds=10 * LOOK_SECONDS))
+    rig = Rig(nmstate=SlowNmstate(seconds=60, checkpoint="/cp/1"))
     task = rig.apply()
-    await asyncio.sleep(2 * LOOK_SECONDS)
+    async with asyncio.timeout(10):
+        while rig.pipeline.record is None or rig.record.checkpoint is None:
+            await asyncio.sleep(0.01)
     assert (rig.record.checkpoint, rig.record.created) == ("/cp/1", 101.0)
     killed = dict(rig.files.content)
     task.cancel()
@@ -321,11 +333,35 @@ async def test_a_refusal_after_libnmstate_applied_rolls_back_though_no_checkpoin
 
 async def test_a_checkpoint_that_is_noted_is_rolled_back_after_a_refusal() -> None:
     """The refusal of libnmstate came late, and its checkpoint is left."""
-    rig = Rig(nmstate=SlowNmstate(seconds=2 * LOOK_SECONDS))
+    rig = Rig(nmstate=SlowNmstate(checkpoint="/cp/1"))
     rig.nmstate.fails = [NmstateFailure(FailureKind.INVALID, "refused")]
     with pytest.raises(NmstateFailure):
         await rig.apply()
     assert rig.manager.rolled_back == ["/cp/1"]
+
+
+async def test_a_checkpoint_that_another_program_makes_meanwhile_is_not_ours() -> None:
+    """However close to ours it was made: libnmstate says which one it made (R2)."""
+    rig = Rig(nmstate=SlowNmstate(checkpoint="/cp/1", fails=[DIED]))
+
+    def begin() -> None:
+        rig.clock.now += 1
+        rig.manager.pending = [Checkpoint(f"/cp/{number}", rig.clock.now) for number in (7, 1, 8)]
+
+    rig.nmstate.during_apply = begin
+    with pytest.raises(NmstateFailure):
+        await rig.apply()
+    assert rig.manager.rolled_back == ["/cp/1"]
+    assert (rig.record.checkpoint, rig.record.created) == ("/cp/1", 101.0)
+
+
+async def test_a_checkpoint_that_is_seen_while_libnmstate_still_reads_is_not_rolled_back_after_a_refusal() -> None:
+    """Libnmstate reads the network for a second before it makes its own, and may refuse then (R2)."""
+    rig = Rig(nmstate=SlowNmstate(seconds=0.6))
+    rig.nmstate.fails = [NmstateFailure(FailureKind.INVALID, "refused")]
+    with pytest.raises(NmstateFailure):
+        await rig.apply()
+    assert rig.manager.rolled_back == []
 
 
 async def test_network_manager_and_open_vswitch_are_waited_for_by_name() -> None:

@@ -21,6 +21,20 @@ class Answer:
     """What libnmstate logged."""
 
 
+CHECKPOINT = b'{"checkpoint": '
+"""How a line begins that is no answer yet: the report of the checkpoint that an apply has made."""
+
+
+def checkpoint_of(line: bytes) -> str | None:
+    """Return the path of the checkpoint that *line* reports, None where it is another line."""
+    if not (line.startswith(CHECKPOINT) and line.endswith(b"}\n")):
+        return None
+    try:
+        return str(json.loads(line)["checkpoint"])
+    except ValueError:
+        return None
+
+
 def answer_of(line: bytes) -> Answer | None:
     """Return the answer in *line*, None where it is not a whole one: the process died while it wrote."""
     try:

@@ -17,7 +17,7 @@ from typing import Any
 
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.nmstate import below_bridge
-from nodenet.core.nmstate.answer import answer_of, shaped
+from nodenet.core.nmstate.answer import answer_of, checkpoint_of, shaped
 from nodenet.core.nmstate.failure import PERMANENT, FailureKind, NmstateFailure
 from nodenet.core.node_file.content import remaining, secrets_in
 from nodenet.core.node_file.schema import VERSION
@@ -55,6 +55,8 @@ class Transaction:
         self._said = said
         self._text = ""
         """The document of the last order."""
+        self._made: Callable[[str], None] = lambda _: None
+        """What gets the path of the checkpoint of the present apply."""
 
     async def validate(self, text: str) -> bool:
         """Check *text* without looking at the network; return whether no unknown key can have passed.
@@ -91,12 +93,17 @@ class Transaction:
         found = await self._order(SHOW_SECONDS, order="configurations", text=text)
         return dict(found["files"]), tuple(found["said"])
 
-    async def apply(self, text: str, rollback_timeout: int, seconds: float) -> str | None:
+    async def apply(
+        self, text: str, rollback_timeout: int, seconds: float, made: Callable[[str], None] = lambda _: None
+    ) -> str | None:
         """Apply *text*, verified but uncommitted; return the checkpoint's path if the binding returns it.
 
-        Raises NmstateFailure; unless its kind is ``killed`` or ``died``, libnmstate has rolled back already.
+        *made* gets that path as soon as libnmstate logs it: nodenet's binding when the checkpoint is made, the packaged
+        one when the apply has ended, well or not. Raises NmstateFailure; unless its kind is ``killed`` or ``died``,
+        libnmstate has rolled back already.
         """
         request = {"order": "apply", "text": text, "rollback_timeout": rollback_timeout, "permanent": PERMANENT}
+        self._made = made
         checkpoint = await self._order(seconds, **request)
         return None if checkpoint is None else str(checkpoint)
 
@@ -161,7 +168,9 @@ class Transaction:
             raise OSError("the child has no pipes")
         stdin.write(request.encode() + b"\n")
         await stdin.drain()
-        return await stdout.readline()
+        while (path := checkpoint_of(line := await stdout.readline())) is not None:
+            self._made(path)
+        return line
 
     async def end(self) -> None:
         """End the process, whatever it is doing."""

@@ -4,7 +4,8 @@ A libnmstate call cannot be cancelled, may hang with NetworkManager and brings 1
 process can be killed, and when it dies NetworkManager reverts an uncommitted change by itself. It reads one
 JSON request a line on stdin, writes one JSON answer a line on stdout, and ends with its input. An answer has the
 seconds in which others worked for it: NetworkManager, the kernel, Open vSwitch. It also has what the library logged,
-each line once: the library says a thing as often as it reads a document.
+each line once: the library says a thing as often as it reads a document. An apply writes a line before its answer, with
+the checkpoint that it has made.
 
 Run as a script: it must not import the daemon.
 """
@@ -43,6 +44,8 @@ KINDS = {
 
 
 LOGGER = "libnmstate"
+"""Where nodenet's binding logs, at once; the distributions' logs to the root logger, when the call has ended."""
+CHECKPOINT_MADE = "Created checkpoint "
 ACTIVATION_FAILED = "Got activation failure "
 """How libnmstate logs that NetworkManager refused to activate a profile, before it tries again."""
 
@@ -123,36 +126,39 @@ def configurations(text: str) -> dict[str, Any]:
 def apply(text: str, rollback_timeout: int, permanent: list[str]) -> str | None:
     """Apply *text* uncommitted and verified; return the checkpoint's path if the binding returns it.
 
-    An activation that fails with words of *permanent* ends this process with the answer: libnmstate would try it again
-    for two minutes. The checkpoint is left to the parent.
+    The checkpoint is also reported as soon as libnmstate logs it. An activation that fails with words of *permanent*
+    ends this process with the answer: libnmstate would try it again for two minutes. The checkpoint is left to the
+    parent.
     """
     import libnmstate  # noqa: PLC0415
 
-    _end_at(permanent)
+    _listen(permanent)
     state = _state_from(text)
     checkpoint: str | None = others(libnmstate.apply, state, commit=False, rollback_timeout=rollback_timeout)
     return checkpoint
 
 
-def _end_at(permanent: list[str]) -> None:
-    """Listen to what libnmstate logs while it applies, for an activation that can never succeed."""
+def _listen(permanent: list[str]) -> None:
+    """Listen to what libnmstate logs: a checkpoint, and while it applies an activation that can never succeed."""
     import logging  # noqa: PLC0415 - a sixth of the start of this process, and an apply takes seconds
 
     class Records(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             text = record.getMessage()
+            _, made, path = text.partition(CHECKPOINT_MADE)
+            if made:
+                print(json.dumps({"checkpoint": path.strip()}), file=_answers, flush=True)
             _, failed, why = text.partition(ACTIVATION_FAILED)
-            if failed and any(words in why.lower() for words in permanent):
+            if failed and record.name == LOGGER and any(words in why.lower() for words in permanent):
                 reply: dict[str, Any] = {"kind": "plugin", "text": why, "elsewhere": sum(_seconds), "said": []}
                 print(json.dumps(reply), file=_answers, flush=True)
                 os._exit(0)
             if record.levelno >= logging.WARNING:  # as logging does without a configuration
                 sys.stderr.write(f"{text}\n")
 
-    logger = logging.getLogger(LOGGER)
+    logger = logging.getLogger()
     logger.handlers = [Records()]
     logger.setLevel(logging.INFO)
-    logger.propagate = False
 
 
 def commit(checkpoint: str | None) -> None:

@@ -28,8 +28,6 @@ log = structlog.get_logger()
 
 ROLLBACK_SECONDS = 60
 """NetworkManager rolls an apply back by itself when it is neither committed nor extended for so long."""
-LOOK_SECONDS = 0.25
-"""Between two looks for the checkpoint that libnmstate makes at the beginning of an apply."""
 MANAGER = frozenset({Topic.NETWORK_MANAGER, Topic.BUS})
 UNTOUCHED = frozenset({FailureKind.BUSY, FailureKind.MISSING})
 """libnmstate ended before it made a checkpoint: one that is pending belongs to another program."""
@@ -139,8 +137,8 @@ class Pipeline:
         self.save(record)
         applied = False
         try:
-            async with self._noted_checkpoint(record):
-                checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds)
+            async with self._noted_checkpoint(record) as made:
+                checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds, made)
             applied = True
             if accept:
                 await accept()
@@ -158,23 +156,20 @@ class Pipeline:
         return self.now() - record.started
 
     @contextlib.asynccontextmanager
-    async def _noted_checkpoint(self, record: Intent) -> AsyncIterator[None]:
-        """Write the checkpoint of the apply into the record as soon as NetworkManager has it."""
-        looks = asyncio.create_task(self._note_checkpoint(record))
+    async def _noted_checkpoint(self, record: Intent) -> AsyncIterator[Callable[[str], None]]:
+        """Yield what gets the path of libnmstate's checkpoint; the record names it before this ends."""
+        notes: list[asyncio.Task[None]] = []
         try:
-            yield
+            yield lambda path: notes.append(asyncio.create_task(self._note_checkpoint(record, path)))
         finally:
-            looks.cancel()
-            await asyncio.gather(looks, return_exceptions=True)
+            for note in notes:
+                await _shielded(note)
 
-    async def _note_checkpoint(self, record: Intent) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            with contextlib.suppress(Unavailable, PublishFailed):  # then the time of creation must do
-                for checkpoint in await self._edges.manager.checkpoints():
-                    if checkpoint.created >= record.started:
-                        self.save(record.with_checkpoint(checkpoint))
-                        return
+    async def _note_checkpoint(self, record: Intent, path: str) -> None:
+        with contextlib.suppress(Unavailable, PublishFailed):  # then the time of creation must do
+            for checkpoint in await self._edges.manager.checkpoints():
+                if checkpoint.path == path:
+                    self.save(record.with_checkpoint(checkpoint))
 
     async def _back_before_the_end(self, record: Intent, before: Before) -> None:
         """Roll back because nodenetd stops; there is no caller left for what goes wrong with it."""
@@ -251,7 +246,7 @@ def _with_more(failure: NodenetError, more: str) -> NmstateFailure:
     return NmstateFailure(kind, f"{failure.cause}; {more}", failure.remedy)
 
 
-async def _shielded(work: Coroutine[None, None, None]) -> None:
+async def _shielded(work: Coroutine[None, None, None] | asyncio.Task[None]) -> None:
     """Finish *work* although the caller is cancelled meanwhile; then raise CancelledError."""
     task = asyncio.ensure_future(work)
     cancelled = False
