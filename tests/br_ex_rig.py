@@ -30,8 +30,10 @@ from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.snapshot import Address, Snapshot
+from nodenet.core.kernel.snapshot import Address, Link, Snapshot
+from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Lease4, Profile
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Datapath, Settings
@@ -48,6 +50,7 @@ def _with_server(device: Device) -> Device:
 LEASE = StaticLease("192.0.2.5", Moment(BOOT_ID, 100.0, 1_700_000_100.0), 3600.0)
 NODE_IP = ip_address("10.88.0.113")
 GATEWAY = ip_address("10.88.0.1")
+MAC = "52:54:00:00:00:07"
 FLAG = "/run/nodeip-configuration/br-ex-up"
 HINT = "/var/lib/ovnk/iface_default_hint"
 
@@ -94,7 +97,7 @@ class Rig:
         wiring = BridgeWiring(edges, Settings(bridge_datapath=Datapath.NETDEV), self.verifier)
         self.maker, self.repairer, self.remover = wiring.maker, wiring.repairer, wiring.remover
         self.stage = wiring.stage()
-        self.recover = wiring.recover_first(self.stage)
+        self.follow, self.recover = wiring.recovering(self.stage, self.stage)
 
     def place(self, link: str) -> None:
         """Let *link* have the node IP; a bridge gets what the server gives."""
@@ -107,6 +110,18 @@ class Rig:
             )
             devices = (*devices, Device("br-ex", "ovs-bridge"), bridge)
         self.profiles.found = Inventory(devices, self.known, ovs=True)
+
+    def rename_uplink(self) -> None:
+        """Let the NIC below br-ex be called ens7, before NetworkManager is ready."""
+        uplink = Profile("u-eth0", "uplink", "802-3-ethernet", "eth0")
+        port = Profile("u-port", "eth0-port", "ovs-port", "eth0")
+        kept = KeptProfile("u-eth0", "uplink", "", in_memory=True, settings={})
+        record = BridgeRecord({"br-ex": "eth0"}, {"eth0": MAC}, (str(NODE_IP),), {"eth0": kept}, ("u-eth0",))
+        self.files.content[str(BRIDGE)] = bridge_record.render(record)
+        self.kernel.now = Snapshot((Link(2, "ens7", mac=MAC), Link(3, "br-ex", mac=MAC)))
+        nic, bridge = Device("ens7", "ethernet", mac=MAC), Device("br-ex", "ovs-interface", mac=MAC)
+        self.profiles.found = Inventory((nic, bridge), (uplink, port))
+        self.manager.status = ManagerState.STARTING
 
     async def attempt(self, **asked: Any) -> Outcome:
         self.clock.now += 1

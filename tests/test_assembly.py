@@ -17,6 +17,7 @@ from nodenet.core.unit_stage.evidence import Evidence, proof_of
 from nodenet.edge.clock import Idle
 from nodenet.loop.reload import StageSet
 from nodenet.stage_edges import Presence
+from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
 from nodenet.stages.br_ex.repair import RecoverFirst
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.unit_stage import UnitStage
@@ -30,9 +31,10 @@ def assembly() -> Iterator[Assembly]:
 
 
 def presence_of(stages: StageSet) -> Presence:
-    stage = stages.stages[StageName.NMSTATE]
-    assert isinstance(stage, NmstateStage)
-    return stage._pipeline._edges.presence
+    first = stages.stages[StageName.NMSTATE]
+    assert isinstance(first, FollowUplinkFirst)
+    assert isinstance(first._stage, NmstateStage)
+    return first._stage._pipeline._edges.presence
 
 
 def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) -> None:
@@ -65,8 +67,12 @@ def test_a_unit_is_believed_where_no_evidence_is_known() -> None:
 
 
 def test_the_node_ip_is_chosen_after_a_look_at_what_an_interrupted_apply_left(assembly: Assembly) -> None:
-    """By the stage of nodenetd; a unit that does it is not ours to repair for."""
-    assert isinstance(assembly.build_stages(Settings()).stages[StageName.NODEIP], RecoverFirst)
+    """By the stage of nodenetd; a unit that does it is not ours to repair for. Both looks share what was restored."""
+    stages = assembly.build_stages(Settings()).stages
+    first, recover = stages[StageName.NMSTATE], stages[StageName.NODEIP]
+    assert isinstance(first, FollowUplinkFirst)
+    assert isinstance(recover, RecoverFirst)
+    assert first._recover is recover
 
 
 def test_a_node_file_directory_that_is_none_does_not_end_the_daemon(assembly: Assembly, tmp_path: Path) -> None:

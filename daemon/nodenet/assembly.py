@@ -198,7 +198,8 @@ class Assembly:
         if not isinstance(nodeip, NodeipStage):
             raise TypeError(f"{nodeip!r} does not publish the node IPs")
         self.nodeip = nodeip
-        stages[StageName.NODEIP] = BridgeWiring(self.edges, settings).recover_first(nodeip)
+        recovering = BridgeWiring(self.edges, settings).recovering(stages[StageName.NMSTATE], nodeip)
+        stages[StageName.NMSTATE], stages[StageName.NODEIP] = recovering
         units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
         stages |= {name: build_unit_stage(name, unit, self.edges, settings) for name, unit in units.items() if unit}
         return StageSet(

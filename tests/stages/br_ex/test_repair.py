@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from structlog.testing import capture_logs
 
-from br_ex_rig import NODE_IP, Rig
+from br_ex_rig import MAC, NODE_IP, Rig
 from fakes import BOOT_ID, FakeKernel, FakeOvsdb
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
@@ -19,11 +19,9 @@ from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.snapshot import Link, Snapshot
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.repair import CONFIRM_SECONDS, RecoverFirst
 
@@ -34,7 +32,6 @@ LEASED = BridgeRecord(
     finish={"br-ex": {"ipv4": {"address-data": []}}},
     leases={"br-ex": StaticLease(str(NODE_IP), LAST_BOOT, 3600.0)},
 )
-MAC = "52:54:00:00:00:07"
 
 
 @dataclass
@@ -119,25 +116,12 @@ async def test_profiles_that_networkmanager_has_not_read_yet_are_waited_for() ->
     assert (chooser.saw, rig.record) == ([], LEASED)
 
 
-def renamed(rig: Rig) -> None:
-    """Let the NIC below br-ex be called ens7, before NetworkManager is ready."""
-    uplink = Profile("u-eth0", "uplink", "802-3-ethernet", "eth0")
-    port = Profile("u-port", "eth0-port", "ovs-port", "eth0")
-    kept = KeptProfile("u-eth0", "uplink", "", in_memory=True, settings={})
-    record = BridgeRecord({"br-ex": "eth0"}, {"eth0": MAC}, (str(NODE_IP),), {"eth0": kept}, ("u-eth0",))
-    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
-    rig.kernel.now = Snapshot((Link(2, "ens7", mac=MAC), Link(3, "br-ex", mac=MAC)))
-    nic, bridge = Device("ens7", "ethernet", mac=MAC), Device("br-ex", "ovs-interface", mac=MAC)
-    rig.profiles.found = Inventory((nic, bridge), (uplink, port))
-    rig.manager.status = ManagerState.STARTING
-
-
 @pytest.mark.parametrize("ovs", [True, False])
 async def test_an_uplink_with_another_name_gets_its_network_back(*, ovs: bool) -> None:
     """NetworkManager does not become ready by itself: DHCP waits on a bridge without an uplink (R26)."""
     rig, chooser, stage = of_next_boot(LEASED)
     rig.ovsdb.up = ovs
-    renamed(rig)
+    rig.rename_uplink()
     await stage.attempt(Facts())
     orders = [order[:2] for order in rig.profiles.done]
     assert orders == [("delete", "u-port"), ("give_back", rig.profiles.done[1][1]), ("activate", "u-eth0")]
@@ -150,7 +134,7 @@ async def test_an_uplink_with_another_name_gets_its_network_back(*, ovs: bool) -
 async def test_a_link_that_is_only_late_is_not_taken_for_renamed() -> None:
     """No other NIC has its MAC (R26)."""
     rig, chooser, stage = of_next_boot(LEASED)
-    renamed(rig)
+    rig.rename_uplink()
     rig.profiles.found = replace(rig.profiles.found, devices=rig.profiles.found.devices[1:])
     await stage.attempt(Facts())
     assert (rig.profiles.done, len(chooser.saw)) == ([], 1)
@@ -253,7 +237,7 @@ async def test_an_interrupted_apply_is_undone_once_on_a_full_disk() -> None:
 async def test_an_uplink_with_another_name_gets_its_network_back_on_a_full_disk() -> None:
     """The new name cannot be noted; the profile is activated once all the same."""
     rig, chooser, stage = of_next_boot(LEASED)
-    renamed(rig)
+    rig.rename_uplink()
     rig.files.broken = FULL
     await stage.attempt(Facts())
     await stage.attempt(Facts())

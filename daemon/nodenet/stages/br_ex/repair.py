@@ -162,8 +162,17 @@ class RecoverFirst:
             elif record and record.originals and not self._looked:
                 await self._free_orphan(record)
         except Unavailable as error:
-            return Waiting(f"restoring the network from before br-ex: {error.cause}", MANAGER)
+            return _restoring(error)
         return await self._stage.attempt(facts, request)
+
+    async def follow_renamed(self) -> Waiting | None:
+        """Restore the plain network of an uplink that has another name now; return what that waits for, if anything."""
+        try:
+            if record := self._maker.record:
+                await self._follow_renamed(record)
+        except Unavailable as error:
+            return _restoring(error)
+        return None
 
     async def _recover(self, record: BridgeRecord) -> Waiting | None:
         if waiting := await self._pipeline.obstacle("the network as it was before br-ex", uses_ovs=False):
@@ -261,3 +270,7 @@ class RecoverFirst:
                 text = f"{error.cause}; the node IP is selected without that record"
                 log.warning(text, message=error.message, stage="nodeip", remedy=error.remedy)
             self._unwritten = True
+
+
+def _restoring(error: Unavailable) -> Waiting:
+    return Waiting(f"restoring the network from before br-ex: {error.cause}", MANAGER)

@@ -8,6 +8,7 @@ from nodenet.ports import Stage
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import BRIDGE_INTENT
+from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
@@ -54,6 +55,11 @@ class BridgeWiring:
     def recover_first(self, stage: Stage) -> RecoverFirst:
         """Return *stage* behind a look at what an interrupted apply left."""
         return RecoverFirst(stage, self.repairer, self.maker, self.pipeline, self._edges.kernel)
+
+    def recovering(self, nmstate: Stage, nodeip: Stage) -> tuple[FollowUplinkFirst, RecoverFirst]:
+        """Return both stages behind a look at what they need of the network from before br-ex."""
+        recover = self.recover_first(nodeip)
+        return FollowUplinkFirst(nmstate, recover), recover
 
 
 def build(edges: StageEdges, settings: Settings) -> ConfigureOvsStage:
