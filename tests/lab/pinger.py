@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from harness import Lan, eventually
+from harness import LabError, Lan, eventually
 
 EVERY = 0.02
 """Seconds between two pings."""
@@ -26,13 +26,16 @@ class Pinger:
         self.replies: list[float] = []
 
     def __enter__(self) -> Self:
-        self._ping = subprocess.Popen(self._argv, stdout=self._said, stderr=subprocess.DEVNULL)
+        self._ping = subprocess.Popen(self._argv, stdout=self._said, stderr=subprocess.STDOUT)
         return self
 
     def wait_for_reply(self, *, timeout: float = 30) -> None:
-        """Return once the node answers, anew where it did before; from here on a silence counts."""
+        """Return once the node answers, anew where it did before; from here on a silence counts.
+
+        Raises LabError when there is no answer in time, and at once when ping ends: it has no route to the address.
+        """
         heard = len(self._times())
-        eventually(lambda: len(self._times()) > heard, "an answer to the ping", timeout=timeout, pause=0.05)
+        eventually(lambda: self._heard_more(heard), "an answer to the ping", timeout=timeout, pause=0.05)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -46,6 +49,11 @@ class Pinger:
     def outage(self) -> float:
         """The longest silence between two answers, in seconds."""
         return max((later - earlier for earlier, later in zip(self.replies, self.replies[1:], strict=False)), default=0)
+
+    def _heard_more(self, before: int) -> bool:
+        if self._ping.poll() is not None:
+            raise LabError(f"ping ended: {Path(self._said.name).read_text()}")
+        return len(self._times()) > before
 
     def _times(self) -> list[float]:
         return [float(time) for time in REPLY.findall(Path(self._said.name).read_text())]
