@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import structlog
+from dbus_next.signature import SignatureTree
 
 from edge.lag import Lag
 from nodenet.assembly import Assembly
@@ -46,15 +47,9 @@ def refuse(stage: StageName, who: str, why: str) -> int:
     raise Busy(f"{stage} {who} {why}")
 
 
-def most_megabytes() -> float:
-    """Return the peak of this program's memory (proc_pid_status(5)); ru_maxrss has the peak of the test's process."""
-    (kilobytes,) = re.findall(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return int(kilobytes) / 1024
-
-
-def megabytes() -> float:
-    """Return the memory of this process: what is resident and belongs to it alone, and the most it ever had."""
-    (kilobytes,) = re.findall(r"^RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+def megabytes(what: str) -> float:
+    """Return a line of proc_pid_status(5). VmHWM is the peak of this program; ru_maxrss has that of its parent, too."""
+    (kilobytes,) = re.findall(rf"^{what}:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     return int(kilobytes) / 1024
 
 
@@ -86,8 +81,9 @@ async def serve() -> None:
         report = {
             "bus": name,
             "lag": lag.worst,
-            "megabytes": megabytes(),
-            "most_megabytes": most_megabytes(),
+            "resident_megabytes": megabytes("VmRSS"),
+            "most_megabytes": megabytes("VmHWM"),
+            "signatures": len(SignatureTree._cache),
             "lines": len(count.lines),
             "first_lines": count.lines[:5],
             "connections": machine.bus._transport.number if machine.bus._transport else 0,

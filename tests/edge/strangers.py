@@ -23,6 +23,18 @@ def mode(does: Callable[[Path], object]) -> Callable[[Path], object]:
     return does
 
 
+def read_by_the_service(client: RawClient) -> RawClient:
+    """Return *client* when the service has read all that it sent: it answers a last question."""
+    client.send(client.call("Ping", interface="org.freedesktop.DBus.Peer"))
+    reply_serial, heard = b"\5\1u\0" + struct.pack("<I", client.serial), b""
+    while reply_serial not in heard:
+        more = client.answer()
+        if not more:
+            raise RuntimeError("the service does not answer")
+        heard = heard[-len(reply_serial) :] + more
+    return client
+
+
 def many_variants(size: int) -> bytes:
     """Return the body of an ``av`` with as many small values as fit."""
     data = (signature("y") + b"\1") * (size // 4)
@@ -47,7 +59,7 @@ def variants(path: Path) -> object:
     client = RawClient(path)
     for _ in range(2):
         client.send(client.signal("Z", "av", many_variants(30 * MIB), path="/x", interface="x.y"))
-    return client
+    return read_by_the_service(client)
 
 
 @mode
@@ -58,7 +70,7 @@ def signatures(path: Path) -> object:
         body = many_signatures(2 * MIB, seed)
         client.send(client.signal("StateChanged", "av", body, path="/org/freedesktop/NetworkManager", interface="x.y"))
         client.send(client.call("GetStatus", "av", body))
-    return client
+    return read_by_the_service(client)
 
 
 @mode
@@ -71,7 +83,7 @@ def flood(path: Path) -> object:
         burst += [client.call("Explain", "s", string("node-ip"), flags=1) for _ in range(100)]
         burst += [client.call("Ping", interface="org.freedesktop.DBus.Peer", flags=1) for _ in range(100)]
         client.send(b"".join(burst))
-    return client
+    return read_by_the_service(client)
 
 
 @mode
@@ -88,7 +100,7 @@ def many_descriptors(path: Path) -> object:
     client = RawClient(path, descriptors=True)
     for _ in range(125):
         client.send(client.signal("Z", path="/x", interface="x.y", more=((9, "u", 16),)), [0] * 16)  # type: ignore[arg-type]
-    return client
+    return read_by_the_service(client)
 
 
 def job_removed(unit: str, result: str) -> bytes:
