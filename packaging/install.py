@@ -43,10 +43,16 @@ UNITS = {
     "nodenetd.service": "usr/lib/systemd/system/nodenetd.service",
     "nodenet-ready.service": "usr/lib/systemd/system/nodenet-ready.service",
     "nodenet-wait@.service": "usr/lib/systemd/system/nodenet-wait@.service",
+    "nodenet-hosted.service": "usr/lib/systemd/system/nodenet-hosted.service",
+    "nodenet-dnsmasq.service": "usr/lib/systemd/system/nodenet-dnsmasq.service",
+    "nodenet-keepalived.service": "usr/lib/systemd/system/nodenet-keepalived.service",
+    "nodenet-haproxy.service": "usr/lib/systemd/system/nodenet-haproxy.service",
     "nodenet.preset": "usr/lib/systemd/system-preset/80-nodenet.preset",
     "nodenet.tmpfiles.conf": "usr/lib/tmpfiles.d/nodenet.conf",
+    "nodenet.sysusers.conf": "usr/lib/sysusers.d/nodenet.conf",
     "nodenet.catalog": "usr/lib/systemd/catalog/nodenet.catalog",
     "dbus/org.nodenet1.conf": "usr/share/dbus-1/system.d/org.nodenet1.conf",
+    "dbus/org.nodenet1.Hosted.conf": "usr/share/dbus-1/system.d/org.nodenet1.Hosted.conf",
     "dbus/org.nodenet1.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
     "dbus/org.nodenet1.Stage.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Stage.xml",
     "nodenet.toml": "usr/share/nodenet/nodenet.toml",
@@ -155,12 +161,15 @@ def exchange(one: Path, other: Path) -> bool:
 
 def notify_system() -> None:
     """Let the running system read the changed files; in a container or a chroot no system runs."""
-    tmpfiles = Path("/", UNITS["nodenet.tmpfiles.conf"])
+    tmpfiles, users = (Path("/", UNITS[name]) for name in ("nodenet.tmpfiles.conf", "nodenet.sysusers.conf"))
     if not Path("/run/systemd/system").is_dir():
         return
+    if users.exists():  # the next boot makes them, but nodenetd may start dnsmasq before
+        subprocess.run(["systemd-sysusers", str(users)], check=False)
     if tmpfiles.exists():  # the next boot makes its directories, but nodenetd may be started before
         subprocess.run(["systemd-tmpfiles", "--create", str(tmpfiles)], check=False)
-    for command in (["journalctl", "--update-catalog"], ["systemctl", "daemon-reload"]):
+    bus = ["busctl", "call", "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "ReloadConfig"]
+    for command in (["journalctl", "--update-catalog"], ["systemctl", "daemon-reload"], bus):
         subprocess.run(command, check=False)
 
 

@@ -22,7 +22,7 @@ from nodenet.core.stage_name import StageName
 
 ROOT = Path(__file__).parents[1]
 CTL, DAEMON, TOML = (ROOT / "docs/man" / name for name in ("nodenetctl.1", "nodenetd.8", "nodenet.toml.5"))
-TYPES = {"String": str, "Boolean": bool, "Integer": int, "List of strings": list}
+TYPES = {"String": str, "Boolean": bool, "Integer": int, "Number": float, "List of strings": list}
 """What the page calls the type of a default."""
 _SETTING = re.compile(r"^\.It Va (\S+)\n([A-Z][a-z ]+), default\n\.Li (\S+) \.$", re.MULTILINE)
 _CODES = re.compile(r"^\.It (\d+)$", re.MULTILINE)

@@ -17,6 +17,10 @@ import pytest
 
 from nodenet.cli.main import VERBS
 from nodenet.core.boot.stages import new_boot
+from nodenet.core.hosted_services import paths
+from nodenet.core.hosted_services.dnsmasq import BUS_NAME
+from nodenet.core.hosted_services.model import Service
+from nodenet.core.hosted_services.paths import COMPANION_NAME as COMPANION
 from nodenet.core.messages import Message
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, STAGE
 from nodenet.core.status.document import BootStatus, document
@@ -40,6 +44,21 @@ Requires={names}
 [Service]
 ExecStart=/bin/sh
 """
+PROGRAMS = {
+    "/usr/libexec/nodenetd",
+    "/usr/libexec/nodenet-hosted",
+    "/usr/bin/nodenetctl",
+    "/usr/sbin/dnsmasq",
+    "/usr/sbin/keepalived",
+    "/usr/sbin/haproxy",
+    "/usr/sbin/ip",
+    "/bin/sh",
+    "/bin/mkdir",
+    "/bin/kill",
+}
+"""What units run."""
+HOSTED = {"nodenet-hosted": 25, "nodenet-dnsmasq": 30, "nodenet-keepalived": 30, "nodenet-haproxy": 30}
+"""The units of hosted services, and ten times the exposure that `systemd-analyze security` may find at most."""
 CATALOG = UNITS / "nodenet.catalog"
 STANDARD_TARGETS = ("sysinit", "basic", "shutdown", "multi-user", "network-online", "kubelet-dependencies")
 ERRORS = ("_INVALID", "_FAILED", "_MISSING", "_REFUSED")
@@ -56,8 +75,8 @@ def tree(tmp_path: Path) -> Path:
         (system / f"{target}.target").write_text(f"[Unit]\nDescription={target}\n")
     for unit in (*SERVICES, UNITS / "compat/nodenet-compat.target"):
         shutil.copy(unit, system)
-    for program in ("usr/libexec/nodenetd", "usr/bin/nodenetctl", "bin/sh", "bin/mkdir"):
-        path = tmp_path / program
+    for program in sorted(PROGRAMS):
+        path = tmp_path / program.removeprefix("/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("#!/bin/sh\n")
         path.chmod(0o755)
@@ -170,6 +189,43 @@ def test_the_daemon_is_hardened() -> None:
     assert done.returncode == 0, done.stdout.splitlines()[-1]
 
 
+@pytest.mark.parametrize(("unit", "most"), HOSTED.items())
+def test_hosted_services_are_hardened(unit: str, most: int) -> None:
+    """Each has its own user but the companion, no shell, no more capabilities than it needs, and is killed late."""
+    command = ["systemd-analyze", "security", "--offline=true", f"--threshold={most}", "--no-pager"]
+    done = subprocess.run([*command, UNITS / f"{unit}.service"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout.splitlines()[-1]
+    service = Unit(UNITS / f"{unit}.service")["Service"]
+    assert service.get("User") == (None if unit == "nodenet-hosted" else unit)
+    assert (
+        service["CapabilityBoundingSet"].split()
+        == {
+            "nodenet-hosted": ["CAP_NET_ADMIN", "CAP_NET_RAW"],
+            "nodenet-dnsmasq": ["CAP_NET_BIND_SERVICE", "CAP_NET_RAW"],
+            "nodenet-keepalived": ["CAP_NET_ADMIN", "CAP_NET_RAW"],
+            "nodenet-haproxy": [],
+        }[unit]
+    )
+    assert int(service["OOMScoreAdjust"]) < 0
+    assert service["Restart"] in ("always", "on-failure")
+    assert all("sh" not in Path(words[0]).name for name, words in commands() if name == f"{unit}.service")
+
+
+def test_no_hosted_service_starts_by_itself() -> None:
+    """A node on which hosted services are off, or of another platform, runs none of them."""
+    for unit in HOSTED:
+        assert not Unit(UNITS / f"{unit}.service").has_section("Install")
+
+
+def test_the_files_that_units_read_are_those_of_the_plan() -> None:
+    told = {name: " ".join(words) for name, words in commands() if "--batch" not in words and "kill" not in words[0]}
+    for service, unit in paths.UNITS.items():
+        assert str(paths.TEXTS[service]) in told[unit] or service is Service.KEEPALIVED, unit
+        assert Unit(UNITS / unit)["Unit"]["ConditionPathExists"] == str(paths.TEXTS[service])
+    assert f"-batch {paths.RELEASE}" in Unit(UNITS / "nodenet-keepalived.service")["Service"]["ExecStopPost"]
+    assert (UNITS / paths.COMPANION).exists()
+
+
 class Unit(ConfigParser):
     """A unit file; a key that is given several times keeps every value."""
 
@@ -201,12 +257,7 @@ def test_units_run_programs_and_verbs_that_exist() -> None:
     verbs = [words[1] for _, words in commands() if words[0] == "/usr/bin/nodenetctl"]
     assert set(verbs) == {"reload", "wait"}
     assert set(verbs) <= set(VERBS)
-    assert {words[0] for _, words in commands()} == {
-        "/usr/libexec/nodenetd",
-        "/usr/bin/nodenetctl",
-        "/bin/sh",
-        "/bin/mkdir",
-    }
+    assert {words[0] for _, words in commands()} == PROGRAMS
 
 
 def test_ready_means_ready_on_every_systemd() -> None:
@@ -315,6 +366,35 @@ def test_everybody_may_look_and_nobody_else_may_change() -> None:
         assert ours == set(interface.methods) - interface.mutators
     properties = {rule["send_member"] for rule in rules if rule["send_interface"].endswith(".Properties")}
     assert properties == {"Get", "GetAll"}
+
+
+def hosted_rules(context: dict[str, str]) -> list[tuple[str, dict[str, str]]]:
+    root = ET.parse(UNITS / "dbus/org.nodenet1.Hosted.conf").getroot()  # noqa: S314 - our own file
+    (policy,) = (policy for policy in root.findall("policy") if policy.attrib == context)
+    return [(rule.tag, rule.attrib) for rule in policy]
+
+
+def test_everybody_may_look_at_hosted_services_and_only_root_may_steer_them() -> None:
+    """The same rules as nodenetd's, and none at all for dnsmasq: its methods choose where names lead."""
+    ours = [("allow", {**rule, "send_destination": COMPANION}) for rule in allowed({"context": "default"})]
+    ours = [(tag, {k: v.replace(MANAGER.name, COMPANION) for k, v in rule.items()}) for tag, rule in ours]
+    denied = [("deny", {"send_destination": name}) for name in (BUS_NAME, COMPANION)]
+    assert hosted_rules({"context": "default"}) == denied + ours
+    assert ("allow", {"own": COMPANION}) in hosted_rules({"user": "root"})
+    assert ("allow", {"send_destination": BUS_NAME}) in hosted_rules({"user": "root"})
+
+
+def test_the_users_of_the_policy_are_made(tmp_path: Path) -> None:
+    """Each may own one name; the bus ignores rules for users that do not exist."""
+    owners = {"nodenet-dnsmasq": BUS_NAME, "nodenet-keepalived": "org.keepalived.Vrrp1"}
+    for user, name in owners.items():
+        assert hosted_rules({"user": user}) == [("allow", {"own": name})]
+    lines = [line.split()[:3] for line in (UNITS / "nodenet.sysusers.conf").read_text().splitlines() if line[0] != "#"]
+    assert lines == [["u", user, "-"] for user in owners]
+    (tmp_path / "etc").mkdir()
+    command = ["systemd-sysusers", f"--root={tmp_path}", "-"]
+    subprocess.run(command, input=(UNITS / "nodenet.sysusers.conf").read_text(), check=True, text=True)
+    assert {line.split(":")[0] for line in (tmp_path / "etc/passwd").read_text().splitlines()} == set(owners)
 
 
 def test_tmpfiles_makes_the_directories(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "bus": ("core.boot", "core.status"),
     "clock": (),
     "files": (),
+    "hosted_services": ("edge.bus", "edge.files"),
     "hostname": ("edge.bus",),
     "kernel": ("core.node_ip",),
     "network_manager": ("core.resolver", "edge.bus"),

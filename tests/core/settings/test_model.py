@@ -10,6 +10,9 @@ WRITTEN = b"""probe_targets = ['tcp://[2001:db8::1]:6443']
 api_vips = ['192.0.2.10']
 [bridge]
 datapath = 'netdev'
+[hosted]
+advert_interval = 0.5
+role = 'worker'
 """
 
 

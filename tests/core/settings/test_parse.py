@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.errors import SettingsInvalid
+from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings, KubernetesSettings, RoleSetting
 from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, Settings, Written, values
 from nodenet.core.settings.parse import parse
 
@@ -61,6 +62,18 @@ def test_every_key_is_understood() -> None:
         hint_required = true
         [bridge]
         datapath = "netdev"
+        [hosted]
+        enabled = "yes"
+        mode = "render"
+        role = "worker"
+        drain_seconds = 10
+        advert_interval = 0.1
+        api_port = 443
+        lb_port = 9443
+        ca_file = "/etc/ca.crt"
+        [kubernetes]
+        kubeconfig = "/etc/kubeconfig"
+        node_name = "worker-0.example.com"
         [stages]
         nmstate = "skip"
         """)
@@ -85,6 +98,15 @@ def test_every_key_is_understood() -> None:
         hint=Written("192.0.2.0/24", MAIN),
         hint_required=True,
         bridge_datapath=Datapath.NETDEV,
+        hosted=HostedSettings(
+            *(Enabled.YES, HostedMode.RENDER, RoleSetting.WORKER),
+            drain_seconds=10,
+            advert_interval=0.1,
+            api_port=443,
+            lb_port=9443,
+            ca_file="/etc/ca.crt",
+        ),
+        kubernetes=KubernetesSettings("/etc/kubeconfig", "worker-0.example.com"),
         stages={**dict.fromkeys(STAGES, "builtin"), "nmstate": "skip"},
     )
 
@@ -135,6 +157,18 @@ def test_a_later_file_wins_key_by_key_and_is_named() -> None:
         ("on_failure = 'degraded'", ["did you mean 'degrade'?"]),
         ("apply_timeout = 5", ["from 10 to 3600"]),
         ("apply_timeout = true", ["apply_timeout = true", "from 10 to 3600"]),
+        ("[hosted]\nenabled = true", ["hosted.enabled = true", "string in quotes"]),
+        ("[hosted]\nrole = 'master'", ["hosted.role = 'master'", "one of auto, control-plane, worker"]),
+        ("[hosted]\nadvert_interval = 1.5", ["hosted.advert_interval = 1.5", "VRRPv2 has no fractions"]),
+        ("[hosted]\nadvert_interval = 0.01", ["a number of seconds from 0.1 to 10"]),
+        ("[hosted]\ndrain_seconds = 0", ["a whole number of seconds from 1 to 3600"]),
+        ("[hosted]\nlb_port = 65536", ["a port from 1 to 65535"]),
+        ("[hosted]\nca_file = '/etc/a b'", ["a path of letters, digits"]),
+        ("[hosted]\nlb_port = 6443", ["hosted.lb_port and hosted.api_port are both 6443"]),
+        ("[hosted]\nlb_port = 53", ["hosted.lb_port is 53, the port of DNS"]),
+        ("[kubernetes]\nkubeconfig = 'kubeconfig'", ["kubernetes.kubeconfig", "absolute path"]),
+        ("[kubernetes]\nnode_name = 'a b'", ["the name of a Node"]),
+        ("[kubernetes]\nnodename = 'a'", ["'kubernetes.nodename'", "'kubernetes.node_name'"]),
         ("probe_targets = ['udp://192.0.2.1:53']", ["tcp://ADDRESS:PORT"]),
         ("probe_targets = ['tcp://192.0.2.1:66000']", ["tcp://ADDRESS:PORT"]),
         ("probe_targets = ['example.com']", ["'example.com' is not an IP address"]),
@@ -196,4 +230,4 @@ def test_the_example_file_shows_every_default() -> None:
     result = parse([(str(EXAMPLE), text.encode())])
     assert result.settings == Settings()
     assert "default" not in result.origins.values()
-    assert set(tomllib.loads("\n".join(lines))) <= {"bridge", "stages"}
+    assert set(tomllib.loads("\n".join(lines))) <= {"bridge", "hosted", "kubernetes", "stages"}

@@ -50,11 +50,12 @@ def _install(repository: Path, tree: Path, suite: Suite) -> None:
 
 
 def _compile(tree: Path, suite: Suite) -> None:
-    """Let the node's Python compile the tree in place: as the upper layer over the node's root."""
+    """Let the node's Python compile the tree in place and make the users: as the upper layer over the node's root."""
     if not (tree / PACKAGES.lstrip("/")).is_dir():
         return
     with merged([rootfs(suite)], tree) as root:
         host.call(["chroot", root, "python3", "-m", "compileall", "-q", PACKAGES], timeout=300)
+        host.call(["systemd-sysusers", f"--root={root}", "nodenet.conf"])
 
 
 def _digest(repository: Path, suite: Suite) -> str:

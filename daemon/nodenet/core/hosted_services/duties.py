@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nodenet.core.hosted_services.api_int import ApiInt
-from nodenet.core.hosted_services.model import ON_PREMISES, Enabled, Here, Inputs, Mode, Options, Purpose, Role, Service
+from nodenet.core.hosted_services.model import ON_PREMISES, Here, Inputs, Mode, Options, Purpose, Role, Service
 from nodenet.core.ip import IPAddress, family_of
+from nodenet.core.settings.hosted import Enabled
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from nodenet.core.hosted_services.duties import Duty
 from nodenet.core.hosted_services.model import Inputs, Role, Service, of_family
 from nodenet.core.ip import Family, IPAddress, family_of
+from nodenet.core.settings.hosted import READY_PORT
 
-RUN = "/run/nodenet/hosted"
-READY_PORT = 9444
-"""haproxy answers ``/haproxy_ready`` here, on loopback: the health check of this node's own balancer."""
+SOCKET = "/run/nodenet-haproxy/admin.sock"
+"""haproxy's own socket, in a directory that systemd makes for it: it runs as a user that may write nowhere else."""
 CLIENT_SECONDS = 86400
 """Watches of the API are long and may be silent."""
 
@@ -36,9 +36,8 @@ def _global(inputs: Inputs) -> str:
     return "\n".join(
         (
             "global",
-            f"    stats socket {RUN}/haproxy.sock mode 600 level admin expose-fd listeners",
+            f"    stats socket {SOCKET} mode 600 level admin expose-fd listeners",
             f"    hard-stop-after {inputs.options.drain_seconds}s",
-            "    maxconn 20000",
             "",
         )
     )
@@ -60,7 +59,7 @@ def _frontends(inputs: Inputs) -> str:
     families = {family_of(address) for address in inputs.here.addresses}
     binds = [f"    bind 0.0.0.0:{inputs.options.lb_port}"] if Family.IPV4 in families else []
     binds += [f"    bind [::]:{inputs.options.lb_port} v6only"] if Family.IPV6 in families else []
-    lines = ["frontend api", *binds, "    default_backend api", ""]
+    lines = ["frontend clients", *binds, "    default_backend api", ""]
     lines += ["frontend ready", "    mode http", f"    bind 127.0.0.1:{READY_PORT}", "    timeout client 5s"]
     lines += ["    monitor-uri /haproxy_ready", "    monitor fail if { nbsrv(api) lt 1 }", ""]
     return "\n".join(lines)

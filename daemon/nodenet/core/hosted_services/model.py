@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from nodenet.core.ip import Family, IPAddress, IPNetwork, family_of
+from nodenet.core.settings.hosted import Enabled
 
 ON_PREMISES = frozenset({"baremetal", "openstack", "vsphere", "nutanix", "ovirt"})
 """Platforms on which a cluster brings its own DNS and VIPs (``platform`` in the settings)."""
@@ -17,14 +18,6 @@ class Role(StrEnum):
 
     CONTROL_PLANE = "control-plane"
     WORKER = "worker"
-
-
-class Enabled(StrEnum):
-    """``[hosted] enabled``: *auto* is on for the platforms of ``ON_PREMISES`` with an API VIP."""
-
-    AUTO = "auto"
-    YES = "yes"
-    NO = "no"
 
 
 class Mode(StrEnum):

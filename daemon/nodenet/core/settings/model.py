@@ -13,6 +13,7 @@ from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
 from typing import Any, Literal
 
+from nodenet.core.settings.hosted import TABLES, HostedSettings, KubernetesSettings
 from nodenet.core.stage_name import StageName
 
 DEFAULT = "default"
@@ -99,6 +100,8 @@ class Settings:
     hint: Written = Written()
     hint_required: bool = False
     bridge_datapath: Datapath = Datapath.SYSTEM
+    hosted: HostedSettings = field(default_factory=HostedSettings)
+    kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
     stages: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict.fromkeys(STAGES, "builtin")))
     """Stage → provider: ``builtin``, ``unit:NAME`` or ``skip``."""
 
@@ -113,8 +116,12 @@ class SettingsResult:
 
 def values(settings: Settings) -> dict[str, Any]:
     """Return every setting under its dotted key, in TOML's types."""
-    flat = {name: getattr(settings, name) for name in Settings.__slots__ if name not in ("stages", "bridge_datapath")}
+    tables = ("stages", "bridge_datapath", *TABLES)
+    flat = {name: getattr(settings, name) for name in Settings.__slots__ if name not in tables}
     flat["bridge.datapath"] = settings.bridge_datapath
+    for table in TABLES:
+        values = getattr(settings, table)
+        flat |= {f"{table}.{name}": getattr(values, name) for name in values.__slots__}
     flat |= {f"stages.{stage}": provider for stage, provider in settings.stages.items()}
     return {key: _plain(value) for key, value in flat.items()}
 
@@ -123,7 +130,7 @@ def _plain(value: object) -> object:
     match value:
         case tuple():
             return [_plain(item) for item in value]
-        case bool() | int():
+        case bool() | int() | float():
             return value
         case _:
             return str(value)

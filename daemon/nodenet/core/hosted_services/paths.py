@@ -1,0 +1,36 @@
+"""Which files and which units do hosted services have on a node?
+
+nodenetd writes dnsmasq's files, nodenet-hosted all others; both make them from the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from nodenet.core.hosted_services.model import Service
+
+RUN = PurePosixPath("/run/nodenet/hosted")
+HOSTS = RUN / "hosts"
+"""The names that dnsmasq answers from disk (hosts(5))."""
+TEXTS: Mapping[Service, PurePosixPath] = {
+    Service.DNSMASQ: RUN / "dnsmasq.conf",
+    Service.KEEPALIVED: RUN / "keepalived.conf",
+    Service.HAPROXY: RUN / "haproxy.cfg",
+    Service.REDIRECT: RUN / "redirect.nft",
+}
+RELEASE = RUN / "release.ip"
+"""Takes this node's VIPs off its links, as a batch of ip(8): nodenet-keepalived.service runs it whenever it ends."""
+UNITS: Mapping[Service, str] = {
+    Service.DNSMASQ: "nodenet-dnsmasq.service",
+    Service.KEEPALIVED: "nodenet-keepalived.service",
+    Service.HAPROXY: "nodenet-haproxy.service",
+}
+COMPANION = "nodenet-hosted.service"
+COMPANION_NAME = "org.nodenet1.Hosted"
+
+CACHE = PurePosixPath("/var/lib/nodenet/hosted")
+CACHED_RESOURCE = CACHE / "cr.json"
+CACHED_NODES = CACHE / "nodes.json"
+RESOURCE = PurePosixPath("/etc/nodenet/hostednetservices.yaml")
+"""The resource as a file, for a cluster whose API was never reached."""

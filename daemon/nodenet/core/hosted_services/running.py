@@ -1,0 +1,46 @@
+"""Does the unit of a hosted service run, and what does systemd say of it? (org.freedesktop.systemd1(5))"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LOADED, ACTIVE, FAILED = "loaded", "active", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A unit's LoadState, ActiveState, SubState and Result, the user id of its processes, and its restarts.
+
+    *uid* is None while it has no process; a unit with a dynamic user has another one after each start.
+    """
+
+    load: str
+    active: str
+    sub: str = ""
+    result: str = "success"
+    uid: int | None = None
+    restarts: int = 0
+    job: bool = False
+    """Whether a job is queued for it."""
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether systemd has such a unit."""
+        return self.load == LOADED
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it runs, as far as systemd knows."""
+        return self.active in (ACTIVE, "reloading", "refreshing")
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether it is about to run: it starts, or systemd restarts it."""
+        return self.job or self.active == "activating"
+
+    @property
+    def why_down(self) -> str:
+        """Why it does not run, in systemd's words."""
+        if not self.is_loaded:
+            return f"systemd has no such unit ({self.load})"
+        return f"{self.active}, result {self.result}" if self.active == FAILED else self.active

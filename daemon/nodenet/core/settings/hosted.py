@@ -1,0 +1,73 @@
+"""What can be set about hosted services and about the cluster's API: the tables ``[hosted]`` and ``[kubernetes]``?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+READY_PORT = 9444
+"""haproxy answers ``/haproxy_ready`` here, on loopback: the health check of this node's own balancer."""
+
+
+class Enabled(StrEnum):
+    """``[hosted] enabled``: *auto* is on for on-premises platforms with an API VIP."""
+
+    AUTO = "auto"
+    YES = "yes"
+    NO = "no"
+
+
+class HostedMode(StrEnum):
+    """``[hosted] mode``: nodenet runs the services as systemd units, or only writes their configurations."""
+
+    SYSTEMD = "systemd"
+    RENDER = "render"
+
+
+class RoleSetting(StrEnum):
+    """``[hosted] role``: the role that the cluster lists for this node, or an explicit one, which wins."""
+
+    AUTO = "auto"
+    CONTROL_PLANE = "control-plane"
+    WORKER = "worker"
+
+
+@dataclass(frozen=True, slots=True)
+class HostedSettings:
+    """The table ``[hosted]``."""
+
+    enabled: Enabled = Enabled.AUTO
+    mode: HostedMode = HostedMode.SYSTEMD
+    role: RoleSetting = RoleSetting.AUTO
+    drain_seconds: int = 120
+    """How long connections may last that a load balancer has when it is stopped."""
+    advert_interval: float = 1.0
+    """Seconds between two VRRP advertisements; below one second: VRRPv3 (RFC 5798)."""
+    api_port: int = 6443
+    lb_port: int = 9445
+    ca_file: str = "/etc/kubernetes/ca.crt"
+    """The cluster's CA, by which the health of API servers is checked."""
+
+    @property
+    def contradiction(self) -> str | None:
+        """Which keys cannot both be as they are, None where all can."""
+        if self.lb_port == self.api_port:
+            return f"hosted.lb_port and hosted.api_port are both {self.lb_port}: the API server needs its port itself"
+        taken = {53: "DNS", READY_PORT: "haproxy's own health check"}
+        if what := taken.get(self.lb_port):
+            return f"hosted.lb_port is {self.lb_port}, the port of {what}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesSettings:
+    """The table ``[kubernetes]``."""
+
+    kubeconfig: str = ""
+    """Credentials of the API; empty: the first usual file of a kubelet that exists."""
+    node_name: str = ""
+    """This node's name in the cluster; empty: its host name."""
+
+
+TABLES = {"hosted": HostedSettings, "kubernetes": KubernetesSettings}
+"""The tables whose keys are the fields of a class."""

@@ -1,0 +1,1 @@
+"""Hosted services: their files, their units, the nft table, and dnsmasq on D-Bus."""

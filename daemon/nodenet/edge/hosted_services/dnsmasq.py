@@ -1,0 +1,47 @@
+"""How does this node's dnsmasq get its upstream servers, and when does it come and go? (its DBus-interface document)
+
+dnsmasq forgets what it was sent over D-Bus when it restarts: its name then gets another owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services.dnsmasq import BUS_NAME
+from nodenet.edge.bus.connection import DBUS, Bus, Refused, name_owner_changed
+
+PATH = "/uk/org/thekelleys/dnsmasq"
+INTERFACE = "uk.org.thekelleys.dnsmasq"
+"""Path and interface are dnsmasq's own, whatever name it has on the bus."""
+
+
+class Dnsmasq:
+    """dnsmasq over the bus."""
+
+    def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
+        """Subscribe; *changed* is called when dnsmasq comes or goes."""
+        self._bus = bus
+        bus.subscribe(name_owner_changed(BUS_NAME), lambda _: changed())
+
+    async def owner(self) -> str | None:
+        """Return the bus's own name of the process that runs now, None while none is on the bus."""
+        try:
+            (owner,) = await self._bus.call(*DBUS, "GetNameOwner", "s", [BUS_NAME])
+        except (Unavailable, Refused):
+            return None
+        return str(owner)
+
+    async def set_servers(self, servers: Sequence[Sequence[str]]) -> None:
+        """Replace all upstream servers: each an address, perhaps with ``#PORT``, then domains. Raises Unavailable."""
+        await self._call("SetServersEx", "aas", [[list(server) for server in servers]])
+
+    async def read_hosts(self) -> None:
+        """Let it read its hosts file again and forget what it has cached. Raises Unavailable."""
+        await self._call("ClearCache")
+
+    async def _call(self, method: str, signature: str = "", body: Sequence[object] = ()) -> None:
+        try:
+            await self._bus.call(BUS_NAME, PATH, INTERFACE, method, signature, list(body))
+        except Refused as error:
+            raise Unavailable(f"dnsmasq refuses {method} ({error.text})") from error

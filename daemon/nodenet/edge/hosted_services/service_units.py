@@ -1,0 +1,104 @@
+"""How are the units of hosted services started and stopped, and how do they run? (org.freedesktop.systemd1(5))"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.hosted_services.running import Running
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal
+
+NAME = "org.freedesktop.systemd1"
+PATH = "/org/freedesktop/systemd1"
+MANAGER = f"{NAME}.Manager"
+NO_UID = (1 << 32) - 1
+"""What UID is of a unit that has no process."""
+
+
+class ServiceUnits:
+    """systemd's manager, for the units of hosted services."""
+
+    def __init__(self, bus: Bus, changed: Callable[[str], None]) -> None:
+        """*changed* is called with the name of a unit, once ``state`` was asked for it, when a job of it has ended."""
+        self._bus = bus
+        self._changed = changed
+        self._listened: set[str] = set()
+
+    async def state(self, unit: str) -> Running:
+        """Return how *unit* runs; its jobs are listened to from then on. Raises Unavailable."""
+        await self._listen(unit)
+        (path,) = await self._call("LoadUnit", "s", [unit])
+        common = await self._properties(path, f"{NAME}.Unit")
+        if common["LoadState"] != "loaded":
+            return Running(common["LoadState"], common["ActiveState"])
+        service = await self._properties(path, f"{NAME}.Service")
+        return Running(
+            common["LoadState"],
+            common["ActiveState"],
+            common["SubState"],
+            service["Result"],
+            uid=None if service["UID"] == NO_UID or not service["MainPID"] else service["UID"],
+            restarts=service["NRestarts"],
+            job=common["Job"][0] != 0,
+        )
+
+    async def start(self, unit: str) -> None:
+        """Order its start, also after it failed too often. Raises UnitFailed where systemd refuses, Unavailable."""
+        with suppress(Refused):  # a unit that is not loaded has not failed
+            await self._call_raw("ResetFailedUnit", "s", [unit])
+        await self._order("StartUnit", unit)
+
+    async def stop(self, unit: str) -> None:
+        """Order its end; none that does not run is no error. Raises UnitFailed, Unavailable."""
+        try:
+            await self._call_raw("StopUnit", "ss", [unit, "replace"])
+        except Refused as error:
+            if not error.name.endswith(".NoSuchUnit"):
+                raise _refused(unit, error) from error
+
+    async def reload(self, unit: str) -> None:
+        """Order that it reads its configuration again, or restarts to do so. Raises UnitFailed, Unavailable."""
+        await self._order("ReloadOrTryRestartUnit", unit)
+
+    async def restart(self, unit: str) -> None:
+        """Order its end and start. Raises UnitFailed, Unavailable."""
+        await self._order("RestartUnit", unit)
+
+    async def _order(self, method: str, unit: str) -> None:
+        try:
+            await self._call_raw(method, "ss", [unit, "replace"])
+        except Refused as error:
+            raise _refused(unit, error) from error
+
+    async def _listen(self, unit: str) -> None:
+        if unit in self._listened:
+            return
+        await self._bus.listen(Signal(NAME, PATH, MANAGER, "JobRemoved", (2, unit)), self._removed)
+        with suppress(Refused):  # subscribed already
+            await self._call_raw("Subscribe")
+        self._listened.add(unit)
+
+    def _removed(self, body: Sequence[Any]) -> None:
+        self._changed(str(body[2]))
+
+    async def _properties(self, path: str, interface: str) -> dict[str, Any]:
+        try:
+            (found,) = await self._bus.call(NAME, path, PROPERTIES, "GetAll", "s", [interface])
+        except Refused as error:
+            raise Unavailable(f"systemd does not describe the unit ({error.text})") from error
+        return {key: value.value for key, value in found.items()}
+
+    async def _call(self, method: str, signature: str = "", body: Sequence[Any] = ()) -> Sequence[Any]:
+        try:
+            return await self._call_raw(method, signature, body)
+        except Refused as error:
+            raise Unavailable(f"systemd refuses {method} ({error.text})") from error
+
+    async def _call_raw(self, method: str, signature: str = "", body: Sequence[Any] = ()) -> Sequence[Any]:
+        return await self._bus.call(NAME, PATH, MANAGER, method, signature, list(body))
+
+
+def _refused(unit: str, error: Refused) -> UnitFailed:
+    return UnitFailed(f"systemd refuses an order for {unit}: {error.text}", remedy=f"See `systemctl status {unit}`")

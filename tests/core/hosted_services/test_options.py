@@ -1,0 +1,31 @@
+"""The options: what the settings say, and the defaults of both are the same."""
+
+from nodenet.core.hosted_services.model import Options, Role
+from nodenet.core.hosted_services.options import options_of
+from nodenet.core.settings.model import Settings
+from nodenet.core.settings.parse import parse
+
+TEXT = b"""platform = "baremetal"
+api_vips = ["192.0.2.2"]
+ingress_vips = ["192.0.2.3"]
+user_managed_lb = true
+cluster_domain = "c.example.com"
+[hosted]
+enabled = "yes"
+role = "worker"
+drain_seconds = 5
+advert_interval = 0.5
+api_port = 443
+lb_port = 444
+ca_file = "/ca"
+"""
+
+
+def test_the_defaults() -> None:
+    assert options_of(Settings()) == Options()
+
+
+def test_every_option_follows_its_setting() -> None:
+    made = options_of(parse([("file", TEXT)]).settings)
+    assert all(getattr(made, name) != getattr(Options(), name) for name in Options.__slots__)
+    assert made.role is Role.WORKER
