@@ -11,7 +11,7 @@ from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import Unavailable
 from nodenet.core.stage_name import StageName
 from nodenet.loop.requests import Requests
-from nodenet.loop.watchdog import WatchdogLoop
+from nodenet.loop.watchdog import STOP_SECONDS, WatchdogLoop
 from virtual_time import VirtualClock
 
 
@@ -37,6 +37,30 @@ async def test_a_stop_cancels_the_work() -> None:
     requests.stop = True
     requests.wakened.set()
     assert await task is None
+
+
+async def test_a_stop_waits_for_a_rollback_and_extends_the_stop_timeout() -> None:
+    """The rollback of an apply may take longer than TimeoutStopSec=; what hangs in it is left to systemd."""
+    loop, requests, pulse = made()
+
+    async def rolled_back(seconds: float) -> str:
+        try:
+            return await slow(1000.0)
+        finally:
+            await asyncio.sleep(seconds)
+
+    for seconds, extended in ((90.0, 90.0), (500.0, STOP_SECONDS)):
+        requests.stop = False
+        task = asyncio.ensure_future(loop.beat_during(rolled_back(seconds)))
+        await asyncio.sleep(1.0)
+        pulse.beats.clear()
+        requests.stop = True
+        requests.wakened.set()
+        began = VirtualClock().boottime()
+        assert await task is None
+        assert VirtualClock().boottime() - began == pytest.approx(seconds, abs=0.1)
+        assert set(pulse.beats) == {True}
+        assert len(pulse.beats) == pytest.approx(extended / pulse.seconds, abs=3)
 
 
 async def test_work_that_cancels_itself_is_an_error_and_not_the_end_of_the_loop() -> None:

@@ -14,6 +14,8 @@ from nodenet.loop.requests import Requests
 from nodenet.ports import Clock
 
 ROUNDING_SECONDS = 1e-6
+STOP_SECONDS = 120.0
+"""How long a stop extends systemd's timeout for work that was cancelled: a rollback may take 90 s."""
 BURST_SECONDS = 0.01
 """Events that follow one another so closely are one."""
 T = TypeVar("T")
@@ -46,9 +48,7 @@ class WatchdogLoop:
         hung = self._clock.boottime() + seconds
         while not task.done():
             if self._requests.stop:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+                await self._cancelled(task)
                 return None
             self._requests.wakened.clear()
             waker = asyncio.ensure_future(self._requests.wakened.wait())
@@ -59,6 +59,17 @@ class WatchdogLoop:
         if task.cancelled():
             raise Unavailable("the work was cancelled from within", remedy="Look at `journalctl -b -u nodenetd`")
         return task.result()
+
+    async def _cancelled(self, task: asyncio.Future[Any]) -> None:
+        """Wait for the end of *task*, which cleans up; systemd's stop timeout is extended for STOP_SECONDS at most."""
+        until = self._clock.boottime() + STOP_SECONDS
+        task.cancel()
+        while not task.done():
+            if self._clock.boottime() < until:
+                self._watchdog.beat(starting=True)
+            await asyncio.wait({task}, timeout=self._watchdog.seconds)
+        if not task.cancelled():
+            task.result()
 
     async def sleep(self, topics: frozenset[Topic], seconds: float) -> None:
         """Sleep until a request, an event of *topics*, or *seconds* have passed."""

@@ -75,6 +75,14 @@ async def test_how_far_it_is(private_bus: PrivateBus, service: StandIn | None, s
         assert await made.state() is state
 
 
+async def test_one_that_hangs_keeps_its_place_on_the_bus(private_bus: PrivateBus) -> None:
+    """It is not said to have lost the bus, and the caller does not hang with it (R8)."""
+    async with manager(private_bus, None) as made, client(private_bus.address) as hung:
+        await hung.request_name(NAME)
+        hung.add_message_handler(lambda _: True)  # taken, and never answered
+        assert await made.state() is ManagerState.SILENT
+
+
 async def test_without_a_bus_nobody_knows() -> None:
     """And nothing hangs."""
     made = NetworkManager(quiet("unix:path=/nonexistent"), lambda: None)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from factories import NodeFactory
-from harness import Flavour, Node
-from story import STATIC, node_file, nothing_left, settle, stage, status, story
+from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node
+from harness.product import PACKAGES, REPOSITORY
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
+from story import STATIC, causes, checkpoints, mtu, node_file, nothing_left, settle, stage, status, story
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
 PATH = node_file("worker-0.yml")
@@ -49,4 +52,118 @@ def test_the_node_file_is_named_while_it_is_applied_for_the_first_time(product_n
     node.run(["kill", "-CONT", pid])
     document = settle(node)
     assert (document["health"], document["applied_digest"]) == ("ok", digest)
+    nothing_left(node)
+
+
+STOPPER = """[Unit]
+DefaultDependencies=no
+Before=nodenetd.service
+[Service]
+ExecStart=/usr/local/bin/stopper
+[Install]
+WantedBy=sysinit.target
+"""
+STOPPER_SCRIPT = """#!/bin/sh
+# Stop NetworkManager's process in the middle of an apply: it keeps its place on the bus and answers nothing.
+until grep -q '"checkpoint": "' /var/lib/nodenet/intent.json 2>/dev/null; do sleep 0.01; done
+kill -STOP "$(systemctl show -p MainPID --value NetworkManager)" && touch /run/lab-stopped
+"""
+GO_ON = 'kill -CONT "$(systemctl show -p MainPID --value NetworkManager)"'
+LEFT = (
+    "the rollback is left to NetworkManager, which does not answer "
+    "(no answer from org.freedesktop.NetworkManager within 5 s)"
+)
+RETRY = f"{PACKAGES}/nodenet/core/apply/retry.py"
+SHORT = 40
+"""Seconds for which a file is tried again, in the place of five minutes."""
+SECOND_LINK = """interfaces:
+- name: eth1
+  type: ethernet
+  state: up
+  mtu: 1402
+  ipv4:
+    enabled: true
+    dhcp: false
+    address:
+    - ip: 10.88.1.50
+      prefix-length: 24
+"""
+
+
+def stopping_node(product_node: NodeFactory, document: str, *nics: Lan, **files: str) -> Node:
+    """Return a node whose NetworkManager stops in the middle of the apply of *document*."""
+    contents = {PATH: document, SETTINGS: "apply_timeout = 10\n", "/etc/systemd/system/stopper.service": STOPPER}
+    node = product_node(files=contents | files, flavour=Flavour.OPENSHIFT, nics=nics)
+    node.write("/usr/local/bin/stopper", STOPPER_SCRIPT, 0o755)
+    node.enable("stopper.service")
+    return node
+
+
+def test_a_network_manager_that_hangs_in_an_apply_and_goes_on(product_node: NodeFactory, lan: Lan) -> None:
+    """The apply ends at its deadline, the wait says who does not answer, and the next try is good (R8)."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = stopping_node(product_node, STATIC, lan)
+    node.boot()
+    node.wait_until("test -e /run/lab-stopped", timeout=30)
+    shown = f"nmstate: {ManagerState.SILENT}"
+    node.wait_until(f"systemctl show -p StatusText --value nodenetd | grep -Fx '{shown}'", timeout=60)
+    tries = [entry["MESSAGE"] for entry in story(node) if entry.get("MESSAGE_ID") == Message.APPLY_RETRY.value]
+    assert tries == [f"Try 1 of 3 to apply worker-0.yml failed: libnmstate did not finish `apply` within 10 s; {LEFT}"]
+    assert (status(node)["node_file"], node.started("kubelet")) == ("worker-0.yml", False)
+    node.run(GO_ON)
+    document = settle(node, timeout=90)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
+    assert node.addresses() == ["10.88.0.50"]
+    assert causes(node) == []
+    nothing_left(node)
+
+
+def test_a_network_manager_that_hangs_for_good_does_not_hold_kubelet_back(
+    product_node: NodeFactory, lab: Lab, lan: Lan
+) -> None:
+    """Kubelet starts on the link that the file does not touch; NetworkManager rolls back when it goes on (R8)."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    second = lab.lan("second", dhcp=Dhcp(router=False, ipv6=Ipv6.NONE))
+    text = (REPOSITORY / "daemon/nodenet/core/apply/retry.py").read_text()
+    assert "BUDGET_SECONDS = 300.0" in text
+    short = text.replace("BUDGET_SECONDS = 300.0", f"BUDGET_SECONDS = {SHORT}.0")
+    node = stopping_node(product_node, SECOND_LINK, lan, second, **{RETRY: short})
+    node.boot()
+    node.wait_until("test -e /run/lab-stopped", timeout=30)
+    document = settle(node, timeout=SHORT + 60)
+    (node_ip,) = node.addresses()
+    assert (document["health"], document["ready"], document["node_ips"]) == ("degraded", True, [node_ip])
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == node_ip
+    failed = stage(document, "nmstate")
+    assert failed["status"] == "failed"
+    assert "which does not answer" in failed["detail"]
+    assert SHORT <= failed["ended"] - failed["started"] < SHORT + 25
+    assert len(causes(node)) == 1
+    node.run(GO_ON)
+    addresses = "ip -4 -o address show dev eth1"
+    node.wait_until(f"{addresses} | grep -q inet && ! {addresses} | grep -q 10.88.1.50", timeout=60)
+    assert checkpoints(node) == "ao 0"
+    assert (mtu(node, "eth1"), node.addresses(), status(node)["node_ips"]) == (1500, [node_ip], [node_ip])
+    node.run("systemctl reload nodenetd", timeout=60)
+    document = settle(node)
+    assert (document["health"], document["node_ips"], mtu(node, "eth1")) == ("ok", [node_ip], 1402)
+    nothing_left(node)
+
+
+def test_a_stop_in_an_apply_while_network_manager_hangs(product_node: NodeFactory, lan: Lan) -> None:
+    """It takes longer than the stop timeout, which is extended; the next start finds what was left and is good (R8)."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    limit = {"/etc/systemd/system/nodenetd.service.d/90-lab.conf": "[Service]\nTimeoutStopSec=2\n"}
+    node = stopping_node(product_node, STATIC, lan, **limit, **{SETTINGS: "apply_timeout = 60\n"})
+    node.boot()
+    node.wait_until("test -e /run/lab-stopped", timeout=30)
+    node.run("systemctl stop nodenetd", timeout=60)
+    assert node.run("systemctl show -p Result --value nodenetd").stdout.strip() == "success"
+    assert causes(node) == [f"nodenetd was stopped in the middle of an apply; {LEFT}"]
+    node.run(GO_ON)
+    node.run("systemctl start --no-block kubelet")
+    document = settle(node, timeout=60)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
     nothing_left(node)

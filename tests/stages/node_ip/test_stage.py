@@ -69,7 +69,7 @@ async def test_no_eligible_address_is_waited_for() -> None:
     assert rig.files.writes == []
 
 
-@pytest.mark.parametrize("state", [ManagerState.ABSENT, ManagerState.NO_BUS])
+@pytest.mark.parametrize("state", [ManagerState.ABSENT, ManagerState.SILENT, ManagerState.NO_BUS])
 async def test_where_nobody_can_bring_an_address_that_is_said_first(state: ManagerState) -> None:
     """With or without a publication of an earlier boot; once NetworkManager is there it goes without saying."""
     rig = Rig(FakeKernel(host(V4)))

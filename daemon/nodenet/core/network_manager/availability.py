@@ -14,6 +14,7 @@ class ManagerState(StrEnum):
 
     NO_BUS = "the system bus does not answer"
     ABSENT = "NetworkManager is not on the bus yet"
+    SILENT = "NetworkManager is on the bus, but does not answer (systemctl restart NetworkManager)"
     STARTING = "NetworkManager is still starting (its first activations are not over)"
     READY = "NetworkManager is ready"
 

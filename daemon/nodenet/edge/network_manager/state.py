@@ -39,10 +39,20 @@ class NetworkManager:
             version = await self._bus.get(NAME, PATH, NAME, "Version")
             starting = await self._bus.get(NAME, PATH, NAME, "Startup")
         except Unavailable:
-            return ManagerState.NO_BUS if not self._bus.connected else ManagerState.ABSENT
+            return await self._without_answer()
         except Refused:
             return ManagerState.STARTING  # on the bus, its objects are not yet
         return ManagerState.STARTING if starting or not version else ManagerState.READY
+
+    async def _without_answer(self) -> ManagerState:
+        """Return why there is no answer: the bus answers for itself whether NetworkManager hangs or is not there."""
+        if not self._bus.connected:
+            return ManagerState.NO_BUS
+        try:
+            await self.owner()
+        except Unavailable:
+            return ManagerState.ABSENT
+        return ManagerState.SILENT
 
     async def owner(self) -> str:
         """Return the unique name of the process that runs now (GetNameOwner). Raises Unavailable."""

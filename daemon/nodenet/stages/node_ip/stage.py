@@ -47,7 +47,7 @@ log = structlog.get_logger()
 KERNEL = frozenset({Topic.KERNEL})
 BUS = frozenset({Topic.BUS})
 STARTING = KERNEL | {Topic.NETWORK_MANAGER}
-ABSENT = frozenset({ManagerState.ABSENT, ManagerState.NO_BUS})
+ABSENT = frozenset({ManagerState.ABSENT, ManagerState.SILENT, ManagerState.NO_BUS})
 ANSWERS = {Family.IPV6: "an IPv6 router", Family.IPV4: "a DHCP server"}
 BACK_SECONDS = 10.0
 """How long a node IP that kubelet runs with may be away before it is reported: its link may be activating again."""
