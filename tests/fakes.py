@@ -70,6 +70,8 @@ class FakeFiles:
     writes: list[str] = field(default_factory=list)
     links: dict[str, PurePosixPath] = field(default_factory=dict)
     broken: NodenetError | None = None
+    bad: dict[str, NodenetError] = field(default_factory=dict)
+    """Paths that can neither be read nor written nor removed, and why."""
 
     def listing(self, directory: PurePath) -> tuple[str, ...]:
         return tuple(PurePath(path).name for path in self.content if PurePath(path).parent == directory)
@@ -78,6 +80,7 @@ class FakeFiles:
         return self.content[str(directory / name)]
 
     def read(self, path: PurePath) -> bytes | None:
+        self._refuse(path)
         return self.content.get(str(self.links.get(str(path), path)))
 
     def leads_to(self, path: PurePath) -> PurePosixPath | None:
@@ -86,6 +89,7 @@ class FakeFiles:
     def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:  # noqa: ARG002
         if self.broken:
             raise self.broken
+        self._refuse(path)
         if self.content.get(str(path)) == content:
             return False
         self.links.pop(str(path), None)
@@ -94,7 +98,12 @@ class FakeFiles:
         return True
 
     def remove(self, path: PurePath) -> bool:
+        self._refuse(path)
         return self.content.pop(str(path), None) is not None
+
+    def _refuse(self, path: PurePath) -> None:
+        if str(path) in self.bad:
+            raise self.bad[str(path)]
 
 
 @dataclass

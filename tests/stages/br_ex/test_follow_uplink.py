@@ -6,7 +6,8 @@ from br_ex_rig import MAC, Rig
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome, Skipped, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.stages.apply.records import BRIDGE
 
 RETRIED = Request(retry_refused=True)
 
@@ -55,5 +56,13 @@ async def test_a_node_without_a_bridge_goes_straight_on() -> None:
     rig, stage = Rig(), NodeFile()
     rig.follow._stage = stage
     rig.profiles.broken = Unavailable("NetworkManager is not on the bus")
+    assert isinstance(await rig.follow.attempt(Facts()), Skipped)
+    assert len(stage.got) == 1
+
+
+async def test_a_record_that_cannot_be_read_does_not_keep_the_node_file_from_being_applied() -> None:
+    """The stages that need the record report it."""
+    rig, stage = of_renamed()
+    rig.files.bad[str(BRIDGE)] = PublishFailed(f"{BRIDGE} cannot be read: Is a directory", remedy="Remove it")
     assert isinstance(await rig.follow.attempt(Facts()), Skipped)
     assert len(stage.got) == 1

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from fakes import FakeFiles, FakeProfiles
+from nodenet.core.errors import PublishFailed
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Profile
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
@@ -44,3 +45,16 @@ async def test_without_a_text_on_disk_the_settings_must_do(content: bytes) -> No
     assert kept == replace(kept, keyfile=None)
     await made.give_back(kept)
     assert (profiles.done, files.writes) == ([("give_back", kept)], [])
+
+
+async def test_a_file_that_cannot_be_written_is_returned_as_an_error() -> None:
+    """NetworkManager has the settings all the same: only the comments are lost."""
+    made, profiles, files = keeper(Profile("u", "eth0", "802-3-ethernet", path=str(FILE)))
+    kept = await made.keep("u")
+    files.broken = PublishFailed(f"{FILE} cannot be written: No space left on device", remedy="Free space")
+    error = await made.give_back(kept)
+    assert str(error) == (
+        f"{FILE} cannot be written: No space left on device; "
+        "NetworkManager has its settings, but not its comments. Free space"
+    )
+    assert profiles.done == [("give_back", kept)]

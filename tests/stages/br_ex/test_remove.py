@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePosixPath
+
+from structlog.testing import capture_logs
 
 from br_ex_rig import FLAG, Rig
 from nodenet.core.boot.outcome import Done, Skipped
+from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
+from nodenet.stages.apply.records import BRIDGE
 
 
 async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
@@ -48,3 +54,25 @@ async def test_there_may_be_nothing_to_remove() -> None:
     outcome = await Rig().attempt(remove_bridge=True)
     assert isinstance(outcome, Skipped)
     assert outcome.reason == "there is no br-ex to remove"
+
+
+async def test_a_keyfile_that_cannot_be_written_does_not_undo_the_removal() -> None:
+    """The profile has its settings; what could not be written is logged with the remedy."""
+    rig = Rig()
+    await rig.attempt()
+    made = Rig("standing-ours", files=rig.files)
+    made.place("br-ex")
+    made.nmstate.during_apply = lambda: made.place("eth0")
+    file = PurePosixPath("/etc/NetworkManager/system-connections/eth0.nmconnection")
+    (link, kept), *_ = made.record.originals.items()
+    kept = replace(kept, path=str(file), in_memory=False, keyfile="# rack 7\n")
+    made.files.content[str(BRIDGE)] = bridge_record.render(replace(made.record, originals={link: kept}))
+    made.files.bad[str(file)] = PublishFailed(f"{file} cannot be written: Read-only file system", remedy="Remount it")
+    with capture_logs() as logs:
+        outcome = await made.attempt(remove_bridge=True)
+    assert isinstance(outcome, Skipped)
+    assert outcome.reason == "br-ex removed as requested"
+    (logged,) = [entry for entry in logs if entry.get("remedy") == "Remount it"]
+    assert logged["event"] == (
+        f"{file} cannot be written: Read-only file system; NetworkManager has its settings, but not its comments"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,7 +13,7 @@ from fakes import BOOT_ID, FakeKernel, FakeOvsdb
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Outcome, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Outcome, Problem, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.lease import Moment, StaticLease
@@ -20,6 +21,7 @@ from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
@@ -44,7 +46,7 @@ class Chooser:
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         assert request is NOTHING
         self.saw.append([order[0] for order in self.rig.profiles.done])
-        return Skipped("chosen", facts)
+        return Done("chosen", facts, Message.NODE_IP_SELECTED)
 
 
 class NonLocalBind(FakeKernel):
@@ -185,7 +187,14 @@ async def test_repair_removes_dead_rows_of_ours_only() -> None:
 
 
 FULL = PublishFailed("/var/lib/nodenet/bridge.json cannot be written: No space left on device", remedy="Free space")
-ALL_THE_SAME = f"{FULL.cause}; the node IP is selected without that record"
+ALL_THE_SAME = Problem(
+    Message.PUBLISH_FAILED, f"{FULL.cause}; the node IP is selected without that record", "Free space"
+)
+
+
+def problem(outcome: Outcome) -> Problem | None:
+    assert isinstance(outcome, Done), outcome
+    return outcome.problem
 
 
 async def test_a_full_disk_does_not_keep_the_node_ip_from_being_selected() -> None:
@@ -195,13 +204,11 @@ async def test_a_full_disk_does_not_keep_the_node_ip_from_being_selected() -> No
     assert isinstance(await stage.attempt(Facts()), Waiting)
     rig.clock.now += CONFIRM_SECONDS
     with capture_logs() as logs:
-        await stage.attempt(Facts())
-        await stage.attempt(Facts())
+        outcomes = [await stage.attempt(Facts()), await stage.attempt(Facts())]
     assert chooser.saw == [[], []]
-    assert [entry["event"] for entry in logs] == [
-        ALL_THE_SAME,
-        "No DHCP server has confirmed 10.88.0.113 in this boot: used until the lease ends",
-    ]
+    assert [problem(outcome) for outcome in outcomes] == [ALL_THE_SAME, ALL_THE_SAME]
+    cause = "No DHCP server has confirmed 10.88.0.113 in this boot: used until the lease ends"
+    assert [entry["event"] for entry in logs] == [cause]
     rig.files.broken = None
     await stage.attempt(Facts())
     assert rig.record.leases["br-ex"].noted.boot_id == BOOT_ID
@@ -215,11 +222,9 @@ async def test_a_lease_that_ended_is_removed_once_on_a_full_disk() -> None:
     found, rig.profiles.found, rig.manager.status = rig.profiles.found, Inventory(), ManagerState.STARTING
     assert isinstance(await stage.attempt(Facts()), Waiting)
     rig.profiles.found, rig.manager.status = found, ManagerState.READY
-    with capture_logs() as logs:
-        await stage.attempt(Facts())
-        await stage.attempt(Facts())
+    outcomes = [await stage.attempt(Facts()), await stage.attempt(Facts())]
     assert chooser.saw == [["set", "reapply"]] * 2
-    assert [entry["event"] for entry in logs] == [ALL_THE_SAME]
+    assert [problem(outcome) for outcome in outcomes] == [ALL_THE_SAME, ALL_THE_SAME]
 
 
 async def test_an_interrupted_apply_is_undone_once_on_a_full_disk() -> None:
@@ -243,3 +248,29 @@ async def test_an_uplink_with_another_name_gets_its_network_back_on_a_full_disk(
     await stage.attempt(Facts())
     activated = [order for order in rig.profiles.done if order[0] == "activate"]
     assert (activated, len(chooser.saw)) == ([("activate", "u-eth0", "ens7")], 2)
+
+
+async def test_a_keyfile_that_cannot_be_written_does_not_end_the_restoring() -> None:
+    """The uplink's profile is activated and the node IP selected; the status names the file."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.rename_uplink()
+    file = "/etc/NetworkManager/system-connections/eth0.nmconnection"
+    kept = replace(rig.record.originals["eth0"], path=file, in_memory=False, keyfile="# rack 7\n")
+    rig.files.content[str(BRIDGE)] = bridge_record.render(replace(rig.record, originals={"eth0": kept}))
+    rig.files.bad[file] = PublishFailed(f"{file} cannot be written: Read-only file system", remedy="Remount it")
+    cause = f"{file} cannot be written: Read-only file system; NetworkManager has its settings, but not its comments"
+    for _ in range(2):
+        found = problem(await stage.attempt(Facts()))
+        assert found == Problem(Message.PUBLISH_FAILED, cause, "Remount it")
+    assert [order for order in rig.profiles.done if order[0] == "activate"] == [("activate", "u-eth0", "ens7")]
+    assert len(chooser.saw) == 2
+
+
+@pytest.mark.parametrize("path", [BRIDGE, BRIDGE_INTENT])
+async def test_a_record_that_cannot_be_read_does_not_keep_the_node_ip_from_being_selected(path: PurePosixPath) -> None:
+    """It is a problem of the node, with the path and the remedy."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.files.bad[str(path)] = PublishFailed(f"{path} cannot be read: Is a directory", remedy="Remove it")
+    cause = f"{path} cannot be read: Is a directory; the node IP is selected without that record"
+    assert problem(await stage.attempt(Facts())) == Problem(Message.PUBLISH_FAILED, cause, "Remove it")
+    assert chooser.saw == [[]]

@@ -16,10 +16,10 @@ from fakes import (
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Problem, Topic, Waiting
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profile_backup import KeptProfile
@@ -411,3 +411,13 @@ async def test_a_bridge_is_looked_at_whole_in_each_new_run() -> None:
     again = await rig.attempt(run=2)
     assert isinstance(again, Waiting)
     assert again.reason == "making the bridge again: br-ex is over eth0 and should be over eth1"
+
+
+async def test_a_record_that_cannot_be_read_is_one_failure_with_its_remedy() -> None:
+    """Without it nodenet does not know what the uplinks' profiles were: nothing is touched."""
+    rig = Rig()
+    rig.files.bad[str(BRIDGE)] = PublishFailed(f"{BRIDGE} cannot be read: Is a directory", remedy="Remove it")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem == Problem(Message.PUBLISH_FAILED, f"{BRIDGE} cannot be read: Is a directory", "Remove it")
+    assert (outcome.again and outcome.again.seconds, rig.nmstate.applied) == (30.0, [])

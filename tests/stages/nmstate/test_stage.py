@@ -12,7 +12,7 @@ from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeO
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.messages import Message
@@ -286,6 +286,17 @@ async def test_a_rollback_that_fails_is_told_as_such() -> None:
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)
     assert outcome.problem.message is Message.ROLLBACK_FAILED
+
+
+async def test_a_record_that_cannot_be_read_is_one_failure_with_its_remedy() -> None:
+    """Nothing is applied on top of what is not known."""
+    rig = Rig()
+    path = "/var/lib/nodenet/intent.json"
+    rig.files.bad[path] = PublishFailed(f"{path} cannot be read: Is a directory", remedy="Remove it")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem == Problem(Message.PUBLISH_FAILED, f"{path} cannot be read: Is a directory", "Remove it")
+    assert rig.nmstate.applied == []
 
 
 async def test_an_unreadable_record_is_set_aside() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from nodenet.core.errors import PublishFailed
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.ports import Files, Profiles
 
 PRIVATE = 0o600
 """NetworkManager ignores keyfiles that others may read (nm-settings-keyfile(5))."""
+WITHOUT_COMMENTS = "NetworkManager has its settings, but not its comments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,18 @@ class ProfileKeeper:
         except UnicodeDecodeError:
             return kept
 
-    async def give_back(self, kept: KeptProfile) -> None:
-        """Make the profile what it was, and its file to the byte. Raises Unavailable, PublishFailed."""
+    async def give_back(self, kept: KeptProfile) -> PublishFailed | None:
+        """Make the profile what it was, and its file to the byte; return why the file is not, if so.
+
+        NetworkManager has all settings then and writes its own text of them. Raises Unavailable.
+        """
         await self.profiles.give_back(kept)
-        if kept.file and kept.keyfile is not None and self.files.write(kept.file, kept.keyfile.encode(), PRIVATE):
+        if kept.file is None or kept.keyfile is None:
+            return None
+        try:
+            written = self.files.write(kept.file, kept.keyfile.encode(), PRIVATE)
+        except PublishFailed as error:
+            return error.saying(f"{error.cause}; {WITHOUT_COMMENTS}", error.remedy)
+        if written:
             await self.profiles.load(str(kept.file))
+        return None

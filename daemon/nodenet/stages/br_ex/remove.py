@@ -6,6 +6,8 @@ profiles are restored as they were before libnmstate changed them.
 
 from __future__ import annotations
 
+import structlog
+
 from nodenet.core.br_ex.condition import BridgeCondition, Owner, condition_of
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.plan import Expectation
@@ -18,6 +20,8 @@ from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 from nodenet.stages.br_ex.repair import BridgeRepairer
 from nodenet.stages.br_ex.verify import Verifier
+
+log = structlog.get_logger()
 
 
 class BridgeRemover:
@@ -73,7 +77,8 @@ class BridgeRemover:
         async def accept() -> None:
             # The link goes on as libnmstate set it: what the profile says beyond that is for its next activation.
             for kept in originals.values():
-                await self._keeper.give_back(kept)
+                if error := await self._keeper.give_back(kept):
+                    log.warning(error.cause, message=error.message, stage="configure-ovs", remedy=error.remedy)
             await self._verifier.addressed(expect)
 
         known = tuple(

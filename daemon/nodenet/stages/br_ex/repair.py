@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import structlog
 
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Outcome, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex.condition import BridgeCondition, Rule, is_port, orphans, readdressed
 from nodenet.core.br_ex.record import BridgeRecord
@@ -91,11 +92,11 @@ class BridgeRepairer:
             return {}
         return renamed_uplinks(record, await self._profiles.inventory(), links)
 
-    async def give_back(self, record: BridgeRecord, old_names: Collection[str] = ()) -> None:
-        """Restore the network of *record* from before its bridges. Raises Unavailable.
+    async def give_back(self, record: BridgeRecord, old_names: Collection[str] = ()) -> list[PublishFailed]:
+        """Restore the network of *record* from before its bridges; return which keyfiles could not be written.
 
-        A link that an administrator has given another profile since keeps that one. *old_names* are those of
-        uplinks that have another name now.
+        Raises Unavailable. A link that an administrator has given a profile of its own since keeps that one.
+        *old_names* are those of uplinks that have another name now.
         """
         inventory = await self._profiles.inventory()
         # For a link with a new name NetworkManager has made a profile itself, in memory.
@@ -107,13 +108,13 @@ class BridgeRepairer:
             if profile.link in links or (profile.link in theirs and is_port(profile)):
                 await self._profiles.delete(profile.uuid)
         originals = {link: kept for link, kept in record.originals.items() if link not in theirs}
-        for kept in originals.values():
-            await self._keeper.give_back(kept)
+        unwritten = [error for kept in originals.values() if (error := await self._keeper.give_back(kept))]
         # The node IP does not need Open vSwitch: a row that is left is removed when br-ex is made.
         for bridge in record.uplinks if self._ovsdb.answers() else ():
             await self._ovsdb.remove_bridge(bridge)
         for link, kept in originals.items():
             await self._profiles.activate(kept.uuid, link)
+        return unwritten
 
     def _of_others(self, record: BridgeRecord, profiles: tuple[Profile, ...]) -> dict[str, str]:
         """Return the links for which another program made a profile since, with its name; the journal names them."""
@@ -140,8 +141,8 @@ class RecoverFirst:
         self._missed = NEVER
         self._unconfirmed = NEVER
         self._looked = False
-        self._unwritten = False
-        """Whether it was logged that a record cannot be written."""
+        self._problem: Problem | None = None
+        """The first record that could not be read or written, or keyfile that could not be restored."""
         self._settled: BridgeRecord | None = None
         """The record whose leases were settled, where the result could not be written: not to be done again."""
         self._held: BridgeRecord | None = None
@@ -150,26 +151,36 @@ class RecoverFirst:
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome, or Waiting before that."""
-        intent, record = self._pipeline.record, self._maker.record
         try:
-            if record and await self._follow_renamed(record):
-                record = self._maker.record
-            if intent and record and intent.phase is Phase.APPLYING:
-                if waiting := await self._recover(record):
+            with self._going_on():
+                if waiting := await self._repaired():
                     return waiting
-            elif record and record.leases and (waiting := await self._settle(record)):
-                return waiting
-            elif record and record.originals and not self._looked:
-                await self._free_orphan(record)
         except Unavailable as error:
             return _restoring(error)
-        return await self._stage.attempt(facts, request)
+        outcome = await self._stage.attempt(facts, request)
+        if isinstance(outcome, Done) and outcome.problem is None:
+            return replace(outcome, problem=self._problem)
+        return outcome
+
+    async def _repaired(self) -> Waiting | None:
+        """Repair what the records call for; return the wait that it needs. Raises Unavailable, PublishFailed."""
+        intent, record = self._pipeline.record, self._maker.record
+        if record and await self._follow_renamed(record):
+            record = self._maker.record
+        if intent and record and intent.phase is Phase.APPLYING:
+            return await self._recover(record)
+        if record and record.leases and (waiting := await self._settle(record)):
+            return waiting
+        if record and record.originals and not self._looked:
+            await self._free_orphan(record)
+        return None
 
     async def follow_renamed(self) -> Waiting | None:
         """Restore the plain network of an uplink that has another name now; return what that waits for, if anything."""
         try:
-            if record := self._maker.record:
-                await self._follow_renamed(record)
+            with self._going_on():
+                if record := self._maker.record:
+                    await self._follow_renamed(record)
         except Unavailable as error:
             return _restoring(error)
         return None
@@ -254,7 +265,8 @@ class RecoverFirst:
         if record != self._given_back:
             text = f"{why}. The network from before br-ex is restored"
             log.warning(text, message=Message.BRIDGE_MENDED, stage="configure-ovs")
-            await self._repairer.give_back(record, old_names)
+            unwritten = await self._repairer.give_back(record, old_names)
+            self._note(*unwritten)
             self._given_back = record
         with self._going_on():
             self._maker.forget()
@@ -262,14 +274,16 @@ class RecoverFirst:
 
     @contextlib.contextmanager
     def _going_on(self) -> Iterator[None]:
-        """Go on where a record cannot be written: the choice of the node IP does not need it. Log that once."""
+        """Go on where a record cannot be read or written: the node IP is selected without it, with that problem."""
         try:
             yield
         except PublishFailed as error:
-            if not self._unwritten:
-                text = f"{error.cause}; the node IP is selected without that record"
-                log.warning(text, message=error.message, stage="nodeip", remedy=error.remedy)
-            self._unwritten = True
+            self._note(error.saying(f"{error.cause}; the node IP is selected without that record", error.remedy))
+
+    def _note(self, *errors: PublishFailed) -> None:
+        """Keep the first of all errors as the problem of the stage."""
+        for error in errors:
+            self._problem = self._problem or Problem.of(error)
 
 
 def _restoring(error: Unavailable) -> Waiting:

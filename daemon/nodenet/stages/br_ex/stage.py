@@ -104,9 +104,8 @@ class ConfigureOvsStage:
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
-        record = self._maker.record
         try:
-            outcome = await self._pass(facts, request, record)
+            outcome = await self._pass(facts, request, self._maker.record)
         except (UplinkRefused, BridgeForeign) as error:
             return Failed(Problem.of(error), facts)
         except NmstateFailure as error:

@@ -225,8 +225,11 @@ class NmstateStage:
         return _failed(facts, failure, cause)
 
     def _as_before(self, facts: Facts) -> Facts:
-        """Return the facts of the file that is in force still."""
-        record = self._pipeline.record
+        """Return the facts of the file that is in force still; as they are where the record cannot be read."""
+        try:
+            record = self._pipeline.record
+        except PublishFailed:  # a problem of every pass that reaches the network
+            return facts
         in_force, bridge = (record.in_force, record.brings_bridge) if record else (None, False)
         return replace(facts, applied_digest=in_force, brings_bridge=bridge)
 
