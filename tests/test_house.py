@@ -6,6 +6,7 @@ Each rule is a function from source to complaints, so that the last tests can sh
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -62,6 +63,18 @@ def imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield from ((node.module or "", alias.name) for alias in node.names)
 
 
+@functools.cache
+def text_of(path: Path) -> str:
+    """Return a file's content; every rule reads the same files."""
+    return path.read_text(encoding="utf-8")
+
+
+@functools.cache
+def tree_of(source: str) -> ast.Module:
+    """Return the syntax tree of *source*."""
+    return ast.parse(source)
+
+
 def within(module: str, room: str) -> bool:
     return module == room or module.startswith(room + ".")
 
@@ -79,9 +92,9 @@ def wrong_way(module: str, source: str) -> list[str]:
     """Return what *module* imports and tools/rooms.py does not allow."""
     name = module.removeprefix("nodenet.")
     if name == "nodenet":
-        return [f"{module} imports {target}" for target in ours(ast.parse(source))]
+        return [f"{module} imports {target}" for target in ours(tree_of(source))]
     complaints = []
-    for target in ours(ast.parse(source)):
+    for target in ours(tree_of(source)):
         shared = rooms.room_of(target) == "core" and name not in rooms.ALONE  # core/errors.py and its like
         if not (shared or any(within(target, prefix) for prefix in rooms.allowed(name))):
             complaints.append(f"{module} imports {target}")
@@ -90,7 +103,7 @@ def wrong_way(module: str, source: str) -> list[str]:
 
 def circles(sources: Mapping[str, str]) -> list[str]:
     """Return the modules that reach themselves by imports; a package stands for nothing but its ``__init__``."""
-    arrows = {name.removeprefix("nodenet."): set(ours(ast.parse(text))) for name, text in sources.items()}
+    arrows = {name.removeprefix("nodenet."): set(ours(tree_of(text))) for name, text in sources.items()}
     reached = {name: set(targets) for name, targets in arrows.items()}
     for _ in arrows:
         grown = {name: targets.union(*(arrows.get(one, ()) for one in targets)) for name, targets in reached.items()}
@@ -102,7 +115,7 @@ def circles(sources: Mapping[str, str]) -> list[str]:
 
 def impure(module: str, source: str) -> list[str]:
     """What a module of core does and may not."""
-    tree = ast.parse(source)
+    tree = tree_of(source)
     complaints = []
     for origin, name in imports(tree):
         in_memory = (origin == "pathlib" and name.startswith("Pure")) or (origin, name) == ("io", "StringIO")
@@ -124,7 +137,7 @@ def too_long(name: str, source: str) -> list[str]:
     """The file and the functions that nobody reads in one go."""
     lines = source.count("\n")
     complaints = [f"{name} has {lines} lines"] if lines > MAX_FILE else []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > MAX_FUNCTION:
@@ -132,13 +145,12 @@ def too_long(name: str, source: str) -> list[str]:
     return complaints
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_imports_run_one_way(path: Path) -> None:
-    assert wrong_way(name_of(path), path.read_text()) == []
+def test_imports_run_one_way() -> None:
+    assert [complaint for path in SOURCES for complaint in wrong_way(name_of(path), text_of(path))] == []
 
 
 def test_no_module_reaches_itself_by_imports() -> None:
-    assert circles({name_of(path): path.read_text() for path in SOURCES}) == []
+    assert circles({name_of(path): text_of(path) for path in SOURCES}) == []
 
 
 def test_every_folder_is_a_room_and_every_room_a_folder() -> None:
@@ -154,7 +166,7 @@ def test_no_permission_is_left_over() -> None:
     used = {
         (rooms.room_of(name_of(path).removeprefix("nodenet.")), target)
         for path in SOURCES
-        for target in ours(ast.parse(path.read_text()))
+        for target in ours(tree_of(text_of(path)))
     }
     for family, listed in (("core", rooms.CORE), ("edge", rooms.EDGE)):
         for room, others in listed.items():
@@ -179,14 +191,15 @@ def test_the_floors_of_core_hold() -> None:
     assert sorted(room for floor in rooms.floors() for room in floor) == sorted(rooms.CORE)
 
 
-@pytest.mark.parametrize("path", sorted((DAEMON / "nodenet/core").rglob("*.py")), ids=name_of)
-def test_core_only_thinks(path: Path) -> None:
-    assert impure(name_of(path), path.read_text()) == []
+def test_core_only_thinks() -> None:
+    core = [path for path in SOURCES if path.is_relative_to(DAEMON / "nodenet/core")]
+    assert core
+    assert [complaint for path in core for complaint in impure(name_of(path), text_of(path))] == []
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *HARNESS], ids=lambda path: str(path.relative_to(ROOT)))
-def test_everything_is_short(path: Path) -> None:
-    assert too_long(path.name, path.read_text()) == []
+def test_everything_is_short() -> None:
+    files = [*SOURCES, *HARNESS]
+    assert [complaint for path in files for complaint in too_long(str(path.relative_to(ROOT)), text_of(path))] == []
 
 
 def mirror_of(path: Path) -> Path:
@@ -195,12 +208,12 @@ def mirror_of(path: Path) -> Path:
     return ROOT / "tests" / place.parent / f"test_{place.name}"
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in SOURCES if name_of(path).split(".")[1:2] in (["core"], ["stages"], ["loop"])], ids=name_of
-)
-def test_every_module_has_a_test_module_of_its_own(path: Path) -> None:
+def test_every_module_has_a_test_module_of_its_own() -> None:
     """In the same place below tests/; the modules that only connect parts are tested with the assembly."""
-    assert path.name in {"__init__.py", "wiring.py"} or mirror_of(path).exists()
+    mirrored = [path for path in SOURCES if name_of(path).split(".")[1:2] in (["core"], ["stages"], ["loop"])]
+    assert mirrored
+    missing = [path for path in mirrored if path.name not in {"__init__.py", "wiring.py"}]
+    assert [name_of(path) for path in missing if not mirror_of(path).exists()] == []
 
 
 def riddles(text: str) -> list[str]:
@@ -208,10 +221,10 @@ def riddles(text: str) -> list[str]:
     return re.findall(r"\b(?:told|tells?|somebody|whoever|in vain|at hand)\b", text, re.IGNORECASE)
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *DOCUMENTS, *MANUAL, CATALOG], ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_words_are_plain(path: Path) -> None:
+def test_the_words_are_plain() -> None:
     """The field's terms instead: report, print, log, return, another program, a client."""
-    assert riddles(path.read_text(encoding="utf-8")) == []
+    files = [*SOURCES, *DOCUMENTS, *MANUAL, CATALOG]
+    assert [(str(path.relative_to(ROOT)), words) for path in files if (words := riddles(text_of(path)))] == []
 
 
 def test_a_riddle_is_seen() -> None:
@@ -223,7 +236,7 @@ def test_no_room_is_called_after_nothing() -> None:
 
 
 def test_every_module_says_what_it_answers() -> None:
-    assert [name_of(path) for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text()))] == []
+    assert [name_of(path) for path in SOURCES if not ast.get_docstring(tree_of(text_of(path)))] == []
 
 
 def test_no_test_patches_the_product() -> None:

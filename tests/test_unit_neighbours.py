@@ -7,6 +7,7 @@ units are written and enabled is another one, because systemd's choice of the jo
 
 from __future__ import annotations
 
+import functools
 import random
 import shutil
 import subprocess
@@ -48,6 +49,7 @@ Facts = dict[str, list[str]]
 """Unit → its lines."""
 
 
+@functools.cache
 def facts(name: str) -> Facts:
     """Read one file of facts."""
     found: Facts = {}
@@ -111,31 +113,32 @@ def make_tree(tree: Path, kind: str, rng: random.Random | None = None) -> None:
         assert {line.rpartition(" ")[2] for line in enable(tree, [name]).splitlines()} <= {"exists.", "exists"}
 
 
-def cycles(tree: Path) -> list[str]:
-    """Return what systemd reports about ordering cycles; empty where it finds none."""
-    found = []
-    for started in (*STARTED, None):
-        units = STARTED if started is None else (started,)
-        command = ["systemd-analyze", f"--root={tree}", "--man=no", "verify", *units]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        found += [line for line in done.stderr.splitlines() if "cycle" in line or "Found dependency" in line]
-    return found
+def cycles(tree: Path, *started: str) -> list[str]:
+    """Return what systemd reports about ordering cycles where *started* are started one after the other."""
+    command = ["systemd-analyze", f"--root={tree}", "--man=no", "verify", *started]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [line for line in done.stderr.splitlines() if "cycle" in line or "Found dependency" in line]
 
 
 @pytest.mark.parametrize("kind", NODES)
 def test_no_cycle_on_a_node_with_every_unit(tmp_path: Path, kind: str) -> None:
     """(R62)."""
     make_tree(tmp_path, kind)
-    assert cycles(tmp_path) == []
+    for started in (*zip(STARTED), STARTED):
+        assert cycles(tmp_path, *started) == [], started
 
 
 @pytest.mark.parametrize("kind", NODES)
 def test_no_cycle_in_any_of_200_shuffled_trees(tmp_path: Path, kind: str) -> None:
-    """Each of the five kinds has its share of the trees (R62)."""
+    """Each of the five kinds has its share of the trees (R62).
+
+    Every unit is started after the others only: a transaction is searched with the jobs that are already there, so a
+    cycle of one unit alone is found here as well.
+    """
     for seed in range(TREES // len(NODES)):
         tree = tmp_path / str(seed)
         make_tree(tree, kind, random.Random(f"{kind} {seed}"))  # noqa: S311 - a reproducible selection
-        assert cycles(tree) == [], f"{kind}, seed {seed}"
+        assert cycles(tree, *STARTED) == [], f"{kind}, seed {seed}"
 
 
 @pytest.mark.parametrize("edge", ["After=kdump.service", "After=kubelet-dependencies.target", "After=iscsi.service"])
@@ -144,7 +147,8 @@ def test_a_cycle_with_a_neighbour_would_be_seen(tmp_path: Path, edge: str) -> No
     make_tree(tmp_path, "openshift")
     unit = tmp_path / "usr/lib/systemd/system/nodenetd.service"
     unit.write_text(unit.read_text().replace("[Unit]\n", f"[Unit]\n{edge}\n"))
-    assert any("ordering cycle" in line for line in cycles(tmp_path))
+    for started in ("multi-user.target",), STARTED:
+        assert any("ordering cycle" in line for line in cycles(tmp_path, *started)), started
 
 
 @pytest.mark.parametrize("kind", NODES)
