@@ -45,4 +45,4 @@ def test_hosts_grow_by_distinct_lines(kind: str) -> None:
 
 def test_the_function_alone_and_the_command_are_measured() -> None:
     told = [row[0].split(",")[0] for row in pure(100)]
-    assert told == ["select", "the same with a verdict for each", "nodenetctl explain node-ip --snapshot of it"]
+    assert told == ["select", "the same with a verdict for each", "nodenetctl explain node-ip --snapshot"]
