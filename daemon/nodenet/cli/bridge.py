@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
+from typing import Any
 
 from nodenet.cli import status
 from nodenet.cli.ask import ask
 from nodenet.cli.outputs import note
 from nodenet.cli.table import printable
+from nodenet.cli.wait import OVER, SUCCEEDED, stage_of
+from nodenet.core.stage_name import StageName
 
 SECONDS = 300.0
+STAGE = StageName.CONFIGURE_OVS.value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,19 +40,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask the daemon and print the status of the stage afterwards; return the exit code."""
+    before = status.read()
     if arguments.order == "remove":
         ask("RemoveBridge", seconds=SECONDS)
-    else:
-        ask("RunStage", "s", ["configure-ovs"], seconds=SECONDS)
-        status.wait(_is_over, SECONDS)
-    stage = next((each for each in (status.read() or {}).get("stages", ()) if each["name"] == "configure-ovs"), None)
-    if stage is None:
+        return show(status.read())
+    ask("RunStage", "s", [STAGE], seconds=SECONDS)
+    return show(status.wait(partial(has_run_since, before), SECONDS))
+
+
+def has_run_since(before: dict[str, Any] | None, document: dict[str, Any]) -> bool:
+    """Return whether the stage has begun and ended since *before*: nodenetd accepts the order before it begins."""
+    stage = stage_of(document, STAGE)
+    began_before = before and stage_of(before, STAGE)["started"]
+    return stage["status"] in OVER and stage["started"] != began_before
+
+
+def show(document: dict[str, Any] | None) -> int:
+    """Print the stage; return the exit code."""
+    if document is None:
+        note(f"nodenetctl: {status.NOT_REPORTED}")
         return 1
-    failed = stage["status"] not in ("done", "skipped")
-    show = note if failed else print
-    show(printable(f"configure-ovs: {stage['status']}: {stage['detail']}"))
+    stage = stage_of(document, STAGE)
+    failed = stage["status"] not in SUCCEEDED
+    say = note if failed else print
+    say(printable(f"{STAGE}: {stage['status']}: {stage['detail']}"))
     return 1 if failed else 0
-
-
-def _is_over(document: dict[str, object]) -> bool:
-    return bool(document["ready"]) and document["stage"] is None

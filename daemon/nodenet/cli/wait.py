@@ -12,7 +12,9 @@ from nodenet.cli.outputs import note
 from nodenet.cli.status import add_reading, wait
 from nodenet.core.stage_name import StageName
 
-OVER = ("done", "skipped", "failed")
+SUCCEEDED = ("done", "skipped")
+OVER = (*SUCCEEDED, "failed")
+"""By the status of a stage: whether it has ended."""
 EX_CONFIG = 78
 SYSTEMCTL_SECONDS = 10.0
 UNREPORTED = {"status": "pending", "detail": "nodenetd has not reported yet"}
@@ -43,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     reported: list[str] = []
 
     def answered(document: dict[str, Any]) -> bool:
-        if _stage(document, arguments.stage)["status"] in OVER or why_not(document) is not None:
+        if stage_of(document, arguments.stage)["status"] in OVER or why_not(document) is not None:
             return True
         if document["health"] == "failed" and (cause := _cause(document)) not in reported:
             reported.append(cause)  # an administrator may correct it, so the wait goes on
@@ -51,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         return False
 
     document = wait(answered, arguments.timeout, arguments.file)
-    stage = _stage(document, arguments.stage) if document else UNREPORTED
-    if stage["status"] in OVER[:2]:
+    stage = stage_of(document, arguments.stage) if document else UNREPORTED
+    if stage["status"] in SUCCEEDED:
         return 0
     if document and (why := why_not(document)):
         note(f"{arguments.unit}: {why}")
@@ -61,7 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if stage["status"] == "failed" else 75
 
 
-def _stage(document: dict[str, Any], name: str) -> dict[str, Any]:
+def stage_of(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the part of the status *document* about the stage *name*."""
     found: dict[str, Any] = next(stage for stage in document["stages"] if stage["name"] == name)
     return found
 
