@@ -1,6 +1,5 @@
 """nodenetctl as a program: what is imported, what is printed where, and the exit codes."""
 
-import json
 import os
 import subprocess
 import sys
@@ -37,17 +36,19 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "100", "NO_COLOR": "1"}
 
 
-def test_version() -> None:
-    done = nodenetctl("version")
-    assert (done.returncode, done.stdout) == (0, f"nodenet {__version__}\n")
-
-
 @pytest.mark.parametrize("words", LIGHT, ids=" ".join)
 def test_light_verbs_import_nothing_heavy(words: list[str]) -> None:
     """Status is asked for every few seconds by some people, and must work when half of the node does not."""
     loaded = nodenetctl(*words, after="print('\\n'.join(sys.modules), file=sys.stderr)").stderr.split()
     assert "nodenet.cli.main" in loaded
     assert [name for name in loaded if name.partition(".")[0] in HEAVY] == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_a_test_module_of_its_own(verb: str) -> None:
+    """In the same place below tests/cli; day-one has a folder, as its artefacts have."""
+    place, name = Path(__file__).parent, verb.replace("-", "_")
+    assert (place / f"test_{name}.py").exists() or any((place / name).glob("test_*.py"))
 
 
 def test_the_command_line_needs_no_library() -> None:
@@ -157,59 +158,3 @@ def test_a_time_that_is_none_is_64(verb: list[str], seconds: str) -> None:
     assert done.returncode == 64
     sentence = f"argument --timeout: {seconds!r} is not a valid number of seconds (examples: 90, 5s, 2min)"
     assert done.stderr.splitlines()[-1] == f"nodenetctl {verb[0]}: {sentence}"
-
-
-@pytest.fixture
-def configured(tmp_path: Path) -> Path:
-    (tmp_path / "nodenet.toml").write_text('hint = "eth0"\nhint_required = true\n')
-    (tmp_path / "nodenet.toml.d").mkdir()
-    (tmp_path / "nodenet.toml.d/20-later.toml").write_text('hint = "eth2"\n')
-    for number in range(11, 20):  # whatever order the file system lists them in, it is hardly this one
-        (tmp_path / f"nodenet.toml.d/{number}-site.toml").write_text('hint = "eth1"\n')
-    (tmp_path / "nodenet.toml.d/README").write_text("not a settings file")
-    return tmp_path
-
-
-def test_settings_say_where_each_value_comes_from(configured: Path) -> None:
-    lines = nodenetctl("settings", "--directory", str(configured)).stdout.splitlines()
-    shown = {line.split()[0]: line.split()[1:] for line in lines}
-    assert shown["hint"] == ['"eth2"', f"{configured}/nodenet.toml.d/20-later.toml"]
-    assert shown["hint_required"] == ["true", f"{configured}/nodenet.toml"]
-    assert shown["bridge.datapath"] == ['"system"', "default"]
-
-
-def test_settings_as_json(configured: Path) -> None:
-    document = json.loads(nodenetctl("settings", "--json", "--directory", str(configured)).stdout)
-    assert document["schema_version"] == 1
-    (hint,) = [entry for entry in document["settings"] if entry["key"] == "hint"]
-    assert hint == {"key": "hint", "value": "eth2", "origin": f"{configured}/nodenet.toml.d/20-later.toml"}
-
-
-def spoil(path: Path, how: str) -> None:
-    if how == "writable":
-        path.chmod(0o666)
-    elif how == "large":
-        path.write_bytes(b"#" * (1 << 20) + b"\n")
-    else:
-        path.unlink()
-        if how == "directory":
-            path.mkdir()
-        else:
-            os.mkfifo(path, 0o600)
-
-
-@pytest.mark.parametrize(
-    ("how", "cause"),
-    [
-        ("writable", "writable by others"),
-        ("directory", "not a regular file"),
-        ("fifo", "not a regular file"),
-        ("large", "larger than 1 MiB"),
-    ],
-)
-def test_settings_that_cannot_be_trusted_are_refused(configured: Path, how: str, cause: str) -> None:
-    spoil(configured / "nodenet.toml", how)
-    done = nodenetctl("settings", "--directory", str(configured))
-    assert done.returncode == 78
-    assert cause in done.stderr
-    assert "nodenet.toml" in done.stderr

@@ -29,4 +29,4 @@ class Table:
 
 def printable(text: str) -> str:
     """Return *text* with ? for each character that could control a terminal; names also come from other hosts."""
-    return "".join(char if char.isprintable() and not 0xD800 <= ord(char) <= 0xDFFF else "?" for char in text)
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -1,0 +1,84 @@
+"""The host name over the kernel and hostnamed, from a stand-in on a real bus."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from edge.bus.test_connection import client, quiet, running
+from edge.private_bus import PrivateBus
+from nodenet.edge.bus.connection import PROPERTIES, Message, Variant
+from nodenet.edge.hostname.hostnamed import NAME, PATH, Hostnamed
+
+
+@dataclass
+class StandIn:
+    """hostnamed with a static name; *refuses* is why it sets none."""
+
+    static: str = ""
+    refuses: str = ""
+    calls: list[list[Any]] = field(default_factory=list)
+
+    def answer(self, message: Message) -> Message | None:
+        if message.member == "Get" and message.body == [NAME, "StaticHostname"]:
+            return Message.new_method_return(message, "v", [Variant("s", self.static)])
+        if message.member == "SetStaticHostname":
+            self.calls.append(message.body)
+            if self.refuses:
+                return Message.new_error(message, "org.freedesktop.DBus.Error.FileNotFound", self.refuses)
+            return Message.new_method_return(message)
+        return None
+
+
+@contextlib.asynccontextmanager
+async def hostnamed(private_bus: PrivateBus, service: StandIn | None) -> AsyncIterator[tuple[Hostnamed, Any]]:
+    bus = quiet(private_bus.address)
+    changes: asyncio.Queue[None] = asyncio.Queue()
+    made = Hostnamed(bus, lambda: changes.put_nowait(None))
+    async with client(private_bus.address) as other, running(bus):
+        if service:
+            other.add_message_handler(service.answer)
+            await other.request_name(NAME)
+        assert await bus.wait_up(5)
+        yield made, (other, changes)
+
+
+@pytest.mark.parametrize(
+    ("static", "calls"),
+    [
+        ("", [["worker-0", False]]),
+        ("localhost", [["worker-0", False]]),
+        ("worker-0", []),
+        ("Worker-0", []),
+    ],
+)
+async def test_a_name_is_pinned_unless_it_is_the_static_one(
+    private_bus: PrivateBus, static: str, calls: list[list[Any]]
+) -> None:
+    """Kubelet takes upper case as lower case: that alone is no reason to write; no user is asked for a password."""
+    service = StandIn(static)
+    async with hostnamed(private_bus, service) as (made, _):
+        assert await made.pin("worker-0") is None
+    assert service.calls == calls
+
+
+async def test_why_a_name_was_not_pinned(private_bus: PrivateBus) -> None:
+    """Its refusal, and its absence."""
+    async with hostnamed(private_bus, StandIn(refuses="/etc is read-only")) as (made, _):
+        assert "/etc is read-only" in str(await made.pin("worker-0"))
+    async with hostnamed(private_bus, None) as (made, _):
+        assert NAME in str(await made.pin("worker-0"))
+
+
+async def test_its_signal_wakes_and_the_name_is_the_kernels(private_bus: PrivateBus) -> None:
+    async with hostnamed(private_bus, StandIn()) as (made, (other, changes)):
+        assert made.name() == socket.gethostname()
+        body = [NAME, {"Hostname": Variant("s", "worker-0")}, []]
+        await other.send(Message.new_signal(PATH, PROPERTIES, "PropertiesChanged", "sa{sv}as", body))
+        await asyncio.wait_for(changes.get(), 5)
