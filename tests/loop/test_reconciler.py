@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import structlog
+from structlog.testing import capture_logs
 
 from fakes import BOOT_ID, FakeClock, FakeInputs, FakePulse, FakeWatch
 from nodenet.core.boot.facts import Facts
@@ -675,3 +676,19 @@ async def test_a_failed_stage_heals_by_a_second_look() -> None:
         await rig.until(lambda: rig.ready and rig.watch.last["health"] == "ok")
     assert rig[StageName.NMSTATE].attempts == 3
     assert "waiting" not in [status.boot[StageName.NMSTATE].status for status in rig.watch.shown]
+
+
+@pytest.mark.parametrize("link", ["eth0", None])
+async def test_an_uplink_that_is_not_watched_any_more_is_not_reported_to_be_back(link: str | None) -> None:
+    """The problem leaves the status in both cases."""
+    rig = Rig()
+    rig[StageName.NODEIP].learns = Facts(selection=Selection((ip_address("192.0.2.5"),), link))
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        reconciler.report_uplink(PROBLEM)
+        with capture_logs() as logs:
+            reconciler.report_uplink(None)
+    assert [entry["event"] for entry in logs] == (
+        ["The uplink has a carrier and the gateways answer again"] if link else []
+    )
+    assert reconciler.status.uplink is None

@@ -148,6 +148,19 @@ def test_a_pulled_cable_is_reported_within_five_seconds_and_over_by_itself() -> 
     assert rig.reports[0].message is Message.UPLINK_LOST
 
 
+def test_a_problem_of_an_uplink_that_is_not_watched_any_more_is_withdrawn() -> None:
+    """No node IP is on a link, or the node is not READY: what the status says of the uplink would never change."""
+
+    async def story(rig: Rig) -> None:
+        rig.links.pull("eth0")
+        await asyncio.sleep(4.9)
+        rig.watch.show(replace(READY, facts=Facts()))
+        await asyncio.sleep(1.0)
+        assert rig.links.listened == ()
+
+    assert run(story).causes == ["eth0, the uplink of br-ex, has no carrier", None]
+
+
 def test_a_short_loss_is_not_reported() -> None:
     """A second is what a switch port needs to negotiate."""
 

@@ -19,6 +19,7 @@ from nodenet.core.boot.stages import Boot, Status
 from nodenet.core.errors import Unavailable
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
+from nodenet.core.uplink_health.watched import place_of
 from nodenet.loop import journal
 from nodenet.loop.attempts import Attempts
 from nodenet.loop.doubts import Doubts
@@ -98,8 +99,9 @@ class Reconciler:
         self.wake(Topic.INHIBITOR)
 
     def report_uplink(self, problem: Problem | None) -> None:
-        """Take what the watch of the uplink found into status and journal; None: nothing is wrong any more."""
-        journal.uplink(problem)
+        """Take what the watch of the uplink found into status and journal; None: nothing is known to be wrong."""
+        if problem or place_of(self._status.facts):  # without a place nothing is watched, and nothing is back
+            journal.uplink(problem)
         self._status = replace(self._status, uplink=problem)
         self._show()
 

@@ -104,6 +104,7 @@ class UplinkWatch:
             self._moved.clear()
             self._forget()
             if self._place is None:
+                self._publish()  # what was wrong with it would never be seen to be over
                 continue
             try:
                 await self._watch(self._place)

@@ -108,6 +108,25 @@ def test_a_file_that_overrides_the_node_ip_is_named(product_node: NodeFactory, l
     assert settle(node)["health"] == "ok"
 
 
+def test_a_directory_in_the_place_of_a_published_file_is_one_problem(product_node: NodeFactory, lan: Lan) -> None:
+    """A container's mount makes such a directory: kubelet starts, and the status names path and remedy."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = with_early(product_node(flavour=Flavour.OPENSHIFT), f"mkdir -p {RUN}/primary-ip")
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["ready"]) == ("degraded", True)
+    cause = f"{RUN}/primary-ip cannot be written: Is a directory"
+    assert causes(node) == [cause]
+    shown = node.run("nodenetctl status", check=False).stdout
+    assert cause in shown
+    assert "Remove this directory (a file belongs in its place); then run `nodenetctl reload --wait`" in shown
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    node.run(f"rmdir {RUN}/primary-ip; nodenetctl reload --wait")
+    assert settle(node)["health"] == "ok"
+    assert node.run(f"cat {RUN}/primary-ip").stdout == document["node_ips"][0]
+    nothing_left(node)
+
+
 def test_a_node_of_the_replaced_tools_keeps_its_node_ip(product_node: NodeFactory) -> None:
     """The daemon is installed beside a kubelet that runs: the lower address is not published in its place (R18)."""
     drop_in = OLD_DROP_IN.format("10.88.0.60")

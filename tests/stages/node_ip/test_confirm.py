@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePosixPath
 
 import pytest
 
 from fakes import FakeFiles, FakeKernel
 from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, V6, Rig, host
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Waiting
+from nodenet.core.boot.outcome import Done, Problem, Waiting
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import AddressFlag
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import PolicyReading
-from nodenet.core.node_ip.published_files import IPV4
+from nodenet.core.node_ip.published_files import IPV4, REMOTE_WORKER, RUN
 from nodenet.stages.node_ip.stage import BACK_SECONDS
 
 
@@ -62,18 +62,7 @@ class MountedOver(FakeFiles):
         return super().write(path, content, mode)
 
 
-class DirectoryThere(MountedOver):
-    """A disk on which it is a directory."""
-
-    def read(self, path: PurePath) -> bytes | None:
-        if path == IPV4:
-            raise PublishFailed(f"{path} cannot be read: Is a directory", remedy="Remove it")
-        return super().read(path)
-
-
-@pytest.mark.parametrize(
-    "files", [MountedOver(), MountedOver({str(IPV4): b"192.0.2.99"}), DirectoryThere()], ids=["none", "other", "dir"]
-)
+@pytest.mark.parametrize("files", [MountedOver(), MountedOver({str(IPV4): b"192.0.2.99"})], ids=["none", "other"])
 async def test_a_file_that_cannot_be_written_and_that_systemd_does_not_read_leaves_ready(files: FakeFiles) -> None:
     """The node is degraded for it; kubelet starts. A file that another program changes is still noticed."""
     rig = Rig(FakeKernel(host(V4)), files).with_units()
@@ -84,6 +73,50 @@ async def test_a_file_that_cannot_be_written_and_that_systemd_does_not_read_leav
     assert await rig.stage.confirm(outcome.facts) is None
     files.content[PRIMARY] = b"192.0.2.9"
     assert await rig.stage.confirm(outcome.facts) == f"{PRIMARY} was changed by another program"
+
+
+def directory_at(path: PurePosixPath | str) -> PublishFailed:
+    return PublishFailed(f"{path} cannot be written: Is a directory", remedy="Remove this directory")
+
+
+@pytest.mark.parametrize("path", [RUN / "primary-ip", IPV4, REMOTE_WORKER])
+async def test_a_directory_in_the_place_of_a_file_that_systemd_does_not_read_is_one_problem(
+    path: PurePosixPath,
+) -> None:
+    """The node is degraded for it, with the path and the remedy; kubelet starts, and the next attempt says the same."""
+    rig = Rig(FakeKernel(host(V4)), FakeFiles(bad={str(path): directory_at(path)})).with_units()
+    remedy = "Remove this directory; then run `nodenetctl reload --wait`"
+    for _ in range(2):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Done)
+        cause = f"{path} cannot be written: Is a directory"
+        assert outcome.problem == Problem(Message.PUBLISH_FAILED, cause, remedy)
+        assert await rig.stage.confirm(outcome.facts) is None
+
+
+async def test_a_directory_in_the_place_of_a_drop_in_holds_kubelet_back() -> None:
+    """Without it kubelet would start with an address of its own choice."""
+    rig = Rig(FakeKernel(host(V4)), FakeFiles(bad={KUBELET: directory_at(KUBELET)})).with_units()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == (
+        f"{KUBELET} cannot be written: Is a directory; kubelet must not start with the address of an earlier boot"
+    )
+
+
+async def test_a_directory_in_the_place_of_the_flag_leaves_what_kubelet_runs_with() -> None:
+    """The daemon was started again, and the address is gone: the flag is there, whatever it is."""
+    rig = Rig(FakeKernel(host(V4))).with_units()
+    await rig.published()
+    rig.systemd.running, rig.kernel.now = {"kubelet.service"}, host()
+    rig.files.content[str(REMOTE_WORKER)] = b""
+    rig.files.bad[str(REMOTE_WORKER)] = directory_at(REMOTE_WORKER)
+    rig.restart()
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += BACK_SECONDS
+    selection = (await rig.published()).selection
+    assert selection
+    assert (selection.node_ips, selection.remote_worker) == ((V4.address,), True)
 
 
 async def test_an_address_whose_duplicate_detection_failed_is_not_confirmed() -> None:

@@ -50,6 +50,7 @@ _REMEDIES = {
     errno.EACCES: "Look at `ausearch -m avc -ts recent`, and at ReadWritePaths= of nodenetd.service",
     errno.EPERM: "Look at `ausearch -m avc -ts recent`, and at `lsattr`",
     errno.EBUSY: "It is a mount point, which cannot be replaced: look at `findmnt`, and unmount it",
+    errno.EISDIR: "Remove this directory (a file belongs in its place)",
     errno.EIO: "The disk fails: look at `journalctl -k`",
 }
 

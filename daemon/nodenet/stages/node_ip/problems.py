@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Failed, Problem, Topic
+from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.patience import FAMILY_SECONDS
@@ -45,6 +46,11 @@ def conflicting(cause: str, facts: Facts) -> Failed:
     return Failed(
         Problem(Message.VIP_IS_OWN_ADDRESS, cause, remedy), facts, Again(frozenset({Topic.KERNEL}), LOOK_AGAIN_SECONDS)
     )
+
+
+def unwritten(error: PublishFailed) -> Problem:
+    """Return the problem of a file that kubelet does not need to start."""
+    return Problem(error.message, error.cause, f"{error.remedy}; then run `nodenetctl reload --wait`")
 
 
 def override(found: tuple[Override, ...]) -> Problem | None:

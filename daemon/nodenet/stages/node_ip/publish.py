@@ -28,12 +28,8 @@ class Publisher:
         """The files that could not be written last, and that systemd does not read."""
 
     def contents(self) -> dict[PurePosixPath, bytes | None]:
-        """Return the files that name node IPs. Raises PublishFailed for one that decides and cannot be read."""
-        return {path: self._read(path) for path in published_files.NAMES_NODE_IPS}
-
-    def _read(self, path: PurePosixPath) -> bytes | None:
-        # The file of one family decides nothing alone: a directory in its place must not hold kubelet back.
-        return self._content(path) if path in (published_files.IPV4, published_files.IPV6) else self._files.read(path)
+        """Return the files that name node IPs; one that cannot be read names none, and ``write`` reports it."""
+        return {path: self._content(path) for path in published_files.NAMES_NODE_IPS}
 
     def write(self, wanted: Publication, *, bridge: bool) -> tuple[list[PublishFailed], bool]:
         """Write each file, and br-ex's if the node file brings that *bridge*.
@@ -119,8 +115,7 @@ class Publisher:
         try:
             return self._files.read(path)
         except NodenetError:
-            # An administrator's file that nodenetd cannot read: what it sets is then not known by name.
-            return None
+            return None  # a directory, or an administrator's file that nodenetd must not read: what it sets is unknown
 
 
 def _unread(found: Iterable[Override]) -> list[Override]:

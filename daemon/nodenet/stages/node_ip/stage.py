@@ -39,6 +39,7 @@ from nodenet.stages.node_ip.problems import (
     listed,
     no_longer_selected,
     override,
+    unwritten,
 )
 from nodenet.stages.node_ip.publish import Publisher
 
@@ -202,7 +203,7 @@ class NodeipStage:
         places = {item.address: item.link for item in snapshot.addresses}
         its = [link.name for link in snapshot.links if link.hardware_mac == published.permanent_mac]
         on_it = [places[address] for address in published.addresses if address in places]
-        remote = self._files.read(published_files.REMOTE_WORKER) is not None
+        remote = published_files.REMOTE_WORKER.name in self._files.listing(published_files.RUN)
         return Selection(published.addresses, next(iter(on_it + its[-1:]), None), remote_worker=remote)
 
     async def _publish(self, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
@@ -221,7 +222,7 @@ class NodeipStage:
             self._remember(selection, snapshot)
         except PublishFailed as error:
             lost.append(error)
-        problem = override(overridden) or (Problem.of(lost[0]) if lost else family_missing(selection))
+        problem = override(overridden) or (unwritten(lost[0]) if lost else family_missing(selection))
         detail = f"Selected {summary(selection)}"
         return Done(detail, replace(facts, selection=selection), Message.NODE_IP_SELECTED, problem)
 
