@@ -175,6 +175,12 @@ def test_no_permission_is_left_over() -> None:
                 p for p in prefixes if not any(who == f"{family}.{room}" and within(target, p) for who, target in used)
             ]
             assert unused == [], f"{family}.{room}"
+    for room, targets in rooms.OTHERS.items():
+        assert [p for p in targets if not any(who == room and within(target, p) for who, target in used)] == [], room
+    for module, targets in rooms.EXCEPTIONS.items():
+        path = DAEMON / "nodenet" / f"{module.replace('.', '/')}.py"
+        imported = list(ours(tree_of(text_of(path))))
+        assert [p for p in targets if not any(within(target, p) for target in imported)] == [], module
 
 
 def test_only_what_every_room_uses_lies_in_core_itself() -> None:

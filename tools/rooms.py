@@ -53,7 +53,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "ports": ("core",),
     "stage_edges": ("core", "ports"),
     "loop": ("core.boot", "core.settings", "core.kernel", "core.status", "core.uplink_health", "ports"),
-    "assembly": ("core", "edge", "loop.reload", "loop.uplink", "ports", "stage_edges", "stages"),
+    "assembly": ("core", "edge", "loop.reload", "loop.uplink", "stage_edges", "stages"),
     "daemon": ("core", "edge", "assembly", "loop.background", "loop.reconciler", "loop.uplink"),
     "cli": ("core", "edge"),
 }
@@ -63,7 +63,7 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     # A libnmstate that takes no text gets the document as our own reader understands it; imported for that one only.
     "edge.nmstate.worker": ("core.node_file.yaml_text", "core.node_file.yaml_values"),
     # There is one judgement of node files.
-    "cli.check": ("ports", "stages.apply.node_file"),
+    "cli.check": ("stages.apply.node_file",),
     # The daemon and the command must gather the same facts.
     "cli.facts_here": ("stages.br_ex.gather",),
 }

@@ -14,8 +14,6 @@ from enum import StrEnum
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.nmstate import state
 
-FOR_EVER = "forever"
-
 
 @dataclass(frozen=True, slots=True)
 class Moment:

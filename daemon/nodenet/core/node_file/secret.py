@@ -21,8 +21,6 @@ SECRET_KEYS = frozenset({"password", "private-key-password", "mka-cak", "psk"})
 """Keys whose values must not be seen: 802.1X, MACsec, IPsec (nmstate's API reference)."""
 HIDDEN = "<hidden>"
 _SIMILAR = 0.8
-_NEVER_SECRET = frozenset({"private-key"})
-"""The path of a file."""
 _WORDS = re.compile(r"`[^`\n]*`|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|[^\s`\"',;()\[\]{}=:]*[0-9][^\s`\"',;()\[\]{}=]*")
 _ORDINARY = 4
 """Digits of a number that is shown all the same: line numbers, prefix lengths, MTUs."""
