@@ -22,7 +22,7 @@ from fakes import (
     stage_edges,
 )
 from nodenet.core.apply import intent
-from nodenet.core.apply.intent import Phase
+from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome
 from nodenet.core.boot.request import Request
@@ -150,3 +150,10 @@ class Rig:
         document = json.loads(self.nmstate.applied[step])
         found: dict[str, Any] = next(item for item in document["interfaces"] if item["type"] == "ovs-interface")
         return found
+
+
+def interrupted(rig: Rig) -> None:
+    """Leave what a kill in the middle of the making leaves."""
+    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), present=("u1",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, "an earlier boot", 5.0))

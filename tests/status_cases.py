@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from nodenet.core.boot.facts import Facts
@@ -38,3 +40,9 @@ def provided(**providers: str) -> dict[str, Any]:
     return document(
         BootStatus(new_boot({name.replace("_", "-"): unit for name, unit in providers.items()}, degrade=True))
     )
+
+
+def asked(state: Path, **options: object) -> argparse.Namespace:
+    """Return the command line of `status` or `wait` with *state* as its state file."""
+    plain = {"json": False, "wait": False, "timeout": 0.0, "stage": "nmstate", "unit": None, "file": state}
+    return argparse.Namespace(**{**plain, **options})

@@ -115,34 +115,40 @@ ORDERS = Orders(
 )
 
 
+@contextlib.asynccontextmanager
+async def serving(private_bus: PrivateBus, state: Path) -> AsyncIterator[Service]:
+    """Give a daemon's service on the bus that shows the start of a boot, as its state file does."""
+    show(state, START)
+    bus = Bus(address=private_bus.address, changed=lambda _: None)
+    service = Service(bus, ORDERS, lambda: START)
+    service.show(START)
+    running = asyncio.create_task(bus.run())
+    try:
+        assert await bus.wait_up(5)
+        yield service
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+
+
 async def test_steps_come_from_the_bus_and_from_the_file_while_it_is_away(
     private_bus: PrivateBus, tmp_path: Path
 ) -> None:
     """First the present state, then each change; a bus that goes away or comes back is an event too."""
     state = tmp_path / "state.json"
-    show(state, START)
-    bus = Bus(address=private_bus.address, changed=lambda _: None)
-    service = Service(bus, ORDERS, lambda: START)
-    service.show(START)
-    serving = asyncio.create_task(bus.run())
-    try:
-        assert await bus.wait_up(5)
-        async with monitor(private_bus.address, state, "--json") as watcher:
-            present = [json.loads(await watcher.line()) for _ in range(PRESENT)]
-            assert {event["time"] for event in present} == {None}
-            assert [event["subject"] for event in present[: len(StageName)]] == [name.value for name in StageName]
-            changing = asyncio.create_task(keep_changing(service))
-            await watcher.until(lambda event: "by the bus" in event["detail"])
-            changing.cancel()
-            private_bus.kill()
-            assert (await watcher.until(lambda event: event["kind"] == "bus"))["status"] == "away"
-            show(state, waiting("a name by the file"))
-            await watcher.until(lambda event: event["detail"] == "a name by the file")
-            private_bus.start()
-            await watcher.until(lambda event: (event["subject"], event["status"]) == ("bus", "back"))
-    finally:
-        serving.cancel()
-        await asyncio.wait({serving})
+    async with serving(private_bus, state) as service, monitor(private_bus.address, state, "--json") as watcher:
+        present = [json.loads(await watcher.line()) for _ in range(PRESENT)]
+        assert {event["time"] for event in present} == {None}
+        assert [event["subject"] for event in present[: len(StageName)]] == [name.value for name in StageName]
+        changing = asyncio.create_task(keep_changing(service))
+        await watcher.until(lambda event: "by the bus" in event["detail"])
+        changing.cancel()
+        private_bus.kill()
+        assert (await watcher.until(lambda event: event["kind"] == "bus"))["status"] == "away"
+        show(state, waiting("a name by the file"))
+        await watcher.until(lambda event: event["detail"] == "a name by the file")
+        private_bus.start()
+        await watcher.until(lambda event: (event["subject"], event["status"]) == ("bus", "back"))
 
 
 async def test_only_the_daemon_is_believed_and_its_text_cannot_steer_a_terminal(
@@ -150,31 +156,25 @@ async def test_only_the_daemon_is_believed_and_its_text_cannot_steer_a_terminal(
 ) -> None:
     """A stranger sends signals to every connection there is (R40)."""
     state = tmp_path / "state.json"
-    show(state, START)
-    bus = Bus(address=private_bus.address, changed=lambda _: None)
-    service = Service(bus, ORDERS, lambda: START)
-    service.show(START)
-    serving = asyncio.create_task(bus.run())
-    try:
-        assert await bus.wait_up(5)
-        async with client(private_bus.address) as stranger, monitor(private_bus.address, state) as watcher:
-            for _ in range(PRESENT):
-                await watcher.line()
-            shown = asyncio.create_task(keep_changing(service, "\x1b]0;title\x07 real"))
-            lines: list[str] = []
-            while not any(" real, 9" in line for line in lines):
-                for number in range(20):
-                    body = ["hostname", "done", "false word", 1, 1]
-                    forged = Message.new_signal(PATH, MANAGER.name, "StageChanged", "ssstt", body)
-                    forged.destination = f":1.{number}"
-                    await stranger.send(forged)
-                lines.append(await watcher.line())
-            shown.cancel()
-            assert not any("false word" in line for line in lines)
-            assert any(line.endswith("?]0;title? real, 9") for line in lines)
-    finally:
-        serving.cancel()
-        await asyncio.wait({serving})
+    async with (
+        serving(private_bus, state) as service,
+        client(private_bus.address) as stranger,
+        monitor(private_bus.address, state) as watcher,
+    ):
+        for _ in range(PRESENT):
+            await watcher.line()
+        shown = asyncio.create_task(keep_changing(service, "\x1b]0;title\x07 real"))
+        lines: list[str] = []
+        while not any(" real, 9" in line for line in lines):
+            for number in range(20):
+                body = ["hostname", "done", "false word", 1, 1]
+                forged = Message.new_signal(PATH, MANAGER.name, "StageChanged", "ssstt", body)
+                forged.destination = f":1.{number}"
+                await stranger.send(forged)
+            lines.append(await watcher.line())
+        shown.cancel()
+        assert not any("false word" in line for line in lines)
+        assert any(line.endswith("?]0;title? real, 9") for line in lines)
 
 
 async def test_it_needs_neither_a_bus_nor_a_daemon(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import json
 import os
@@ -17,7 +16,7 @@ from nodenet.cli import status, wait
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.messages import Message
 from nodenet.core.status.document import ended
-from status_cases import DEGRADED, GOOD, PROBLEM, WAITING
+from status_cases import DEGRADED, GOOD, PROBLEM, WAITING, asked
 
 
 @pytest.fixture
@@ -26,16 +25,11 @@ def state(tmp_path: Path) -> Path:
     return tmp_path / "state.json"
 
 
-def shown(state: Path, **options: object) -> argparse.Namespace:
-    plain = {"json": False, "wait": False, "timeout": 0.0, "stage": "nmstate", "unit": None, "file": state}
-    return argparse.Namespace(**{**plain, **options})
-
-
 @pytest.mark.parametrize(("now", "code"), [(GOOD, 0), (DEGRADED, 2), (WAITING, 1)])
 def test_the_exit_code_stands_for_the_health(state: Path, now: dict[str, Any], code: int) -> None:
     """0 ok, 2 degraded, 1 not ready: part of the contract."""
     state.write_text(json.dumps(now))
-    assert status.run(shown(state)) == code
+    assert status.run(asked(state)) == code
 
 
 @pytest.mark.parametrize("content", [None, "", '{"torn'])
@@ -45,14 +39,14 @@ def test_without_a_report_the_node_is_not_ready(
     """A missing or torn file is not a crash."""
     if content is not None:
         state.write_text(content)
-    assert status.run(shown(state)) == 1
+    assert status.run(asked(state)) == 1
     assert "systemctl status nodenetd" in capsys.readouterr().out
 
 
 def test_a_person_reads_addresses_file_stages_and_the_problem(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the remedy, and where to read on."""
     state.write_text(json.dumps(DEGRADED))
-    status.run(shown(state))
+    status.run(asked(state))
     assert capsys.readouterr().out.splitlines()[:10] == [
         "degraded (kubelet may run)",
         "  node IPs    none yet",
@@ -70,7 +64,7 @@ def test_a_person_reads_addresses_file_stages_and_the_problem(state: Path, capsy
 def test_json_is_the_document_itself(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing added, nothing lost."""
     state.write_text(json.dumps(GOOD))
-    status.run(shown(state, json=True))
+    status.run(asked(state, json=True))
     assert json.loads(capsys.readouterr().out) == GOOD
 
 
@@ -78,20 +72,20 @@ def test_a_daemon_that_ended_for_good_has_left_word(state: Path, capsys: pytest.
     """Cause and remedy for `status`; for who waits too, once, and the wait goes on: it may be mended."""
     problem = Problem(Message.SETTINGS_INVALID, "unknown key 'platfrom'", "Edit nodenet.toml")
     state.write_text(json.dumps(ended(None, "b", problem)))
-    assert status.run(shown(state, wait=True)) == 1
+    assert status.run(asked(state, wait=True)) == 1
     said = capsys.readouterr().out
     assert said.startswith("failed (kubelet is held back)")
     assert "  problem     unknown key 'platfrom'\n  to do       Edit nodenet.toml\n" in said
-    assert wait.run(shown(state, timeout=1.0)) == 75
+    assert wait.run(asked(state, timeout=1.0)) == 75
     assert capsys.readouterr().err.count("unknown key 'platfrom'. Edit nodenet.toml") == 1
 
 
 @pytest.mark.parametrize("verb", [status, wait])
 def test_the_time_that_is_over_is_75(state: Path, verb: Any) -> None:
     """With a document and without one (R59)."""
-    assert verb.run(shown(state, wait=True)) == 75
+    assert verb.run(asked(state, wait=True)) == 75
     state.write_text(json.dumps(WAITING))
-    assert verb.run(shown(state, wait=True)) == 75
+    assert verb.run(asked(state, wait=True)) == 75
 
 
 def test_a_document_of_a_daemon_that_has_ended_is_old(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,14 +93,14 @@ def test_a_document_of_a_daemon_that_has_ended_is_old(state: Path, capsys: pytes
     state.write_text(json.dumps(GOOD))
     os.utime(state, (time.time() - 7, time.time() - 7))
     (state.parent / "lock").write_text("812\n")
-    assert status.run(shown(state)) == 1
+    assert status.run(asked(state)) == 1
     text = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"nodenetd is not running; as of [78] s ago \(kubelet is held back\)", text[0])
     assert text[4:6] == [
         "  problem     nodenetd is not running, so nothing of this may be true any more",
         "  to do       See `systemctl status nodenetd`",
     ]
-    assert status.run(shown(state, json=True)) == 1
+    assert status.run(asked(state, json=True)) == 1
     document = json.loads(capsys.readouterr().out)
     assert (document["health"], document["ready"], document["running"]["now"]) == ("failed", False, False)
 
@@ -116,25 +110,25 @@ def test_a_daemon_that_is_running_has_its_own_word(state: Path) -> None:
     state.write_text(json.dumps(GOOD))
     with (state.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert status.run(shown(state)) == 0
-    assert status.run(shown(state)) == 1
+        assert status.run(asked(state)) == 0
+    assert status.run(asked(state)) == 1
 
 
 def test_a_wait_gives_a_daemon_that_has_ended_time_to_be_restarted(state: Path) -> None:
     """And ends when it is ready again; within the time limit that is 75 (R56)."""
     state.write_text(json.dumps(GOOD))
     (state.parent / "lock").write_text("812\n")
-    assert status.run(shown(state, wait=True, timeout=0.3)) == 75
+    assert status.run(asked(state, wait=True, timeout=0.3)) == 75
     with (state.parent / "lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert status.run(shown(state, wait=True, timeout=5.0)) == 0
+        assert status.run(asked(state, wait=True, timeout=5.0)) == 0
 
 
 def test_nothing_that_controls_a_terminal_is_printed(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A cause can contain what a file or another program wrote (R40)."""
     problem = DEGRADED["problems"][0] | {"cause": "\x1b]0;owned\x07 mtu", "remedy": "a\nb\udc80"}
     state.write_text(json.dumps(DEGRADED | {"problems": [problem], "last_error": problem}))
-    status.run(shown(state))
+    status.run(asked(state))
     text = capsys.readouterr().out.splitlines()
     assert "  problem     nmstate: ?]0;owned? mtu" in text
     assert "  to do       a?b?" in text

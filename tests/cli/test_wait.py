@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from nodenet.core.boot.outcome import Skipped
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, document
-from status_cases import DEGRADED, FACTS, GOOD, WAITING, provided
+from status_cases import DEGRADED, FACTS, GOOD, WAITING, asked, provided
 
 
 @pytest.fixture
@@ -24,17 +23,12 @@ def state(tmp_path: Path) -> Path:
     return tmp_path / "state.json"
 
 
-def shown(state: Path, **options: object) -> argparse.Namespace:
-    plain = {"json": False, "wait": False, "timeout": 0.0, "stage": "nmstate", "unit": None, "file": state}
-    return argparse.Namespace(**{**plain, **options})
-
-
 @pytest.mark.parametrize(("now", "code"), [(GOOD, 0), (DEGRADED, 1), (WAITING, 75), (None, 75)])
 def test_waiting_for_a_stage_tells_how_it_ended(state: Path, now: dict[str, Any] | None, code: int) -> None:
     """0 done or skipped, 1 failed, 75 the time is up."""
     if now is not None:
         state.write_text(json.dumps(now))
-    assert wait.run(shown(state)) == code
+    assert wait.run(asked(state)) == code
 
 
 def test_a_skipped_stage_is_over(state: Path) -> None:
@@ -42,7 +36,7 @@ def test_a_skipped_stage_is_over(state: Path) -> None:
     made = new_boot({}, degrade=True)
     made = made.begun(StageName.HOSTNAME, 1.0).after(StageName.HOSTNAME, Skipped("not needed", FACTS), 1.0)
     state.write_text(json.dumps(document(BootStatus(made, FACTS))))
-    assert wait.run(shown(state, stage="hostname")) == 0
+    assert wait.run(asked(state, stage="hostname")) == 0
 
 
 def after(*names: str) -> Callable[[str], frozenset[str]]:
@@ -73,7 +67,7 @@ def test_a_name_gives_up_at_once_where_nobody_can_come_to_an_end(
 ) -> None:
     """Exit code 78 and the reason, without a time limit."""
     state.write_text(json.dumps(provided(nmstate="unit:nmstate-configuration.service")))
-    assert wait.run(shown(state, unit="nmstate-configuration.service", timeout=None)) == 78
+    assert wait.run(asked(state, unit="nmstate-configuration.service", timeout=None)) == 78
     assert capsys.readouterr().err == (
         "nmstate-configuration.service: the settings assign the stage nmstate to this unit, "
         "but it is only an alias here\n"
@@ -86,11 +80,11 @@ def test_a_daemon_that_has_ended_is_reported_while_the_stage_is_open(
     """A stage that has ended stays so, and nothing is printed (R56)."""
     (state.parent / "lock").touch()
     state.write_text(json.dumps(WAITING))
-    assert wait.run(shown(state)) == 75
+    assert wait.run(asked(state)) == 75
     assert capsys.readouterr().err.splitlines() == [
         "nodenetd: nodenetd is not running, so nothing of this may be true any more. See `systemctl status nodenetd`",
         "nmstate is waiting: NetworkManager is not on the bus yet",
     ]
     state.write_text(json.dumps(GOOD))
-    assert wait.run(shown(state)) == 0
+    assert wait.run(asked(state)) == 0
     assert capsys.readouterr().err == ""

@@ -8,10 +8,8 @@ from pathlib import PurePosixPath
 import pytest
 from structlog.testing import capture_logs
 
-from br_ex_rig import MAC, NODE_IP, Rig
+from br_ex_rig import MAC, NODE_IP, Rig, interrupted
 from fakes import BOOT_ID, FakeKernel, FakeOvsdb
-from nodenet.core.apply import intent
-from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -140,12 +138,6 @@ async def test_a_link_that_is_only_late_is_not_taken_for_renamed() -> None:
     rig.profiles.found = replace(rig.profiles.found, devices=rig.profiles.found.devices[1:])
     await stage.attempt(Facts())
     assert (rig.profiles.done, len(chooser.saw)) == ([], 1)
-
-
-def interrupted(rig: Rig) -> None:
-    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), present=("u1",))
-    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
-    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, "an earlier boot", 5.0))
 
 
 async def test_an_address_that_can_only_be_bound_is_not_there() -> None:

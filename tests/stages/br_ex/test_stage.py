@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from br_ex_rig import FLAG, NODE_IP, Rig
+from br_ex_rig import FLAG, NODE_IP, Rig, interrupted
 from fakes import (
     FakeNmstate,
     FakeOvsdb,
@@ -233,13 +233,6 @@ async def test_ovn_is_kept_from_an_old_database_once_a_boot() -> None:
     await rig.attempt()
     await Rig(files=rig.files, ovsdb=rig.ovsdb).attempt()
     assert rig.ovsdb.parked == 1
-
-
-def interrupted(rig: Rig) -> None:
-    """Leave what a kill in the middle of the making leaves."""
-    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), present=("u1",))
-    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
-    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, "an earlier boot", 5.0))
 
 
 async def test_a_node_that_lost_its_address_gets_its_network_back_before_the_node_ip_is_chosen() -> None:
