@@ -69,6 +69,14 @@ async def test_everything_is_there() -> None:
     )
 
 
+async def test_the_link_of_the_node_ips_is_where_they_are_now() -> None:
+    """They may have moved since they were selected."""
+    facts = await gatherer().gather(FakeNmstate(shown=STATE), Selection((NODE_IP,), "eth9"))
+    assert facts.node_ip_link == "eth0"
+    facts = await gatherer().gather(FakeNmstate(shown=STATE), Selection((ip_address("192.0.2.6"),), "eth9"))
+    assert facts.node_ip_link == "eth9"
+
+
 async def test_a_node_without_open_vswitch_and_without_a_node_ip() -> None:
     """Its facts can be told all the same."""
     made = gatherer()

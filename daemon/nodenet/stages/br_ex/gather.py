@@ -40,24 +40,27 @@ class Gatherer:
     ) -> BridgeFacts:
         """Return the facts as they are now; *remembered* is the uplink of the last boot, with its permanent MAC.
 
-        A node without Open vSwitch has no Open vSwitch bridges. Raises NmstateFailure, Unavailable, PublishFailed.
+        The node IPs may be on another link than when they were selected. Without Open vSwitch there are no bridges.
+        Raises NmstateFailure, Unavailable, PublishFailed.
         """
         state = await transaction.show()
         found = await self.profiles.inventory()
         named = {place: self._text(place) for place in (DEFAULT_BRIDGE, EXTRA_BRIDGE)}
         links = {*_with_addresses(state), *(text.strip() for text in named.values() if text)}
-        temporary = (entry for entry in self.kernel.snapshot().addresses if AddressFlag.TEMPORARY in entry.flags)
+        addresses = self.kernel.snapshot().addresses
+        places = {entry.address: entry.link for entry in addresses}
+        node_ips, link = (selection.node_ips, selection.link) if selection else ((), None)
         return BridgeFacts(
             state=state,
-            temporary=tuple(entry.address for entry in temporary),
+            temporary=tuple(entry.address for entry in addresses if AddressFlag.TEMPORARY in entry.flags),
             global_dns=found.global_dns,
             devices=found.devices,
             profiles=found.profiles,
             sysctls={
                 link: self.sysctls.of_link(link) for link in (NEW_LINKS, *sorted(links)) if _could_be_a_link(link)
             },
-            node_ips=selection.node_ips if selection else (),
-            node_ip_link=selection.link if selection else None,
+            node_ips=node_ips,
+            node_ip_link=places.get(node_ips[0], link) if node_ips else link,
             default_bridge=named[DEFAULT_BRIDGE],
             extra_bridge=named[EXTRA_BRIDGE],
             remembered=remembered,

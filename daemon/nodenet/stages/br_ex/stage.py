@@ -41,6 +41,7 @@ from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.br_ex.foreign_ports import log_ports_of_others
 from nodenet.stages.br_ex.gather import Gatherer
+from nodenet.stages.br_ex.later_looks import CARRIES, CAUSES, LOOK_SECONDS, PROVE_SECONDS, SOON, LaterLooks, next_look
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.ovs_errors import ovs_errors
 from nodenet.stages.br_ex.remove import BridgeRemover
@@ -48,16 +49,8 @@ from nodenet.stages.br_ex.repair import BridgeRepairer
 
 log = structlog.get_logger()
 
-CAUSES = frozenset({Topic.OVS, Topic.NETWORK_MANAGER, Topic.BUS})
-"""What a failed attempt may have failed for."""
 PATIENCE_SECONDS = 60.0
 """How long kubelet is held back for an Open vSwitch that does not work; it starts on the plain network then."""
-PROVE_SECONDS = 3.0
-LOOK_SECONDS, MAX_LOOK_SECONDS = 2.0, 15.0
-"""Between two attempts where no event says that the awaited thing has come; the second where that may take days."""
-CARRIES = "; the leased address is static until the DHCP server confirms it"
-WATCH_SECONDS = 300.0
-"""Between two looks at whether ovs-vswitchd still works; each one writes a number into the database."""
 PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 """Stands once ovn-controller was kept from an earlier boot's database: once a boot, before OVN-Kubernetes comes."""
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
@@ -99,8 +92,7 @@ class ConfigureOvsStage:
         self._pipeline = pipeline
         self._awaited = NEVER
         self._failures = 0
-        self._done: Done | None = None
-        self._done_for = (0, Facts())  # the run and the facts that it was done for
+        self._later = LaterLooks(edges.ovsdb, maker)
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
@@ -117,8 +109,7 @@ class ConfigureOvsStage:
         if isinstance(outcome, Waiting):
             return self._wait(facts, request, outcome)
         self._awaited, self._failures = NEVER, 0
-        self._done = outcome if isinstance(outcome, Done) else None
-        self._done_for = request.run, facts
+        self._later.remember(outcome, request, facts)
         return outcome
 
     async def _pass(self, facts: Facts, request: Request, record: BridgeRecord | None) -> Done | Skipped | Waiting:
@@ -131,9 +122,8 @@ class ConfigureOvsStage:
         if request.remove_bridge:
             waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=False)
             return waiting or await self._remove(facts, record)
-        same = self._done_for[0] == request.run and not request.retry_refused
-        if (done := self._done_here(facts)) and record and same:
-            return await (self._owed(done, facts, record) if record.finish else self._watched(done, facts))
+        if done := await self._later.look(request, facts, record):
+            return done
         waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
         # With a silent DHCP server NetworkManager does not become ready: a bridge with a static lease needs no apply.
         if waiting and not (record and record.leases):
@@ -145,45 +135,18 @@ class ConfigureOvsStage:
         async with self._edges.nmstate.transaction() as transaction:
             return await self._with(transaction, facts, record)
 
-    def _done_here(self, facts: Facts) -> Done | None:
-        """Return what was done, unless the node IPs are others or elsewhere now."""
-        done, before = self._done, self._done_for[1]
-        return done if done and (facts.same_place(before) or (done.facts and facts.same_place(done.facts))) else None
-
-    async def _watched(self, done: Done, facts: Facts) -> Done:
-        """Return the outcome of an existing bridge, with the problem that Open vSwitch has now, if any."""
-        try:
-            await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
-        except Unavailable as error:
-            problem = Problem(Message.BRIDGE_FAILED, error.cause, error.remedy)
-            return replace(done, facts=facts, problem=problem, again=Again(CAUSES, LOOK_SECONDS))
-        return replace(done, facts=facts, problem=None, again=Again(frozenset({Topic.OVS}), WATCH_SECONDS))
-
-    async def _owed(self, done: Done, facts: Facts, record: BridgeRecord) -> Done:
-        """Return the outcome of a bridge with a static lease; remove the static copy if that is possible now.
-
-        Nothing else is checked: a DHCP server may be silent for days.
-        """
-        record, problem = await self._maker.settle(record)
-        if record.finish:
-            before = done.again.seconds if done.again else None
-            pause = min(2 * (before or LOOK_SECONDS), MAX_LOOK_SECONDS)
-            return replace(done, facts=facts, problem=problem, again=Again(CAUSES, pause))
-        # NetworkManager sets the link's sysctls again a moment after the static copy is removed.
-        detail, again = done.detail.replace(CARRIES, ""), Again(frozenset({Topic.OVS}), LOOK_SECONDS)
-        return replace(done, facts=facts, detail=detail, problem=problem, again=again)
-
     async def _with(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> Done | Waiting:
         known = await self._gather(transaction, facts, record)
-        if await self._repairer.repair(conditions(known, uplinks(known))):
-            known = await self._gather(transaction, facts, record)
         found = conditions(known, uplinks(known))
+        if await self._repairer.repair(found):
+            known = await self._gather(transaction, facts, record)
+            found = conditions(known, uplinks(known))
         if foreign := next((item for item in found if item.owner is Owner.FOREIGN), None):
             remedy = f'Remove {foreign.bridge}, or set `configure-ovs = "skip"` so that nodenet does not use it'
             raise BridgeForeign(foreign.findings[0].sentence, remedy=remedy)
         for item in found:
             if wrong := next((finding for finding in item.findings if finding.rule in MADE_ANEW), None):
-                self._done = None
+                self._later.forget()
                 await self._remover.remove(transaction, known, record, (item.bridge,))
                 text = f"Removed, to be made again: {wrong.sentence}"
                 log.warning(text, message=Message.BRIDGE_MENDED, stage="configure-ovs")
@@ -203,14 +166,12 @@ class ConfigureOvsStage:
                 await self._edges.ovsdb.mark_bridge(item.bridge, ADOPTED, item.uplink)
 
     async def _gather(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> BridgeFacts:
-        """Return the facts as of now; the node IP may be on another link than when it was chosen."""
-        selection = facts.selection
-        if selection and selection.node_ips:
-            places = {item.address: item.link for item in self._edges.kernel.snapshot().addresses}
-            selection = replace(selection, link=places.get(selection.node_ips[0], selection.link))
+        """Return the facts as of now."""
         remembered = record.uplinks.get(BRIDGE) if record else None
         mac = record.macs.get(remembered) if record and remembered else None
-        return await self._edges.gatherer.gather(transaction, selection, remembered=remembered, remembered_mac=mac)
+        return await self._edges.gatherer.gather(
+            transaction, facts.selection, remembered=remembered, remembered_mac=mac
+        )
 
     async def _remove(self, facts: Facts, record: BridgeRecord | None) -> Skipped:
         async with self._edges.nmstate.transaction() as transaction:
@@ -218,7 +179,7 @@ class ConfigureOvsStage:
             names = await self._remover.remove(transaction, known, record)
         self._maker.forget(removed_in=self._edges.boot_id)
         self._edges.files.remove(BRIDGE_UP)
-        self._done = None
+        self._later.forget()
         selection = facts.selection
         if selection and selection.link in names:
             selection = replace(selection, link=known.uplink_of(str(selection.link)))
@@ -249,7 +210,7 @@ class ConfigureOvsStage:
 
     async def _keep(self, plan: Plan, known: BridgeFacts, facts: Facts, record: BridgeRecord | None) -> Done:
         """The bridges are there: see whether something is owed to them."""
-        problem, owed = None, record is not None and record.finish is not None  # see _owed for the short pause
+        problem, owed = None, record is not None and record.finish is not None
         if record is None or record.removed_in:
             record = await self._maker.adopt(plan, known)
         elif record.finish:
@@ -257,7 +218,7 @@ class ConfigureOvsStage:
         self._maker.found_good()
         how = "as it was, made by another program" if record.adopted else "as it was"
         done = replace(self._status(plan, record, facts, how, Message.BRIDGE_UNCHANGED), problem=problem)
-        return replace(done, again=Again(frozenset({Topic.OVS}), LOOK_SECONDS)) if owed and not record.finish else done
+        return replace(done, again=SOON) if owed and not record.finish else done
 
     def _status(self, plan: Plan, record: BridgeRecord, facts: Facts, how: str, message: Message) -> Done:
         """Publish the bridge; return the outcome."""
@@ -270,15 +231,14 @@ class ConfigureOvsStage:
             selection = replace(selection, link=bridges[str(selection.link)])
         detail = ", ".join(f"{uplink.bridge} over {uplink.link} ({uplink.reason})" for uplink in plan.uplinks)
         detail += CARRIES if record.finish else ""
-        again = Again(CAUSES, LOOK_SECONDS) if record.finish else Again(frozenset({Topic.OVS}), WATCH_SECONDS)
         known = replace(facts, bridge=main.bridge, uplink=main.link, selection=selection)
-        return Done(f"{detail}: {how}", known, message, again=again)
+        return Done(f"{detail}: {how}", known, message, again=next_look(record))
 
     def _wait(self, facts: Facts, request: Request, waiting: Waiting, remedy: str = REMEDY) -> Outcome:
         """Wait, holding kubelet back for PATIENCE_SECONDS at most; not at all where the bridge exists."""
         now = self._pipeline.now()
         again = Again(waiting.topics | CAUSES, waiting.seconds)
-        if (done := self._done_here(facts)) and not request.remove_bridge:
+        if (done := self._later.done_here(facts)) and not request.remove_bridge:
             return replace(done, facts=facts, again=again)
         self._awaited = self._awaited.holds(now)
         if self._awaited.left(now, PATIENCE_SECONDS) > 0:
