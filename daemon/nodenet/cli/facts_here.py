@@ -6,8 +6,7 @@ Reads NetworkManager, libnmstate, Open vSwitch and the kernel as the daemon does
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from nodenet.cli import status
@@ -18,7 +17,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
-from nodenet.core.node_ip.select import select
+from nodenet.core.node_ip.select import Selection, select_bindable
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Datapath, Settings
 from nodenet.edge.files import disk as files
@@ -33,17 +32,25 @@ from nodenet.stages.br_ex.gather import Gatherer
 REMEMBERED = PurePath("/var/lib/ovnk/iface_default_hint")
 
 
+@dataclass(frozen=True, slots=True)
 class _Kernel:
-    snapshot: Callable[[], Snapshot] = staticmethod(netlink.read_snapshot)
-    can_bind: Callable[[IPAddress, int], bool] = staticmethod(netlink.can_bind)
+    """The kernel as it was read once, for the choice of the node IPs and for the facts."""
+
+    read: Snapshot
+
+    def snapshot(self) -> Snapshot:
+        return self.read
+
+    def can_bind(self, address: IPAddress, link_index: int) -> bool:
+        return netlink.can_bind(address, link_index)
 
 
 def read() -> tuple[BridgeFacts, Datapath]:
     """Return the present facts. Raises Unavailable naming the silent service, NotAllowed, SettingsInvalid."""
     settings = settings_parser.parse(settings_files.read()).settings
     try:
-        node_ips, link = _node_ips(settings)
-        facts = asyncio.run(_gathered())
+        kernel = _Kernel(netlink.read_snapshot())
+        facts = asyncio.run(_gathered(kernel, _selection(settings, kernel)))
     except NmstateFailure as error:
         cause = f"libnmstate cannot show the network: {error.cause}"
         if error.kind is FailureKind.PERMISSION:
@@ -53,22 +60,21 @@ def read() -> tuple[BridgeFacts, Datapath]:
         if isinstance(error.__cause__, PermissionError):
             raise NotAllowed(error.cause) from error
         raise
-    return replace(facts, node_ips=node_ips, node_ip_link=link), settings.bridge_datapath
+    return facts, settings.bridge_datapath
 
 
-async def _gathered() -> BridgeFacts:
+async def _gathered(kernel: _Kernel, selection: Selection) -> BridgeFacts:
     async with system_bus() as bus, Nmstate().transaction() as transaction:
-        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), _Kernel(), files)
+        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), kernel, files)
         hint = (files.read(REMEMBERED) or b"").decode(errors="backslashreplace").strip()
-        return await gatherer.gather(transaction, None, remembered=hint or None)
+        return await gatherer.gather(transaction, selection, remembered=hint or None)
 
 
-def _node_ips(settings: Settings) -> tuple[tuple[IPAddress, ...], str | None]:
-    """Return the published node IPs with the link that has the first one; without any, those of a first boot."""
-    snapshot = netlink.read_snapshot()
+def _selection(settings: Settings, kernel: _Kernel) -> Selection:
+    """Return the published node IPs on the link that has the first one; without any, the selection of a first boot."""
     published = status.node_ips()
-    places = {item.address: item.link for item in snapshot.addresses}
+    places = {item.address: item.link for item in kernel.read.addresses}
     if published and published[0] in places:
-        return published, places[published[0]]
-    selection = select(snapshot, read_policy(settings, files.read(PurePath(HINT_FILE))).policy)
-    return selection.node_ips, selection.link
+        return Selection(published, places[published[0]])
+    policy = read_policy(settings, files.read(PurePath(HINT_FILE))).policy
+    return select_bindable(kernel.read, policy, None, kernel.can_bind)
