@@ -224,7 +224,8 @@ def test_every_module_has_a_test_module_of_its_own() -> None:
 
 def riddles(text: str) -> list[str]:
     """Return the words of *text* that our plain English does without: a reader has to translate them."""
-    return re.findall(r"\b(?:told|tells?|somebody|whoever|in vain|at hand)\b", text, re.IGNORECASE)
+    words = r"\b(?:told|tells?|somebody|whoever|in vain|at hand|nobody(?![`\"]))\b"  # "nobody" is a value in JSON
+    return re.findall(words, text, re.IGNORECASE)
 
 
 def test_the_words_are_plain() -> None:
@@ -234,7 +235,7 @@ def test_the_words_are_plain() -> None:
 
 
 def test_a_riddle_is_seen() -> None:
-    assert riddles("Whoever asks is told so; somebody may tell") == ["Whoever", "told", "somebody", "tell"]
+    assert riddles("Whoever asks is told so; nobody may tell") == ["Whoever", "told", "nobody", "tell"]
 
 
 def test_no_room_is_called_after_nothing() -> None:

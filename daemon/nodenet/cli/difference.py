@@ -28,12 +28,18 @@ def _print_table(comparison: Comparison) -> None:
     for change in comparison.changes:
         link, address, prefix_length = change.place
         after = change.after
-        row = (link, f"{address}/{prefix_length}", _told(change.before), _told(after), after.sentence if after else "")
+        row = (
+            link,
+            f"{address}/{prefix_length}",
+            _shown(change.before),
+            _shown(after),
+            after.sentence if after else "",
+        )
         table.add(row, COLOURS[after is not None and after.verdict is Verdict.SELECTED])
     if comparison.changes:
         print(f"{table.render(coloured=sys.stdout.isatty())}\n")
     print(printable(f"{summary(comparison)}."))
 
 
-def _told(candidate: Candidate | None) -> str:
+def _shown(candidate: Candidate | None) -> str:
     return f"{candidate.verdict} ({candidate.rule})" if candidate else ABSENT

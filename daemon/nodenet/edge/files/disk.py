@@ -57,7 +57,7 @@ _REMEDIES = {
 
 def write(path: PurePath, content: bytes, mode: int = 0o644) -> bool:
     """Write a file whole, durably; return whether it differed. Raises PublishFailed, and then nothing changed."""
-    with _told(path, "written"):
+    with _explained(path, "written"):
         if _is(path, content, mode):
             return False
         _make(path.parent)
@@ -75,7 +75,7 @@ def write(path: PurePath, content: bytes, mode: int = 0o644) -> bool:
 
 def remove(path: PurePath) -> bool:
     """Remove a file, durably; return whether it was there. Raises PublishFailed."""
-    with _told(path, "removed"):
+    with _explained(path, "removed"):
         try:
             Path(path).unlink()
         except (FileNotFoundError, NotADirectoryError):
@@ -86,7 +86,7 @@ def remove(path: PurePath) -> bool:
 
 def read(path: PurePath, limit: int = MAX_BYTES) -> bytes | None:
     """Return a file's bytes, None when it does not exist. Raises PublishFailed when it cannot be read whole."""
-    with _told(path, "read"):
+    with _explained(path, "read"):
         try:
             with Path(path).open("rb") as file:
                 content = file.read(limit + 1)
@@ -174,7 +174,7 @@ def _sync(directory: PurePath) -> None:
 
 
 @contextmanager
-def _told(path: PurePath, what: str) -> Iterator[None]:
+def _explained(path: PurePath, what: str) -> Iterator[None]:
     """Turn the kernel's refusal into an error that an administrator can act on."""
     try:
         yield
