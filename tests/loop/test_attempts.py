@@ -17,7 +17,7 @@ from nodenet.core.boot.escape import TRIES
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Topic
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.boot.stages import Status
+from nodenet.core.boot.stage_state import Status
 from nodenet.core.errors import LibnmstateMissing, NodenetError, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings

@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
-from nodenet.core.boot.stages import StageState, new_boot
+from nodenet.core.boot.stage_state import StageState
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import Refusal

@@ -7,7 +7,7 @@ import structlog
 from nodenet.core.boot.escape import is_unforeseen
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
-from nodenet.core.boot.stages import StageState, Status
+from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName

@@ -15,7 +15,8 @@ from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inh
 from nodenet.core.boot.outcome import Outcome, Problem, Skipped, Topic
 from nodenet.core.boot.reasons import reason_to_skip, removal_refused
 from nodenet.core.boot.request import Request
-from nodenet.core.boot.stages import Boot, Status
+from nodenet.core.boot.stage_state import Status
+from nodenet.core.boot.stages import Boot
 from nodenet.core.errors import Unavailable
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus

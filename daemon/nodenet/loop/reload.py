@@ -12,7 +12,8 @@ from typing import Any, Protocol
 from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
-from nodenet.core.boot.stages import Boot, StageState
+from nodenet.core.boot.stage_state import StageState
+from nodenet.core.boot.stages import Boot
 from nodenet.core.boot.standing import standing
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable, error_of
 from nodenet.core.settings.model import Settings

@@ -9,7 +9,8 @@ import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.stages import TRANSITIONS, Boot, Health, Status, new_boot
+from nodenet.core.boot.stage_state import Status
+from nodenet.core.boot.stages import Boot, Health, new_boot
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 
@@ -103,12 +104,6 @@ def test_again_from_a_stage_keeps_what_is_before_it() -> None:
     assert boot.health is Health.WAITING
 
 
-@pytest.mark.parametrize("status", [Status.DONE, Status.SKIPPED, Status.FAILED, Status.RUNNING])
-def test_only_a_pending_or_waiting_stage_begins(status: Status) -> None:
-    """A pair that is not in the table is a mistake of the program, and is told; a second look begins nothing."""
-    assert (status, None) not in TRANSITIONS
-
-
 def test_a_second_look_comes_before_the_next_stage() -> None:
     """It is due by time or by event, and what must wait for it leaves the stage as it is."""
     look = Again(frozenset({Topic.DNS}), 10.0)
@@ -173,45 +168,6 @@ def test_a_unit_that_ran_again_soon_after_its_failure_is_noticed_after_the_back_
     again = Again(frozenset({Topic.UNIT}), 60.0)
     boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, replace(FAILED, again=again))
     assert boot.woken({Topic.UNIT}, 5.0)[StageName.HOSTNAME].due == 12.0
-
-
-def test_the_time_a_stage_waits_is_told_apart() -> None:
-    """From each end of an attempt that has to wait to the beginning of the next."""
-    name = StageName.HOSTNAME
-    boot = new_boot({}, degrade=True)
-    for begun, told, outcome in ((1.0, 1.5, WAITING), (4.0, 4.25, WAITING), (5.25, 6.0, DONE)):
-        boot = boot.begun(name, begun).after(name, outcome, told)
-    stage = boot[name]
-    assert (stage.started, stage.ended, stage.waited) == (1.0, 6.0, 3.5)
-
-
-def test_the_time_in_which_others_work_is_that_of_all_attempts() -> None:
-    """Until the stage is over: a second look changes none of its times."""
-    name = StageName.HOSTNAME
-    boot = new_boot({}, degrade=True).begun(name, 1.0).after(name, WAITING, 2.0, 0.25)
-    boot = boot.begun(name, 3.0).after(name, DONE, 4.0, 0.5)
-    assert boot[name].elsewhere == 0.75
-    assert boot.after(name, DONE, 9.0, 1.0)[name].elsewhere == 0.75
-
-
-S, EVENTS = Status, {"begins": None, "Done": Done, "Skipped": Skipped, "Waiting": Waiting, "Failed": Failed}
-TABLE = {
-    # status:    begins     Done    Skipped    Waiting    Failed; None: a mistake of the program
-    S.PENDING: (S.RUNNING, None, None, None, None),
-    S.WAITING: (S.RUNNING, None, None, None, None),
-    S.RUNNING: (None, S.DONE, S.SKIPPED, S.WAITING, S.FAILED),
-    S.DONE: (None, S.DONE, S.SKIPPED, S.DONE, S.FAILED),
-    S.SKIPPED: (None, S.DONE, S.SKIPPED, S.SKIPPED, S.FAILED),
-    S.FAILED: (None, S.DONE, S.SKIPPED, S.FAILED, S.FAILED),
-}
-
-
-@pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("status", Status)
-def test_every_event_in_every_status_is_decided(status: Status, event: str) -> None:
-    """All thirty pairs: where each leads, or that it cannot be."""
-    assert TRANSITIONS.get((status, EVENTS[event])) is TABLE[status][tuple(EVENTS).index(event)]
-    assert len(TABLE) == len(Status)
 
 
 def test_the_time_that_is_left_counts_only_stages_that_can_be_due() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nodenet.core.boot.outcome import Topic, Waiting
-from nodenet.core.boot.stages import StageState, Status
+from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.errors import Busy, UsageInvalid
 from nodenet.core.stage_name import StageName
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.stages import BUILT, StageState
+from nodenet.core.boot.stage_state import StageState
+from nodenet.core.boot.stages import BUILT
 from nodenet.core.errors import BridgeForeign
 from nodenet.core.stage_name import StageName
 

@@ -14,36 +14,13 @@ from enum import StrEnum
 from functools import reduce
 from itertools import chain, repeat
 
-from nodenet.core.boot.outcome import (
-    NEVER,
-    Again,
-    Done,
-    Failed,
-    Outcome,
-    Problem,
-    Skipped,
-    Topic,
-    Waiting,
-    again_of,
-    detail_of,
-)
-from nodenet.core.boot.pace import FRESH, Pace
+from nodenet.core.boot.outcome import Outcome, Problem, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.stage_state import SETTLED, StageState, Status
 from nodenet.core.stage_name import StageName
 
 BUILT = frozenset(name for name in StageName if name.module)
 """The stages this version can run; the others are skipped, and say so."""
-
-
-class Status(StrEnum):
-    """What a stage is doing."""
-
-    PENDING = "pending"
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    SKIPPED = "skipped"
-    FAILED = "failed"
 
 
 class Health(StrEnum):
@@ -53,102 +30,6 @@ class Health(StrEnum):
     DEGRADED = "degraded"
     WAITING = "waiting"
     FAILED = "failed"
-
-
-SETTLED = frozenset({Status.DONE, Status.SKIPPED})
-OVER = SETTLED | {Status.FAILED}
-
-TRANSITIONS: dict[tuple[Status, type[Outcome] | None], Status] = {
-    # (status, what the stage said; None: it begins) → status
-    (Status.PENDING, None): Status.RUNNING,
-    (Status.WAITING, None): Status.RUNNING,
-    (Status.RUNNING, Done): Status.DONE,
-    (Status.RUNNING, Skipped): Status.SKIPPED,
-    (Status.RUNNING, Waiting): Status.WAITING,
-    (Status.RUNNING, Failed): Status.FAILED,
-    # A second look at a stage that is over; one that has to wait for it leaves the stage as it is.
-    **{(over, Done): Status.DONE for over in OVER},
-    **{(over, Skipped): Status.SKIPPED for over in OVER},
-    **{(over, Failed): Status.FAILED for over in OVER},
-    **{(over, Waiting): over for over in OVER},
-}
-
-
-@dataclass(frozen=True, slots=True)
-class StageState:
-    """One stage as status, bus and state file show it; times in seconds of CLOCK_BOOTTIME."""
-
-    name: StageName
-    provider: str = "builtin"
-    status: Status = Status.PENDING
-    detail: str = ""
-    started: float | None = None
-    ended: float | None = None
-    problem: Problem | None = None
-    again: Again = NEVER
-    due: float | None = None
-    """When it is looked at again, whatever happens."""
-    waited: float = 0.0
-    """Seconds between its start and its end in which it only waited."""
-    waiting_since: float | None = None
-    resumed: float | None = None
-    """When its last attempt began."""
-    aside: bool = False
-    """Whether the stages behind it go on while it waits: only READY waits for it."""
-    elsewhere: float = 0.0
-    """Seconds of its attempts in which others worked for it: NetworkManager, Open vSwitch, systemd."""
-    request: Request = NOTHING
-    """What its next attempt is asked to do."""
-    pace: Pace = FRESH
-
-    @property
-    def over(self) -> bool:
-        """Whether the boot goes on without it."""
-        return self.status in OVER
-
-    @property
-    def waits_aside(self) -> bool:
-        """Whether it waits, and the stages behind it do not."""
-        return self.aside and self.status is Status.WAITING
-
-    def begun(self, now: float) -> StageState:
-        """Return the stage as it runs; one that waited keeps its detail and the time it first began."""
-        started = now if self.started is None else self.started
-        waited = self.waited + (0.0 if self.waiting_since is None else now - self.waiting_since)
-        status = TRANSITIONS[self.status, None]
-        fresh = replace(self, status=status, started=started, ended=None, waited=waited, waiting_since=None)
-        return replace(fresh, resumed=now)
-
-    def after(self, outcome: Outcome, now: float, elsewhere: float) -> StageState:
-        """Return the stage as *outcome* leaves it, of an attempt in which others worked for *elsewhere* seconds."""
-        status = TRANSITIONS[self.status, type(outcome)]
-        failed = None if isinstance(outcome, Waiting) else isinstance(outcome, Failed)
-        stage = self._awaiting(again_of(outcome), now, self.pace.after(now, failed=failed))
-        if self.over and isinstance(outcome, Waiting):
-            return stage
-        if not isinstance(outcome, Waiting):
-            stage = replace(stage, request=self.request.carried_out)
-        ended = None if status is Status.WAITING else self.ended or now
-        since = now if status is Status.WAITING else None
-        problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
-        stage = replace(stage, aside=isinstance(outcome, Waiting) and outcome.aside)
-        stage = replace(stage, waiting_since=since, elsewhere=self.elsewhere + (0.0 if self.over else elsewhere))
-        return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
-
-    def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
-        """Return the stage as events of *topics* leave it: due as soon as its pace allows, if it waits for one.
-
-        Soon after a failure its rollback causes them, unless it has no timer or is a unit: that rolls nothing back.
-        """
-        own = Topic.UNIT not in self.again.topics and self.due is not None and now < self.pace.deaf_until
-        if not topics & self.again.topics or own:
-            return self
-        wakes = self.pace.wakes(now)
-        return replace(self, due=wakes if self.due is None else min(self.due, wakes))
-
-    def _awaiting(self, again: Again, now: float, pace: Pace) -> StageState:
-        due = None if again.seconds is None else max(now + again.seconds, pace.rests_until)
-        return replace(self, again=again, due=due, pace=pace)
 
 
 @dataclass(frozen=True, slots=True)

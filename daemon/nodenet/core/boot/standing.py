@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nodenet.core.boot.stages import Boot, StageState, Status
+from nodenet.core.boot.stage_state import StageState, Status
+from nodenet.core.boot.stages import Boot
 from nodenet.core.stage_name import StageName
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nodenet.core.boot.stages import StageState, Status
+from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, document, next_try

@@ -9,7 +9,8 @@ from typing import Any
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.inhibit import Inhibitors
 from nodenet.core.boot.outcome import Problem
-from nodenet.core.boot.stages import Boot, Health, StageState, Status, new_boot
+from nodenet.core.boot.stage_state import StageState, Status
+from nodenet.core.boot.stages import Boot, Health, new_boot
 from nodenet.core.stage_name import StageName
 
 SCHEMA_VERSION = 1
