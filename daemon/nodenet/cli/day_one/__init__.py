@@ -7,6 +7,7 @@ from importlib import import_module
 
 ARTEFACTS = {
     # artefact → its line in the help, and the module that makes it
+    "check": ("every rule of day one, all findings at once: node files, install-config, hosts", "check"),
     "show": ("a table of hosts, files, addresses and gateways; duplicate addresses are marked", "show"),
     "early": ("the documents of the first step, without Open vSwitch, from files that bring br-ex", "early"),
     "keyfiles": ("NetworkManager keyfiles for the deployment image", "keyfiles"),

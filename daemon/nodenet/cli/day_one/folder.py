@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import stat
 import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from nodenet.core.day_one.files import MOST_BYTES, ArtefactInvalid, CarriedFile
@@ -12,6 +16,56 @@ from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.edge.files import disk
 
 NODE_FILE_DIR = PurePosixPath("/etc/nmstate/openshift")
+MOST_MANIFEST_BYTES = 32 << 20
+"""install-config of 10 000 hosts has 15 MB."""
+Signature = tuple[int, int, int, int]
+"""Device, inode, size and time of modification: another value means that the content may be another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The names in a folder, or of one file, as they were when it was listed: the signature is None for a bad link."""
+
+    path: Path
+    names: Mapping[str, Signature | None]
+
+    @property
+    def node_files(self) -> tuple[str, ...]:
+        """The names that can be node files, in order."""
+        return tuple(name for name in sorted(self.names) if name.endswith(EXTENSIONS) and not name.startswith("."))
+
+    def place(self, name: str) -> Path:
+        """Return where a file of the listing is."""
+        return self.path / name if self.path.is_dir() else self.path
+
+    def changed(self) -> tuple[str, ...]:
+        """Return the node files that are not what they were when this listing was made."""
+        try:
+            now = listed(self.path)
+        except UsageInvalid:
+            return self.node_files
+        names = dict.fromkeys((*self.node_files, *now.node_files))
+        return tuple(name for name in names if self.names.get(name) != now.names.get(name))
+
+
+def listed(path: Path) -> Listing:
+    """Return what is in a folder, or the one file. Raises UsageInvalid where there is nothing."""
+    if not path.exists():
+        raise UsageInvalid(f"{path} does not exist")
+    if not path.is_dir():
+        return Listing(path, {path.name: _signature(path)})
+    try:
+        return Listing(path, {entry.name: _signature(Path(entry.path)) for entry in os.scandir(path)})
+    except OSError as error:
+        raise UsageInvalid(f"{path} cannot be listed: {error.strerror}") from None
+
+
+def _signature(path: Path) -> Signature | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def add_output(parser: argparse.ArgumentParser, what: str) -> None:
@@ -20,31 +74,65 @@ def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite a file that has other content")
 
 
+def add_map(parser: argparse.ArgumentParser) -> None:
+    """Add --map, for hosts whose node file has another name."""
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="HOST=FILE",
+        help="the node file of a host that has another name; may be given several times",
+    )
+
+
+def mapped(words: Iterable[str]) -> dict[str, str]:
+    """Return host → node file of --map. Raises UsageInvalid."""
+    pairs: dict[str, str] = {}
+    for word in words:
+        host, equals, name = word.partition("=")
+        if not (host and equals and name):
+            raise UsageInvalid(f"--map {word!r} is not HOST=FILE")
+        if pairs.setdefault(host, name) != name:
+            raise UsageInvalid(f"--map names two files for {host}: {pairs[host]} and {name}")
+    return pairs
+
+
 def node_files(path: Path) -> dict[str, bytes]:
     """Return name and content of each node file of a folder, or of one file. Raises UsageInvalid, NodeFileInvalid."""
-    if not path.exists():
-        raise UsageInvalid(f"{path} does not exist")
-    found = [path] if path.is_file() else sorted(path.iterdir())
-    files = [file for file in found if file.name.endswith(EXTENSIONS) and not file.name.startswith(".")]
-    if not files:
+    found = listed(path)
+    if not found.node_files:
         raise UsageInvalid(f"{path} has no node file", remedy="Node files end in .yml or .yaml")
-    return {file.name: read(file) for file in files}
+    contents = {name: read(found.place(name)) for name in found.node_files}
+    if changed := found.changed():
+        raise NodeFileInvalid(
+            f"{found.place(changed[0])} changed while {path} was read", remedy="Run the command again"
+        )
+    return contents
 
 
 def read(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """Return the bytes of one file, UTF-8 and not too large. Raises UsageInvalid, NodeFileInvalid."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(most_bytes + 1)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        raise UsageInvalid(f"{path} is not a file that can be read") from None
-    if len(content) > most_bytes:
-        raise NodeFileInvalid(f"{path} has more than {most_bytes} bytes", remedy="Name the right file, or split it")
+    content = read_bytes(path, most_bytes)
     try:
         content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise NodeFileInvalid(f"{path}, line {line} is not UTF-8", remedy="Save the file as UTF-8") from None
+    return content
+
+
+def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
+    """Return the bytes of a regular file that is not too large. Raises UsageInvalid, NodeFileInvalid."""
+    try:
+        # Without O_NONBLOCK a FIFO of that name would be waited for, for ever.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageInvalid(f"{path} is not a file that can be read", remedy="Name a regular file")
+            content = file.read(most_bytes + 1)
+    except OSError as error:
+        raise UsageInvalid(f"{path} cannot be read: {error.strerror}") from None
+    if len(content) > most_bytes:
+        raise NodeFileInvalid(f"{path} has more than {most_bytes} bytes", remedy="Name the right file, or split it")
     return content
 
 
@@ -56,21 +144,43 @@ def carried(files: dict[str, bytes]) -> list[CarriedFile]:
     return [CarriedFile(NODE_FILE_DIR / name, content) for name, content in files.items()]
 
 
-def write(text: str, arguments: argparse.Namespace) -> None:
+def write(text: str, arguments: argparse.Namespace, mode: int = 0o644) -> None:
     """Print *text*, or write it where --out says. Raises UsageInvalid when another file is there."""
     if arguments.out is None:
         sys.stdout.write(text)
     else:
-        place(arguments.out, text.encode(), force=arguments.force)
+        place(arguments.out, text.encode(), force=arguments.force, mode=mode)
 
 
 def place(path: Path, content: bytes, *, force: bool, mode: int = 0o644) -> None:
     """Write a file whole; equal content is not written again. Raises UsageInvalid when other content is there."""
+    may_be_placed(path, content, force=force)
+    disk.write(path, content, mode)
+
+
+def place_all(files: Mapping[Path, bytes], *, force: bool, mode: int = 0o644) -> None:
+    """Write several files; none when one of them must not be written. Raises UsageInvalid, PublishFailed."""
+    for path, content in files.items():
+        may_be_placed(path, content, force=force)
+    for path, content in files.items():
+        disk.write(path, content, mode)
+
+
+def may_be_placed(path: Path, content: bytes, *, force: bool) -> None:
+    """Return when *path* may be written. Raises UsageInvalid when other content is there, or no folder for it."""
     if not path.parent.is_dir():
         raise UsageInvalid(f"the folder {path.parent} does not exist")
-    if path.exists() and not force and path.read_bytes() != content:
+    if path.is_dir():
+        raise UsageInvalid(f"{path} is a folder", remedy="Name a file")
+    if (path.exists() or path.is_symlink()) and not force and _content(path) != content:
         raise UsageInvalid(f"{path} is there already with other content", remedy="Use --force to overwrite it")
-    disk.write(path, content, mode)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return read_bytes(path, MOST_MANIFEST_BYTES)
+    except (UsageInvalid, NodeFileInvalid):
+        return None
 
 
 def invalid(name: object, error: ArtefactInvalid) -> NodeFileInvalid:

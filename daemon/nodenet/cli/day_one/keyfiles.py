@@ -8,7 +8,6 @@ from pathlib import Path
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
-from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.errors import NodeFileInvalid, UsageInvalid
 
 MODE = 0o600
@@ -29,26 +28,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write them; return the exit code. Raises NodenetError, with nothing written."""
-    from nodenet.core.day_one import document, keyfiles  # noqa: PLC0415 - the command line itself needs no library
+    from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
+    from nodenet.core.day_one.node_rules import Step, judge  # noqa: PLC0415
 
     if not arguments.out.is_dir():
         raise UsageInvalid(f"--out {arguments.out} is not a folder that exists")
-    text = folder.read(arguments.path).decode()
-    try:
-        found = document.read(text)
-    except ArtefactInvalid as error:
-        raise folder.invalid(arguments.path, error) from error
-    if refused := keyfiles.refusals(found):
-        raise NodeFileInvalid(f"{arguments.path}: " + "; ".join(refused))
-    files, said = asyncio.run(_generated(text))
+    file = str(arguments.path)
+    content = folder.read(arguments.path)
+    known = judge(file, content, Step.FIRST)
+    if findings.printed(known.findings):
+        return 65
+    if known.document is None:
+        raise NodeFileInvalid(f"{file} asks for nothing", remedy="Name at least one interface")
+    files, said = asyncio.run(_generated(content.decode()))
     if not files:
-        cause = f"{arguments.path}: libnmstate generates no keyfile from it"
-        raise NodeFileInvalid(cause, remedy="Name at least one interface")
-    for warning in (*keyfiles.warnings(found), *said):
+        cause = f"{file}: libnmstate generates no keyfile from it"
+        raise NodeFileInvalid(cause, remedy="Name at least one interface that is up")
+    for warning in said:
         note(f"nodenetctl: warning: {warning}")
-    for name, content in sorted(files.items()):
-        folder.place(arguments.out / Path(name).name, content.encode(), force=arguments.force, mode=MODE)
-        print(arguments.out / Path(name).name)
+    made = {arguments.out / Path(name).name: text.encode() for name, text in sorted(files.items())}
+    folder.place_all(made, force=arguments.force, mode=MODE)
+    for path in made:
+        print(path)
     return 0
 
 

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
+from nodenet.core.day_one import reading
 from nodenet.core.day_one.files import ArtefactInvalid
 
 Document = Mapping[str, Any]
@@ -17,13 +15,7 @@ DEFAULTS = frozenset({"0.0.0.0/0", "::/0"})
 
 def read(text: str) -> Document:
     """Return the document. Raises ArtefactInvalid when it is no mapping."""
-    parser = YAML(typ="safe", pure=True)
-    try:
-        found = parser.load(text)
-    except (YAMLError, ValueError, TypeError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ArtefactInvalid(f"not YAML: {place}{getattr(error, 'problem', None) or type(error).__name__}") from None
+    found = reading.read("the document", text)
     if not isinstance(found, Mapping):
         raise ArtefactInvalid("not an NMState document: its first level has no keys such as interfaces")
     return found

@@ -9,49 +9,90 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from nodenet.core.day_one.document import Document, gateways, interfaces, is_automatic, name_servers
+from nodenet.core.day_one.found import Found, at
+from nodenet.core.day_one.links import addresses, gateways, is_automatic, items, present
+from nodenet.core.day_one.rules import Rule
+from nodenet.core.node_file.values import interfaces, text
+from nodenet.core.node_file.yaml_text import Block
 
-EARLY = "make the document of the first step with `nodenetctl day-one early`"
+EARLY = "Make the document of the first step with `nodenetctl day-one early`"
 _KERNEL_NAME = re.compile(r"eth\d+")
+_BY_IDENTIFIER = frozenset({"mac-address", "pci-address"})
 
 
-def refusals(document: Document) -> tuple[str, ...]:
-    """Return why *document* cannot become keyfiles, each a sentence with the remedy; empty: it can."""
-    return tuple(_refusals(document))
+def refusals(file: str, document: Block) -> Iterator[Found]:
+    """Yield why *document* itself cannot become keyfiles; nothing: it can."""
+    for key, node in document.entries:
+        if key.text == "hostname":
+            said = "a keyfile cannot set the host name", f"Remove it, or leave it to the second step: {EARLY.lower()}"
+            yield at(Rule.STEP_HOSTNAME, file, key, "hostname", said)
+        elif key.text in ("ovs-db", "ovn"):
+            yield at(Rule.STEP_OVS, file, key, key.text, ("the image has no Open vSwitch", EARLY))
+        del node
+    for path, link in interfaces(document):
+        kind = text(link, "type")
+        if text(link, "state") == "absent":
+            yield _absent(file, path, link)
+        elif kind.startswith("ovs-"):
+            said = f"{text(link, 'name')} is an {kind}, and the image has no Open vSwitch", EARLY
+            yield Found(Rule.STEP_OVS, file, *said, link.line, link.column, path)
+        else:
+            yield from _link(file, path, link)
 
 
-def warnings(document: Document) -> tuple[str, ...]:
-    """Return what may leave a host without network, though keyfiles can be generated."""
-    return tuple(_warnings(document))
+def refusals_below(file: str, document: Block) -> Iterator[Found]:
+    """Yield why what the first step keeps of *document* cannot become keyfiles; the rest is for the second step."""
+    for path, link in interfaces(document):
+        if text(link, "state") != "absent" and not text(link, "type").startswith("ovs-"):
+            yield from _link(file, path, link)
 
 
-def _refusals(document: Document) -> Iterator[str]:
-    if "capture" in document or "desired" in document:
-        yield "It is a policy with capture: that needs the running host. Write the state itself"
-    if "hostname" in document:
-        yield "hostname is not part of a keyfile. Remove it; the installer sets host names"
-    if "ovs-db" in document or "ovn" in document:
-        yield f"The image has no Open vSwitch: {EARLY}"
-    for interface in interfaces(document):
-        name, kind = interface.get("name", "an interface without a name"), interface.get("type")
-        if interface.get("state") == "absent":
-            yield f"{name}: `state: absent` removes nothing from a new host. Remove the interface from the file"
-        elif kind is None:
-            yield f"{name}: the type is missing, and only the running host knows it. Add `type: ethernet` or its like"
-        elif str(kind).startswith("ovs-"):
-            yield f"{name}: {kind} needs Open vSwitch, which the image does not have: {EARLY}"
-        elif "copy-mac-from" in interface:
-            yield f"{name}: copy-mac-from needs the running host. Write `mac-address` instead"
-
-
-def _warnings(document: Document) -> Iterator[str]:
-    links = [item for item in interfaces(document) if item.get("state", "up") == "up"]
-    if not any(map(is_automatic, links)):
+def warnings(file: str, document: Block) -> Iterator[Found]:
+    """Yield what may leave a host without network, though keyfiles can be generated."""
+    links = present(document)
+    if not any(is_automatic(link) for _, link in links) and any(
+        address.is_of_a_host for address in addresses(document)
+    ):
+        first = next(address for address in addresses(document) if address.is_of_a_host)
         if not gateways(document):
-            yield "No default route: the host reaches its own subnets only"
-        if not name_servers(document):
-            yield "No DNS server: the host cannot resolve the name of the API"
-    for interface in links:
-        name = str(interface.get("name"))
-        if _KERNEL_NAME.fullmatch(name) and interface.get("identifier") != "mac-address":
-            yield f"{name} is a name in the kernel's order, which can change: use `identifier: mac-address`"
+            said = (
+                "the host has static addresses and no default route: it reaches its own subnets only",
+                "Add a route with `destination: 0.0.0.0/0` (IPv6: `::/0`) below `routes.config`",
+            )
+            yield Found(Rule.NO_ROUTE, file, *said, first.node.line, first.node.column)
+        if not items(document, "dns-resolver", "config", "server"):
+            said = (
+                "the host has static addresses and no DNS server: it cannot resolve the name of the API",
+                "Add `dns-resolver.config.server`",
+            )
+            yield Found(Rule.NO_DNS, file, *said, first.node.line, first.node.column)
+    for path, link in links:
+        name = link.get("name")
+        named = _KERNEL_NAME.fullmatch(text(link, "name"))
+        if name is not None and named and text(link, "identifier") not in _BY_IDENTIFIER:
+            said = (
+                "the name follows the kernel's order, which can change between the image and the installed system",
+                "Write `identifier: mac-address` and `mac-address`, or the name that udev gives (`enp2s0`)",
+            )
+            yield at(Rule.KERNEL_NAME, file, name, f"{path}.name", said)
+
+
+def _link(file: str, path: str, link: Block) -> Iterator[Found]:
+    if not text(link, "type"):
+        said = (
+            f"{text(link, 'name') or 'an interface'} has no type, and only the running host knows it",
+            "Add `type: ethernet`, or what it is",
+        )
+        yield Found(Rule.STEP_TYPE, file, *said, link.line, link.column, path)
+    copied = link.get("copy-mac-from")
+    if copied is not None:
+        said = "`copy-mac-from` needs the running host", "Write `mac-address` instead, with the address of the card"
+        yield at(Rule.STEP_MAC, file, copied, f"{path}.copy-mac-from", said)
+
+
+def _absent(file: str, path: str, link: Block) -> Found:
+    said = (
+        f"`state: absent` of {text(link, 'name')} removes nothing from a new host",
+        f"Remove the interface from the file. {EARLY} where the second step needs it",
+    )
+    return Found(Rule.STEP_ABSENT, file, *said, link.line, link.column, path)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from nodenet.core.day_one import ignition
-from nodenet.core.day_one.files import ArtefactInvalid, CarriedFile, to_data_url
+from nodenet.core.day_one.files import TEXT, ArtefactInvalid, CarriedFile, to_data_url
 
 MOST_BYTES = 1 << 20
 """What an object may have at the most: etcd refuses larger requests (1.5 MiB), base64 and metadata included."""
@@ -57,6 +57,12 @@ def render(files: Iterable[CarriedFile], role: str, name: str | None = None) -> 
             f"the MachineConfig would have {len(text)} bytes, {MOST_BYTES} are the most: split the nodes into pools"
         )
     return text
+
+
+def size_with(files: Iterable[tuple[str, int]]) -> int:
+    """Return about how many bytes the object has with node files of these names and sizes."""
+    each = len("      - contents:\n          source: \n        mode: 420\n        overwrite: true\n        path: \n")
+    return 300 + sum(each + len(TEXT) + 4 * ((size + 2) // 3) + len(name) + 24 for name, size in files)
 
 
 def files_in(found: object) -> tuple[CarriedFile, ...]:

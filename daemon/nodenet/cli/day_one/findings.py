@@ -1,0 +1,39 @@
+"""How are findings printed on standard error, with the lines that they are about?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from nodenet.cli.day_one import folder
+from nodenet.cli.outputs import note
+from nodenet.core.day_one import report
+from nodenet.core.day_one.found import Found
+from nodenet.core.errors import NodenetError
+from nodenet.core.node_file.finding import Severity
+
+
+def printed(found: Sequence[Found]) -> bool:
+    """Print the findings; return whether there is an error among them."""
+    if found:
+        note(report.text(found, _Lines().line))
+    return any(each.severity is Severity.ERROR for each in found)
+
+
+class _Lines:
+    """The lines of the file that was asked for last."""
+
+    def __init__(self) -> None:
+        self._file = ""
+        self._lines: list[str] = []
+
+    def line(self, file: str, number: int) -> str | None:
+        """Return line *number* of a file, None where there is none any more."""
+        if file != self._file:
+            self._file = file
+            try:
+                content = folder.read_bytes(Path(file), folder.MOST_MANIFEST_BYTES)
+            except NodenetError:
+                content = b""
+            self._lines = content.decode(errors="replace").split("\n")
+        return self._lines[number - 1] if 0 < number <= len(self._lines) else None

@@ -1,0 +1,201 @@
+"""Which rules does one node file break, on its own? And what must the others know of it, to be compared with it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from hashlib import sha256
+
+from nodenet.core.day_one import br_ex_contract, keyfiles, reading
+from nodenet.core.day_one.early import early
+from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.found import Found, at, misread, of
+from nodenet.core.day_one.links import DEFAULTS, Address, addresses, child, gateways, is_automatic, present, routes
+from nodenet.core.day_one.recognise import other_document, other_format, template
+from nodenet.core.day_one.rules import Rule
+from nodenet.core.node_file.finding import Finding
+from nodenet.core.node_file.gateways import unreachable_gateways
+from nodenet.core.node_file.keys import wrong_keys
+from nodenet.core.node_file.values import interfaces, text, wrong_values
+from nodenet.core.node_file.yaml_text import Block, Misread, Node
+
+OVS = ("ovs-bridge", "ovs-interface")
+
+
+class Step(Enum):
+    """What the node files are for: the image (first), the running node (second), or both from one file."""
+
+    FIRST = "first"
+    SECOND = "second"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a document gives a host, for comparison: addresses, default gateways, and the links below them."""
+
+    addresses: frozenset[str] = frozenset()
+    gateways: frozenset[str] = frozenset()
+    links: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the rules between files need of one node file."""
+
+    file: str
+    empty: bool = False
+    addresses: tuple[Address, ...] = ()
+    mac_addresses: tuple[tuple[str, int, int], ...] = ()
+    shape: Shape = Shape()
+    ways: frozenset[str] = frozenset()
+    """Interfaces that default routes leave by."""
+    automatic: bool = False
+    size: int = 0
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The findings of one file, its summary where it could be read, and the tree."""
+
+    findings: tuple[Found, ...]
+    summary: Summary | None = None
+    document: Block | None = None
+
+
+def judge(file: str, content: bytes, step: Step) -> Judgement:
+    """Return what is wrong with one node file, as far as it is known without libnmstate."""
+    summary = Summary(file, size=len(content), digest=sha256(content).hexdigest())
+    try:
+        decoded = content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        cause = f"not UTF-8 (byte 0x{content[error.start]:02x})"
+        return Judgement((Found(Rule.NOT_TEXT, file, cause, "Save the file as UTF-8", line),))
+    if decoded.startswith("\ufeff"):
+        said = "the file begins with a byte order mark (U+FEFF)", "Save the file as UTF-8 without a byte order mark"
+        return Judgement((Found(Rule.NOT_TEXT, file, *said, 1, 1),))
+    if foreign := other_format(file, decoded) or template(file, decoded):
+        return Judgement((foreign,))
+    try:
+        tree = reading.tree(file, decoded)
+    except Misread as error:
+        return Judgement((misread(file, error),))
+    return _of_tree(file, tree, summary, step)
+
+
+def _of_tree(file: str, tree: Node | None, summary: Summary, step: Step) -> Judgement:
+    if tree is None:
+        return Judgement((), replace(summary, empty=True))
+    if foreign := other_document(file, tree):
+        return Judgement((foreign,))
+    if not isinstance(tree, Block) or tree.is_list:
+        said = "not a mapping of NMState keys", "An NMState document begins with keys such as `interfaces:`"
+        return Judgement((Found(Rule.NO_DOCUMENT, file, *said, tree.line, tree.column),))
+    found = judged_tree(file, tree, step)
+    if any(each.rule is Rule.POLICY for each in found):
+        return Judgement(tuple(found), None, tree)
+    return Judgement(tuple(found), summarised(summary, tree), tree)
+
+
+def judged_tree(file: str, tree: Block, step: Step) -> list[Found]:
+    """Return what is wrong with a document that is a mapping."""
+    by_key = list(wrong_keys(tree))
+    if any(each.key in ("capture", "desired", "desiredState") for each in by_key):
+        return list(of(Rule.POLICY, file, by_key))
+    return [
+        *(each for finding in by_key for each in of(_rule_of(finding), file, [finding])),
+        *of(Rule.NMSTATE_VALUE, file, wrong_values(tree)),
+        *of(Rule.NEXT_HOP, file, unreachable_gateways(tree)),
+        *undefined(file, tree),
+        *_of_steps(file, tree, step),
+    ]
+
+
+def summarised(summary: Summary, tree: Block) -> Summary:
+    """Return the summary with what the document says."""
+    macs = (
+        (node.text.lower(), node.line, node.column)
+        for _, link in interfaces(tree)
+        if (node := child(link, "mac-address")) is not None and not isinstance(node, Block)
+    )
+    ways = (text(route, "next-hop-interface") for _, route in routes(tree) if text(route, "destination") in DEFAULTS)
+    return replace(
+        summary,
+        addresses=tuple(addresses(tree)),
+        mac_addresses=tuple(macs),
+        shape=shape_of(tree),
+        ways=frozenset(ways),
+        automatic=any(is_automatic(link) for _, link in present(tree)),
+    )
+
+
+def shape_of(tree: Block) -> Shape:
+    """Return what the document gives a host; an address of br-ex is on the link below it."""
+    below = _below(tree)
+    listed = [address for address in addresses(tree) if address.is_of_a_host]
+    return Shape(
+        frozenset(str(address.value) for address in listed),
+        frozenset(gateways(tree)),
+        frozenset(below.get(address.interface, address.interface) for address in listed),
+    )
+
+
+def undefined(file: str, tree: Block) -> Iterator[Found]:
+    """Yield the routes that leave by an interface which the document does not describe."""
+    names = {text(link, "name") for _, link in interfaces(tree)} | {"lo"}
+    for path, route in routes(tree):
+        link = route.get("next-hop-interface")
+        if link is not None and (name := text(route, "next-hop-interface")) and name not in names:
+            said = (
+                f"the document does not describe an interface {name}",
+                f"Add {name} to `interfaces`, or correct the name",
+            )
+            yield at(Rule.UNDEFINED, file, link, f"{path}.next-hop-interface", said)
+
+
+def _rule_of(finding: Finding) -> Rule:
+    return Rule.KEY_TWICE if "duplicate key" in finding.cause else Rule.NMSTATE_KEY
+
+
+def _of_steps(file: str, tree: Block, step: Step) -> Iterator[Found]:
+    if step is Step.FIRST:
+        yield from keyfiles.refusals(file, tree)
+    else:
+        yield from br_ex_contract.broken(file, tree)
+    if step is Step.BOTH:
+        yield from keyfiles.refusals_below(file, tree)
+        yield from _not_derived(file, tree)
+    if step is not Step.SECOND:
+        yield from keyfiles.warnings(file, tree)
+
+
+def _not_derived(file: str, tree: Block) -> Iterator[Found]:
+    """Yield why the first step cannot be derived from a document with Open vSwitch."""
+    bridge = next((link for _, link in interfaces(tree) if text(link, "type") in OVS), None)
+    if bridge is None:
+        return
+    try:
+        early(reading.values(tree))
+    except ArtefactInvalid as error:
+        cause, _, remedy = str(error).rpartition(": ")
+        remedy = remedy[:1].upper() + remedy[1:]
+        yield Found(
+            Rule.STEP_OVS, file, f"the first step cannot be derived: {cause}", remedy, bridge.line, bridge.column
+        )
+
+
+def _below(tree: Block) -> dict[str, str]:
+    """Return the link below each internal interface of a bridge that has one."""
+    internal = {text(link, "name") for _, link in interfaces(tree) if text(link, "type") == "ovs-interface"}
+    found: dict[str, str] = {}
+    for _, link in interfaces(tree):
+        if text(link, "type") == "ovs-bridge":
+            ports = child(link, "bridge", "port")
+            names = [text(port, "name") for port in getattr(ports, "items", ()) if isinstance(port, Block)]
+            outside = [name for name in names if name not in internal]
+            if len(outside) == 1:
+                found |= {name: outside[0] for name in names if name in internal}
+    return found
