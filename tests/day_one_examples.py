@@ -37,7 +37,7 @@ def write(files: Mapping[str, str], directory: Path) -> None:
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if text == "@link-to-nowhere":
-            path.symlink_to(directory / "nowhere")
+            path.symlink_to("nowhere")
         else:
             path.write_text(_filled(text), encoding="utf-8")
 

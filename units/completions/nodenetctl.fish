@@ -45,8 +45,8 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one install-config' version
-set -g _shtab_nodenetctl_opts_with_value --as --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --map --name --network-type --node-files --out --platform --role --snapshot --svg --timeout --vip -b
+set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one install-config' version
+set -g _shtab_nodenetctl_opts_with_value --as --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network-type --node-files --out --platform --role --snapshot --step --svg --timeout --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -129,6 +129,17 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using settings' -l json -d 'print a
 complete -c nodenetctl -n '_shtab_nodenetctl_using settings' -l directory -xka "(__fish_complete_directories)" -d 'read nodenet.toml and nodenet.toml.d in this directory (default: /etc/nodenet)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a day-one -d 'make Ignition, MachineConfig, Secret and install-config from a folder of node files'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a check -d 'every rule of day one, all findings at once: node files, install-config, hosts'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one check' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one check' -l install-config -xka "(__fish_complete_path (commandline -ct))" -d 'install-config.yaml of the cluster'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one check' -l hosts -xka "(__fish_complete_path (commandline -ct))" -d 'BareMetalHosts and Secrets, one or several YAML documents'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one check' -l machine-config -xka "(__fish_complete_path (commandline -ct))" -d 'a file with MachineConfigs; may be given several times'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one check' -l map -x -d 'the node file of a host that has another name; may be given several times'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one check' -l step -xka "first second both" -d 'what the node files are for: the deployment image (first), the running node (second), or both (default)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one check' -l strict -d 'exit 1 when there are warnings'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one check' -l json -d 'print a JSON document'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one check' -l sarif -d 'print a SARIF 2.1.0 log, for a code review'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one check; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_directories)" -d 'a folder of node files, or one of them'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a show -d 'a table of hosts, files, addresses and gateways; duplicate addresses are marked'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one show' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one show' -l json -d 'print a JSON document'

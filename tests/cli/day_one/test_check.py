@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import day_one_examples
-from cli.test_main import nodenetctl
+from nodenet.cli.main import main
 from nodenet.core.day_one.rules import Rule
 from nodenet.core.node_file.finding import Severity
 
@@ -23,14 +23,16 @@ def test_every_rule_has_its_examples() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(EXAMPLES) - {WHILE_IT_RUNS}))
-def test_the_bad_example_breaks_the_rule_and_no_other(name: str, tmp_path: Path) -> None:
+def test_the_bad_example_breaks_the_rule_and_no_other(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     example = EXAMPLES[name]
     day_one_examples.write(example.bad, tmp_path)
-    done = nodenetctl(*day_one_examples.words(example, tmp_path), "--json")
-    found = json.loads(done.stdout)["findings"]
-    assert {each["rule"] for each in found} == {name, *example.also}, done.stdout
+    code = main([*day_one_examples.words(example, tmp_path), "--json"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert {each["rule"] for each in found} == {name, *example.also}, found
     severities = {RULES[each].severity for each in (name, *example.also)}
-    assert done.returncode == (65 if Severity.ERROR in severities else 0)
+    assert code == (65 if Severity.ERROR in severities else 0)
     for each in found:
         assert each["cause"]
         assert each["remedy"]
@@ -38,9 +40,10 @@ def test_the_bad_example_breaks_the_rule_and_no_other(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
-def test_the_good_example_breaks_nothing(name: str, tmp_path: Path) -> None:
+def test_the_good_example_breaks_nothing(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example = EXAMPLES[name]
     day_one_examples.write(example.good, tmp_path)
-    done = nodenetctl(*day_one_examples.words(example, tmp_path), "--strict")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith(": nothing found\n")
+    code = main([*day_one_examples.words(example, tmp_path), "--strict"])
+    said = capsys.readouterr()
+    assert (code, said.err) == (0, "")
+    assert said.out.endswith(": nothing found\n")

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from nodenet.core.day_one import reading
 from nodenet.core.day_one.document import addresses, gateways, interfaces, name_servers, read
 from nodenet.core.day_one.early import early, render
 from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.day_one.keyfiles import refusals
+from nodenet.core.node_file.yaml_text import Block
 
 SEED = read((Path(__file__).parents[3] / "fixtures/day_one/seed/br-ex/master-0.yml").read_text())
 
@@ -43,7 +45,9 @@ def test_it_can_become_keyfiles_and_is_read_back() -> None:
     made = read(text)
     assert made == early(SEED)
     assert render(made) == text
-    assert refusals(made) == ()
+    tree = reading.tree("early", render(made))
+    assert isinstance(tree, Block)
+    assert list(refusals("early", tree)) == []
     (link,) = interfaces(made)
     assert [str(item) for item in addresses(link)] == ["192.168.111.110/24"]
     assert (gateways(made), name_servers(made)) == (gateways(SEED), name_servers(SEED))

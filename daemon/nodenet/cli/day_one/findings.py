@@ -16,11 +16,11 @@ from nodenet.core.node_file.finding import Severity
 def printed(found: Sequence[Found]) -> bool:
     """Print the findings; return whether there is an error among them."""
     if found:
-        note(report.text(found, _Lines().line))
+        note(report.text(found, Lines().line))
     return any(each.severity is Severity.ERROR for each in found)
 
 
-class _Lines:
+class Lines:
     """The lines of the file that was asked for last."""
 
     def __init__(self) -> None:

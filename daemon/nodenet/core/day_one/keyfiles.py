@@ -22,13 +22,13 @@ _BY_IDENTIFIER = frozenset({"mac-address", "pci-address"})
 
 def refusals(file: str, document: Block) -> Iterator[Found]:
     """Yield why *document* itself cannot become keyfiles; nothing: it can."""
-    for key, node in document.entries:
+    for key, _ in document.entries:
         if key.text == "hostname":
             said = "a keyfile cannot set the host name", f"Remove it, or leave it to the second step: {EARLY.lower()}"
-            yield at(Rule.STEP_HOSTNAME, file, key, "hostname", said)
+            yield Found(Rule.STEP_HOSTNAME, file, *said, key.line, key.column)
         elif key.text in ("ovs-db", "ovn"):
-            yield at(Rule.STEP_OVS, file, key, key.text, ("the image has no Open vSwitch", EARLY))
-        del node
+            cause = f"{key.text} needs Open vSwitch, which the image does not have"
+            yield Found(Rule.STEP_OVS, file, cause, EARLY, key.line, key.column)
     for path, link in interfaces(document):
         kind = text(link, "type")
         if text(link, "state") == "absent":

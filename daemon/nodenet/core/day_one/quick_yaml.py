@@ -88,7 +88,7 @@ class _Reader:
             if rest and rest[0] != "#":
                 value = self._value(rest, number, found.start(2), column, depth)
             else:
-                value = self._below(column, depth, number, found.start(2) if rest else len(line), found)
+                value = self._below(column, depth, number, found)
             if key.text in entries:
                 doubled.append((key, entries[key.text][0].line))
                 continue
@@ -96,7 +96,7 @@ class _Reader:
             size += value.size if isinstance(value, Block) else 1
         return Block(first, column + 1, tuple(entries.values()), doubled=tuple(doubled), size=size)
 
-    def _below(self, column: int, depth: int, number: int, end: int, found: re.Match[str]) -> Node:
+    def _below(self, column: int, depth: int, number: int, found: re.Match[str]) -> Node:
         """Return the value of a key that has nothing behind it in its line."""
         self._now += 1
         if self._next():
@@ -104,7 +104,6 @@ class _Reader:
                 return self._block(self._indent, depth + 1)
             if self._indent == column and self._lines[self._now].startswith("- ", column):
                 return self._list(column, depth + 1)
-        del end
         return Scalar("", number, found.string.index(":", found.end(1)) + 2, plain=True)
 
     def _list(self, column: int, depth: int) -> Block:
@@ -178,8 +177,8 @@ class _Reader:
             elif indent < inner:
                 raise Unusual(self._now + 1)
             self._now += 1
-        if not inner:
-            raise Unusual(number)
+        if not inner or (self._now == len(self._lines) and self._lines[-1]):
+            raise Unusual(number)  # nothing in it, or no line end behind it
         text = "\n".join(line[inner:] for line in self._lines[began : self._now]).rstrip("\n")
         return Scalar(text if stripped else text + "\n", number, start + 1, plain=False)
 

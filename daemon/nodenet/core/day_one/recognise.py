@@ -6,9 +6,12 @@ import re
 
 from nodenet.core.day_one.found import Found
 from nodenet.core.day_one.rules import Rule
+from nodenet.core.node_file.secret import is_secret
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 
-_TEMPLATE = re.compile(r"\{\{-?\s*[\w.$\"'|( ]|\{%-?\s*\w+|<%=?\s*\w+|\$\{[A-Za-z_]\w*\}|@@[A-Z_]+@@")
+_TEMPLATE = re.compile(
+    r"\{\{-?\s*(?!capture\.)[\w.$\"'|( ](?!capture\.)|\{%-?\s*\w+|<%=?\s*\w+|\$\{[A-Za-z_]\w*\}|@@[A-Z_]+@@"
+)
 _IFCFG = re.compile(r"(?:DEVICE|BOOTPROTO|ONBOOT|IPADDR\d?|TYPE)=", re.MULTILINE)
 _KEYFILE = re.compile(r"\s*(?:[#;][^\n]*\n\s*)*\[(?:connection|ipv4|ethernet|802-3-ethernet)\]")
 _NETWORKD = re.compile(r"\s*(?:[#;][^\n]*\n\s*)*\[(?:Match|NetDev|Link)\]")
@@ -67,7 +70,8 @@ def template(file: str, text: str) -> Found | None:
     """Return the finding for the first placeholder of a template; comments are passed over."""
     for found in _TEMPLATE.finditer(text):
         begin = text.rfind("\n", 0, found.start()) + 1
-        if text[begin : found.start()].lstrip().startswith("#"):
+        before = text[begin : found.start()]
+        if before.lstrip().startswith("#") or is_secret(before.partition(":")[0].strip(" -\"'")):
             continue
         line = text.count("\n", 0, begin) + 1
         said = "a placeholder of a template was not filled in", "Render the template, then check the result"

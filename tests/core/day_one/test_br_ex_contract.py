@@ -1,0 +1,50 @@
+"""What br-ex needs: bridge, one link below it, internal interface, MAC address, metric."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.day_one.trees import block
+from nodenet.core.day_one.br_ex_contract import broken
+
+SEED = (Path(__file__).parents[3] / "fixtures/day_one/seed/br-ex/master-0.yml").read_text()
+
+
+def rules(text: str) -> list[str]:
+    return [each.rule.word for each in broken("a.yml", block(text))]
+
+
+def test_the_seeds_document_keeps_it() -> None:
+    assert rules(SEED) == []
+
+
+def test_a_document_without_br_ex_is_not_asked() -> None:
+    assert rules("interfaces: [{name: enp2s0, type: ethernet}]\n") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("type: ovs-bridge", "type: linux-bridge", "br-ex-bridge"),
+        ("    - name: enp2s0\n", "", "br-ex-port"),
+        ("    - name: enp2s0\n", "    - name: enp2s0\n    - name: enp3s0\n", "br-ex-port"),
+        ("    - name: br-ex\n", "", "br-ex-interface"),
+        ("  copy-mac-from: enp2s0\n", "", "br-ex-mac"),
+        ("copy-mac-from: enp2s0", "copy-mac-from: enp3s0", "br-ex-mac"),
+        ("    enabled: true\n", "    enabled: true\n    dhcp: true\n", "br-ex-metric"),
+        ("    enabled: false\n", "    enabled: true\n    dhcp: true\n", "br-ex-uplink-address"),
+    ],
+)
+def test_each_part_that_is_missing_is_named(old: str, new: str, rule: str) -> None:
+    assert rules(SEED.replace(old, new, 1)) == [rule]
+
+
+def test_a_mac_address_of_its_own_is_enough() -> None:
+    assert rules(SEED.replace("copy-mac-from: enp2s0", "mac-address: 52:54:00:00:00:01")) == []
+
+
+def test_a_route_that_is_not_learned_needs_no_metric() -> None:
+    off = "    enabled: true\n    dhcp: true\n    auto-routes: false\n"
+    assert rules(SEED.replace("    enabled: true\n", off, 1)) == []
