@@ -123,7 +123,7 @@ def test_what_libnmstate_assumes_is_a_warning(tmp_path: Path) -> None:
 def test_a_document_with_open_vswitch_names_the_first_step(tmp_path: Path) -> None:
     done = day_one("keyfiles", SEED / "br-ex" / "master-0.yml", "--out", tmp_path)
     assert done.returncode == 65
-    assert done.stderr.count("= Make the document of the first step with `nodenetctl day-one early`\n") == 2
+    assert done.stderr.count("= Derive the document of the first step with `nodenetctl day-one early`\n") == 2
     assert list(tmp_path.iterdir()) == []
 
 

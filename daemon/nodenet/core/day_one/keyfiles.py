@@ -15,7 +15,7 @@ from nodenet.core.day_one.rules import Rule
 from nodenet.core.node_file.values import interfaces, text
 from nodenet.core.node_file.yaml_text import Block
 
-EARLY = "Make the document of the first step with `nodenetctl day-one early`"
+EARLY = "Derive the document of the first step with `nodenetctl day-one early`"
 _KERNEL_NAME = re.compile(r"eth\d+")
 _BY_IDENTIFIER = frozenset({"mac-address", "pci-address"})
 
