@@ -160,8 +160,9 @@ def _explained(inputs: SelectionInputs) -> Selection:
 def _rest(inputs: SelectionInputs, rules: _Winners) -> tuple[Candidate, ...]:
     """Return a verdict for every address that is no node IP, by link and address."""
     node_ips = {id(place.address) for place in inputs.chosen}
+    places = {id(place.address): place for place in inputs.places}
     return tuple(
-        _rejected(item.case, item.rule) if item.rule else _unselected(ranked(item.case, inputs.around), inputs, rules)
+        _rejected(item.case, item.rule) if item.rule else _unselected(places[id(item.case.address)], inputs, rules)
         for item in inputs.in_order()
         if id(item.case.address) not in node_ips
     )
