@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import PurePosixPath
 
 import pytest
 
-from fakes import FakeKernel, FakeManager
+from fakes import FakeKernel, FakeManager, FakeSystemd
 from node_ip_rig import DEFAULT, DEFAULT6, ETH0, KUBELET, LINK_LOCAL, OTHER, PRIMARY, V4, V6, Rig, host
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Topic, Waiting
@@ -302,6 +303,27 @@ async def test_what_kubelet_runs_with_is_not_replaced_by_a_reload(after: str) ->
     outcome = await rig.stage.attempt(outcome.facts, Request(reselect=True))
     assert isinstance(outcome, Done)
     assert rig.files.content[PRIMARY] == b"192.0.2.6"
+
+
+async def test_an_address_that_comes_back_during_a_look_has_not_been_refused() -> None:
+    """The selection is of a moment before, while systemd is asked: a reload reported a problem of the node IP."""
+
+    @dataclass
+    class Meanwhile(FakeSystemd):
+        async def any_runs(self, units: Sequence[str]) -> bool | None:
+            rig.kernel.now = host(V4)
+            return await super().any_runs(units)
+
+    rig = Rig(FakeKernel(host(V4)), systemd=Meanwhile())
+    facts = await rig.published()
+    rig.systemd.running = {"kubelet.service"}
+    rig.kernel.now = host(OTHER)
+    outcome = await rig.stage.attempt(facts)
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "192.0.2.5, which kubelet or CRI-O runs with, to be back"
+    outcome = await rig.stage.attempt(facts)
+    assert isinstance(outcome, Done)
+    assert not outcome.problem
 
 
 async def test_before_kubelet_runs_the_choice_may_change() -> None:

@@ -18,7 +18,7 @@ from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.node_ip import last_published, published_files
+from nodenet.core.node_ip import drift, last_published, published_files
 from nodenet.core.node_ip.explain import summary
 from nodenet.core.node_ip.first_boot import unanswered, undecided_links
 from nodenet.core.node_ip.last_published import LastPublished
@@ -186,7 +186,8 @@ class NodeipStage:
         facts = replace(facts, selection=replace(before, node_ips=published.addresses, notes=selection.notes))
         running = f"{listed(published.addresses)}, which kubelet or CRI-O runs with"
         problem = None
-        if self.drift(facts):
+        # In the snapshot that the selection is of: an address that came meanwhile is not one that it refused.
+        if drift.lost(published.addresses, snapshot):
             now = self._clock.boottime()
             self._lost = self._lost.holds(now)
             if (left := self._lost.left(now, BACK_SECONDS)) > 0:
