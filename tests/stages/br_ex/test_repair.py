@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
@@ -73,6 +74,29 @@ async def test_a_lease_that_ended_while_the_power_was_off_is_gone_before_the_cho
     await stage.attempt(Facts())
     assert chooser.saw == [["set", "reapply"]]
     assert (rig.record.finish, rig.record.leases) == (None, {})
+
+
+@dataclass
+class LateKernel(FakeKernel):
+    """A kernel that has lost its addresses when it is first looked at after *reapplied* is true."""
+
+    reapplied: Callable[[], bool] = lambda: False
+    looks: int = 0
+
+    def snapshot(self) -> Snapshot:
+        if self.reapplied():
+            self.looks, self.now = self.looks + 1, Snapshot()
+        return super().snapshot()
+
+
+async def test_an_address_whose_lease_ended_has_left_the_bridge_before_the_choice() -> None:
+    """NetworkManager answers a reapply before it has removed the address (R3)."""
+    kernel = LateKernel()
+    rig, chooser, stage = of_next_boot(LEASED, kernel=kernel)
+    kernel.reapplied = lambda: ("reapply", "br-ex") in rig.profiles.done
+    rig.clock.now += 7 * 86400
+    await stage.attempt(Facts())
+    assert (len(chooser.saw), kernel.looks, kernel.now) == (1, 1, Snapshot())
 
 
 async def test_a_clock_that_is_behind_proves_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 
 import pytest
 
@@ -11,6 +12,7 @@ from br_ex_rig import FLAG, NODE_IP, Rig
 from fakes import (
     FakeKernel,
     FakeNeighbours,
+    FakeProfiles,
 )
 from nodenet.core.boot.outcome import Done, Failed
 from nodenet.core.br_ex.plan import Expectation
@@ -77,3 +79,23 @@ def test_settings_that_the_kernel_does_not_take_are_a_failure() -> None:
         pytest.raises(NmstateFailure, match="the kernel does not take the settings of br-ex"),
     ):
         runner.run(rig.verifier.until_set(rig.sysctls, {"br-ex": {"net/ipv4/conf/forwarding": "1"}}))
+
+
+@dataclass
+class LosingKernel(FakeKernel):
+    """A kernel that has an address until the third look."""
+
+    looks: int = 0
+
+    def snapshot(self) -> Snapshot:
+        self.looks += 1
+        return Snapshot(addresses=(Address(NODE_IP, 24, "br-ex"),) if self.looks < 3 else ())
+
+
+async def test_an_address_that_leaves_is_waited_for_and_one_that_stays_is_not_for_ever() -> None:
+    """NetworkManager removes it some time after its answer; another program may have configured it too."""
+    kernel = LosingKernel()
+    await Verifier(kernel, FakeProfiles(), FakeNeighbours()).left({str(NODE_IP)})
+    assert kernel.looks == 3
+    stays = FakeKernel(Snapshot(addresses=(Address(NODE_IP, 24, "br-ex"),)))
+    await Verifier(stays, FakeProfiles(), FakeNeighbours(), address_seconds=0.01).left({str(NODE_IP)})

@@ -77,7 +77,10 @@ class StaticLeases:
         problem = next((found for each in verdicts if (found := _problem(each, record, verdicts, given))), None)
         done = [bridge for bridge in record.finish or {} if verdicts.get(bridge, Verdict.CONFIRMED) in REMOVED]
         if done:
+            known = (lease for bridge in done if (lease := record.leases.get(bridge)))
+            ended = frozenset(lease.address for lease in known) - frozenset(given.values())
             record = await self._without_copies(record, done)
+            await self.verifier.left(ended)
         return record, problem
 
     def noted_now(self, record: BridgeRecord) -> BridgeRecord:

@@ -36,7 +36,7 @@ class Verifier:
     profiles: Profiles
     neighbours: Neighbours
     address_seconds: float = 20.0
-    """How long the node IPs may take to come to the bridge, well within the checkpoint's time-out."""
+    """How long addresses may take to come to the bridge or to leave it, well within the checkpoint's time-out."""
     lease_seconds: float = 3.0
     """How long a DHCP server may take, once it was asked again, before the finish is put off."""
 
@@ -53,6 +53,17 @@ class Verifier:
         if not await _until(there, self.address_seconds, LOOK_SECONDS):
             address, bridge = missing[0]
             raise _no_success(f"{address} did not appear on {bridge} within {self.address_seconds:g} s")
+
+    async def left(self, addresses: Collection[str]) -> None:
+        """Return when the node has none of *addresses* any more, after ``address_seconds`` at the latest.
+
+        NetworkManager answers a reapply before it has removed them. One that stays is configured elsewhere too.
+        """
+
+        async def gone() -> bool:
+            return not any(str(item.address) in addresses for item in self.kernel.snapshot().addresses)
+
+        await _until(gone, self.address_seconds, LOOK_SECONDS)
 
     async def confirmed(self, record: BridgeRecord) -> bool:
         """Return whether DHCP servers confirm all static leases within ``lease_seconds``. Raises Unavailable."""
