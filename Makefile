@@ -26,11 +26,11 @@ test: $(STAMP) ## set everything up and run all tests, real boots included (root
 	$(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal || failed=$$?; \
 	exit $$failed # a lab boot mostly waits; an emulated machine keeps one core of two busy
 
-check: $(STAMP) ## lint, types and pure tests: no root, no lab, under a minute
+check: $(STAMP) ## lint, types and pure tests: no root, no lab, about two minutes
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
-	@$(RUN) -m pytest -q -m "not lab"
+	@$(RUN) -m pytest -q -m "not lab" --numprocesses auto --dist worksteal
 
 fmt: $(STAMP) ## format and mend what can be mended
 	@$(RUN) -m ruff check --fix --quiet . || true

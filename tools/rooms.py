@@ -26,7 +26,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "uplink_health": ("boot", "kernel", "open_vswitch"),
     "status": ("boot",),
     "hosted_services": ("boot", "settings"),
-    "unit_stage": ("boot", "hostname", "kernel", "node_file", "node_ip"),
+    "unit_stage": ("boot", "hostname", "kernel", "node_file", "node_ip", "resolver"),
 }
 """Room of core → the rooms of core that it may import; each may import the modules of ``core`` itself."""
 

@@ -12,8 +12,8 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting, detail_of
 from nodenet.core.boot.request import Request
 from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.resolver.view import DONE
 from nodenet.core.stage_name import StageName
-from nodenet.core.unit_stage.evidence import RESOLV_DONE
 from nodenet.core.unit_stage.unit import Unit
 from nodenet.stages.unit_stage import PUBLICATION_SECONDS, UnitStage, UnitStageEdges
 
@@ -38,7 +38,7 @@ class Rig:
         return await self.stage.attempt(Facts(), Request(runs))
 
     def publish(self) -> None:
-        self.files.content[str(RESOLV_DONE)] = b""
+        self.files.content[str(DONE)] = b""
 
 
 async def test_a_unit_is_started_its_end_awaited_and_its_publication_believed() -> None:
@@ -70,11 +70,11 @@ async def test_a_unit_is_believed_only_with_its_publication() -> None:
     rig.units.now = FINISHED
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
-    assert str(RESOLV_DONE) in outcome.reason
+    assert str(DONE) in outcome.reason
     rig.clock.now += PUBLICATION_SECONDS
     failed = await rig.attempt()
     assert isinstance(failed, Failed)
-    assert str(RESOLV_DONE) in failed.problem.cause
+    assert str(DONE) in failed.problem.cause
     assert failed.again
     rig.publish()
     assert isinstance(await rig.attempt(), Done)

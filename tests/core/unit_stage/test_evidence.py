@@ -8,19 +8,11 @@ import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
-from nodenet.core.node_ip.published_files import RUN
+from nodenet.core.node_ip.published_files import BRIDGE_UP, PRIMARY, RUN
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.resolver.view import DONE
 from nodenet.core.stage_name import StageName
-from nodenet.core.unit_stage.evidence import (
-    BRIDGE_UP,
-    PRIMARY_IP,
-    PROOFS,
-    RESOLV_DONE,
-    Applied,
-    Evidence,
-    proof_of,
-    unit_of,
-)
+from nodenet.core.unit_stage.evidence import PROOFS, Applied, Evidence, proof_of, unit_of
 
 HERE = Snapshot(
     links=(Link(3, "br-ex"),),
@@ -28,7 +20,7 @@ HERE = Snapshot(
         Address(ip_address(ip), length, "br-ex") for ip, length in (("192.0.2.5", 24), ("2001:db8::5", 64))
     ),
 )
-V4, V6 = {PRIMARY_IP: b"192.0.2.5"}, {PRIMARY_IP: b"2001:db8::5\n"}
+V4, V6 = {PRIMARY: b"192.0.2.5"}, {PRIMARY: b"2001:db8::5\n"}
 
 
 @pytest.mark.parametrize(
@@ -37,10 +29,10 @@ V4, V6 = {PRIMARY_IP: b"192.0.2.5"}, {PRIMARY_IP: b"2001:db8::5\n"}
         (StageName.HOSTNAME, Evidence("localhost"), Evidence("worker-0")),
         (StageName.NMSTATE, Evidence(listing=("cluster.yml",)), Evidence(listing=("cluster.yml",), applied=Applied())),
         (StageName.NMSTATE, Evidence(listing=("cluster.yaml",)), Evidence()),
-        (StageName.RESOLV_PREPENDER, Evidence(), Evidence(files={RESOLV_DONE: b""})),
+        (StageName.RESOLV_PREPENDER, Evidence(), Evidence(files={DONE: b""})),
         (StageName.NODEIP, Evidence(snapshot=HERE), Evidence(files=V4, snapshot=HERE)),
         (StageName.NODEIP, Evidence(files=V4), Evidence(files=V6, snapshot=HERE)),
-        (StageName.NODEIP, Evidence(files={PRIMARY_IP: b"x"}, snapshot=HERE), Evidence(files=V4, snapshot=HERE)),
+        (StageName.NODEIP, Evidence(files={PRIMARY: b"x"}, snapshot=HERE), Evidence(files=V4, snapshot=HERE)),
         (StageName.CONFIGURE_OVS, Evidence(), Evidence(files={BRIDGE_UP: b""})),
         (StageName.CONFIGURE_OVS, Evidence(), Evidence(snapshot=HERE)),
     ],
@@ -60,7 +52,7 @@ def test_every_stage_has_a_proof() -> None:
 def test_the_boot_learns_what_the_unit_published() -> None:
     """Node IPs in the order of the files, the link, the bridge, and what the applied file brings."""
     published = {
-        PRIMARY_IP: b"2001:db8::5",
+        PRIMARY: b"2001:db8::5",
         RUN / "ipv4": b"192.0.2.5",
         RUN / "ipv6": b"2001:db8::5",
         RUN / "remote-worker": b"",

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nodenet.core.status.text import problem_lines, problems
+from nodenet.core.status.last_known import problems
+from nodenet.core.status.text import problem_lines
 
 INPUT = ("hostname", "nmstate")
 """Stages whose problems are about what a reload reads: host name, node file. Wrong settings are refused before."""

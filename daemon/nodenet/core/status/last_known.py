@@ -25,8 +25,7 @@ def last_known(document: Mapping[str, Any], age: float | None) -> dict[str, Any]
         "cause": "nodenetd is not running, so nothing of this may be true any more",
         "remedy": REMEDY,
     }
-    error = document["last_error"]
-    found = list(document.get("problems", [error] if error else []))
+    found = list(problems(document))
     found = [*found, problem] if document["health"] == "failed" else [problem, *found]
     return {
         **document,
@@ -36,6 +35,12 @@ def last_known(document: Mapping[str, Any], age: float | None) -> dict[str, Any]
         "problems": found,
         "running": {"now": False, "age": age},
     }
+
+
+def problems(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return every problem of the document; one of an older daemon has the first problem only."""
+    error = document["last_error"]
+    return tuple(document.get("problems", (error,) if error else ()))
 
 
 def has_vanished(document: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nodenet.core.status.last_known import has_vanished
+from nodenet.core.status.last_known import has_vanished, problems
 
 Document = Mapping[str, Any]
 """The status document (``core.status.document``)."""
@@ -31,12 +31,6 @@ def lines(document: Document, now: float, *, kubelet_runs: bool = False) -> Iter
     for stage in document["stages"]:
         yield _stage(stage, now)
         yield from (f"{'':<40}inhibited by {hold['who']}: {hold['why']}" for hold in stage.get("held", ()))
-
-
-def problems(document: Document) -> tuple[Mapping[str, Any], ...]:
-    """Return every problem of the document; one of an older daemon has the first problem only."""
-    error = document["last_error"]
-    return tuple(document.get("problems", (error,) if error else ()))
 
 
 def problem_lines(problem: Mapping[str, Any]) -> Iterator[str]:

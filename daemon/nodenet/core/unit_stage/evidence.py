@@ -17,16 +17,13 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_file import content as desired
 from nodenet.core.node_file import find as node_file
-from nodenet.core.node_ip.published_files import RUN
+from nodenet.core.node_ip.published_files import BRIDGE_UP, IPV4, IPV6, PRIMARY, REMOTE_WORKER, RUN
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.resolver.view import DONE
 from nodenet.core.stage_name import StageName
 
 UNIT = "unit:"
-RESOLV_DONE = PurePosixPath("/run/resolv-prepender-kni-conf-done")
-BRIDGE_UP = RUN / "br-ex-up"
-PRIMARY_IP = RUN / "primary-ip"
-NODE_IP_FILES = (PRIMARY_IP, RUN / "ipv4", RUN / "ipv6")
-REMOTE_WORKER = RUN / "remote-worker"
+NODE_IP_FILES = (PRIMARY, IPV4, IPV6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class Evidence:
     snapshot: Snapshot = field(default_factory=Snapshot)
 
 
-WATCHED = (*NODE_IP_FILES, REMOTE_WORKER, RESOLV_DONE, BRIDGE_UP)
+WATCHED = (*NODE_IP_FILES, REMOTE_WORKER, DONE, BRIDGE_UP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +94,13 @@ def node_ips(found: Evidence) -> tuple[IPAddress, ...]:
 
 
 def _no_node_ip(found: Evidence) -> str | None:
-    if PRIMARY_IP not in found.files:
-        return f"{PRIMARY_IP} is not there"
+    if PRIMARY not in found.files:
+        return f"{PRIMARY} is not there"
     published = node_ips(found)
     if not published:
         return f"{RUN} holds something that is no address"
     if _link_of(found, published[0]) is None:
-        return f"{published[0]} of {PRIMARY_IP} is on no link of this node"
+        return f"{published[0]} of {PRIMARY} is on no link of this node"
     return None
 
 
@@ -139,7 +136,7 @@ def _bridge(found: Evidence, facts: Facts) -> Facts:
 PROOFS: Mapping[StageName, Proof] = {
     StageName.HOSTNAME: Proof(_no_hostname, _hostname),
     StageName.NMSTATE: Proof(_not_applied, _network),
-    StageName.RESOLV_PREPENDER: Proof(_not_there(RESOLV_DONE)),
+    StageName.RESOLV_PREPENDER: Proof(_not_there(DONE)),
     StageName.NODEIP: Proof(_no_node_ip, _selection),
     StageName.CONFIGURE_OVS: Proof(_no_bridge, _bridge),
 }

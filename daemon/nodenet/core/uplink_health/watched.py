@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.ip import Family, IPAddress
+from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, Route, Snapshot
 from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
 
@@ -34,7 +34,7 @@ def place_of(facts: Facts) -> Place | None:
     selection = facts.selection
     if selection is None or selection.link is None or not selection.node_ips:
         return None
-    families = frozenset(Family.IPV4 if address.version == 4 else Family.IPV6 for address in selection.node_ips)
+    families = frozenset(map(family_of, selection.node_ips))
     return Place(selection.link, facts.uplink, families)
 
 
