@@ -157,3 +157,12 @@ def test_what_is_closed_to_this_user_is_77(
     with unprivileged():
         assert main(["check", path]) == 77
     assert capsys.readouterr() == ("", f"nodenetctl: {'shut' if mode else path}: Permission denied\n")
+
+
+def test_a_standard_input_that_is_too_large_is_refused_and_not_cut_off() -> None:
+    """As a file is: what was behind the limit was not looked at, and the digest was that of the first part."""
+    content = GOOD + ("#" * 63 + "\n") * (1 << 14) + "nonsense: [\n"
+    words = [sys.executable, "-m", "nodenet.cli.main", "check", "-"]
+    done = subprocess.run(words, input=content, capture_output=True, text=True, check=False, env=environment())
+    assert (done.returncode, done.stdout) == (65, "")
+    assert "standard input is larger than 1024 KiB. Look whether it is a node file" in done.stderr

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from nodenet.edge.nmstate.client import Transaction
 
 STDIN = Path("-")
-MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +176,10 @@ async def _check(transaction: Transaction, directory: Path, name: str) -> Checke
 
 def _read(directory: Path, name: str) -> tuple[bytes, tuple[Finding, ...]]:
     """Return a file's bytes, and why nodenetd would not trust it. Raises NodeFileInvalid."""
-    from nodenet.edge.files.node_file import look  # noqa: PLC0415
+    from nodenet.edge.files.node_file import look, whole  # noqa: PLC0415
 
     if directory == STDIN:
-        return sys.stdin.buffer.read(MAX_BYTES + 1), ()
+        return whole("standard input", sys.stdin.buffer), ()
     content, distrust = look(directory, name)
     severity = Severity.ERROR if _is_the_nodes_own(directory) else Severity.WARNING
     return content, tuple(Finding(error.cause, error.remedy, severity=severity) for error in distrust)

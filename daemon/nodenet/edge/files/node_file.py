@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
+from typing import BinaryIO
 
 from nodenet.core.errors import NodeFileInvalid, NodenetError, Unavailable
 
@@ -28,19 +29,19 @@ def listing(directory: PurePath) -> tuple[str, ...]:
         raise _failed(f"{directory} cannot be listed", error, "Make it a directory") from error
 
 
-def read_node_file(directory: PurePath, name: str, max_bytes: int = MAX_BYTES) -> bytes:
+def read_node_file(directory: PurePath, name: str) -> bytes:
     """Return the bytes of the node file *name*; a link is followed as long as it stays inside *directory*.
 
     Root applies what it says, so it must be a regular file that only root can write. What is checked is what is
     read, whatever happens to the name meanwhile. Raises NodeFileInvalid naming the file and the remedy, Unavailable.
     """
-    content, distrust = look(directory, name, max_bytes)
+    content, distrust = look(directory, name)
     if distrust:
         raise distrust[0]
     return content
 
 
-def look(directory: PurePath, name: str, max_bytes: int = MAX_BYTES) -> tuple[bytes, tuple[NodeFileInvalid, ...]]:
+def look(directory: PurePath, name: str) -> tuple[bytes, tuple[NodeFileInvalid, ...]]:
     """Return the bytes of a node file, and every reason not to trust it. Raises NodeFileInvalid, Unavailable."""
     path = directory / name
     if "/" in name or "\0" in name or name in ("", ".", ".."):
@@ -52,12 +53,18 @@ def look(directory: PurePath, name: str, max_bytes: int = MAX_BYTES) -> tuple[by
                 irregular = NodeFileInvalid(f"{path} is not a regular file", remedy="Replace it by the file itself")
                 raise next(iter(distrust), irregular)
             with Path(f"/proc/self/fd/{found}").open("rb") as file:
-                content = file.read(max_bytes + 1)
+                content = whole(path, file)
     except OSError as error:
         raise _failed(f"{path} cannot be read", error, "Correct or remove it") from error
-    if len(content) > max_bytes:
-        raise NodeFileInvalid(f"{path} is larger than {max_bytes >> 10} KiB", remedy="Look whether it is a node file")
     return content, distrust
+
+
+def whole(what: object, file: BinaryIO) -> bytes:
+    """Return all that *file* has. Raises NodeFileInvalid naming *what* when it is larger than a node file may be."""
+    content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise NodeFileInvalid(f"{what} is larger than {MAX_BYTES >> 10} KiB", remedy="Look whether it is a node file")
+    return content
 
 
 def _failed(what: str, error: OSError, remedy: str) -> NodenetError:
