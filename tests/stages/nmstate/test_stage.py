@@ -46,7 +46,7 @@ class Rig:
         presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
         outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
-        self.stage = NmstateStage(self.files, self.nmstate, pipeline, BOOT_ID, DIRECTORY)
+        self.stage = NmstateStage(self.files, self.nmstate, pipeline, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
         self.clock.now += 1

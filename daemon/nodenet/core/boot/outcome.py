@@ -1,6 +1,6 @@
 """What can a stage say of itself, and what may it be woken by?
 
-An attempt ends in one of four outcomes. ``core.boot.stages`` decides what becomes of the boot by it,
+An attempt ends in one of four outcomes. ``core.boot.stage_state`` decides what becomes of the stage by it,
 ``loop.journal`` how it is logged, the reconciler acts.
 """
 

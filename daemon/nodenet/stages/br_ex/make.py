@@ -21,7 +21,6 @@ from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.ports import Clock, Files, Manager, Profiles, Sysctls, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, Records
@@ -141,8 +140,10 @@ class BridgeMaker:
         static = {uplink.bridge: lease_of(facts, uplink.link, now) for uplink in plan.uplinks}
         leases = {bridge: lease for bridge, lease in static.items() if lease and bridge in plan.finish_settings}
         # Where a bridge is only repaired, the uplink's profile is the bridge's by now: keep the one from before.
-        earlier = self._kept_below(plan, facts)
+        before = self.record
         below = {uplink.link for uplink in plan.uplinks if facts.uplink_of(uplink.bridge) == uplink.link}
+        kept = before.originals if before else {}
+        earlier = {original.uuid: original for link, original in kept.items() if link in below}
         return BridgeRecord(
             uplinks={uplink.bridge: uplink.link for uplink in plan.uplinks},
             macs={device.link: mac for device in devices if (mac := device.permanent_mac or device.mac)},
@@ -152,16 +153,10 @@ class BridgeMaker:
                 for link, uuid in profiles.items()
                 if uuid in earlier or link not in below
             },
-            present=self.record.present if earlier and self.record else tuple(each.uuid for each in facts.profiles),
+            present=before.present if earlier and before else tuple(each.uuid for each in facts.profiles),
             finish=plan.finish_settings or None,
             leases=leases,
         )
-
-    def _kept_below(self, plan: Plan, facts: BridgeFacts) -> dict[str, KeptProfile]:
-        """Return by UUID what was kept of the uplinks that are below their bridges already."""
-        kept = self.record.originals if self.record else {}
-        below = {uplink.link for uplink in plan.uplinks if facts.uplink_of(uplink.bridge) == uplink.link}
-        return {original.uuid: original for link, original in kept.items() if link in below}
 
     async def _complete(self, plan: Plan) -> None:
         """Set what NMState has no key for, on the bridges' own profiles."""

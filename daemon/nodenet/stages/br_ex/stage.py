@@ -70,7 +70,6 @@ class ConfigureOvsEdges:
     kernel: Kernel
     gatherer: Gatherer
     datapath: Datapath
-    boot_id: str
 
 
 class ConfigureOvsStage:
@@ -115,7 +114,7 @@ class ConfigureOvsStage:
     async def _pass(self, facts: Facts, request: Request, record: BridgeRecord | None) -> Done | Skipped | Waiting:
         """Go as far as it goes."""
         self._maker.give_dad_back()
-        removed = record is not None and record.removed_in == self._edges.boot_id
+        removed = record is not None and record.removed_in == self._pipeline.boot_id
         if removed and not request.by_name and not request.remove_bridge:
             reason = "br-ex was removed with `nodenetctl bridge remove`; `nodenetctl bridge make` or a reboot makes it"
             return Skipped(reason, facts)
@@ -177,7 +176,7 @@ class ConfigureOvsStage:
         async with self._edges.nmstate.transaction() as transaction:
             known = await self._gather(transaction, facts, record)
             names = await self._remover.remove(transaction, known, record)
-        self._maker.forget(removed_in=self._edges.boot_id)
+        self._maker.forget(removed_in=self._pipeline.boot_id)
         self._edges.files.remove(BRIDGE_UP)
         self._later.forget()
         selection = facts.selection

@@ -71,13 +71,12 @@ class Tries:
 class NmstateStage:
     """Puts the node file in force, or says why not and leaves the network as it was."""
 
-    def __init__(self, files: Files, nmstate: Nmstate, pipeline: Pipeline, boot_id: str, directory: PurePath) -> None:
+    def __init__(self, files: Files, nmstate: Nmstate, pipeline: Pipeline, directory: PurePath) -> None:
         """Look for node files in *directory*."""
         self._files = files
         self._node_files = NodeFiles(files, nmstate, directory)
         self._nmstate = nmstate
         self._pipeline = pipeline
-        self._boot_id = boot_id
         self._directory = directory
         self._tries: dict[str, Tries] = {}
         self._told = ""
@@ -164,7 +163,8 @@ class NmstateStage:
     async def _carry_out(self, job: Job, transaction: Transaction, *, matches: bool) -> Outcome:
         record = self._pipeline.record
         file = job.file
-        match intent.plan(file.digest, record, self._boot_id, matches=matches, retry_refused=job.retry_refused):
+        boot_id = self._pipeline.boot_id
+        match intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=job.retry_refused):
             case Plan.KEEP:
                 self._mark(file)
                 reason = f"{file.name} is applied already and the state matches it"

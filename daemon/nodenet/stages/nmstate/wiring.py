@@ -13,4 +13,4 @@ from nodenet.stages.nmstate.stage import NmstateStage
 def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     """Return the stage for *settings*."""
     pipeline = Pipeline(PipelineEdges.of(edges), edges.boot_id, float(settings.apply_timeout))
-    return NmstateStage(edges.files, edges.nmstate, pipeline, edges.boot_id, PurePath(settings.node_file_dir))
+    return NmstateStage(edges.files, edges.nmstate, pipeline, PurePath(settings.node_file_dir))

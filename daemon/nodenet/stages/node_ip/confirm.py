@@ -5,8 +5,10 @@ from __future__ import annotations
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import NodenetError
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_ip import drift, published_files
 from nodenet.core.node_ip.published_files import Publication
+from nodenet.core.node_ip.select import Selection
 from nodenet.ports import Kernel, Systemd
 from nodenet.stages.node_ip.problems import node_ips_lost
 from nodenet.stages.node_ip.publish import Publisher
@@ -26,11 +28,7 @@ class Confirmation:
 
     def drift(self, facts: Facts) -> Problem | None:
         """Return the problem of published node IPs that are gone. Raises Unavailable when the kernel is silent."""
-        if facts.selection is None:
-            return None
-        snapshot = self._kernel.snapshot()
-        gone = drift.lost(facts.selection.node_ips, snapshot)
-        return node_ips_lost(drift.cause(gone, facts.selection.link, snapshot)) if gone else None
+        return None if facts.selection is None else _lost(facts.selection, self._kernel.snapshot())
 
     async def of_files(self, facts: Facts, *, kept: bool) -> str | None:
         """Return why kubelet must not start with the files of the built-in stage, None when it may.
@@ -41,9 +39,10 @@ class Confirmation:
         if facts.selection is None or (kept and await self._is_in_use()):
             return None
         try:
-            if lost := self.drift(facts):
+            snapshot = self._kernel.snapshot()
+            if lost := _lost(facts.selection, snapshot):
                 return lost.cause
-            if unusable := drift.unusable(facts.selection.node_ips, self._kernel.snapshot()):
+            if unusable := drift.unusable(facts.selection.node_ips, snapshot):
                 return unusable
             wanted = Publication(facts.selection.node_ips, facts.selection.remote_worker)
             if changed := self._publisher.as_written(wanted):
@@ -64,3 +63,8 @@ class Confirmation:
     async def _is_in_use(self) -> bool:
         """Return whether kubelet or CRI-O runs already: waiting protects nothing then, and the loss is drift."""
         return await self._systemd.any_runs(USERS) is True
+
+
+def _lost(selection: Selection, snapshot: Snapshot) -> Problem | None:
+    gone = drift.lost(selection.node_ips, snapshot)
+    return node_ips_lost(drift.cause(gone, selection.link, snapshot)) if gone else None
