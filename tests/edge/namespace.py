@@ -64,7 +64,7 @@ class Namespace:
     def _prefix(self) -> list[str]:
         return ["nsenter", "-t", str(self._holder.pid), "-n"]
 
-    def sysctl(self, name: str, value: int) -> None:
+    def sysctl(self, name: str, value: int | str) -> None:
         """Set a sysctl inside."""
         self.call(lambda: Path("/proc/sys", name).write_text(str(value)))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -220,6 +222,21 @@ def test_a_route_is_not_read_without_the_address_that_came_before_it(namespace: 
 def test_only_addresses_of_the_host_can_be_bound(namespace: Namespace, address: str, answer: bool) -> None:  # noqa: FBT001
     namespace.ip("addr add 192.0.2.5/24 dev eth0", "-6 addr add 2001:db8::5/64 dev eth0 nodad")
     assert namespace.call(lambda: netlink.can_bind(ip_address(address), 2)) is answer
+
+
+@pytest.mark.parametrize(("address", "answer"), [("192.0.2.5", True), ("192.0.2.6", False), ("2001:db8::6", False)])
+def test_an_address_is_good_though_every_port_is_taken(namespace: Namespace, address: str, *, answer: bool) -> None:
+    """Ephemeral ports can run out; the kernel looks at the address first (R23)."""
+    namespace.ip("addr add 192.0.2.5/24 dev eth0")
+    namespace.sysctl("net/ipv4/ip_local_port_range", "40000 40001")
+
+    def full() -> bool:
+        with contextlib.ExitStack() as held:
+            for port in (40000, 40001):
+                held.enter_context(socket.create_server(("", port)))
+            return netlink.can_bind(ip_address(address), 0)
+
+    assert namespace.call(full) is answer
 
 
 def test_a_tentative_address_cannot_be_bound(namespace: Namespace) -> None:

@@ -6,7 +6,7 @@ from br_ex.test_make import DHCP_ONLY, SETTINGS
 from br_ex.test_more import BRIDGED4, DEFAULT
 from factories import NodeFactory
 from harness import Flavour, Lan
-from story import causes, settle
+from story import causes, settle, stage
 
 CROWDED = "[Service]\nExecStartPre=-+/bin/mkdir -p /run/nodenet/state.json/obstacle\n"
 
@@ -25,6 +25,27 @@ def test_kubelet_starts_though_the_state_file_cannot_be_written(product_node: No
     node.run("rm -r /run/nodenet/state.json")
     node.wait_until("grep -q '\"ready\": true' /run/nodenet/state.json", timeout=40)
     assert settle(node)["ready"]
+
+
+RECORDS = ("intent", "bridge-intent", "bridge", "selection")
+
+
+def test_kubelet_starts_though_no_record_of_an_earlier_boot_can_be_read(product_node: NodeFactory, lan: Lan) -> None:
+    """A directory has the place of each: the node IP is selected without them, and the causes are shown (R15)."""
+    lan.start_dhcp(DHCP_ONLY)
+    obstacles = {f"/var/lib/nodenet/{name}.json/obstacle": "" for name in RECORDS}
+    node = product_node(files={SETTINGS: BRIDGED4} | obstacles, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node, timeout=60)
+    (node_ip,) = document["node_ips"]
+    assert (document["health"], document["ready"], document["link"]) == ("degraded", True, "eth0")
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == node_ip
+    assert "json cannot be read: Is a directory" in stage(document, "configure-ovs")["detail"]
+    assert "/var/lib/nodenet/selection.json cannot be read: Is a directory" in node.run("journalctl -b").stdout
+    node.run("rm -r /var/lib/nodenet/*.json")
+    node.run("systemctl reload nodenetd", timeout=90)
+    document = settle(node)
+    assert (document["health"], document["link"], document["node_ips"]) == ("ok", "br-ex", [node_ip])
 
 
 def test_a_reload_ends_well_although_a_stage_has_failed_since_the_boot(product_node: NodeFactory, lan: Lan) -> None:

@@ -7,6 +7,7 @@ import pytest
 from fakes import FakeFiles
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.errors import PublishFailed
 from nodenet.stages.apply.records import INTENT, Records
 
 ASIDE = str(INTENT.with_suffix(".unreadable"))
@@ -18,6 +19,13 @@ def test_a_record_that_cannot_be_read_is_set_aside(content: bytes) -> None:
     files = FakeFiles({str(INTENT): content})
     assert Records(files).load(INTENT, intent.parse) is None
     assert files.content == {ASIDE: content}
+
+
+def test_a_record_that_is_torn_is_none_on_a_full_disk_too() -> None:
+    """It cannot be set aside, and nothing waits for that (R15)."""
+    files = FakeFiles({str(INTENT): b"{"}, broken=PublishFailed("No space left on device"))
+    assert Records(files).load(INTENT, intent.parse) is None
+    assert files.content == {str(INTENT): b"{"}
 
 
 @pytest.mark.parametrize("content", [{}, {str(INTENT): b""}])

@@ -279,6 +279,16 @@ async def test_a_full_disk_leaves_the_network_alone() -> None:
     assert rig.nmstate.applied == []
 
 
+async def test_a_record_that_cannot_be_read_is_the_cause_and_leaves_the_network_alone() -> None:
+    """Not an error that nothing has caught: kubelet does not wait for five tries (R15)."""
+    rig = Rig()
+    rig.files.bad = {str(INTENT): PublishFailed(f"{INTENT} cannot be read: Input/output error")}
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.cause == f"{INTENT} cannot be read: Input/output error"
+    assert (rig.nmstate.applied, outcome.facts.applied_digest) == ([], None)
+
+
 async def test_a_rollback_that_fails_is_told_as_such() -> None:
     """A person must look."""
     rig = Rig()

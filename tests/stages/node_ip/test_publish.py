@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from pathlib import PurePosixPath
 
 import pytest
+from structlog.testing import capture_logs
 
 from fakes import FakeFiles, FakeKernel, FakeSystemd
 from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, Rig, host
@@ -164,6 +165,19 @@ class VarFull(FakeFiles):
         if str(path).startswith("/var/"):
             raise PublishFailed(f"{path} cannot be written: No space left on device", remedy="Free space")
         return super().write(path, content, mode)
+
+
+async def test_a_record_that_cannot_be_read_does_not_hold_kubelet_back() -> None:
+    """What is published is believed first, and the choice is as on a first boot; it is logged once (R15)."""
+    unreadable = PublishFailed(f"{SELECTION} cannot be read: Input/output error")
+    rig = Rig(FakeKernel(host(V4)), FakeFiles(bad={str(SELECTION): unreadable}))
+    with capture_logs() as logs:
+        for _ in range(2):
+            outcome = await rig.attempt()
+            assert isinstance(outcome, Done)
+    assert rig.files.content[PRIMARY] == str(V4.address).encode()
+    text = f"{SELECTION} cannot be read: Input/output error; the node IP is selected without that record"
+    assert [entry["event"] for entry in logs].count(text) == 1
 
 
 @pytest.mark.parametrize("stale", [None, "192.0.2.99"])

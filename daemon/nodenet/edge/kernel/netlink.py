@@ -117,6 +117,8 @@ def can_bind(address: IPAddress, link_index: int) -> bool:
         with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as server:
             server.bind(where)
     except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return True  # the kernel looks for a free port only once the address is good (bind(2)): every port is taken
         if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENODEV):
             return False
         raise Unavailable(f"No server can be tried on {address}: {error}") from error

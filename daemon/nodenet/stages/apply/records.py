@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TypeVar
 
 import structlog
 
+from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.ports import Files
 
@@ -30,18 +32,25 @@ class Records:
         self._files = files
 
     def load(self, path: PurePosixPath, parse: Callable[[bytes], T]) -> T | None:
-        """Return the record, None when there is none; one that *parse* refuses (ValueError) is set aside."""
+        """Return the record, None when there is none; one that *parse* refuses (ValueError) is set aside.
+
+        Raises PublishFailed where the disk does not say what there is.
+        """
         content = self._files.read(path)
         if not content:
             return None
         try:
             return parse(content)
         except ValueError as error:
-            aside = path.with_suffix(".unreadable")
-            self._files.write(aside, content, PRIVATE)
-            self._files.remove(path)
-            log.warning(f"Set {path} aside as {aside.name}: {error}", message=Message.RECORD_UNREADABLE, path=str(path))
+            with suppress(PublishFailed):  # on a disk that is full it is the next boot that sets it aside
+                self._set_aside(path, content, error)
             return None
+
+    def _set_aside(self, path: PurePosixPath, content: bytes, error: ValueError) -> None:
+        aside = path.with_suffix(".unreadable")
+        self._files.write(aside, content, PRIVATE)
+        self._files.remove(path)
+        log.warning(f"Set {path} aside as {aside.name}: {error}", message=Message.RECORD_UNREADABLE, path=str(path))
 
     def save(self, path: PurePosixPath, content: bytes) -> None:
         """Write the record whole. Raises PublishFailed."""

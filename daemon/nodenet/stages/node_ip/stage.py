@@ -251,9 +251,13 @@ class NodeipStage:
         return last_published.last_publication(self._record(), self._publisher.contents())
 
     def _record(self) -> LastPublished | None:
-        return self._records.load(
-            last_published.SELECTION, lambda content: last_published.parse(content, self._boot_id)
-        )
+        try:
+            return self._records.load(
+                last_published.SELECTION, lambda content: last_published.parse(content, self._boot_id)
+            )
+        except PublishFailed as error:  # what is published is believed first
+            self._warn_once(f"{error.cause}; the node IP is selected without that record", error.message)
+            return None
 
     def _remember(self, selection: Selection, snapshot: Snapshot) -> None:
         """Keep the choice for later boots; an unchanged one is not written again."""
