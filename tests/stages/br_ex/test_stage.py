@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import PurePosixPath
 
 import pytest
 
 from br_ex_rig import FLAG, NODE_IP, Rig, interrupted
-from fakes import (
-    FakeNmstate,
-    FakeOvsdb,
-)
+from fakes import FakeKernel, FakeNmstate, FakeOvsdb
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
@@ -121,6 +118,31 @@ async def test_an_apply_that_fails_is_tried_again_by_events_ever_later() -> None
         assert outcome.again
         pauses.append(outcome.again.seconds)
     assert pauses == [30.0, 60.0]
+
+
+@dataclass
+class AwayKernel(FakeKernel):
+    """A kernel without addresses for the next looks, *away* in number."""
+
+    away: int = 0
+
+    def snapshot(self) -> Snapshot:
+        self.away -= 1
+        return self.now if self.away < 0 else Snapshot()
+
+
+async def test_after_a_rollback_the_node_ip_is_waited_for() -> None:
+    """Otherwise READY found it missing: it comes back some time after NetworkManager's answer to the rollback."""
+    failure = NmstateFailure(FailureKind.VERIFICATION, "br-ex is not there")
+    kernel = AwayKernel()
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure]), kernel=kernel)
+
+    def apply() -> None:
+        kernel.away = 3
+
+    rig.nmstate.during_apply = apply
+    assert isinstance(await rig.attempt(), Failed)
+    assert kernel.away == -1
 
 
 async def test_an_uplink_that_cannot_be_is_refused_with_nothing_touched() -> None:

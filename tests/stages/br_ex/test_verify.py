@@ -20,7 +20,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.kernel.snapshot import Address, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import NmstateFailure
-from nodenet.stages.br_ex.verify import Verifier
+from nodenet.stages.br_ex.verify import BACK_SECONDS, Verifier
 from virtual_time import VirtualLoop
 
 
@@ -99,3 +99,33 @@ async def test_an_address_that_leaves_is_waited_for_and_one_that_stays_is_not_fo
     assert kernel.looks == 3
     stays = FakeKernel(Snapshot(addresses=(Address(NODE_IP, 24, "br-ex"),)))
     await Verifier(stays, FakeProfiles(), FakeNeighbours(), address_seconds=0.01).left({str(NODE_IP)})
+
+
+@dataclass
+class RestoredKernel(FakeKernel):
+    """A kernel that has an address from the third look on."""
+
+    looks: int = 0
+
+    def snapshot(self) -> Snapshot:
+        self.looks += 1
+        return Snapshot(addresses=(Address(NODE_IP, 24, "eth0"),) if self.looks > 2 else ())
+
+
+async def test_an_address_that_a_rollback_restores_is_waited_for() -> None:
+    """NetworkManager answers the rollback before it has activated the profile again."""
+    kernel = RestoredKernel()
+    await Verifier(kernel, FakeProfiles(), FakeNeighbours()).back([NODE_IP])
+    assert kernel.looks == 3
+
+
+def test_an_address_that_does_not_come_back_is_waited_for_ten_seconds() -> None:
+    """READY waits for it then, and reports it as missing."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+
+        async def waited() -> float:
+            began = asyncio.get_running_loop().time()
+            await Verifier(FakeKernel(Snapshot()), FakeProfiles(), FakeNeighbours()).back([NODE_IP])
+            return asyncio.get_running_loop().time() - began
+
+        assert runner.run(waited()) == pytest.approx(BACK_SECONDS)

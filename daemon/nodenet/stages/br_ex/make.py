@@ -54,7 +54,7 @@ class BridgeMaker:
     def __init__(self, edges: BridgeMakerEdges, pipeline: Pipeline) -> None:
         """Apply through *pipeline*."""
         self._edges = edges
-        self._verifier = edges.verifier
+        self.verifier = edges.verifier
         self._records = Records(edges.files)
         self._pipeline = pipeline
         self._profiles = BridgeProfiles(edges.profiles, edges.manager)
@@ -75,7 +75,7 @@ class BridgeMaker:
         Raises NmstateFailure with the network as it was, or RollbackFailed, PublishFailed, Unavailable.
         """
         answering = {
-            item.bridge: await self._verifier.answering(uplink.link, item.gateways)
+            item.bridge: await self.verifier.answering(uplink.link, item.gateways)
             for item, uplink in zip(plan.expect, plan.uplinks, strict=True)
         }
         record = await self._remembered(plan, facts)
@@ -84,12 +84,12 @@ class BridgeMaker:
         async def accept() -> None:
             nonlocal record
             await self._complete(plan)
-            await self._verifier.addressed(plan.expect)
+            await self.verifier.addressed(plan.expect)
             if record.finish:
                 record = await self._leases.confirm(record, plan, facts)
             for bridge, gateways in answering.items():
-                await self._verifier.reachable(bridge, gateways)
-            await self._verifier.until_set(self._edges.sysctls, plan.sysctls)
+                await self.verifier.reachable(bridge, gateways)
+            await self.verifier.until_set(self._edges.sysctls, plan.sysctls)
 
         with self._without_dad(record):
             moves = {uplink.link: uplink.bridge for uplink in plan.uplinks}
@@ -179,7 +179,7 @@ class BridgeMaker:
         text = json.dumps(document)
         digest = hashlib.sha256(text.encode()).hexdigest()
         intent = self._pipeline.intent(digest, Phase.APPLYING, in_force=None, brings_bridge=True)
-        async with neighbours_follow(self._verifier.neighbours, moves):
+        async with neighbours_follow(self.verifier.neighbours, moves):
             await self._pipeline.apply(transaction, text, intent, accept)
         self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=digest))
 

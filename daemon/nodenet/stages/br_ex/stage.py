@@ -100,6 +100,8 @@ class ConfigureOvsStage:
         except (UplinkRefused, BridgeForeign) as error:
             return Failed(Problem.of(error), facts)
         except NmstateFailure as error:
+            # What follows in this boot finds the network as it was: kubelet does not start without the node IP.
+            await self._maker.verifier.back(facts.selection.node_ips if facts.selection else ())
             return self._rolled_back(facts, error)
         except (RollbackFailed, PublishFailed) as error:
             return self._retried(Problem.of(error), facts, CAUSES)

@@ -23,6 +23,8 @@ BASELINE_SECONDS = 1.0
 ANSWER_SECONDS = 5.0
 """How long a gateway may take that answered before."""
 TAKE_SECONDS = 10.0
+BACK_SECONDS = 10.0
+"""How long the node IPs may take to come back after a rollback; then READY waits for them, and is reported as lost."""
 LOOK_SECONDS = 0.02
 ASK_SECONDS = 0.1
 """Between two questions to NetworkManager."""
@@ -64,6 +66,17 @@ class Verifier:
             return not any(str(item.address) in addresses for item in self.kernel.snapshot().addresses)
 
         await _until(gone, self.address_seconds, LOOK_SECONDS)
+
+    async def back(self, addresses: Collection[IPAddress]) -> None:
+        """Return when the node has all of *addresses* again after a rollback, after BACK_SECONDS at the latest.
+
+        NetworkManager answers a rollback before it has activated the restored profiles.
+        """
+
+        async def there() -> bool:
+            return set(addresses) <= {item.address for item in self.kernel.snapshot().addresses}
+
+        await _until(there, BACK_SECONDS, LOOK_SECONDS)
 
     async def confirmed(self, record: BridgeRecord) -> bool:
         """Return whether DHCP servers confirm all static leases within ``lease_seconds``. Raises Unavailable."""
