@@ -1,6 +1,6 @@
 """How does nodenet get onto a node? `make install DESTDIR=DIR` runs this.
 
-It installs one tree, the same for every node: packages below /usr/lib/nodenet, two launchers, units, bus policy,
+It installs one tree, the same for every node: packages below /usr/lib/nodenet, launchers, units, bus policy,
 journal catalog, manual pages, completions. The tree runs offline under the node's own /usr/bin/python3, 3.11 to 3.14.
 Downloads are kept in `${XDG_CACHE_HOME:-~/.cache}/nodenet/`: only the first installation needs a package index.
 """
@@ -37,7 +37,11 @@ from {module} import main
 
 sys.exit(main())
 """
-LAUNCHERS = {"usr/libexec/nodenetd": "nodenet.daemon", "usr/bin/nodenetctl": "nodenet.cli.main"}
+LAUNCHERS = {
+    "usr/libexec/nodenetd": "nodenet.daemon",
+    "usr/libexec/nodenet-hosted": "nodenet.hosted.process",
+    "usr/bin/nodenetctl": "nodenet.cli.main",
+}
 UNITS = {
     # below units/ → below DESTDIR
     "nodenetd.service": "usr/lib/systemd/system/nodenetd.service",
@@ -55,6 +59,7 @@ UNITS = {
     "dbus/org.nodenet1.Hosted.conf": "usr/share/dbus-1/system.d/org.nodenet1.Hosted.conf",
     "dbus/org.nodenet1.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
     "dbus/org.nodenet1.Stage.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Stage.xml",
+    "dbus/org.nodenet1.Hosted.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Hosted.xml",
     "nodenet.toml": "usr/share/nodenet/nodenet.toml",
     "completions/nodenetctl.bash": "usr/share/bash-completion/completions/nodenetctl",
     "completions/_nodenetctl": "usr/share/zsh/site-functions/_nodenetctl",
@@ -231,7 +236,11 @@ def dependencies() -> Path:
             fresh = Path(scratch) / "packages"
             pip("install", "--target", str(fresh), *PIP_OPTIONS, "-r", str(lock))
             shutil.rmtree(fresh / "bin", ignore_errors=True)  # pyroute2's command line tools
-            fresh.rename(shelf)
+            try:
+                fresh.rename(shelf)
+            except OSError:
+                if not shelf.is_dir():  # else another installation was faster, with the same packages
+                    raise
     return shelf
 
 

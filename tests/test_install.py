@@ -26,6 +26,7 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 OURS = {
     "usr/bin/nodenetctl",
     "usr/libexec/nodenetd",
+    "usr/libexec/nodenet-hosted",
     "usr/lib/systemd/system/nodenetd.service",
     "usr/lib/systemd/system/nodenet-ready.service",
     "usr/lib/systemd/system/nodenet-wait@.service",
@@ -39,6 +40,7 @@ OURS = {
     "usr/share/bash-completion/completions/nodenetctl",
     "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
     "usr/share/dbus-1/interfaces/org.nodenet1.Stage.xml",
+    "usr/share/dbus-1/interfaces/org.nodenet1.Hosted.xml",
     "usr/share/dbus-1/system.d/org.nodenet1.conf",
     "usr/share/fish/vendor_completions.d/nodenetctl.fish",
     "usr/share/man/man1/nodenetctl.1",

@@ -25,7 +25,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot_report": (),
     "uplink_health": ("boot", "kernel", "open_vswitch"),
     "status": ("boot",),
-    "hosted_services": ("boot", "settings"),
+    "hosted_services": ("boot", "kernel", "settings", "status"),
     "unit_stage": ("boot", "hostname", "kernel", "node_file", "node_ip", "resolver"),
 }
 """Room of core → the rooms of core that it may import; each may import the modules of ``core`` itself."""
@@ -37,9 +37,10 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "bus": ("core.boot", "core.status"),
     "clock": (),
     "files": (),
-    "hosted_services": ("edge.bus", "edge.files"),
+    "hosted_services": ("core.kernel", "edge.bus", "edge.files", "edge.kernel"),
     "hostname": ("edge.bus",),
     "kernel": ("core.node_ip",),
+    "kubernetes": ("core.hosted_services",),
     "network_manager": ("core.resolver", "edge.bus"),
     "nmstate": ("core.node_file",),
     "open_vswitch": (),
@@ -55,6 +56,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "loop": ("core.boot", "core.settings", "core.kernel", "core.status", "core.uplink_health", "ports"),
     "assembly": ("core", "edge", "loop.reload", "loop.uplink", "stage_edges", "stages"),
     "daemon": ("core", "edge", "assembly", "loop.background", "loop.reconciler", "loop.uplink"),
+    "hosted": ("core", "edge", "loop.background", "ports"),
     "cli": ("core", "edge"),
 }
 """Everything beside the rooms of core, stages and edge; who may import ``core`` as a whole may import its rooms."""

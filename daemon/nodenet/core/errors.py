@@ -155,6 +155,10 @@ class NotAllowed(Unavailable):
         super().__init__(cause, remedy=remedy)
 
 
+class Forbidden(Unavailable):
+    """The Kubernetes API refuses these credentials what was asked for, or has no such thing."""
+
+
 class Busy(NodenetError):
     """What was asked for cannot be had at this moment; it may be asked for again."""
 
@@ -182,7 +186,7 @@ ERRORS: tuple[type[NodenetError], ...] = (
     *(ApplyFailed, RollbackFailed, PublishFailed, UnitFailed, UplinkRefused, BridgeForeign, StageFailed),
     *(Unavailable, Busy, AlreadyRunning, AccessDenied),
 )
-"""Every kind of error that has its own bus name. NotAllowed goes over the bus as Unavailable."""
+"""Every kind of error that has its own bus name. NotAllowed and Forbidden go over the bus as Unavailable."""
 
 ERROR_OF: Mapping[Message, type[NodenetError]] = {
     Message.INTERNAL_ERROR: NodenetError,

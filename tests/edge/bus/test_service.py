@@ -27,7 +27,8 @@ from nodenet.core.status.bus_values import signals
 from nodenet.core.status.document import BootStatus
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType
 from nodenet.edge.bus.frames import Frame
-from nodenet.edge.bus.service import MOST_UNCHECKED, Orders, Service
+from nodenet.edge.bus.objects import MOST_UNCHECKED
+from nodenet.edge.bus.service import Orders, Service
 
 INTERFACE = MANAGER.name
 CONTRACT = Path(__file__).parents[3] / "units" / "dbus"

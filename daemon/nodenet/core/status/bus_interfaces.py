@@ -96,22 +96,22 @@ OBJECTS: Mapping[str, tuple[Interface, StageName | None]] = {
 """Object path → its interface, and the stage that it represents."""
 
 
-def introspection(path: str) -> str | None:
+def introspection(path: str, objects: Mapping[str, tuple[Interface, StageName | None]] = OBJECTS) -> str | None:
     """Return the introspection XML of *path*; None where there is no object of ours at or below it."""
-    children = _children(path)
-    if path not in OBJECTS and not children:
+    children = _children(path, objects)
+    if path not in objects and not children:
         return None
     lines = ["<node>"]
-    if path in OBJECTS:
-        lines += _described(OBJECTS[path][0])
+    if path in objects:
+        lines += _described(objects[path][0])
     lines += [f'<node name="{child}"/>' for child in children]
     return "".join([*lines, "</node>"])
 
 
-def _children(path: str) -> list[str]:
+def _children(path: str, objects: Iterable[str]) -> list[str]:
     """Return the names directly below *path*, in the order of the stages."""
     prefix = path.rstrip("/") + "/"
-    below = (name.removeprefix(prefix).split("/")[0] for name in OBJECTS if name.startswith(prefix))
+    below = (name.removeprefix(prefix).split("/")[0] for name in objects if name.startswith(prefix))
     return list(dict.fromkeys(below))
 
 

@@ -1,1 +1,1 @@
-"""Hosted services: their files, their units, the nft table, and dnsmasq on D-Bus."""
+"""Hosted services: their files, units, nft table and DNS on D-Bus; the wire, addresses and processes of their VIPs."""

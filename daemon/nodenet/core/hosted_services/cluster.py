@@ -1,0 +1,93 @@
+"""What does this node know of its cluster: from the API, from the cache, and from the file of its administrator?
+
+Each source is a document as JSON values. A document that cannot be used is left out with the reason; what is known
+from another source, or from before, stays in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Origin, Role, Spec
+from nodenet.core.hosted_services.nodes import of_objects, of_status
+from nodenet.core.hosted_services.resource import ResourceInvalid, spec_of
+from nodenet.core.hosted_services.sources import choose
+
+Documents = Mapping[Origin, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The documents by source; *own*: this node's Node object, where the API shows no other one."""
+
+    resources: Documents = field(default_factory=dict)
+    nodes: Documents = field(default_factory=dict)
+    """Each a list of Node objects."""
+    own: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The inputs of a plan, and what is wrong with the documents that were not used."""
+
+    inputs: Inputs
+    problems: tuple[str, ...] = ()
+
+
+def known(cluster: Cluster, options: Options, here: Here) -> Known:
+    """Return the inputs of a plan. Spec and nodes are chosen each for itself, in the order of ``Origin``."""
+    problems: list[str] = []
+    specs: dict[Origin, Spec] = {}
+    for origin, document in cluster.resources.items():
+        try:
+            specs[origin] = spec_of(document)
+        except ResourceInvalid as error:
+            problems.append(f"HostedNetServices ({origin}) is not used: {error}")
+    chosen = choose(specs, _nodes(cluster, problems))
+    role = options.role or _own_role(cluster)
+    inputs = Inputs(
+        options if options.role is role else replace(options, role=role),
+        here,
+        chosen.spec,
+        chosen.spec_origin,
+        chosen.nodes,
+        chosen.nodes_origin,
+    )
+    return Known(inputs, tuple(problems))
+
+
+def _nodes(cluster: Cluster, problems: list[str]) -> dict[Origin, tuple[ClusterNode, ...]]:
+    """Return the nodes by origin: Node objects where the API lists them, else those in the resource's status."""
+    found: dict[Origin, tuple[ClusterNode, ...]] = {}
+    for origin, items, read in _lists(cluster):
+        try:
+            listed = read(items)
+        except ValueError as error:
+            problems.append(f"The nodes ({origin}) are not used: {error}")
+            continue
+        if listed.left_out:
+            problems.append(
+                f"{listed.left_out} nodes ({origin}) are left out: their names or addresses cannot be used. "
+                "Correct these Node objects"
+            )
+        if listed.nodes:
+            found[origin] = listed.nodes
+    return found
+
+
+def _lists(cluster: Cluster) -> Iterator[tuple[Origin, Any, Any]]:
+    """Yield each list of nodes; of one origin, the Node objects come last and replace the status."""
+    for origin, document in cluster.resources.items():
+        status = document.get("status") if isinstance(document, Mapping) else None
+        if isinstance(status, Mapping) and status.get("nodes"):
+            yield origin, status["nodes"], of_status
+    for origin, items in cluster.nodes.items():
+        yield origin, items, of_objects
+
+
+def _own_role(cluster: Cluster) -> Role | None:
+    """Return the role that this node's own Node object has, None without one."""
+    nodes = of_objects([cluster.own]).nodes if cluster.own else ()
+    return next((node.role for node in nodes), None)

@@ -1,0 +1,79 @@
+"""Is a service of this node healthy, after answers that came, came late, or did not come?
+
+A slow answer is not a dead service, and the holder of a VIP is given more patience than a candidate: when all API
+servers fail together, each candidate's weight has fallen before the holder's, and when they come back the holder's
+rises first. So the VIP stays where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Answer(StrEnum):
+    """What became of one check."""
+
+    GOOD = "good"
+    SLOW = "slow"
+    """The connection was taken, and no answer came in time."""
+    DEAD = "dead"
+    """Refused, unreachable, another status, or a certificate that the cluster's CA did not sign."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is asked for; *ca_file* and *server_name*: by TLS."""
+
+    host: str
+    port: int
+    path: str
+    ca_file: str = ""
+    server_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a check: the answer, the HTTP status where one came, and what is wrong."""
+
+    answer: Answer
+    status: int | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many good answers in a row make a service healthy, and how many points of bad ones make it unhealthy.
+
+    A dead answer has four points, a slow one has one.
+    """
+
+    rise: int
+    fall: int
+
+
+BALANCER = Patience(rise=3, fall=8)
+"""haproxy of this node: three good checks, two bad ones."""
+CANDIDATE = Patience(rise=5, fall=8)
+"""The API server of a node that does not hold the VIP."""
+HOLDER = Patience(rise=1, fall=20)
+"""The API server of the node that holds the VIP."""
+_POINTS = {Answer.GOOD: 0, Answer.SLOW: 1, Answer.DEAD: 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The present judgement: *good* answers in a row, *points* of the bad ones since the last good one."""
+
+    healthy: bool = False
+    good: int = 0
+    points: int = 0
+
+
+def after(verdict: Verdict, answer: Answer, patience: Patience) -> Verdict:
+    """Return the judgement after one more answer."""
+    if answer is Answer.GOOD:
+        good = verdict.good + 1
+        return Verdict(verdict.healthy or good >= patience.rise, min(good, patience.rise), 0)
+    points = verdict.points + _POINTS[answer]
+    return Verdict(verdict.healthy and points < patience.fall, 0, min(points, patience.fall))

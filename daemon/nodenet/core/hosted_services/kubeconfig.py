@@ -1,0 +1,139 @@
+"""How is the API reached, and as whom? A kubeconfig file (``kubectl config``), as far as a node's credentials need it.
+
+Certificates and keys stand in the file (``…-data``, base64) or in files beside it. A login by another program, by
+password or through a proxy is refused: a node's kubeconfig has none of these.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+MOST_BYTES = 1 << 20
+UNSUPPORTED = ("exec", "auth-provider", "username", "password")
+
+
+class KubeconfigInvalid(ValueError):
+    """The file cannot be used; the text names the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A certificate, a key or a token: its *content*, or the *file* that has it."""
+
+    content: bytes | None = None
+    file: PurePosixPath | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The server and the credentials; *insecure*: its certificate is not verified. *ca* None: the system's own CAs."""
+
+    server: str
+    ca: Material | None = None
+    certificate: Material | None = None
+    key: Material | None = None
+    token: Material | None = None
+    server_name: str | None = None
+    insecure: bool = False
+
+
+def parse(content: bytes, directory: PurePosixPath) -> Access:
+    """Return what the current context says; relative paths are below *directory*. Raises KubeconfigInvalid."""
+    if len(content) > MOST_BYTES:
+        raise KubeconfigInvalid(f"it has {len(content)} bytes; {MOST_BYTES} are the most")
+    try:
+        root = YAML(typ="safe", pure=True).load(content.decode())
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise KubeconfigInvalid(f"it is not YAML: {' '.join(str(error).split())[:200]}") from None
+    document = _mapping(root, "the document")
+    name = _text(document, "current-context", "the document")
+    context = _named(document, "contexts", "context", name)
+    cluster = _named(document, "clusters", "cluster", _text(context, "cluster", "the context"))
+    user = _named(document, "users", "user", _text(context, "user", "the context"))
+    if found := next((key for key in UNSUPPORTED if user.get(key)), None):
+        raise KubeconfigInvalid(f"the user has {found}: use a client certificate or a token")
+    if cluster.get("proxy-url"):
+        raise KubeconfigInvalid("the cluster has proxy-url: a node reaches its API directly")
+    token = user.get("token")
+    return Access(
+        _server(_text(cluster, "server", "the cluster")),
+        _material(cluster, "certificate-authority", directory),
+        _material(user, "client-certificate", directory),
+        _material(user, "client-key", directory),
+        Material(content=token.encode()) if isinstance(token, str) and token else _file(user, "tokenFile", directory),
+        _optional(cluster, "tls-server-name"),
+        cluster.get("insecure-skip-tls-verify") is True,
+    )
+
+
+def warnings(access: Access, mode: int) -> tuple[str, ...]:
+    """Return what is weak: a server that is not verified, and a file of *mode* that other users can read."""
+    found = []
+    if access.insecure:
+        found.append("it has insecure-skip-tls-verify: any host can pose as the API. Name its CA instead")
+    if mode & 0o077:
+        found.append(f"its mode is {mode & 0o777:o}: other users can read the credentials. Run `chmod 600` on it")
+    return tuple(found)
+
+
+def _server(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme != "https" or not parts.hostname or parts.username or any(ord(letter) < 33 for letter in text):
+        raise KubeconfigInvalid(f"server is {text[:100]!a}; expected https://HOST:PORT")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"https://{host}:{port or 443}{parts.path.rstrip('/')}"
+
+
+def _material(parent: Mapping[str, object], key: str, directory: PurePosixPath) -> Material | None:
+    data = parent.get(f"{key}-data")
+    if data is None or data == "":
+        return _file(parent, key, directory)
+    try:
+        return Material(content=base64.b64decode(data if isinstance(data, str) else "?", validate=True))
+    except (ValueError, binascii.Error):
+        raise KubeconfigInvalid(f"{key}-data is not base64") from None
+
+
+def _file(parent: Mapping[str, object], key: str, directory: PurePosixPath) -> Material | None:
+    path = _optional(parent, key)
+    return Material(file=directory / path) if path else None
+
+
+def _named(document: Mapping[str, object], plural: str, singular: str, name: str) -> Mapping[str, object]:
+    listed = document.get(plural)
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, Mapping) and entry.get("name") == name:
+            return _mapping(entry.get(singular), f"the {singular} {name!a}")
+    raise KubeconfigInvalid(f"{plural} has no {singular} {name!a}")
+
+
+def _mapping(value: object, what: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise KubeconfigInvalid(f"{what} is not a mapping")
+    return value
+
+
+def _text(parent: Mapping[str, object], key: str, what: str) -> str:
+    found = _optional(parent, key)
+    if not found:
+        raise KubeconfigInvalid(f"{what} has no {key}")
+    return found
+
+
+def _optional(parent: Mapping[str, object], key: str) -> str | None:
+    found = parent.get(key)
+    if found is not None and not isinstance(found, str):
+        raise KubeconfigInvalid(f"{key} is not a text")
+    return found

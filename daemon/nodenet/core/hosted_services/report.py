@@ -1,0 +1,148 @@
+"""What do hosted services do on this node? One document for the bus, the file and ``nodenetctl hosted``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from nodenet.core.hosted_services.holders import Sighting, holders
+from nodenet.core.hosted_services.model import Mode, Purpose, Service
+from nodenet.core.hosted_services.plan import Plan
+from nodenet.core.hosted_services.stance import Position, Stance
+from nodenet.core.ip import IPAddress
+
+SCHEMA_VERSION = 1
+
+
+class HostedHealth(StrEnum):
+    """Hosted services of this node in one word."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    PROGRESSING = "progressing"
+    DISABLED = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """How one service is: wanted, running, healthy (None: not checked), and what is wrong."""
+
+    wanted: bool
+    running: bool
+    healthy: bool | None = None
+    problem: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that is reported of this node."""
+
+    plan: Plan
+    node: str
+    platform: str = "none"
+    services: Mapping[Service, ServiceState] = field(default_factory=dict)
+    positions: Mapping[Purpose, Position] = field(default_factory=dict)
+    sightings: Mapping[IPAddress, Sighting] = field(default_factory=dict)
+    peers: Mapping[str, str] = field(default_factory=dict)
+    """MAC → node."""
+    reachable: bool | None = None
+    """Whether the API answers through its VIP, verified by the cluster's CA; None: not asked yet."""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def all_problems(self) -> tuple[str, ...]:
+        """Every problem, each a sentence with its remedy."""
+        found = [*self.plan.problems, *self.problems]
+        found += [f"{service}: {state.problem}" for service, state in self.services.items() if state.problem]
+        for address, sighting in self.sightings.items():
+            if sighting.count > 1:
+                names = " and ".join(holders(sighting, self.node, self.peers))
+                found.append(f"The VIP {address} has {sighting.count} holders, {names}: look for filtered VRRP")
+        if self.reachable is False:
+            found.append("The API does not answer through its VIP: see `nodenetctl explain vip`")
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def health(self) -> HostedHealth:
+        """Disabled, degraded with a problem, progressing until every VIP was seen on the wire, else ok."""
+        if self.plan.mode is Mode.DISABLED:
+            return HostedHealth.DISABLED
+        if self.all_problems:
+            return HostedHealth.DEGRADED
+        unseen = [duty for duty in self.plan.vips if duty.wanted and not self._count(duty.address)]
+        return HostedHealth.PROGRESSING if unseen else HostedHealth.OK
+
+    def _count(self, address: IPAddress) -> int:
+        sighting = self.sightings.get(address)
+        return sighting.count if sighting else 0
+
+    @property
+    def phase(self) -> str:
+        """What this node is doing for the VIPs, in one word."""
+        if any(state.problem and state.problem.startswith("waits") for state in self.services.values()):
+            return "WaitingForPeerStack"
+        stances = {position.stance for position in self.positions.values()}
+        for stance, name in _PHASES.items():
+            if stance in stances:
+                return name
+        return {Mode.SELF_HOSTED: "SelfHosted", Mode.EXTERNAL: "External", Mode.DISABLED: "Disabled"}[self.plan.mode]
+
+
+_PHASES = {
+    Stance.DRAINING: "Draining",
+    Stance.YIELDING: "Yielding",
+    Stance.STAYING_OUT: "StayingOut",
+    Stance.PROBING: "Probing",
+}
+
+
+def document(report: Report) -> dict[str, Any]:
+    """Return the document, as JSON-ready values."""
+    plan = report.plan
+    first = next(iter(plan.api_int.addresses), None)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "node": report.node,
+        "platform": report.platform,
+        "role": plan.role.value if plan.role else None,
+        "mode": plan.mode.value,
+        "phase": report.phase,
+        "api_int": {
+            "address": str(first) if first else None,
+            "addresses": [str(address) for address in plan.api_int.addresses],
+            "source": plan.api_int.origin.value,
+        },
+        "api_reachable": report.reachable,
+        "vips": [_vip(report, duty.address, duty.purpose, duty.wanted, duty.reason) for duty in plan.vips],
+        "services": [_service(service, state) for service, state in report.services.items()],
+        "health": report.health.value,
+        "problems": list(report.all_problems),
+    }
+
+
+def _vip(report: Report, address: IPAddress, purpose: Purpose, candidate: bool, reason: str) -> dict[str, Any]:  # noqa: FBT001
+    sighting = report.sightings.get(address)
+    position = report.positions.get(purpose)
+    return {
+        "address": str(address),
+        "purpose": purpose.value,
+        "candidate": candidate,
+        "reason": reason,
+        "stance": position.stance.value if position and candidate else None,
+        "here": sighting is not None and sighting.here,
+        "holders": list(holders(sighting, report.node, report.peers)) if sighting else [],
+    }
+
+
+def _service(service: Service, state: ServiceState) -> dict[str, Any]:
+    return {
+        "name": service.value,
+        "wanted": state.wanted,
+        "running": state.running,
+        "healthy": state.healthy,
+        "problem": state.problem,
+        "reason": state.reason,
+    }

@@ -1,0 +1,70 @@
+"""Which TCP sockets listen on this host, and which control group made each? (sock_diag(7), linux/inet_diag.h)"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes
+
+FAMILIES = (AF_INET, AF_INET6)
+_BY_FAMILY, _REQUEST_DUMP, _DONE = 20, 0x301, 3
+_TCP, _LISTEN = 6, 1 << 10
+_CGROUP_ID = 21
+_HEADER = struct.Struct("=IHHII")
+_QUESTION = struct.Struct("=BBBxI")
+_ID_BYTES = 48
+_MESSAGE_BYTES = 4 + _ID_BYTES + 20
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A socket: its port, and the id of its maker's control group (Linux 5.8 and later; None before)."""
+
+    port: int
+    group: int | None
+
+
+def question(family: int) -> bytes:
+    """Return the question for all TCP sockets of *family* that listen."""
+    body = _QUESTION.pack(family, _TCP, 0, _LISTEN) + bytes(_ID_BYTES)
+    return _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, _REQUEST_DUMP, 1, 0) + body
+
+
+def answers(data: bytes) -> Iterator[Listening]:
+    """Yield the sockets of one part of the answer. Raises OSError when the kernel refused."""
+    offset = 0
+    while offset + _HEADER.size <= len(data):
+        length, kind, *_ = _HEADER.unpack_from(data, offset)
+        if length < _HEADER.size or kind < _DONE:
+            raise OSError(5, "the kernel does not list its sockets")
+        if kind == _DONE:
+            return
+        message = memoryview(data)[offset + _HEADER.size : offset + length]
+        if len(message) >= _MESSAGE_BYTES:
+            (port,) = struct.unpack_from("!H", message, 4)
+            group = attributes(message, _MESSAGE_BYTES).get(_CGROUP_ID)
+            yield Listening(port, struct.unpack("=Q", group)[0] if group is not None and len(group) == 8 else None)
+        offset += (length + 3) & ~3
+
+
+def is_last(data: bytes) -> bool:
+    """Return whether the answer ends with this part."""
+    offset = 0
+    while offset + _HEADER.size <= len(data):
+        length, kind, *_ = _HEADER.unpack_from(data, offset)
+        if kind <= _DONE or length < _HEADER.size:
+            return True
+        offset += (length + 3) & ~3
+    return False
+
+
+def raw_sockets(table: str, protocol: int) -> frozenset[int]:
+    """Return the inodes of the raw sockets of *protocol* in ``/proc/net/raw`` or ``raw6`` (proc_pid_net(5))."""
+    found = set()
+    for line in table.splitlines()[1:]:
+        words = line.split()
+        if len(words) > 9 and words[1].endswith(f":{protocol:04X}") and words[9].isdigit():
+            found.add(int(words[9]))
+    return frozenset(found)

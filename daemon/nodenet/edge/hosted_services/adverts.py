@@ -1,0 +1,58 @@
+"""Which VRRP advertisements reach this node? (raw(7))
+
+They are read where keepalived reads them, behind the packet filter: what is filtered is not heard here either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services import packets
+from nodenet.core.hosted_services.packets import Advert
+
+_RECEIVE_BYTES = 2048
+_BURST = 64
+
+
+@contextlib.asynccontextmanager
+async def listen(heard: Callable[[Advert], None]) -> AsyncIterator[frozenset[int]]:
+    """Call *heard* for each advertisement of another host, until the block ends; yield the inodes of the sockets.
+
+    Raises Unavailable.
+    """
+    loop = asyncio.get_running_loop()
+    inodes: set[int] = set()
+    with contextlib.ExitStack() as opened:
+        for family in (socket.AF_INET, socket.AF_INET6):
+            try:
+                line = opened.enter_context(_socket(family))
+            except OSError as error:
+                if family == socket.AF_INET6:  # a kernel without IPv6
+                    continue
+                raise Unavailable(f"VRRP cannot be listened to: {error.strerror or error}") from error
+            inodes.add(os.fstat(line.fileno()).st_ino)
+            loop.add_reader(line, _reader(line, family, heard))
+            opened.callback(loop.remove_reader, line)
+        yield frozenset(inodes)
+
+
+def _socket(family: socket.AddressFamily) -> socket.socket:
+    kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+    return socket.socket(family, kind, packets.VRRP_PROTOCOL)
+
+
+def _reader(line: socket.socket, family: socket.AddressFamily, heard: Callable[[Advert], None]) -> Callable[[], None]:
+    def readable() -> None:
+        with contextlib.suppress(OSError):
+            for _ in range(_BURST):
+                packet = line.recv(_RECEIVE_BYTES)
+                found = packets.advert(packets.after_ipv4_header(packet) if family == socket.AF_INET else packet)
+                if found is not None:
+                    heard(found)
+
+    return readable

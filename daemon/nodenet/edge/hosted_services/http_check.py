@@ -1,0 +1,62 @@
+"""Does a server answer an HTTP request, and by TLS with a certificate that the cluster's CA signed?
+
+One connection a check, as a client makes it. A certificate is always verified.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from pathlib import Path
+
+from nodenet.core.hosted_services.health import Answer, Result, Target
+
+_LINE_BYTES = 1024
+
+
+class HttpChecks:
+    """Checks, with the CA as it is now."""
+
+    def __init__(self) -> None:
+        """Read no CA yet."""
+        self._contexts: dict[tuple[str, float], ssl.SSLContext] = {}
+
+    async def check(self, target: Target, seconds: float) -> Result:
+        """Return what became of one request; never raises for what the server does."""
+        try:
+            context = self._context(target.ca_file) if target.ca_file else None
+        except OSError as error:
+            return Result(Answer.DEAD, problem=f"the CA {target.ca_file} cannot be used: {error.strerror or error}")
+        connected = False
+        try:
+            async with asyncio.timeout(seconds):
+                name = target.server_name if context else None
+                reader, writer = await asyncio.open_connection(
+                    target.host, target.port, ssl=context, server_hostname=name, limit=_LINE_BYTES
+                )
+                connected = True
+                with contextlib.closing(writer):
+                    return await _asked(target, reader, writer)
+        except TimeoutError:
+            return Result(Answer.SLOW if connected or context else Answer.DEAD, problem=f"no answer in {seconds:g} s")
+        except ssl.SSLCertVerificationError as error:
+            return Result(Answer.DEAD, problem=f"its certificate is refused: {error.verify_message}")
+        except (OSError, ValueError, asyncio.IncompleteReadError) as error:
+            return Result(Answer.DEAD, problem=str(getattr(error, "strerror", None) or error) or type(error).__name__)
+
+    def _context(self, ca_file: str) -> ssl.SSLContext:
+        """Return the TLS context of a CA file, read again when the file changed. Raises OSError."""
+        key = (ca_file, Path(ca_file).stat().st_mtime)
+        if key not in self._contexts:
+            self._contexts = {key: ssl.create_default_context(cafile=ca_file)}
+        return self._contexts[key]
+
+
+async def _asked(target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Result:
+    host = target.server_name or target.host
+    writer.write(f"GET {target.path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode("ascii"))
+    await writer.drain()
+    words = (await reader.readuntil(b"\n")).split()
+    status = int(words[1]) if len(words) > 1 and words[1].isdigit() else None
+    return Result(Answer.GOOD if status == 200 else Answer.DEAD, status, "" if status == 200 else f"status {status}")

@@ -1,0 +1,77 @@
+"""What does another stack have on this node: static pods, sockets that listen, and programs that speak VRRP?"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services.packets import VRRP_PROTOCOL
+from nodenet.core.hosted_services.two_stacks import MANIFESTS, Listener, Others
+from nodenet.core.kernel import sock_diag
+from nodenet.core.kernel.sock_diag import Listening
+
+_SOCK_DIAG = 4
+_TIMEOUT_SECONDS = 5.0
+_RECEIVE_BYTES = 65_536
+_PARTS = 64
+"""Parts of an answer that are read: some ten thousand sockets."""
+
+
+class OtherStacks:
+    """The look at this node."""
+
+    def __init__(self, manifests: Path = Path(MANIFESTS), groups: Path = Path("/sys/fs/cgroup")) -> None:
+        """Look at kubelet's *manifests* and at the tree of control *groups*."""
+        self._manifests = manifests
+        self._groups = groups
+
+    def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:
+        """Return what is there of others than *units*; *own_sockets*: inodes of this process's own. Raises Unavailable.
+
+        Sockets that speak VRRP are counted only while no unit of ours has a process: nothing says which are ours.
+        """
+        groups = {status.st_ino for unit in units for status in self._statuses(unit)}
+        listeners = tuple(
+            Listener(one.port, one.group in groups)
+            for one in _listening()
+            if one.port in ports and one.group is not None
+        )
+        return Others(self._names(), listeners, 0 if groups else len(_speakers() - set(own_sockets)))
+
+    def _statuses(self, unit: str) -> Iterator[os.stat_result]:
+        for place in self._groups.glob(f"*.slice/{unit}"):
+            with contextlib.suppress(OSError):  # the unit ended meanwhile
+                yield place.stat()
+
+    def _names(self) -> frozenset[str]:
+        try:
+            return frozenset(path.name for path in self._manifests.iterdir())
+        except OSError:  # no kubelet with static pods
+            return frozenset()
+
+
+def _speakers() -> frozenset[int]:
+    found: set[int] = set()
+    for name in ("raw", "raw6"):
+        with contextlib.suppress(OSError):  # a kernel without IPv6
+            found |= sock_diag.raw_sockets(Path("/proc/self/net", name).read_text(encoding="ascii"), VRRP_PROTOCOL)
+    return frozenset(found)
+
+
+def _listening() -> Iterator[Listening]:
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as kernel:
+            kernel.settimeout(_TIMEOUT_SECONDS)
+            for family in sock_diag.FAMILIES:
+                kernel.send(sock_diag.question(family))
+                for _ in range(_PARTS):
+                    data = kernel.recv(_RECEIVE_BYTES)
+                    yield from sock_diag.answers(data)
+                    if sock_diag.is_last(data):
+                        break
+    except OSError as error:
+        raise Unavailable(f"The sockets that listen cannot be listed: {error.strerror or error}") from error

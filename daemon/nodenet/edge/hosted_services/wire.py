@@ -1,0 +1,143 @@
+"""Which hosts of a link answer for an address? (packet(7), raw(7); RFC 5227, RFC 4861)
+
+The questions need CAP_NET_RAW, which only nodenet-hosted has. Any host can answer anything: what is returned is who
+claims an address, bounded in number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import socket
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from ipaddress import IPv4Address
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services import packets
+from nodenet.core.hosted_services.packets import Claim
+from nodenet.core.ip import IPAddress
+
+ASKED_TIMES, PAUSE_SECONDS = 3, 0.15
+"""The peers' stacks answer within milliseconds; a bridge may drop the first question."""
+MOST_CLAIMS = 64
+"""Claims of one address that are kept."""
+_ICMP6_FILTER = 1
+_RECEIVE_BYTES = 2048
+_PASSING = (errno.ENETDOWN, errno.ENOBUFS, errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAGAIN)
+"""A question that cannot be sent at this moment is asked again."""
+
+
+class Wire:
+    """The hosts on a link."""
+
+    async def claims(self, addresses: Iterable[IPAddress], link: str) -> Mapping[IPAddress, frozenset[str]]:
+        """Return the MACs of the hosts on *link* that answer for each address, in half a second.
+
+        This node does not answer its own questions. Raises Unavailable where the link cannot be asked.
+        """
+        wanted = tuple(addresses)
+        found: dict[IPAddress, set[str]] = {address: set() for address in wanted}
+
+        def heard(claim: Claim | None) -> None:
+            if claim is not None and len(found.get(claim.address, range(MOST_CLAIMS))) < MOST_CLAIMS:
+                found[claim.address].add(claim.mac)
+
+        try:
+            with contextlib.ExitStack() as opened:
+                questions = list(_questions(wanted, link, heard, opened))
+                for _ in range(ASKED_TIMES):
+                    for ask in questions:
+                        ask()
+                    await asyncio.sleep(PAUSE_SECONDS)
+        except OSError as error:
+            raise Unavailable(
+                f"The hosts on {link} cannot be asked for an address: {error.strerror or error}"
+            ) from error
+        return {address: frozenset(macs) for address, macs in found.items()}
+
+    def mac_of(self, link: str) -> str:
+        """Return the MAC of a link of this node. Raises Unavailable."""
+        try:
+            return packets.shown(_mac_of(link))
+        except OSError as error:
+            raise Unavailable(f"{link} has no Ethernet address: {error.strerror or error}") from error
+
+
+def _questions(
+    wanted: tuple[IPAddress, ...], link: str, heard: Callable[[Claim | None], None], opened: contextlib.ExitStack
+) -> Iterator[Callable[[], None]]:
+    """Yield what asks for each address once; answers go to *heard* until *opened* is closed. Raises OSError."""
+    mac = _mac_of(link)
+    if any(address.version == 4 for address in wanted):
+        arp = opened.enter_context(_arp_socket(link))
+        _listen(arp, lambda packet: heard(packets.arp_claim(packet)), opened)
+    if any(address.version == 6 for address in wanted):
+        icmp = opened.enter_context(_icmp_socket(link))
+        _listen(icmp, lambda packet: heard(packets.neighbour_claim(packet)), opened)
+    for address in wanted:
+        if isinstance(address, IPv4Address):
+            where = (link, packets.ARP_ETHERTYPE, 0, 1, packets.BROADCAST)
+            yield partial(_send, arp, packets.arp_probe(mac, address), where)
+        else:
+            group = (str(packets.solicited_node(address)), 0, 0, socket.if_nametoindex(link))
+            yield partial(_send, icmp, packets.neighbour_solicit(mac, address), group)
+
+
+def _mac_of(link: str) -> bytes:
+    with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC, 0) as any_link:
+        any_link.bind((link, 0))
+        mac: bytes = any_link.getsockname()[4]
+    if len(mac) != 6:
+        raise OSError(errno.EPROTONOSUPPORT, f"{link} has no Ethernet address")
+    return mac
+
+
+def _listen(line: socket.socket, take: Callable[[bytes], None], opened: contextlib.ExitStack) -> None:
+    loop = asyncio.get_running_loop()
+
+    def readable() -> None:
+        for _ in range(MOST_CLAIMS):  # a flood does not keep the loop
+            try:
+                take(line.recv(_RECEIVE_BYTES))
+            except BlockingIOError:
+                return
+            except OSError:  # the link went down: the next question says so
+                return
+
+    loop.add_reader(line, readable)
+    opened.callback(loop.remove_reader, line)
+
+
+def _send(line: socket.socket, packet: bytes, where: object) -> None:
+    try:
+        line.sendto(packet, where)  # type: ignore[call-overload]
+    except OSError as error:
+        if error.errno not in _PASSING:
+            raise
+
+
+def _arp_socket(link: str) -> socket.socket:
+    protocol = packets.ARP_ETHERTYPE
+    line = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, 0)
+    line.bind((link, protocol))
+    return line
+
+
+def _icmp_socket(link: str) -> socket.socket:
+    kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+    line = socket.socket(socket.AF_INET6, kind, socket.IPPROTO_ICMPV6)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.encode())
+    line.setsockopt(socket.IPPROTO_ICMPV6, _ICMP6_FILTER, _filter())
+    line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)  # RFC 4861, 4.3
+    line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex(link))
+    return line
+
+
+def _filter() -> bytes:
+    """Return the filter that passes neighbour advertisements only: a set bit blocks a type (RFC 3542, 3.2)."""
+    words = [0xFFFFFFFF] * 8
+    words[packets.NEIGHBOUR_ADVERT // 32] &= ~(1 << (packets.NEIGHBOUR_ADVERT % 32))
+    return struct.pack("=8I", *words)

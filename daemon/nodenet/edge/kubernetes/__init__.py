@@ -1,0 +1,1 @@
+"""The Kubernetes API, with this node's credentials."""

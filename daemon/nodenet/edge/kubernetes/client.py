@@ -1,0 +1,121 @@
+"""How is the Kubernetes API asked for objects, and how are their changes followed? (httpx)
+
+Everything is bounded: how long an answer may take, how large it may be, and how long a line of a watch is. Nothing but
+GET is sent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from nodenet.core.errors import Forbidden, Unavailable
+from nodenet.core.hosted_services.kubeconfig import Access
+from nodenet.edge.kubernetes import credentials
+
+CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
+WATCH_SECONDS = 300
+"""After so long the server ends a watch, and the next one goes on from its version."""
+MOST_BYTES = 64 << 20
+"""A page of five hundred Nodes with all their images has some megabytes."""
+LINE_BYTES = 4 << 20
+"""etcd keeps no object of more than 1.5 MiB."""
+REMEDY = "See `nodenetctl hosted`; nodes go on from what they have on disk"
+
+
+class Api:
+    """One connection to the API, with credentials as they are now; a context manager."""
+
+    def __init__(self, access: Access) -> None:
+        """Connect at the first question. Raises Unavailable for credentials that cannot be used."""
+        bearer = credentials.token(access)
+        self._server_name = access.server_name
+        self._client = httpx.AsyncClient(
+            base_url=access.server,
+            verify=credentials.context(access),
+            headers={
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",
+                **({"Authorization": f"Bearer {bearer}"} if bearer else {}),
+            },
+            timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        """Use it."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection."""
+        await self._client.aclose()
+
+    async def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401
+        """Return the JSON document at *path*. Raises Forbidden, Unavailable."""
+        try:
+            async with self._stream(path, parameters or {}, ANSWER_SECONDS) as answer:
+                self._judge(path, answer)
+                content = bytearray()
+                async for part in answer.aiter_bytes():
+                    content += part
+                    if len(content) > MOST_BYTES:
+                        raise Unavailable(f"The API's answer for {path} is longer than {MOST_BYTES} bytes")
+                return json.loads(content)
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RecursionError) as error:
+            raise _unavailable(path, error) from error
+
+    async def watch(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[Any]:
+        """Yield the events of a watch until the server ends it. Raises Forbidden, Unavailable."""
+        asked = {**parameters, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_SECONDS)}
+        try:
+            async with self._stream(path, asked, WATCH_SECONDS + ANSWER_SECONDS) as answer:
+                self._judge(path, answer)
+                rest = bytearray()
+                async for part in answer.aiter_bytes():
+                    rest += part
+                    *lines, last = rest.split(b"\n")
+                    rest = bytearray(last)
+                    for line in lines:
+                        yield json.loads(line)
+                    if len(rest) > LINE_BYTES:
+                        raise Unavailable(f"An event of {path} is longer than {LINE_BYTES} bytes")
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RecursionError) as error:
+            raise _unavailable(path, error) from error
+
+    def _stream(self, path: str, parameters: Mapping[str, str], seconds: float) -> Any:  # noqa: ANN401  (httpx's own)
+        extensions = {"sni_hostname": self._server_name} if self._server_name else {}
+        timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
+        return self._client.stream("GET", path, params=dict(parameters), timeout=timeout, extensions=extensions)
+
+    @staticmethod
+    def _judge(path: str, answer: Any) -> None:  # noqa: ANN401  (httpx's own)
+        if answer.status_code in (401, 403, 404):
+            raise Forbidden(f"The API refuses {path} with status {answer.status_code}", remedy=REMEDY)
+        if answer.status_code != 200:
+            raise Unavailable(f"The API answers {path} with status {answer.status_code}", remedy=REMEDY)
+
+
+def _unavailable(path: str, error: Exception) -> Unavailable:
+    text = " ".join(str(error).split())[:200] or type(error).__name__
+    return Unavailable(f"The API does not answer {path}: {text}", remedy=REMEDY)
+
+
+class KubernetesCluster:
+    """The cluster that a kubeconfig names, read again for each connection: kubelet renews its certificate."""
+
+    def __init__(self, kubeconfig: str, weak: Callable[[tuple[str, ...]], None]) -> None:
+        """*weak* is called with the weaknesses of the file at each connection."""
+        self._kubeconfig = kubeconfig
+        self._weak = weak
+
+    def connect(self) -> Api:
+        """Return a connection with the credentials as they are now. Raises Unavailable."""
+        access, weaknesses = credentials.load(self._kubeconfig)
+        self._weak(weaknesses)
+        return Api(access)

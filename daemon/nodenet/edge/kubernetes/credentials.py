@@ -1,0 +1,82 @@
+"""Which kubeconfig does this node have, and what is a TLS context made of it?
+
+Certificates and keys never touch the disk: the TLS library reads what stands in a kubeconfig from memory files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import ssl
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services.kubeconfig import MOST_BYTES, Access, KubeconfigInvalid, Material, parse, warnings
+
+USUAL = ("/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/kubeconfig")
+"""Where kubelet's credentials usually are, by the tool that made the node."""
+
+
+def load(path: str) -> tuple[Access, tuple[str, ...]]:
+    """Return the credentials of the kubeconfig *path* (empty: the first usual one) and its weaknesses.
+
+    Raises Unavailable where there is none that can be used: kubelet may write it later.
+    """
+    found = PurePosixPath(path) if path else next((PurePosixPath(one) for one in USUAL if Path(one).exists()), None)
+    if found is None:
+        raise Unavailable("No kubeconfig is there yet", remedy=f"Set `[kubernetes] kubeconfig`, or wait for {USUAL[0]}")
+    remedy = "Correct the file, or set `[kubernetes] kubeconfig`"
+    try:
+        with Path(found).open("rb") as file:
+            mode, content = os.fstat(file.fileno()).st_mode, file.read(MOST_BYTES + 1)
+        access = parse(content, found.parent)
+    except OSError as error:
+        raise Unavailable(f"The kubeconfig {found} cannot be read: {error.strerror}", remedy=remedy) from error
+    except KubeconfigInvalid as error:
+        raise Unavailable(f"The kubeconfig {found} cannot be used: {error}", remedy=remedy) from error
+    return access, tuple(f"The kubeconfig {found} is used, though {text}" for text in warnings(access, mode & 0o7777))
+
+
+def context(access: Access) -> ssl.SSLContext:
+    """Return the TLS context of *access*. Raises Unavailable for a certificate or key that cannot be used."""
+    made = ssl.create_default_context()
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        if access.ca is not None:
+            made = ssl.create_default_context(cadata=_content(access.ca).decode("ascii", "replace"))
+        if access.insecure:
+            made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+        if access.certificate is not None:
+            with _path(access.certificate) as certificate, _path(access.key or access.certificate) as key:
+                made.load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise Unavailable(f"The kubeconfig's certificates cannot be used: {error}", remedy="Renew them") from error
+    return made
+
+
+def token(access: Access) -> str | None:
+    """Return the bearer token, None without one. Raises Unavailable."""
+    if access.token is None:
+        return None
+    try:
+        found = _content(access.token).decode("ascii").strip()
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"The kubeconfig's token cannot be read: {error}", remedy="Renew it") from error
+    return found if found.isprintable() else None
+
+
+def _content(material: Material) -> bytes:
+    return material.content if material.content is not None else Path(str(material.file)).read_bytes()
+
+
+@contextlib.contextmanager
+def _path(material: Material) -> Iterator[str]:
+    if material.file is not None:
+        yield str(material.file)
+        return
+    memory = os.memfd_create("credentials", os.MFD_CLOEXEC)
+    with os.fdopen(memory, "wb") as file:
+        file.write(material.content or b"")
+        file.flush()
+        yield f"/proc/self/fd/{memory}"

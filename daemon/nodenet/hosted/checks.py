@@ -1,0 +1,135 @@
+"""Are this node's load balancer, API server and ingress router healthy, and does the API answer at its VIP?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from nodenet.core.hosted_services.health import (
+    BALANCER,
+    CANDIDATE,
+    HOLDER,
+    Answer,
+    Patience,
+    Target,
+    Verdict,
+    after,
+)
+from nodenet.core.hosted_services.model import Mode, Purpose, Service
+from nodenet.core.hosted_services.stance import API_SERVER_WEIGHT, BALANCER_WEIGHT, ROUTER_WEIGHT
+from nodenet.core.messages import Message
+from nodenet.core.settings.hosted import READY_PORT
+from nodenet.hosted.state import State
+from nodenet.ports.vips import Checks
+
+log = structlog.get_logger()
+
+ALIVE, API_SERVER, ROUTER = "haproxy alive", "API server", "router"
+"""Names of verdicts beside ``Service.HAPROXY``, whose verdict also asks for a backend that answers."""
+BALANCER_SECONDS, SERVER_SECONDS, VIP_SECONDS = 1.0, 2.0, 10.0
+"""Between two checks of the load balancer, of the API server and the router, and of the API by its VIP."""
+ANSWER_SECONDS = 1.0
+VIP_ANSWER_SECONDS = 5.0
+ROUTER_PORT, ROUTER_PATH = 1936, "/healthz/ready"
+"""Where a cluster's ingress router says that it serves."""
+THROUGH_VIP = Patience(rise=1, fall=12)
+"""Three checks in a row."""
+
+
+class HealthChecks:
+    """The checks, and the verdicts that follow."""
+
+    def __init__(self, state: State, checks: Checks, weighed: Callable[[], None]) -> None:
+        """*weighed* is called after a verdict that changes a weight."""
+        self._state = state
+        self._checks = checks
+        self._weighed = weighed
+
+    def healthy(self, purpose: Purpose) -> list[int]:
+        """Return the weight of each healthy service of this node that *purpose* is about."""
+        weights = {
+            Purpose.API: {ALIVE: BALANCER_WEIGHT, API_SERVER: API_SERVER_WEIGHT},
+            Purpose.INGRESS: {ROUTER: ROUTER_WEIGHT},
+        }
+        return [weight for name, weight in weights[purpose].items() if self._verdict(name).healthy]
+
+    def _verdict(self, name: str) -> Verdict:
+        return self._state.verdicts.get(name, Verdict())
+
+    async def watch_balancer(self) -> None:
+        """Check this node's haproxy until cancelled."""
+        while True:
+            if self._state.running.get(Service.HAPROXY):
+                result = await self._checks.check(Target("127.0.0.1", READY_PORT, "/haproxy_ready"), ANSWER_SECONDS)
+                # Without a backend that answers it serves nothing, and is alive all the same: all nodes have the same
+                # backends, and a VIP that wanders helps none of them.
+                alive = Answer.GOOD if result.status is not None else result.answer
+                self._take(ALIVE, alive, BALANCER)
+                self._take(Service.HAPROXY, result.answer, BALANCER)
+            elif self._state.decided:
+                self._take(ALIVE, Answer.DEAD, BALANCER)
+                self._take(Service.HAPROXY, Answer.DEAD, BALANCER)
+            await asyncio.sleep(BALANCER_SECONDS)
+
+    async def watch_servers(self) -> None:
+        """Check this node's API server and router until cancelled."""
+        while True:
+            await asyncio.gather(self._check_api_server(), self._check_router())
+            await asyncio.sleep(SERVER_SECONDS)
+
+    async def _check_api_server(self) -> None:
+        node_ip = next(iter(self._state.here.addresses), None)
+        if node_ip is None or not self._may_hold(Purpose.API):
+            return
+        result = await self._checks.check(self._api(str(node_ip)), ANSWER_SECONDS)
+        self._take(API_SERVER, result.answer, HOLDER if self._holds(Purpose.API) else CANDIDATE)
+        found = result.problem if "certificate" in result.problem or "CA" in result.problem else None
+        cause = f"The API server of this node cannot be checked: {found}. Correct `[hosted] ca_file`" if found else None
+        if self._state.report_failure("ca", cause) and cause:
+            log.error(cause, message=Message.HOSTED_PROBLEM, cause=cause)
+
+    async def _check_router(self) -> None:
+        if self._may_hold(Purpose.INGRESS):
+            result = await self._checks.check(Target("127.0.0.1", ROUTER_PORT, ROUTER_PATH), ANSWER_SECONDS)
+            self._take(ROUTER, result.answer, HOLDER if self._holds(Purpose.INGRESS) else CANDIDATE)
+
+    async def watch_vip(self) -> None:
+        """Check that the API answers at the effective address, on the nodes that may hold the VIP, until cancelled."""
+        verdict = Verdict()
+        while True:
+            address = next(iter(self._state.plan.api_int.addresses), None)
+            if address is None or self._state.plan.mode is not Mode.SELF_HOSTED or not self._may_hold(Purpose.API):
+                self._state.reachable = None
+            else:
+                result = await self._checks.check(self._api(str(address)), VIP_ANSWER_SECONDS)
+                verdict = after(verdict, result.answer, THROUGH_VIP)
+                judged = verdict.healthy or verdict.points >= THROUGH_VIP.fall
+                reachable = verdict.healthy if judged else self._state.reachable
+                if reachable != self._state.reachable:
+                    self._state.reachable = reachable
+                    self._state.changed()
+            await asyncio.sleep(VIP_SECONDS)
+
+    def _api(self, host: str) -> Target:
+        options = self._state.options
+        return Target(host, options.api_port, "/readyz", options.ca_file, f"api-int.{options.cluster_domain}")
+
+    def _may_hold(self, purpose: Purpose) -> bool:
+        return any(duty.wanted for duty in self._state.plan.vips if duty.purpose is purpose)
+
+    def _holds(self, purpose: Purpose) -> bool:
+        vips = {duty.address for duty in self._state.plan.vips if duty.purpose is purpose}
+        return any(sighting.here for address, sighting in self._state.sightings.items() if address in vips)
+
+    def _take(self, name: str, answer: Answer, patience: Patience) -> None:
+        before = self._verdict(name)
+        now = self._state.verdicts[name] = after(before, answer, patience)
+        if before.healthy is not now.healthy:
+            log.info(
+                f"The {name} of this node is {'healthy' if now.healthy else 'not healthy'}",
+                message=Message.HOSTED_CHANGED,
+            )
+            self._weighed()
+            self._state.changed()

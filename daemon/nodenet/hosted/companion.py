@@ -1,0 +1,195 @@
+"""Which tasks is the companion made of? Built here from edges; every task is supervised."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import structlog
+
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.hosted_services.model import Service
+from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.paths import RUN, UNITS
+from nodenet.core.hosted_services.report import document
+from nodenet.core.hosted_services.speakers import removable, speaks
+from nodenet.core.messages import Message
+from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import Settings
+from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Signal, name_owner_changed
+from nodenet.edge.files import disk
+from nodenet.edge.hosted_services import adverts
+from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
+from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
+from nodenet.edge.hosted_services.http_check import HttpChecks
+from nodenet.edge.hosted_services.other_stacks import OtherStacks
+from nodenet.edge.hosted_services.processes import Processes
+from nodenet.edge.hosted_services.redirect_table import RedirectTable
+from nodenet.edge.hosted_services.service_units import ServiceUnits
+from nodenet.edge.hosted_services.state_files import CacheFiles, Weights
+from nodenet.edge.hosted_services.vip_addresses import VipAddresses
+from nodenet.edge.hosted_services.wire import Wire
+from nodenet.edge.kernel import netlink
+from nodenet.edge.kubernetes.client import KubernetesCluster
+from nodenet.hosted.checks import HealthChecks
+from nodenet.hosted.cluster_source import ClusterSource, Identity
+from nodenet.hosted.drain import Drain
+from nodenet.hosted.gather import Gather
+from nodenet.hosted.reconcile import Edges, Reconciler, follow
+from nodenet.hosted.state import State
+from nodenet.hosted.vip_guard import PROGRAM, VipGuard
+from nodenet.hosted.vip_keeper import VipKeeper
+from nodenet.loop.background import Background
+
+log = structlog.get_logger()
+
+STATUS = PurePosixPath("/run/nodenet/state.json")
+REPORT = RUN / "status.json"
+DRAINED = RUN / "drained"
+REMOTE_WORKER = Path("/run/nodeip-configuration/remote-worker")
+FOLLOWED = ("PrimaryIP", "IPv4", "IPv6", "Link", "Bridge", "Hostname")
+"""Properties of nodenetd whose change may move a VIP to another link."""
+
+
+class Companion:
+    """Everything of one run."""
+
+    def __init__(self, settings: Settings, boot_id: str) -> None:
+        """Build; nothing runs yet."""
+        self.state = State(_node_name(settings), options_of(settings))
+        self.bus = Bus(changed=lambda _: self.state.changed())
+        self._settings = settings
+        self._weak: tuple[str, ...] = ()
+        weights = Weights()
+        self._checks = HealthChecks(self.state, HttpChecks(), self._weigh)
+        self.keeper = VipKeeper(self.state, Wire(), VipAddresses(), weights, self._checks.healthy)
+        self.source = ClusterSource(
+            KubernetesCluster(settings.kubernetes.kubeconfig, self._note_weak),
+            CacheFiles(),
+            Identity(self.state.node, settings.cluster_domain, boot_id),
+            self._cluster_changed,
+        )
+        self._processes = Processes(UNITS[Service.KEEPALIVED])
+        self._guard = VipGuard(self._processes, VipAddresses(), self._removable)
+        self.drain = Drain(self.state, self.keeper.look_now.set, _keep_drained)
+        units = ServiceUnits(self.bus, lambda _: self.state.changed())
+        dnsmasq = Dnsmasq(self.bus, self.state.changed)
+        self._edges = Edges(ConfigurationFiles(), units, RedirectTable(), dnsmasq, OtherStacks())
+        self._gather = Gather(
+            self.state, _status, netlink.read_snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists
+        )
+        self.shown: list[Any] = []
+        """What shows the document: each is called with it when it changed."""
+        self._last: dict[str, Any] | None = None
+        self.ready = asyncio.Event()
+        """Set when which services and VIPs this node has was decided once."""
+
+    def start(self, background: Background) -> None:
+        """Begin all tasks."""
+        self.state.drained = Path(DRAINED).exists()
+        self.source.read_disk()
+        self.keeper.prepare(speaking=speaks(self._processes.now(), PROGRAM))
+        self._follow_nodenetd()
+        background.start("the connection to the bus", self.bus.run, self.state.changed)
+        background.start("the guard of the VIPs", self._guard.run)
+        background.start("the services of this node", self._run)
+        background.start("the checks of haproxy", self._checks.watch_balancer)
+        background.start("the checks of this node's servers", self._checks.watch_servers)
+        background.start("the check of the API by its VIP", self._checks.watch_vip)
+        background.start("the watch of the Nodes", self.source.follow_nodes)
+        background.start("the watch of HostedNetServices", self.source.follow_resource)
+
+    async def _run(self) -> None:
+        """Decide for the first time, then look at the wire and reconcile."""
+        async with adverts.listen(self.keeper.heard) as inodes:
+            self._gather()
+            reconciler = Reconciler(self.state, self._edges, self._settings.hosted.mode, inodes)
+            self.keeper.write_weights()  # before keepalived starts: a node that has not looked yet stays out
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.keeper.run())
+                tasks.create_task(follow(self.state, reconciler, self._gathered, self._show))
+
+    def _gathered(self) -> None:
+        before = self.state.plan.vips
+        self._gather()
+        if self.state.plan.vips != before:
+            self.keeper.write_weights()
+            self.keeper.look_now.set()
+
+    def _follow_nodenetd(self) -> None:
+        def changed(body: Any) -> None:  # noqa: ANN401
+            if set(body[1]) & set(FOLLOWED):
+                self.state.changed()
+
+        self.bus.subscribe(Signal(NAME, PATH, PROPERTIES, "PropertiesChanged"), changed)
+        self.bus.subscribe(Signal(NAME, PATH, MANAGER.name, "NodeIPChanged"), lambda _: self.state.changed())
+        self.bus.subscribe(name_owner_changed(NAME), lambda _: self.state.changed())
+
+    def _weigh(self) -> None:
+        self.keeper.write_weights()
+
+    def _removable(self) -> frozenset[Any]:
+        alone = self.state.decided and Service.KEEPALIVED not in self.state.waits
+        systemd = self._settings.hosted.mode is HostedMode.SYSTEMD
+        return removable(self.state.plan, self.state.here.addresses, alone=alone and systemd)
+
+    def _cluster_changed(self) -> None:
+        self.state.report_failure("cluster", None)
+        self.state.changed()
+
+    def _note_weak(self, weaknesses: tuple[str, ...]) -> None:
+        if weaknesses != self._weak:
+            for text in weaknesses:
+                log.warning(text, message=Message.KUBECONFIG_WEAK, cause=text)
+        self._weak = weaknesses
+
+    def _show(self) -> None:
+        self.ready.set()
+        found = document(self.state.report())
+        found["cluster"] = self.source.problem
+        if found == self._last:
+            return
+        self._last = found
+        try:
+            disk.write(REPORT, json.dumps(found, indent=1).encode() + b"\n")
+        except PublishFailed as error:
+            log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
+        for show in self.shown:
+            show(found)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The document as it was shown last."""
+        return self._last or document(self.state.report()) | {"cluster": self.source.problem}
+
+    async def is_shutting_down(self) -> bool:
+        """Return whether the whole system stops, and not only this process."""
+        try:
+            manager = ("org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager")
+            return bool(await self.bus.get(*manager, "SystemState") == "stopping")
+        except Unavailable:
+            return False
+
+
+def _node_name(settings: Settings) -> str:
+    return settings.kubernetes.node_name or socket.gethostname().lower()
+
+
+def _status() -> dict[str, Any] | None:
+    try:
+        content = disk.read(STATUS)
+        found = json.loads(content) if content else None
+    except (PublishFailed, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _keep_drained(drained: bool) -> None:  # noqa: FBT001
+    try:
+        _ = disk.write(DRAINED, b"") if drained else disk.remove(DRAINED)
+    except PublishFailed as error:
+        log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)

@@ -1,0 +1,94 @@
+"""How is one kind of object followed: listed, watched from there, listed again when the server has forgotten?
+
+Errors pass: the next attempt comes after a back-off, with the credentials as they are then. What is known stays known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nodenet.core.backoff import backoff
+from nodenet.core.errors import Forbidden, Unavailable
+from nodenet.core.hosted_services.watching import Expired, Known, Slim, WatchInvalid, after, listed
+from nodenet.ports.kubernetes import Api, Cluster
+
+FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
+REFUSED_SECONDS = 300.0
+"""What the credentials may not read, or the cluster does not have, is asked for again that rarely."""
+PAGE = "500"
+QUICK_SECONDS = 5.0
+"""A watch that ended sooner counts as a failure: a server that ends them at once is not asked without a pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is followed: its path, the name of the one object that is wanted (empty: all), and what is kept of each."""
+
+    path: str
+    slim: Slim
+    name: str = ""
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """The query that selects it."""
+        return {"fieldSelector": f"metadata.name={self.name}"} if self.name else {}
+
+
+class Follower:
+    """Follows one kind."""
+
+    def __init__(
+        self, cluster: Cluster, kind: Kind, taken: Callable[[Known], None], failed: Callable[[str | None], None]
+    ) -> None:
+        """*taken* gets what is known after each change, *failed* why nothing is heard and None when it is again."""
+        self._cluster = cluster
+        self._kind = kind
+        self._taken = taken
+        self._failed = failed
+
+    async def run(self) -> None:
+        """Follow until cancelled. Raises Forbidden when the API refuses."""
+        failures = 0
+        while True:
+            try:
+                async with self._cluster.connect() as api:
+                    failures = await self._follow(api, failures)
+            except Forbidden:
+                raise
+            except (Unavailable, WatchInvalid) as error:
+                failures += 1
+                self._failed(str(error))
+            await asyncio.sleep(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))
+
+    async def _follow(self, api: Api, failures: int) -> int:
+        """List and watch on one connection until the server has forgotten the version; return the failures since."""
+        known = await self._list(api)
+        self._taken(known)
+        self._failed(None)
+        time = asyncio.get_running_loop().time
+        while True:
+            began = time()
+            try:
+                known = await self._watch(api, known)
+            except Expired:
+                return failures + 1
+            failures = 0 if time() - began > QUICK_SECONDS else failures + 1
+            await asyncio.sleep(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS) if failures else 0)
+
+    async def _list(self, api: Api) -> Known:
+        known, following = Known(), ""
+        while True:
+            query = {"limit": PAGE, **self._kind.selector, **({"continue": following} if following else {})}
+            known, following = listed(known, await api.get(self._kind.path, query), self._kind.slim)
+            if not following:
+                return known
+
+    async def _watch(self, api: Api, known: Known) -> Known:
+        query = {"resourceVersion": known.resource_version, **self._kind.selector}
+        async for event in api.watch(self._kind.path, query):
+            before, known = known, after(known, event, self._kind.slim)
+            if known.objects is not before.objects:
+                self._taken(known)
+        return known

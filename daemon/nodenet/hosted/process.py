@@ -1,0 +1,103 @@
+"""nodenet-hosted as a process: its settings, its signals, its beginning and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+from contextlib import suppress
+
+import structlog
+
+from nodenet import __version__
+from nodenet.core.errors import NodenetError
+from nodenet.core.hosted_services.duties import why_disabled
+from nodenet.core.messages import Message
+from nodenet.core.settings.parse import parse
+from nodenet.edge.clock import boot_id
+from nodenet.edge.files import settings as settings_files
+from nodenet.edge.systemd import journal
+from nodenet.edge.systemd.notify import Notifier
+from nodenet.hosted.bus_object import BusObject
+from nodenet.hosted.companion import Companion
+from nodenet.loop.background import Background
+
+log = structlog.get_logger()
+
+EX_SOFTWARE = 70
+LONGEST_FIRST_SECONDS = 30.0
+"""READY comes at the latest then, with whatever is decided: nodenetd's stage waits for it."""
+
+
+def main() -> int:
+    """Run nodenet-hosted until it is asked to stop; return its exit code (sysexits.h)."""
+    gc.freeze()
+    gc.enable()
+    journal.configure("nodenet-hosted")
+    try:
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            return runner.run(serve())
+    except NodenetError as error:
+        log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
+        return error.exit_code
+    except Exception as error:
+        log.exception(f"nodenet-hosted met an error it has no name for: {error!r}", message=Message.INTERNAL_ERROR)  # noqa: TRY401
+        return EX_SOFTWARE
+
+
+async def serve() -> int:
+    """Build everything and run it. Raises SettingsInvalid."""
+    settings = parse(settings_files.read()).settings
+    notifier = Notifier()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    companion = Companion(settings, boot_id())
+    log.info(f"nodenet-hosted {__version__} begins as node {companion.state.node}", message=Message.HOSTED_STARTED)
+    if reason := why_disabled(companion.state.options):
+        log.info(f"No hosted service runs here: {reason}", message=Message.HOSTED_STARTED)
+    on_bus = BusObject(companion.bus, lambda: companion.document, companion.drain.drain, companion.drain.undo)
+    companion.shown.append(on_bus.show)
+    background = Background()
+    companion.start(background)
+    background.start("the watchdog", lambda: _beat(notifier))
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_FIRST_SECONDS):
+                await _either(companion.ready, stop)
+        companion.shown.append(lambda document: notifier.status(_line(document)))
+        notifier.ready(_line(companion.document))
+        await stop.wait()
+        notifier.stopping()
+        if await companion.is_shutting_down() and not companion.state.drained:
+            await companion.drain.drain()
+    finally:
+        notifier.stopping()
+        await background.end()
+    log.info("nodenet-hosted stops; DNS, VIPs and load balancer go on", message=Message.HOSTED_STOPPED)
+    return 0
+
+
+async def _either(*events: asyncio.Event) -> None:
+    tasks = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _beat(notifier: Notifier) -> None:
+    while True:
+        notifier.beat(starting=False)
+        await asyncio.sleep(notifier.seconds)
+
+
+def _line(document: dict[str, object]) -> str:
+    return f"{document['health']}: {document['mode']}, {document['phase']}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

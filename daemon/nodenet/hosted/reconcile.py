@@ -1,0 +1,205 @@
+"""Do the files and units of hosted services match the plan? What differs is written, started or reloaded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import structlog
+
+from nodenet.core.errors import NodenetError, PublishFailed, Unavailable, UnitFailed
+from nodenet.core.hosted_services.model import Service
+from nodenet.core.hosted_services.orders import Now, Order, order
+from nodenet.core.hosted_services.paths import HOSTS, RELEASE, TEXTS, UNITS
+from nodenet.core.hosted_services.release import batch
+from nodenet.core.hosted_services.two_stacks import why_waiting
+from nodenet.core.messages import Message
+from nodenet.core.settings.hosted import READY_PORT, HostedMode
+from nodenet.hosted.state import State
+from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits
+from nodenet.ports.vips import OtherStacks
+
+log = structlog.get_logger()
+
+UNIT_SERVICES = (Service.KEEPALIVED, Service.HAPROXY)
+"""Those whose units this process starts; dnsmasq is nodenetd's."""
+LOOK_SECONDS = 10.0
+BURST_SECONDS = 0.05
+"""Changes that follow one another so closely are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """What the plan is carried out with."""
+
+    files: ConfigurationFiles
+    units: ServiceUnits
+    table: RedirectTable
+    dnsmasq: Dnsmasq
+    others: OtherStacks
+
+
+class Reconciler:
+    """Carries the plan out."""
+
+    def __init__(self, state: State, edges: Edges, mode: HostedMode, own_sockets: Collection[int] = ()) -> None:
+        """*own_sockets*: inodes of sockets of this process that hear VRRP."""
+        self._state = state
+        self._edges = edges
+        self._mode = mode
+        self._own_sockets = own_sockets
+        self._behind: set[Service] = set()
+        """Services that run with an older configuration than the one on the disk."""
+        self._redirected: bool | None = None
+
+    async def reconcile(self) -> None:
+        """Do what is missing; what fails is reported, and tried again with the next change or look."""
+        for service in UNIT_SERVICES:
+            self._state.running[service] = await self._runs(service)
+        self._state.running[Service.DNSMASQ] = await self._runs(Service.DNSMASQ)
+        self._look_for_others()
+        self._state.decided = True
+        changed = self._write()
+        await self._renew_dns(changed)
+        if self._mode is HostedMode.SYSTEMD:
+            for service in UNIT_SERVICES:
+                await self._carry_out(service, changed)
+        await self._redirect()
+
+    async def _runs(self, service: Service) -> bool:
+        try:
+            return (await self._edges.units.state(UNITS[service])).is_up
+        except Unavailable as error:
+            self._state.report_failure("systemd", str(error))
+            return self._state.running.get(service, False)
+
+    def _look_for_others(self) -> None:
+        options = self._state.options
+        ports = {Service.KEEPALIVED: (), Service.HAPROXY: (options.lb_port, READY_PORT)}
+        try:
+            found = self._edges.others.look(
+                [UNITS[service] for service in UNIT_SERVICES], ports[Service.HAPROXY], self._own_sockets
+            )
+        except Unavailable as error:
+            self._state.report_failure("other stacks", str(error))
+            return
+        self._state.report_failure("other stacks", None)
+        for service in UNIT_SERVICES:
+            waits = why_waiting(service, found, ports[service])
+            before = self._state.waits.get(service)
+            if waits and self._state.wanted(service):
+                self._state.waits[service] = waits
+            else:
+                self._state.waits.pop(service, None)
+            if waits and waits != before and self._state.wanted(service):
+                cause = f"{service} waits: {waits}"
+                log.warning(cause, message=Message.STACK_WAITING, cause=cause)
+
+    def _write(self) -> frozenset[PurePath]:
+        """Write the texts of this process's services; a text that the plan no longer has stays while its unit runs."""
+        texts: dict[PurePath, str] = {
+            TEXTS[service]: self._state.plan.texts[service]
+            for service in UNIT_SERVICES
+            if service in self._state.plan.texts
+        }
+        if Service.KEEPALIVED in self._state.plan.texts:
+            texts[RELEASE] = batch(self._state.plan, self._state.here)
+        if self._state.plan.hosts:
+            texts[HOSTS] = self._state.plan.hosts
+        try:
+            changed = self._edges.files.write(texts)
+        except PublishFailed as error:
+            self._fail("files", error)
+            return frozenset()
+        self._state.report_failure("files", None)
+        for path in sorted(changed):
+            log.info(f"{path} was written", message=Message.HOSTED_CHANGED)
+        return changed
+
+    async def _renew_dns(self, changed: Collection[PurePath]) -> None:
+        if HOSTS not in changed or not self._state.running.get(Service.DNSMASQ):
+            return
+        try:
+            await self._edges.dnsmasq.read_hosts()
+        except Unavailable as error:  # nodenetd watches dnsmasq, and it reads the file when it starts
+            self._fail("dnsmasq", error)
+        else:
+            self._state.report_failure("dnsmasq", None)
+
+    async def _carry_out(self, service: Service, changed: Collection[PurePath]) -> None:
+        if TEXTS[service] in changed:
+            self._behind.add(service)
+        wanted, running = self._state.wanted(service), self._state.running[service]
+        drained = self._state.drained and service is Service.HAPROXY and not self._holds()
+        now = Now(running, service in self._behind, self._state.waits.get(service), drained)
+        what = order(service, wanted=wanted, inputs=self._state.known.inputs, now=now)
+        unit = UNITS[service]
+        try:
+            match what:
+                case Order.START:
+                    await self._edges.units.start(unit)
+                case Order.RELOAD:
+                    await self._edges.units.reload(unit)
+                case Order.STOP:
+                    await self._edges.units.stop(unit)
+                case Order.NOTHING:
+                    return
+        except (UnitFailed, Unavailable) as error:
+            self._fail(f"unit {service}", error)
+            return
+        self._state.report_failure(f"unit {service}", None)
+        self._behind.discard(service)
+        log.info(f"systemd was asked for: {what} {unit}", message=Message.HOSTED_CHANGED)
+
+    def _holds(self) -> bool:
+        return any(sighting.here for sighting in self._state.sightings.values())
+
+    async def _redirect(self) -> None:
+        """Put or remove the nft table: it is there only while this node's haproxy is healthy.
+
+        Until the first verdict the table stays as an earlier companion left it.
+        """
+        rules = self._state.plan.texts.get(Service.REDIRECT)
+        verdict = self._state.verdicts.get(Service.HAPROXY)
+        try:
+            if self._redirected is None:
+                self._redirected = await self._edges.table.is_there()
+            undecided = verdict is None or (not verdict.healthy and verdict.points == 0)
+            running = self._state.running.get(Service.HAPROXY, False)
+            wanted = (
+                rules is not None and running and (self._redirected if undecided else bool(verdict and verdict.healthy))
+            )
+            if wanted and not self._redirected and rules is not None:
+                await self._edges.table.put(rules)
+            elif self._redirected and not wanted:
+                await self._edges.table.remove()
+            else:
+                return
+        except Unavailable as error:
+            self._fail("redirect", error)
+            return
+        self._redirected = wanted
+        self._state.running[Service.REDIRECT] = wanted
+        self._state.report_failure("redirect", None)
+        log.info(f"The redirect to haproxy is {'on' if wanted else 'off'}", message=Message.BALANCER_CHANGED)
+
+    def _fail(self, topic: str, error: NodenetError) -> None:
+        if self._state.report_failure(topic, str(error)):
+            log.error(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause, remedy=error.remedy)
+
+
+async def follow(state: State, reconciler: Reconciler, gather: Callable[[], None], shown: Callable[[], None]) -> None:
+    """Reconcile after each change and from time to time, until cancelled."""
+    while True:
+        state.wake.clear()
+        gather()
+        await reconciler.reconcile()
+        shown()
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                await state.wake.wait()
+            await asyncio.sleep(BURST_SECONDS)
+        except TimeoutError:
+            continue

@@ -1,0 +1,110 @@
+"""What does the companion know and want at this moment? One object, which its tasks share; each writes its own part."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.health import Verdict
+from nodenet.core.hosted_services.holders import Sighting
+from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Purpose, Service
+from nodenet.core.hosted_services.plan import Plan, plan
+from nodenet.core.hosted_services.report import Report, ServiceState
+from nodenet.core.hosted_services.stance import Position
+from nodenet.core.ip import IPAddress
+
+
+@dataclass(slots=True)
+class State:
+    """Everything that is known; *wake* is set after each change."""
+
+    node: str
+    options: Options
+    known: Known = field(init=False)
+    plan: Plan = field(init=False)
+    running: dict[Service, bool] = field(default_factory=dict)
+    waits: dict[Service, str] = field(default_factory=dict)
+    """Why another stack keeps a service from running."""
+    decided: bool = False
+    """Whether units, other stacks and node IPs were looked at once: before that, nothing is removed."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """What is wrong, by topic: a sentence with the remedy."""
+    positions: dict[Purpose, Position] = field(default_factory=dict)
+    sightings: dict[IPAddress, Sighting] = field(default_factory=dict)
+    peers: dict[str, str] = field(default_factory=dict)
+    """MAC → node, of the nodes that may hold a VIP."""
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    reachable: bool | None = None
+    drained: bool = False
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        """Begin with a node that has no address yet."""
+        self.take(Known(Inputs(self.options, Here(self.node))))
+
+    def take(self, known: Known) -> None:
+        """Take other inputs, and make the plan that follows from them."""
+        self.known, self.plan = known, plan(known.inputs)
+
+    @property
+    def here(self) -> Here:
+        """This node's places."""
+        return self.known.inputs.here
+
+    def wanted(self, service: Service) -> bool:
+        """Return whether a service runs here according to the plan."""
+        return any(duty.wanted for duty in self.plan.duties if duty.service is service)
+
+    def changed(self) -> None:
+        """Let what follows from the state be done."""
+        self.wake.set()
+
+    def report_failure(self, topic: str, problem: str | None) -> bool:
+        """Keep or forget what is wrong with *topic*; return whether that is new."""
+        before = self.failures.get(topic)
+        if problem is None:
+            self.failures.pop(topic, None)
+        else:
+            self.failures[topic] = problem
+        if before != problem:
+            self.changed()
+        return before != problem
+
+    def report(self) -> Report:
+        """Return what is reported."""
+        return Report(
+            self.plan,
+            self.node,
+            self.options.platform,
+            self._services(),
+            dict(self.positions),
+            dict(self.sightings),
+            dict(self.peers),
+            self.reachable,
+            (*self.known.problems, *self.failures.values()),
+        )
+
+    def _services(self) -> Mapping[Service, ServiceState]:
+        found = {}
+        for duty in self.plan.duties:
+            service = duty.service
+            running = self.running.get(service, False)
+            found[service] = ServiceState(
+                duty.wanted, running, self._healthy(service), self._problem(service), duty.reason
+            )
+        return found
+
+    def _healthy(self, service: Service) -> bool | None:
+        verdict = self.verdicts.get(service) if service is Service.HAPROXY else None
+        return verdict.healthy if verdict and self.running.get(service) else None
+
+    def _problem(self, service: Service) -> str | None:
+        if not self.decided or self.plan.mode is Mode.DISABLED or not self.wanted(service):
+            return None
+        if waits := self.waits.get(service):
+            return f"waits: {waits}"
+        if service in (Service.KEEPALIVED, Service.HAPROXY) and not self.running.get(service) and not self.drained:
+            return f"it does not run: see `systemctl status nodenet-{service}`"
+        return None

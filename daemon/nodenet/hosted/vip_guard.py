@@ -1,0 +1,68 @@
+"""Has the program that speaks for this node's VIPs died and left them behind? Then they are removed at once.
+
+Two nodes would otherwise answer for one address for as long as nothing removes it here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+
+import structlog
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services.speakers import has_died, speaks, stale
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Address
+from nodenet.core.messages import Message
+from nodenet.ports.vips import Addresses, UnitProcesses
+
+log = structlog.get_logger()
+
+PROGRAM = "keepalived"
+LOOK_SECONDS = 0.5
+"""How long a process that has just been started may be unknown."""
+SETTLE_SECONDS = 0.05
+"""Processes that end one after another, as those of one unit do, cost no more than this."""
+
+
+class VipGuard:
+    """Watches keepalived's processes."""
+
+    def __init__(
+        self, processes: UnitProcesses, addresses: Addresses, removable: Callable[[], Collection[IPAddress]]
+    ) -> None:
+        """*removable*: the VIPs that only our keepalived may hold; none while another stack serves them."""
+        self._processes = processes
+        self._addresses = addresses
+        self._removable = removable
+
+    async def run(self) -> None:
+        """Remove what is left behind, until cancelled."""
+        while True:
+            processes = self._processes.now()
+            if not speaks(processes, PROGRAM):
+                self.remove("keepalived does not run")
+            ended = await self._processes.any_ends(processes, LOOK_SECONDS)
+            if has_died(processes, ended, PROGRAM):
+                self.remove("keepalived died")
+            if ended:
+                await asyncio.sleep(SETTLE_SECONDS)
+
+    def remove(self, reason: str) -> tuple[Address, ...]:
+        """Remove the VIPs from this node's links; return them."""
+        vips = self._removable()
+        found = stale(self._addresses.present(vips), vips) if vips else ()
+        for address in found:
+            self._remove(address, reason)
+        return found
+
+    def _remove(self, address: Address, reason: str) -> None:
+        vip, link = address.address, address.link
+        try:
+            if not self._addresses.remove(address):
+                return
+        except Unavailable as error:
+            log.error(error.cause, message=Message.VIP_STUCK, cause=error.cause, remedy=error.remedy)
+            return
+        log.warning(f"{reason}: the VIP {vip} was removed from {link}", message=Message.VIP_REMOVED)

@@ -1,0 +1,206 @@
+"""Does this node take part in VRRP, and does each VIP have one holder on the wire?
+
+The wire is asked before VRRP starts and from then on. What is seen moves the position of this node
+(``core.hosted_services.stance``), and the position is a number in a file that keepalived watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+
+import structlog
+
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.hosted_services import stance
+from nodenet.core.hosted_services.duties import VipDuty
+from nodenet.core.hosted_services.holders import Sighting, holders, probe_seconds, strangers, yields
+from nodenet.core.hosted_services.keepalived import WEIGHT_FILES, router_ids
+from nodenet.core.hosted_services.model import Purpose, Role, Service
+from nodenet.core.hosted_services.packets import Advert
+from nodenet.core.hosted_services.stance import Look, Position, Stance
+from nodenet.core.ip import IPAddress, family_of
+from nodenet.core.messages import Message
+from nodenet.hosted.state import State
+from nodenet.ports.vips import Addresses, Weights, Wire
+
+log = structlog.get_logger()
+
+SOON_SECONDS = 0.5
+"""Between two looks while one of them speaks for another position."""
+IDLE_SECONDS = 5.0
+MOST_PEERS = 256
+"""Nodes whose MACs are asked for at once."""
+ADVERTS = 3
+"""After so many intervals without an advertisement, VRRP takes the holder for dead (RFC 5798, 6.1)."""
+
+
+class VipKeeper:
+    """Holds the position of this node for each purpose, and writes the weights."""
+
+    def __init__(
+        self, state: State, wire: Wire, addresses: Addresses, weights: Weights, healthy: Callable[[Purpose], list[int]]
+    ) -> None:
+        """*healthy* returns the weights of the healthy services of this node for a purpose."""
+        self._state = state
+        self._wire = wire
+        self._addresses = addresses
+        self._weights = weights
+        self._healthy = healthy
+        self._heard: dict[int, float] = {}
+        self.look_now = asyncio.Event()
+
+    def prepare(self, *, speaking: bool) -> None:
+        """Take the positions up where an earlier companion left them; a node that takes part goes on."""
+        for purpose in Purpose:
+            found = self._weights.read(WEIGHT_FILES[purpose])
+            self._state.positions[purpose] = stance.at_start(found, speaking=speaking)
+
+    def heard(self, advert: Advert) -> None:
+        """Take an advertisement of another host."""
+        if advert.priority:
+            self._heard[advert.router_id] = time.monotonic()
+
+    async def run(self) -> None:
+        """Look at the wire and write the weights, until cancelled."""
+        while True:
+            self.look_now.clear()
+            pause = await self.look()
+            try:
+                async with asyncio.timeout(pause):
+                    await self.look_now.wait()
+            except TimeoutError:
+                continue
+
+    async def look(self) -> float:
+        """Look once; return the seconds until the next look."""
+        pauses = [IDLE_SECONDS]
+        for purpose in Purpose:
+            duties = [duty for duty in self._state.plan.vips if duty.wanted and duty.purpose is purpose]
+            if not duties or self._state.waits.get(Service.KEEPALIVED):
+                self._forget(purpose)
+                continue
+            try:
+                pauses.append(await self._look_at(purpose, duties))
+                self._state.report_failure(f"wire {purpose}", None)
+            except Unavailable as error:
+                self._state.report_failure(f"wire {purpose}", str(error))
+                pauses.append(SOON_SECONDS)
+        self.write_weights()
+        return min(pauses)
+
+    def _forget(self, purpose: Purpose) -> None:
+        self._state.positions[purpose] = Position()
+        for duty in self._state.plan.vips:
+            if duty.purpose is purpose:
+                self._state.sightings.pop(duty.address, None)
+
+    async def _look_at(self, purpose: Purpose, duties: list[VipDuty]) -> float:
+        seen = [sighting async for sighting in self._sightings(duties)]
+        before = {sighting.address: self._state.sightings.get(sighting.address) for sighting in seen}
+        self._state.sightings |= {sighting.address: sighting for sighting in seen}
+        look = self._judged(purpose, duties, seen)
+        position = self._state.positions.get(purpose, Position())
+        if position.stance is Stance.CANDIDATE and self._state.drained:
+            position = Position(Stance.DRAINING)
+        elif position.stance is Stance.DRAINING and not self._state.drained:
+            position = Position(Stance.CANDIDATE)
+        after = stance.after(position, look)
+        self._state.positions[purpose] = after
+        self._log(purpose, position, after, seen, before)
+        held = any(sighting.here for sighting in seen)
+        unsettled = after.against or after.stance is not Stance.CANDIDATE or any(one.count != 1 for one in seen)
+        candidates = len(self._state.known.inputs.nodes)
+        return SOON_SECONDS if unsettled else probe_seconds(candidates, held_here=held)
+
+    async def _sightings(self, duties: list[VipDuty]) -> AsyncIterator[Sighting]:
+        """Yield who holds each VIP now."""
+        by_link: dict[str, list[IPAddress]] = {}
+        for duty in duties:
+            by_link.setdefault(self._link(duty), []).append(duty.address)
+        for link, addresses in by_link.items():
+            claims = await self._wire.claims(addresses, link)
+            own = {address.address for address in self._addresses.present(addresses)}
+            unknown = {mac for macs in claims.values() for mac in macs} - self._state.peers.keys()
+            if unknown:
+                await self._learn_peers(link)
+            for address in addresses:
+                yield Sighting(address, address in own, claims[address])
+
+    def _link(self, duty: VipDuty) -> str:
+        return self._state.here.places[family_of(duty.address)].link
+
+    async def _learn_peers(self, link: str) -> None:
+        """Ask which MACs the other nodes have: who answers for a VIP is a peer or a stranger."""
+        inputs = self._state.known.inputs
+        nodes = sorted(inputs.nodes, key=lambda node: node.role is not Role.CONTROL_PLANE)
+        names = {
+            address: node.name
+            for node in nodes[:MOST_PEERS]
+            if node.name != inputs.here.name
+            for address in node.addresses
+            if any(address in place.network and place.link == link for place in inputs.here.places.values())
+        }
+        claims = await self._wire.claims(names, link) if names else {}
+        self._state.peers |= {mac: names[address] for address, macs in claims.items() for mac in macs if len(macs) == 1}
+
+    def _judged(self, purpose: Purpose, duties: list[VipDuty], seen: list[Sighting]) -> Look:
+        peers = self._state.peers
+        macs = {duty.address: self._wire.mac_of(self._link(duty)) for duty in duties}
+        limit = time.monotonic() - ADVERTS * self._state.options.advert_interval
+        number = router_ids(self._state.options.cluster_domain.partition(".")[0])[purpose]
+        return Look(
+            strangers=any(strangers(sighting, peers) for sighting in seen),
+            loses=any(yields(sighting, macs[sighting.address], peers) for sighting in seen),
+            held=all(sighting.count for sighting in seen),
+            heard=self._heard.get(number, -1.0) > limit,
+        )
+
+    def write_weights(self) -> None:
+        """Write the number of each purpose that this node has VIPs of, where it differs."""
+        for purpose in self._purposes():
+            position = self._state.positions.get(purpose, Position())
+            number = stance.weight(position.stance, purpose, self._healthy(purpose))
+            try:
+                if self._weights.write(WEIGHT_FILES[purpose], number):
+                    log.info(
+                        f"The weight of this node for the {purpose} VIPs is {number} ({position.stance})",
+                        message=Message.HOSTED_CHANGED,
+                    )
+                self._state.report_failure(f"weight {purpose}", None)
+            except PublishFailed as error:
+                self._state.report_failure(f"weight {purpose}", str(error))
+
+    def _purposes(self) -> Iterator[Purpose]:
+        yield from (
+            purpose
+            for purpose in Purpose
+            if any(duty.wanted for duty in self._state.plan.vips if duty.purpose is purpose)
+        )
+
+    def _log(
+        self,
+        purpose: Purpose,
+        before: Position,
+        after: Position,
+        seen: list[Sighting],
+        earlier: Mapping[IPAddress, Sighting | None],
+    ) -> None:
+        changed = before.stance is not after.stance
+        for sighting in seen:
+            names = ", ".join(holders(sighting, self._state.node, self._state.peers)) or "no node"
+            vip = sighting.address
+            was = earlier[vip]
+            if was is not None and was.here != sighting.here:
+                log.info(f"The VIP {vip} {'came to' if sighting.here else 'left'} this node", message=Message.VIP_MOVED)
+            if sighting.count > 1 and (was is None or was.count < sighting.count):
+                cause = f"The VIP {vip} has {sighting.count} holders: {names}"
+                log.error(cause, message=Message.VIP_SPLIT, cause=cause, remedy="Look for filtered VRRP (protocol 112)")
+            if sighting.count == 1 and was is not None and was.count > 1:
+                log.info(f"The VIP {vip} has one holder again: {names}", message=Message.VIP_CLEAR)
+        if changed and after.stance is Stance.STAYING_OUT:
+            cause = f"A host that is no node of the cluster holds a VIP ({purpose}): this node stays out"
+            log.warning(cause, message=Message.VIP_TAKEN, cause=cause)
+        if changed or any(earlier[sighting.address] != sighting for sighting in seen):
+            self._state.changed()

@@ -1,0 +1,24 @@
+"""What does the companion need of the Kubernetes API?"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+
+class Api(Protocol):
+    """One connection to the API."""
+
+    async def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401
+        """Return the JSON document at *path*. Raises Forbidden, Unavailable."""
+
+    def watch(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[Any]:
+        """Yield the events of a watch until the server ends it. Raises Forbidden, Unavailable."""
+
+
+class Cluster(Protocol):
+    """The cluster's API, with this node's credentials."""
+
+    def connect(self) -> AbstractAsyncContextManager[Api]:
+        """Return a connection with the credentials as they are now. Raises Unavailable."""

@@ -1,0 +1,84 @@
+"""What does the companion need of the wire, of the kernel's addresses and of the processes of keepalived?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+from nodenet.core.hosted_services.health import Result, Target
+from nodenet.core.hosted_services.two_stacks import Others
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Address
+
+
+class UnitProcesses(Protocol):
+    """The processes of one unit."""
+
+    def now(self) -> Mapping[int, str]:
+        """Return the processes and their names."""
+
+    async def any_ends(self, processes: Collection[int], seconds: float) -> frozenset[int]:
+        """Return those of *processes* that have ended: when one has, at the latest after *seconds*."""
+
+
+class Addresses(Protocol):
+    """The addresses on this node's links."""
+
+    def present(self, wanted: Collection[IPAddress]) -> tuple[Address, ...]:
+        """Return those among *wanted* that are on a link. Raises Unavailable."""
+
+    def remove(self, address: Address) -> bool:
+        """Take one off its link; return whether it was there. Raises Unavailable."""
+
+
+class Wire(Protocol):
+    """The hosts on a link."""
+
+    async def claims(self, addresses: Iterable[IPAddress], link: str) -> Mapping[IPAddress, frozenset[str]]:
+        """Return the MACs of other hosts that answer for each address. Raises Unavailable."""
+
+    def mac_of(self, link: str) -> str:
+        """Return the MAC of a link of this node. Raises Unavailable."""
+
+
+class CacheFiles(Protocol):
+    """What this node keeps of its cluster on the disk: ``cr`` and ``nodes``, and the administrator's file."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return a cache's bytes, None without one. Raises PublishFailed."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Replace a cache. Raises PublishFailed."""
+
+    def remove(self, name: str) -> None:
+        """Remove a cache. Raises PublishFailed."""
+
+    def resource(self) -> object | None:
+        """Return the HostedNetServices object of the administrator's file, None without one.
+
+        Raises ValueError for a file that is not YAML, PublishFailed where it cannot be read.
+        """
+
+
+class Weights(Protocol):
+    """The numbers that keepalived adds to this node's priorities."""
+
+    def read(self, path: str) -> int | None:
+        """Return the number of a file, None without a valid one."""
+
+    def write(self, path: str, number: int) -> bool:
+        """Replace the number; return whether it differed. Raises PublishFailed."""
+
+
+class Checks(Protocol):
+    """Requests to servers of this node and of its cluster."""
+
+    async def check(self, target: Target, seconds: float) -> Result:
+        """Return what became of one request within *seconds*; never raises for what the server does."""
+
+
+class OtherStacks(Protocol):
+    """What other stacks have on this node."""
+
+    def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:
+        """Return what is there of others than *units*. Raises Unavailable."""

@@ -1,0 +1,84 @@
+"""Documents from several sources, good and hostile ones, become the inputs of one plan."""
+
+from ipaddress import ip_address
+from typing import Any
+
+from nodenet.core.hosted_services.cluster import Cluster, known
+from nodenet.core.hosted_services.model import Here, Options, Origin, Role
+from nodenet.core.hosted_services.plan import plan
+from nodenet.core.hosted_services.resource import GROUP, KIND, VERSION
+
+HERE = Here("m0")
+OPTIONS = Options(platform="baremetal", cluster_domain="c1.example.com", api_vips=(ip_address("192.0.2.2"),))
+
+
+def resource(spec: dict[str, Any], nodes: list[Any] | None = None) -> dict[str, Any]:
+    found = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": {"name": "cluster"}, "spec": spec}
+    return found | {"status": {"nodes": nodes or []}}
+
+
+def node(name: str, address: str = "192.0.2.10", *labels: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": dict.fromkeys(labels, "")},
+        "status": {"addresses": [{"type": "InternalIP", "address": address}]},
+    }
+
+
+MASTER = "node-role.kubernetes.io/control-plane"
+
+
+def test_the_api_outranks_the_cache_and_each_part_is_chosen_for_itself() -> None:
+    cluster = Cluster(
+        {Origin.CACHE: resource({"ingressHa": "Disabled"})},
+        {Origin.LIVE: [node("m0", "192.0.2.10", MASTER)], Origin.CACHE: [node("old")]},
+    )
+    inputs = known(cluster, OPTIONS, HERE).inputs
+    assert (inputs.spec.ingress_ha, inputs.spec_origin) == (False, Origin.CACHE)
+    assert ([one.name for one in inputs.nodes], inputs.nodes_origin) == (["m0"], Origin.LIVE)
+
+
+def test_peers_come_from_the_status_where_no_list_is_allowed() -> None:
+    """This node's own Node says its role only: a list of one would make it a cluster of its own."""
+    listed = [{"name": "m0", "role": "control-plane", "addresses": ["192.0.2.10"]}]
+    cluster = Cluster({Origin.LIVE: resource({}, listed)}, own=node("m0", "192.0.2.10", MASTER))
+    assert [one.name for one in known(cluster, OPTIONS, HERE).inputs.nodes] == ["m0"]
+    alone = known(Cluster(own=node("m0", "192.0.2.10", MASTER)), OPTIONS, HERE).inputs
+    assert (alone.nodes, alone.options.role) == ((), Role.CONTROL_PLANE)
+
+
+def test_an_explicit_role_wins_over_the_labels() -> None:
+    options = Options(role=Role.WORKER)
+    assert known(Cluster(own=node("m0", "192.0.2.10", MASTER)), options, HERE).inputs.options is options
+
+
+def test_a_document_that_cannot_be_used_is_named_and_the_next_one_is_used() -> None:
+    cluster = Cluster(
+        {Origin.LIVE: resource({"ingressHa": "Maybe"}), Origin.CACHE: resource({"ingressHa": "Disabled"})},
+        {Origin.LIVE: "no list", Origin.CACHE: [node("m0")]},
+    )
+    found = known(cluster, OPTIONS, HERE)
+    assert (found.inputs.spec_origin, found.inputs.nodes_origin) == (Origin.CACHE, Origin.CACHE)
+    assert found.problems == (
+        "HostedNetServices (cr) is not used: spec.ingressHa is 'Maybe'; expected Enabled or Disabled",
+        "The nodes (cr) are not used: the list of nodes is not a list",
+    )
+
+
+def test_hostile_strings_reach_no_configuration() -> None:
+    """Newlines, quotes and braces in names and addresses: such a node is left out, and counted."""
+    hostile = ["m1\nserver evil 192.0.2.66:6443", 'm2"', "m3 }", "../m4", "m5\0", "", "m" * 300, "M6", 7, None]
+    nodes = [
+        node("m0", "192.0.2.10", MASTER),
+        *({"metadata": {"name": name, "labels": {MASTER: ""}}, "status": node("x")["status"]} for name in hostile),
+        node("m7", "192.0.2.9\nbind 0.0.0.0:1", MASTER),
+        node("m8", "0.0.0.0", MASTER),  # noqa: S104
+    ]
+    found = known(Cluster(nodes={Origin.LIVE: nodes}), OPTIONS, HERE)
+    assert [one.name for one in found.inputs.nodes] == ["m0"]
+    assert found.problems == (
+        "12 nodes (cr) are left out: their names or addresses cannot be used. Correct these Node objects",
+    )
+    made = plan(found.inputs)
+    assert not any("evil" in text or "bind 0.0.0.0:1\n" in text for text in (*made.texts.values(), made.hosts))
+    spec = resource({"apiintIpAddress": "192.0.2.50\nport=5353"})
+    assert known(Cluster({Origin.LIVE: spec}), OPTIONS, HERE).inputs.spec_origin is Origin.DEFAULT

@@ -1,0 +1,44 @@
+"""Verdicts: rise and fall, slow answers, and a VIP that stays when all API servers fail together."""
+
+import pytest
+
+from nodenet.core.hosted_services.health import BALANCER, CANDIDATE, HOLDER, Answer, Patience, Verdict, after
+
+
+def run(verdict: Verdict, answers: str, patience: Patience) -> Verdict:
+    kinds = {"g": Answer.GOOD, "s": Answer.SLOW, "d": Answer.DEAD}
+    for letter in answers:
+        verdict = after(verdict, kinds[letter], patience)
+    return verdict
+
+
+UP = run(Verdict(), "ggggg", CANDIDATE)
+
+
+@pytest.mark.parametrize(
+    ("answers", "healthy"),
+    [("gg", False), ("ggg", True), ("gggd", True), ("gggdd", False), ("gggdgd", True), ("ggdg", False)],
+)
+def test_the_balancer_needs_three_good_answers_and_falls_with_two_bad_ones(answers: str, healthy: bool) -> None:  # noqa: FBT001
+    assert run(Verdict(), answers, BALANCER).healthy is healthy
+
+
+def test_a_slow_answer_is_not_a_dead_one() -> None:
+    assert run(UP, "sssssss", CANDIDATE).healthy
+    assert not run(UP, "ssssssss", CANDIDATE).healthy, "one that never answers is not healthy for ever"
+
+
+def test_when_all_fail_together_each_candidate_falls_before_the_holder() -> None:
+    for answers in ("d" * 10, "s" * 30):
+        fell = {
+            patience.fall: next(n for n in range(30) if not run(UP, answers[:n], patience).healthy)
+            for patience in (CANDIDATE, HOLDER)
+        }
+        assert fell[CANDIDATE.fall] < fell[HOLDER.fall]
+
+
+def test_when_all_come_back_together_the_holder_rises_first() -> None:
+    down = run(UP, "d" * 10, HOLDER)
+    assert run(down, "g", HOLDER).healthy
+    assert not run(down, "gggg", CANDIDATE).healthy
+    assert run(down, "ggggg", CANDIDATE).healthy

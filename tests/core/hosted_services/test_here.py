@@ -1,0 +1,41 @@
+"""The places of node IPs: on which link, and in which subnet."""
+
+from ipaddress import ip_address, ip_network
+
+from nodenet.core.hosted_services.here import here
+from nodenet.core.ip import Family
+from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
+
+V4, V6 = ip_address("192.0.2.10"), ip_address("2001:db8::10")
+BRIDGE, CARD = Link(2, "br-ex"), Link(3, "eth0", master="ovs-system")
+
+
+def test_a_place_has_the_link_and_the_subnet_of_its_address() -> None:
+    found = here("m0", [V4, V6], Snapshot((BRIDGE,), (Address(V4, 24, "br-ex"), Address(V6, 64, "br-ex")), ()))
+    assert {family: (place.link, str(place.network)) for family, place in found.places.items()} == {
+        Family.IPV4: ("br-ex", "192.0.2.0/24"),
+        Family.IPV6: ("br-ex", "2001:db8::/64"),
+    }
+    assert found.addresses == (V4, V6)
+
+
+def test_during_the_move_to_a_bridge_the_bridge_carries_it() -> None:
+    addresses = (Address(V4, 24, "eth0"), Address(V4, 24, "br-ex"))
+    assert here("m0", [V4], Snapshot((CARD, BRIDGE), addresses, ())).places[Family.IPV4].link == "br-ex"
+    assert here("m0", [V4], Snapshot((CARD, BRIDGE), addresses[:1], ())).places[Family.IPV4].link == "eth0"
+
+
+def test_the_subnet_of_a_128_is_the_longest_advertised_prefix_around_it() -> None:
+    def advertised(network: str, link: str = "br-ex") -> Route:
+        return Route(ip_network(network), (NextHop(link),), protocol="ra")
+
+    routes = (advertised("2001:db8::/48"), advertised("2001:db8::/64"), advertised("2001:db8::/96", "eth1"))
+    snapshot = Snapshot((BRIDGE,), (Address(V6, 128, "br-ex"),), routes)
+    assert here("m0", [V6], snapshot).places[Family.IPV6].network == ip_network("2001:db8::/64")
+    alone = Snapshot((BRIDGE,), (Address(V6, 128, "br-ex"),), ())
+    assert here("m0", [V6], alone).places[Family.IPV6].network == ip_network("2001:db8::10/128")
+
+
+def test_a_node_ip_that_no_link_carries_has_no_place() -> None:
+    found = here("m0", [V4], Snapshot((BRIDGE,), (), ()), remote_worker=True)
+    assert (found.name, dict(found.places), found.remote_worker) == ("m0", {}, True)

@@ -1,0 +1,100 @@
+"""Kubeconfig files as tools write them, and files that cannot be used."""
+
+import base64
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodenet.core.hosted_services.kubeconfig import Access, KubeconfigInvalid, Material, parse, warnings
+
+HERE = PurePosixPath("/var/lib/kubelet")
+DATA = base64.b64encode(b"PEM").decode()
+FRAME = """\
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{{cluster}}}}}]
+users: [{{name: u, user: {{{user}}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+"""
+SERVER = 'server: "https://api-int.c1.example.com:6443"'
+
+
+def read(cluster: str = SERVER, user: str = "token: secret") -> Access:
+    return parse(FRAME.format(cluster=cluster, user=user).encode(), HERE)
+
+
+def test_client_certificates_in_files_and_in_the_text() -> None:
+    found = read(
+        f"{SERVER}, certificate-authority: ../ca.crt",
+        "client-certificate: /var/lib/kubelet/pki/kubelet-client-current.pem, client-key: pki/key.pem",
+    )
+    assert found == Access(
+        "https://api-int.c1.example.com:6443",
+        ca=Material(file=HERE / "../ca.crt"),
+        certificate=Material(file=PurePosixPath("/var/lib/kubelet/pki/kubelet-client-current.pem")),
+        key=Material(file=HERE / "pki/key.pem"),
+    )
+    inline = read(f"{SERVER}, certificate-authority-data: {DATA}", f"client-certificate-data: {DATA}")
+    assert (inline.ca, inline.certificate) == (Material(content=b"PEM"), Material(content=b"PEM"))
+
+
+def test_tokens_names_and_weaknesses() -> None:
+    assert read().token == Material(content=b"secret")
+    assert read(user="tokenFile: token").token == Material(file=HERE / "token")
+    weak = read(f"{SERVER}, insecure-skip-tls-verify: true, tls-server-name: api-int.c1.example.com")
+    assert (weak.insecure, weak.server_name) == (True, "api-int.c1.example.com")
+    assert warnings(weak, 0o644) == (
+        "it has insecure-skip-tls-verify: any host can pose as the API. Name its CA instead",
+        "its mode is 644: other users can read the credentials. Run `chmod 600` on it",
+    )
+    assert warnings(read(), 0o600) == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("https://192.0.2.2:6443", "https://192.0.2.2:6443"),
+        ("https://[2001:db8::2]:6443/", "https://[2001:db8::2]:6443"),
+        ("https://api.example.com", "https://api.example.com:443"),
+        ("https://host:6443/k8s/c1", "https://host:6443/k8s/c1"),
+    ],
+)
+def test_servers(written: str, meant: str) -> None:
+    assert read(f'server: "{written}"').server == meant
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "reason"),
+    [
+        ('server: "http://api:80"', "token: x", "server is 'http://api:80'; expected https://HOST:PORT"),
+        ('server: "https://api:port"', "token: x", "server is 'https://api:port'; expected https://HOST:PORT"),
+        ('server: "https://u:p@api"', "token: x", "server is 'https://u:p@api'; expected https://HOST:PORT"),
+        ("name: c", "token: x", "the cluster has no server"),
+        (SERVER, "exec: {command: x}", "the user has exec: use a client certificate or a token"),
+        (SERVER, "username: a, password: b", "the user has username: use a client certificate or a token"),
+        (f"{SERVER}, proxy-url: x", "token: x", "the cluster has proxy-url: a node reaches its API directly"),
+        (f"{SERVER}, certificate-authority-data: '*'", "token: x", "certificate-authority-data is not base64"),
+        (f"{SERVER}, certificate-authority: [1]", "token: x", "certificate-authority is not a text"),
+    ],
+)
+def test_what_cannot_be_used_is_named(cluster: str, user: str, reason: str) -> None:
+    with pytest.raises(KubeconfigInvalid) as refused:
+        read(cluster, user)
+    assert str(refused.value) == reason
+
+
+def test_documents_that_are_none() -> None:
+    for content in (b"", b"[]", b"a: [", b"\xff", b"current-context: x", b"x" * (1 << 20) + b"y"):
+        with pytest.raises(KubeconfigInvalid):
+            parse(content, HERE)
+
+
+@given(st.text(max_size=100))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        parse(text.encode("utf-8", "replace"), HERE)
+    except KubeconfigInvalid:
+        return

@@ -1,0 +1,27 @@
+"""The batch that takes VIPs off, whatever happens to the companion."""
+
+from hosted_services_cases import CASES, read_inputs
+from nodenet.core.hosted_services.plan import plan
+from nodenet.core.hosted_services.release import batch
+
+
+def lines(case: str) -> str:
+    inputs = read_inputs(CASES / case)
+    return batch(plan(inputs), inputs.here)
+
+
+def test_each_vip_of_this_node_is_deleted_from_its_link() -> None:
+    assert lines("dual-stack-control-plane") == (
+        "address delete 192.0.2.2/24 dev br-ex\n"
+        "address delete 2001:db8::2/128 dev br-ex\n"
+        "address delete 192.0.2.3/24 dev br-ex\n"
+        "address delete 2001:db8::3/128 dev br-ex\n"
+    )
+
+
+def test_a_node_without_vips_deletes_nothing() -> None:
+    assert lines("user-managed-lb") == lines("remote-worker") == ""
+
+
+def test_a_vip_that_is_a_node_ip_is_never_deleted() -> None:
+    assert "192.0.2.10" not in lines("vip-is-this-nodes-address")

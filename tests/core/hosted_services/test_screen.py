@@ -1,0 +1,33 @@
+"""One screen from the document, whole."""
+
+from dataclasses import replace
+
+from core.hosted_services.test_report import GOOD, MAC, PLAN
+from nodenet.core.hosted_services.holders import Sighting
+from nodenet.core.hosted_services.report import Report, document
+from nodenet.core.hosted_services.screen import lines
+
+
+def test_a_good_node() -> None:
+    assert lines(document(GOOD)) == (
+        "ok: self-hosted, SelfHosted (master-0, control-plane)",
+        "api-int   192.0.2.2 (from the API VIP), the API answers there",
+        "VIP       192.0.2.2       api      held by master-1",
+        "VIP       192.0.2.3       ingress  held by master-1",
+        "service   dnsmasq         runs",
+        "service   keepalived      runs",
+        "service   haproxy         runs",
+        "service   redirect        runs",
+    )
+
+
+def test_a_split_and_what_is_not_seen() -> None:
+    vip = PLAN.vips[0].address
+    split: Report = replace(GOOD, sightings={vip: Sighting(vip, here=True, others=frozenset({MAC}))}, reachable=False)
+    found = lines(document(split))
+    assert "VIP       192.0.2.2       api      held by master-0, master-1 (this node)" in found
+    assert "VIP       192.0.2.3       ingress  not seen on the wire" in found
+    assert found[-2:] == (
+        "problem   The VIP 192.0.2.2 has 2 holders, master-0 and master-1: look for filtered VRRP",
+        "problem   The API does not answer through its VIP: see `nodenetctl explain vip`",
+    )

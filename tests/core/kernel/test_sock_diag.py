@@ -1,0 +1,47 @@
+"""The kernel's lists of sockets that listen, and of raw sockets."""
+
+import struct
+
+import pytest
+
+from nodenet.core.kernel.sock_diag import Listening, answers, is_last, question, raw_sockets
+
+TABLE = """\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+ 112: 00000000:0070 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 4711 2 0000000000000000 0
+   1: 00000000:0001 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 4712 2 0000000000000000 0
+ short
+"""
+
+
+def message(port: int, group: int | None) -> bytes:
+    body = struct.pack("=BBBB", 2, 10, 0, 0) + struct.pack("!H", port) + bytes(46) + bytes(20)
+    body += struct.pack("=HHQ", 12, 21, group) if group is not None else b""
+    return struct.pack("=IHHII", 16 + len(body), 20, 2, 1, 0) + body
+
+
+DONE = struct.pack("=IHHIIi", 20, 3, 2, 1, 0, 0)
+
+
+def test_ports_and_groups_are_read_until_the_end() -> None:
+    data = message(9445, 4711) + message(53, None) + DONE
+    assert list(answers(data)) == [Listening(9445, 4711), Listening(53, None)]
+    assert is_last(data)
+    assert not is_last(message(9445, 1))
+
+
+def test_a_refusal_is_an_error() -> None:
+    refused = struct.pack("=IHHIIi", 20, 2, 0, 1, 0, -1)
+    with pytest.raises(OSError, match="the kernel does not list its sockets"):
+        list(answers(refused))
+    assert is_last(refused)
+
+
+def test_the_question_has_its_length() -> None:
+    assert struct.unpack_from("=I", question(10)) == (72,)
+    assert len(question(10)) == 72
+
+
+def test_raw_sockets_of_one_protocol() -> None:
+    assert raw_sockets(TABLE, 112) == {4711}
+    assert raw_sockets("", 112) == frozenset()

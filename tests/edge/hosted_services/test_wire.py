@@ -1,0 +1,84 @@
+"""Which hosts answer for an address, between namespaces of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
+
+import pytest
+
+from edge.namespace import Namespace
+from nodenet.core.errors import Unavailable
+from nodenet.core.ip import IPAddress
+from nodenet.edge.hosted_services.vip_addresses import VipAddresses
+from nodenet.edge.hosted_services.wire import Wire
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),
+    reason="a network namespace needs root, nsenter and iproute2",
+)
+VIP4, VIP6 = ip_address("192.0.2.2"), ip_address("2001:db8::2")
+NOBODY4, NOBODY6 = ip_address("192.0.2.9"), ip_address("2001:db8::9")
+MACS = {1: "02:00:00:00:00:01", 2: "02:00:00:00:00:02", 3: "02:00:00:00:00:03"}
+
+
+@pytest.fixture
+def hosts() -> Iterator[dict[int, Namespace]]:
+    """Three hosts on one bridge, which is in the first one."""
+    made = {number: Namespace() for number in MACS}
+    try:
+        for host in made.values():
+            host.sysctl("net/ipv6/conf/default/accept_dad", 0)
+        made[1].ip("link add br0 type bridge", f"link set br0 address {MACS[1]} up")
+        for number, host in made.items():
+            if number > 1:
+                made[1].ip(
+                    f"link add p{number} type veth peer name eth0 address {MACS[number]} netns {host._holder.pid}",
+                    f"link set p{number} master br0 up",
+                )
+                host.ip(f"address add 192.0.2.1{number}/24 dev eth0", f"address add 2001:db8::1{number}/64 dev eth0")
+                host.ip("link set eth0 up")
+        made[1].ip("address add 192.0.2.11/24 dev br0", "address add 2001:db8::11/64 dev br0")
+        yield made
+    finally:
+        for host in made.values():
+            host.close()
+
+
+def claims(host: Namespace, link: str, *addresses: IPAddress) -> Mapping[IPAddress, frozenset[str]]:
+    return host.call(lambda: asyncio.run(Wire().claims(addresses, link)))
+
+
+def test_nobody_and_one_holder_are_seen_in_both_families(hosts: dict[int, Namespace]) -> None:
+    assert claims(hosts[1], "br0", VIP4, VIP6) == {VIP4: frozenset(), VIP6: frozenset()}
+    hosts[2].ip("address add 192.0.2.2/24 dev eth0", "address add 2001:db8::2/128 dev eth0 nodad")
+    found = claims(hosts[1], "br0", VIP4, VIP6, NOBODY4, NOBODY6)
+    assert found == {VIP4: {MACS[2]}, VIP6: {MACS[2]}, NOBODY4: frozenset(), NOBODY6: frozenset()}
+
+
+def test_two_holders_are_two(hosts: dict[int, Namespace]) -> None:
+    for number in (2, 3):
+        hosts[number].ip("address add 192.0.2.2/24 dev eth0", "address add 2001:db8::2/128 dev eth0 nodad")
+    assert claims(hosts[1], "br0", VIP4, VIP6) == {VIP4: {MACS[2], MACS[3]}, VIP6: {MACS[2], MACS[3]}}
+    assert claims(hosts[2], "eth0", VIP4, VIP6) == {VIP4: {MACS[3]}, VIP6: {MACS[3]}}, "the own answer is left out"
+
+
+def test_a_link_that_is_not_there_and_one_without_ethernet(hosts: dict[int, Namespace]) -> None:
+    with pytest.raises(Unavailable, match=r"^The hosts on br9 cannot be asked for an address: No such device$"):
+        claims(hosts[1], "br9", VIP4)
+    hosts[1].ip("link set br0 down")
+    assert claims(hosts[1], "br0", VIP4, VIP6) == {VIP4: frozenset(), VIP6: frozenset()}
+
+
+def test_a_vip_is_taken_off_its_link_once(hosts: dict[int, Namespace]) -> None:
+    host = hosts[2]
+    host.ip("address add 192.0.2.2/24 dev eth0 label eth0:vip", "address add 2001:db8::2/128 dev eth0 nodad")
+    edge = VipAddresses()
+    present = host.call(lambda: edge.present({VIP4, VIP6, NOBODY4}))
+    assert {(address.address, address.link) for address in present} == {(VIP4, "eth0"), (VIP6, "eth0")}
+    assert [host.call(lambda one=one: edge.remove(one)) for one in present] == [True, True]  # type: ignore[misc]
+    assert [host.call(lambda one=one: edge.remove(one)) for one in present] == [False, False]  # type: ignore[misc]
+    assert host.call(lambda: edge.present({VIP4, VIP6})) == ()

@@ -1,0 +1,170 @@
+"""What is left behind by a keepalived that dies, with the real program in namespaces of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from edge.namespace import Namespace
+from nodenet.core.ip import IPAddress
+from nodenet.edge.hosted_services.processes import Processes
+from nodenet.edge.hosted_services.vip_addresses import VipAddresses
+from nodenet.hosted.vip_guard import VipGuard
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("keepalived") or not shutil.which("nsenter"),
+    reason="keepalived in a network namespace needs root and the program",
+)
+VIP = ip_address("192.0.2.2")
+UNIT = "nodenet-keepalived.service"
+CONFIGURATION = """\
+global_defs {{
+    router_id one
+}}
+vrrp_instance one {{
+    state BACKUP
+    interface eth0
+    virtual_router_id 14
+    priority 40
+    advert_int 0.1
+    version 3
+    virtual_ipaddress {{
+        192.0.2.2/24 label vip
+    }}
+    track_file {{
+        weight
+    }}
+}}
+track_file weight {{
+    file "{weight}"
+    weight 1
+}}
+"""
+
+
+class Speaker:
+    """A real keepalived in a namespace, and its group as the kernel would list it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.host = Namespace()
+        self.host.ip("link add eth0 type veth peer name far0", "link set far0 up")
+        self.host.ip("address add 192.0.2.11/24 dev eth0", "link set eth0 up")
+        self.weight = directory / "weight"
+        self.weight.write_text("0\n")
+        self._configuration = directory / "keepalived.conf"
+        self._configuration.write_text(CONFIGURATION.format(weight=self.weight))
+        self._directory = directory
+        self.tree = directory / "tree"
+        self._members = self.tree / "system.slice" / UNIT / "cgroup.procs"
+        self._members.parent.mkdir(parents=True)
+        self._members.write_text("")
+        self._program: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [*self.host._prefix, "keepalived", "-n", "-l", "-f", str(self._configuration)]
+        command += [f"-{option}{self._directory}/{option}.pid" for option in "pr"]
+        with (self._directory / "log").open("ab") as log:
+            self._program = subprocess.Popen(command, stdout=log, stderr=log)
+        wait_for(lambda: len(self.pids) == 2)
+        self._members.write_text("".join(f"{pid}\n" for pid in self.pids))
+
+    @property
+    def pids(self) -> list[int]:
+        assert self._program is not None
+        children = Path(f"/proc/{self._program.pid}/task/{self._program.pid}/children").read_text().split()
+        return [self._program.pid, *map(int, children)]
+
+    def kill(self, pids: list[int]) -> None:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        if self._program is not None and self._program.pid in pids:
+            self._program.wait()  # as pid 1 does
+
+    @property
+    def holds(self) -> bool:
+        return "192.0.2.2" in str(self.host.ip_json("address show dev eth0"))
+
+    def close(self) -> None:
+        if self._program is not None:
+            self._program.terminate()
+            self._program.wait()
+        self.host.close()
+
+
+def wait_for(look: Callable[[], object], seconds: float = 20) -> float:
+    """Return the seconds until *look* is true."""
+    began = time.monotonic()
+    while not look():
+        assert time.monotonic() - began < seconds, "waited without result"
+        time.sleep(0.005)
+    return time.monotonic() - began
+
+
+@pytest.fixture
+def speaker(tmp_path: Path) -> Iterator[Speaker]:
+    made = Speaker(tmp_path)
+    yield made
+    made.close()
+
+
+class Running:
+    """A guard inside the namespace."""
+
+    def __init__(self, speaker: Speaker, removable: Callable[[], Collection[IPAddress]]) -> None:
+        self._stop = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._guard = VipGuard(Processes(UNIT, speaker.tree), VipAddresses(), removable)
+        self._done: Future[None] = speaker.host.start(lambda: asyncio.run(self._run()))
+
+    async def _run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.create_task(self._guard.run())
+        await self._stop.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    def stop(self) -> None:
+        wait_for(lambda: self._loop)
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._done.result(10)
+
+
+@pytest.mark.parametrize("which", ["all", "child"])
+def test_the_vip_is_gone_within_a_second_of_a_kill(speaker: Speaker, which: str) -> None:
+    """Of the whole program, and of the process that speaks VRRP, which its parent starts again."""
+    speaker.start()
+    wait_for(lambda: speaker.holds)
+    guard = Running(speaker, lambda: {VIP})
+    time.sleep(0.6)
+    assert speaker.holds, "a guard changes nothing that is right"
+    speaker.kill(speaker.pids if which == "all" else speaker.pids[1:])
+    took = wait_for(lambda: not speaker.holds, 5)
+    guard.stop()
+    assert took < 1.0
+
+
+def test_a_vip_of_an_earlier_life_is_removed_at_start(speaker: Speaker) -> None:
+    speaker.host.ip("address add 192.0.2.2/24 dev eth0")
+    guard = Running(speaker, lambda: {VIP})
+    took = wait_for(lambda: not speaker.holds, 5)
+    guard.stop()
+    assert took < 1.0
+
+
+def test_an_address_of_another_stack_stays(speaker: Speaker) -> None:
+    speaker.host.ip("address add 192.0.2.2/24 dev eth0")
+    guard = Running(speaker, set)
+    time.sleep(1.2)
+    guard.stop()
+    assert speaker.holds
