@@ -127,9 +127,8 @@ class HealthChecks:
         before = self._verdict(name)
         now = self._state.verdicts[name] = after(before, answer, patience)
         if before.healthy is not now.healthy:
-            log.info(
-                f"The {name} of this node is {'healthy' if now.healthy else 'not healthy'}",
-                message=Message.HOSTED_CHANGED,
-            )
             self._weighed()
             self._state.changed()
+        if before.healthy is not now.healthy and name != ALIVE:
+            text = f"The {name} of this node is {'healthy' if now.healthy else 'not healthy'}"
+            log.info(text, message=Message.HOSTED_CHANGED)

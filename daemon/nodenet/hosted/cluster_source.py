@@ -99,7 +99,8 @@ class ClusterSource:
             self._failures.pop(name, None)
         else:
             self._failures[name] = problem
-        if problem and before is None:
+        known = problem in [other for topic, other in self._failures.items() if topic != name]
+        if problem and before is None and not known:
             log.warning(problem, message=Message.CLUSTER_UNREADABLE, cause=problem)
         if problem is None and before is not None:
             log.info(f"The API answers again ({name})", message=Message.CLUSTER_READ)

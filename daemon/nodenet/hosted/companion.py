@@ -50,6 +50,8 @@ log = structlog.get_logger()
 STATUS = PurePosixPath("/run/nodenet/state.json")
 REPORT = RUN / "status.json"
 DRAINED = RUN / "drained"
+BUS_SECONDS = 2.0
+"""How long the first decision waits for the bus."""
 REMOTE_WORKER = Path("/run/nodeip-configuration/remote-worker")
 FOLLOWED = ("PrimaryIP", "IPv4", "IPv6", "Link", "Bridge", "Hostname")
 """Properties of nodenetd whose change may move a VIP to another link."""
@@ -106,6 +108,7 @@ class Companion:
     async def _run(self) -> None:
         """Decide for the first time, then look at the wire and reconcile."""
         async with adverts.listen(self.keeper.heard) as inodes:
+            await self.bus.wait_up(BUS_SECONDS)
             self._gather()
             reconciler = Reconciler(self.state, self._edges, self._settings.hosted.mode, inodes)
             self.keeper.write_weights()  # before keepalived starts: a node that has not looked yet stays out

@@ -69,11 +69,14 @@ class Reconciler:
         await self._redirect()
 
     async def _runs(self, service: Service) -> bool:
+        """Return whether a unit runs, or is about to."""
         try:
-            return (await self._edges.units.state(UNITS[service])).is_up
+            found = await self._edges.units.state(UNITS[service])
         except Unavailable as error:
             self._state.report_failure("systemd", str(error))
             return self._state.running.get(service, False)
+        self._state.report_failure("systemd", None)
+        return found.is_up or found.is_settling
 
     def _look_for_others(self) -> None:
         options = self._state.options

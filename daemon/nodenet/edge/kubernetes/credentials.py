@@ -45,6 +45,7 @@ def context(access: Access) -> ssl.SSLContext:
     try:
         if access.ca is not None:
             made = ssl.create_default_context(cadata=_content(access.ca).decode("ascii", "replace"))
+        made.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as other clients: a cluster's CA may have few extensions
         if access.insecure:
             made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
         if access.certificate is not None:
