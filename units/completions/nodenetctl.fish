@@ -45,7 +45,7 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one install-config' version
+set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain api-int' 'explain vip' 'explain hosted' hosted check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one install-config' version
 set -g _shtab_nodenetctl_opts_with_value --as --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network-type --node-files --out --platform --role --snapshot --step --svg --timeout --vip -b
 
 complete -c nodenetctl -e
@@ -70,7 +70,7 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using boot-report' -l boots -x -d '
 complete -c nodenetctl -n '_shtab_nodenetctl_using boot-report' -l json -d 'print a JSON list of boots with their time spans'
 complete -c nodenetctl -n '_shtab_nodenetctl_using boot-report' -l svg -xka "(__fish_complete_path (commandline -ct))" -d 'write an SVG picture instead; - is standard output'
 complete -c nodenetctl -n '_shtab_nodenetctl_using boot-report' -l directory -xka "(__fish_complete_directories)" -d 'read the journal files in this directory, for example of a disk'
-complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a explain -d 'show why an address is the node IP, why the node has its host name, which link br-ex uses'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a explain -d 'show why an address is the node IP, which link br-ex uses, who holds a VIP, and more'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nodenetctl_npos -eq 0' -a node-ip -d 'why these addresses are the node IPs'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain node-ip' -s h -l help -d 'show this help message and exit'
@@ -97,6 +97,18 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nod
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain hostname' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain hostname' -l json -d 'print a JSON document instead of a table'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain hostname' -l no-dns -d 'do not ask DNS for the names of this host'"'"'s addresses'
+complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nodenetctl_npos -eq 0' -a api-int -d 'which address api-int has, and why'
+complete -c nodenetctl -n '_shtab_nodenetctl_using explain api-int' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nodenetctl_npos -eq 0' -a vip -d 'who holds each VIP, and whether this node may'
+complete -c nodenetctl -n '_shtab_nodenetctl_using explain vip' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nodenetctl_npos -eq 0' -a hosted -d 'why each hosted service runs on this node or does not'
+complete -c nodenetctl -n '_shtab_nodenetctl_using explain hosted' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a hosted -d 'show DNS, VIPs and load balancer of this node and who holds each VIP; drain this node'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l json -d 'print the document that the companion reports'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l watch -d 'print again after each change, until interrupted'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'read this file (default: /run/nodenet/hosted/status.json)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hosted; and test $_shtab_nodenetctl_npos -eq 0' -ka "drain undrain" -d 'drain or undrain'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a check -d 'check node files without changing the network'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -l json -d 'print a JSON document with an entry for each file'

@@ -16,22 +16,35 @@ GLANCE_SECONDS = 0.2
 """Long enough for a refusal that comes at once."""
 
 
-def ask(member: str, signature: str = "", body: Sequence[Any] = (), *, seconds: float, wait: bool = True) -> list[Any]:
-    """Call a method of org.nodenet1.Manager and return the body of its reply; without *wait*, nothing.
+def ask(  # noqa: PLR0913  (a D-Bus call has that many parts)
+    member: str,
+    signature: str = "",
+    body: Sequence[Any] = (),
+    *,
+    seconds: float,
+    wait: bool = True,
+    at: tuple[str, str, str] | None = None,
+) -> list[Any]:
+    """Call a method and return the body of its reply; without *wait*, nothing.
+
+    *at*: name, path and interface; those of org.nodenet1.Manager where none are given.
 
     Raises what the daemon raised, or Unavailable.
     """
-    return asyncio.run(_ask(member, signature, body, seconds=seconds, wait=wait))
+    return asyncio.run(_ask(at, (member, signature, body), seconds=seconds, wait=wait))
 
 
-async def _ask(member: str, signature: str, body: Sequence[Any], *, seconds: float, wait: bool) -> list[Any]:
+async def _ask(
+    at: tuple[str, str, str] | None, message: tuple[str, str, Sequence[Any]], *, seconds: float, wait: bool
+) -> list[Any]:
     # Imported here: most verbs speak no D-Bus.
     from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH  # noqa: PLC0415
     from nodenet.edge.bus.connection import Refused  # noqa: PLC0415
 
     try:
         async with system_bus() as bus:
-            call = partial(bus.call, NAME, PATH, MANAGER.name, member, signature, body, seconds=seconds)
+            where = at or (NAME, PATH, MANAGER.name)
+            call = partial(bus.call, *where, *message, seconds=seconds)
             return await _passed_on(call, None if wait else GLANCE_SECONDS)
     except TimeoutError:
         return []
