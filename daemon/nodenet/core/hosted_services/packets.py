@@ -41,8 +41,8 @@ class Advert:
 
 def arp_probe(mac: bytes, target: IPv4Address) -> bytes:
     """Return the ARP packet (without its Ethernet header) that asks for *target* from *mac*."""
-    nobody = IPv4Address(0).packed
-    return _ARP.pack(_ETHERNET, _IPV4, 6, 4, _REQUEST, mac, nobody, bytes(6), target.packed)
+    unspecified = IPv4Address(0).packed
+    return _ARP.pack(_ETHERNET, _IPV4, 6, 4, _REQUEST, mac, unspecified, bytes(6), target.packed)
 
 
 def arp_claim(packet: bytes) -> Claim | None:
