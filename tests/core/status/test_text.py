@@ -8,7 +8,7 @@ from ipaddress import ip_address
 import pytest
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem
+from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
@@ -62,11 +62,24 @@ def test_a_stage_that_a_unit_does_names_it() -> None:
     assert any("(by my.service" in line for line in lines(provided(nmstate="unit:my.service"), 1.0))
 
 
+def test_how_often_a_stage_has_failed_is_shown_with_its_next_try() -> None:
+    """Once is what the status says anyway; a success ends the count (R7)."""
+    name, boot = StageName.CONFIGURE_OVS, new_boot({}, degrade=True).begun(StageName.CONFIGURE_OVS, 1.0)
+    shown = []
+    outcomes: list[Outcome] = [Failed(PROBLEM, FACTS, Again(seconds=30.0))] * 3
+    for outcome in (*outcomes, Done("made", FACTS, Message.STARTED)):
+        boot = boot.after(name, outcome, 2.0)
+        text = lines(document(BootStatus(boot, FACTS, "b")), 2.0)
+        shown.append(next(line for line in text if line.startswith("  configure-ovs ")).partition(" (")[2])
+    soon = "next try in 30 s, or on an event)"
+    assert shown == [soon, f"failed 2 times in a row; {soon}", f"failed 3 times in a row; {soon}", ""]
+
+
 def test_a_document_of_an_older_daemon_is_shown_too() -> None:
     """After an update the daemon runs on until it is restarted."""
     old = {key: value for key, value in GOOD.items() if key not in ("uplink", "notes")}
     old["stages"] = [
-        {key: value for key, value in stage.items() if key not in ("waited", "next_try", "held")}
+        {key: value for key, value in stage.items() if key not in ("waited", "next_try", "failures", "held")}
         for stage in GOOD["stages"]
     ]
     assert next(iter(lines(old, 9.0))) == "ok (kubelet may run)"

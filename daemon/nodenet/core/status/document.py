@@ -148,6 +148,7 @@ def _stage(stage: StageState, inhibitors: Inhibitors) -> dict[str, Any]:
         "ended": stage.ended,
         "waited": round(stage.waited, 6),
         "next_try": next_try(stage),
+        "failures": stage.pace.failures,
         "held": [
             {"who": inhibitor.who, "why": inhibitor.why} for inhibitor in inhibitors if inhibitor.stage is stage.name
         ],

@@ -125,12 +125,14 @@ def _stage(stage: Mapping[str, Any], now: float) -> str:
 
 
 def _beside(stage: Mapping[str, Any], now: float) -> str:
-    """Return the provider, the wait and the next try of a stage, in brackets."""
+    """Return the provider, the wait, the failures and the next try of a stage, in brackets."""
     words = []
     if stage["provider"] not in ("builtin", "skip"):
         words.append(f"by {stage['provider'].removeprefix('unit:')}")
     if stage["ended"] is not None and stage.get("waited", 0.0) >= SHORTEST_WAIT:
         words.append(f"waited {stage['waited']:.2f} s of it")
+    if (failures := stage.get("failures", 0)) > 1:
+        words.append(f"failed {failures} times in a row")
     if (due := stage.get("next_try")) is not None:
         words.append(f"next try in {max(0.0, due - now):.0f} s, or on an event")
     return f" ({'; '.join(words)})" if words else ""
