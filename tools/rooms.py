@@ -18,7 +18,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "node_file": ("hostname", "nmstate"),
     "day_one": ("hostname", "node_file"),
     "open_vswitch": ("network_manager",),
-    "apply": ("network_manager", "nmstate"),
+    "apply": ("network_manager", "nmstate", "node_file"),
     "node_ip": ("kernel", "settings"),
     "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 import pytest
+from structlog.testing import capture_logs
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeProfiles, FakeSystemd
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
@@ -18,10 +19,12 @@ from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import INTENT
+from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.stage import NmstateStage
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
@@ -41,12 +44,14 @@ class Rig:
     nmstate: FakeNmstate = field(default_factory=lambda: FakeNmstate({"interfaces": [{"name": "eth0"}]}))
     ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
     clock: FakeClock = field(default_factory=FakeClock)
+    profiles: FakeProfiles = field(default_factory=FakeProfiles)
 
     def __post_init__(self) -> None:
         presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
         outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
-        self.stage = NmstateStage(self.files, self.nmstate, pipeline, DIRECTORY)
+        early = EarlyStart(self.manager, self.profiles, self.clock)
+        self.stage = NmstateStage(self.files, self.nmstate, pipeline, early, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
         self.clock.now += 1
@@ -418,3 +423,73 @@ async def test_while_a_file_is_tried_again_its_name_the_try_and_the_last_error_a
     assert outcome.reason == "the next try of worker-0.yml; try 1 of 3 failed: NetworkManager timed out"
     assert outcome.facts
     assert (outcome.facts.node_file, outcome.facts.digest) == ("worker-0.yml", rig.record.digest)
+
+
+STATIC = b"interfaces:\n- name: eth0\n  type: ethernet\n  ipv4: {dhcp: false, enabled: true}\n"
+ASKS = Inventory(states={"eth0": "getting its IP configuration"}, automatic=frozenset({"eth0"}))
+
+
+def starting(text: bytes = STATIC, found: Inventory = ASKS) -> Rig:
+    """Return a node whose NetworkManager has been starting for four seconds."""
+    rig = Rig(files=FakeFiles({FILE: text}), manager=FakeManager(ManagerState.STARTING))
+    rig.profiles.found = found
+    return rig
+
+
+async def attempt_later(rig: Rig) -> Outcome:
+    """Return what comes after NetworkManager has been starting for some seconds."""
+    first = await rig.attempt()
+    assert isinstance(first, Waiting)
+    assert (first.reason, first.seconds) == (ManagerState.STARTING.value, 3.0)
+    rig.clock.now += 3
+    return await rig.attempt()
+
+
+async def test_a_static_file_does_not_wait_for_a_lease_that_it_does_not_ask_for() -> None:
+    """No DHCP server answers: NetworkManager would be starting for most of a minute."""
+    rig = starting()
+    assert isinstance(await attempt_later(rig), Done)
+    assert rig.nmstate.applied == [STATIC.decode()]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [(STATIC.replace(b"false", b"true"), ASKS), (STATIC, replace(ASKS, automatic=frozenset()))],
+    ids=["the lease is wanted", "a profile of an administrator"],
+)
+async def test_what_is_on_its_way_is_waited_for(text: bytes, found: Inventory) -> None:
+    """Nothing is applied, and libnmstate is not asked."""
+    rig = starting(text, found)
+    outcome = await attempt_later(rig)
+    assert isinstance(outcome, Waiting)
+    assert (outcome.reason, outcome.seconds) == (ManagerState.STARTING.value, 5.0)
+    assert rig.nmstate.applied == []
+
+
+async def test_a_file_in_force_is_kept_while_another_link_waits_for_a_lease() -> None:
+    """Where the state differs, what the file gave to a link may be on its way: the end of the start is waited for."""
+    rig = Rig(files=FakeFiles({FILE: STATIC}))
+    assert isinstance(await rig.attempt(), Done)
+    rig.manager.status, rig.profiles.found = ManagerState.STARTING, Inventory(settled=frozenset({"eth0"}))
+    assert isinstance(await attempt_later(rig), Skipped)
+    rig.nmstate.left = {"interfaces": [{"name": "eth0"}]}
+    waiting = await rig.attempt()
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason == ManagerState.STARTING.value
+    assert len(rig.nmstate.applied) == 1
+
+
+async def test_a_file_that_fails_early_is_tried_anew_after_the_start() -> None:
+    """The failure is logged, is no try and refuses nothing."""
+    rig = starting()
+    rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "eth0 has no address")]
+    with capture_logs() as logs:
+        waiting = await attempt_later(rig)
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason == ManagerState.STARTING.value
+    early = "worker-0.yml could not be applied while NetworkManager was starting: eth0 has no address"
+    assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == [early]
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.manager.status = ManagerState.READY
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.record.phase is Phase.GOOD

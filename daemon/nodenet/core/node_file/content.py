@@ -13,6 +13,7 @@ from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import Finding, errors, ordered, refusal
 from nodenet.core.node_file.gateways import unreachable_gateways
 from nodenet.core.node_file.keys import wrong_keys
+from nodenet.core.node_file.links import Links, links_of
 from nodenet.core.node_file.secret import NO_SECRETS, Secrets, secrets_of
 from nodenet.core.node_file.values import interfaces, text, wrong_values
 from nodenet.core.node_file.yaml_text import Block, Node, load
@@ -21,6 +22,7 @@ BRIDGE = "br-ex"
 OVS_KEYS = ("ovs-db", "ovn")
 """Top-level keys that libnmstate writes into Open vSwitch's database (nmstate's API reference)."""
 ORDER = "allow-extra-patch-ports"
+NO_LINKS = Links()
 MAIN_TABLE = 254
 """RT_TABLE_MAIN of rtnetlink(7): the table of a route that names none."""
 
@@ -35,6 +37,8 @@ class Desired:
     """What it brings itself of Open vSwitch."""
     secrets: Secrets = NO_SECRETS
     """Values that must not get into journal, status or bus."""
+    links: Links = NO_LINKS
+    """The links that it configures."""
 
     @property
     def brings_bridge(self) -> bool:
@@ -89,6 +93,7 @@ def _desired(document: Block) -> Desired:
         uses_ovs=any(document.get(key) is not None for key in OVS_KEYS) or any(_is_ovs(link) for link in present),
         bridges=frozenset(text(link, "name") for link in present if _is_ovs(link)),
         secrets=secrets_of(document),
+        links=links_of(present),
     )
 
 

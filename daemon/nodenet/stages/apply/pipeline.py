@@ -92,13 +92,14 @@ class Pipeline:
         """What the last apply set out to do, and whether it got there."""
         return self._records.load(self._path, intent.parse)
 
-    async def obstacle(self, name: str, *, uses_ovs: bool) -> Waiting | None:
+    async def obstacle(self, name: str, *, uses_ovs: bool, early: bool = False) -> Waiting | None:
         """Return what must be waited for before *name* can be applied, if anything.
 
-        Raises Unavailable, and RollbackFailed where an interrupted apply cannot be rolled back.
+        *early*: also while NetworkManager is starting. Raises Unavailable, and RollbackFailed where an interrupted
+        apply cannot be rolled back.
         """
         state, words = await self._edges.presence.look()
-        if state is not ManagerState.READY:
+        if state is not ManagerState.READY and not (early and state is ManagerState.STARTING):
             return Waiting(words, MANAGER)
         if uses_ovs and not self._edges.ovsdb.answers():
             return Waiting(f"Open vSwitch's database is not there yet, and {name} needs it", seconds=1.0)

@@ -27,6 +27,7 @@ from nodenet.core.errors import (
     Unavailable,
 )
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
@@ -35,6 +36,7 @@ from nodenet.core.node_file.secret import Secrets
 from nodenet.ports import Files, Nmstate, Transaction
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
+from nodenet.stages.nmstate.early import EarlyStart
 
 log = structlog.get_logger()
 
@@ -57,6 +59,8 @@ class Job:
     facts: Facts
     began: float
     retry_refused: bool
+    early: bool = False
+    """Whether NetworkManager is still starting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +75,15 @@ class Tries:
 class NmstateStage:
     """Puts the node file in force, or says why not and leaves the network as it was."""
 
-    def __init__(self, files: Files, nmstate: Nmstate, pipeline: Pipeline, directory: PurePath) -> None:
+    def __init__(
+        self, files: Files, nmstate: Nmstate, pipeline: Pipeline, early: EarlyStart, directory: PurePath
+    ) -> None:
         """Look for node files in *directory*."""
         self._files = files
         self._node_files = NodeFiles(files, nmstate, directory)
         self._nmstate = nmstate
         self._pipeline = pipeline
+        self._early = early
         self._directory = directory
         self._tries: dict[str, Tries] = {}
         self._told = ""
@@ -120,8 +127,10 @@ class NmstateStage:
         """Ask for the difference and do what it calls for."""
         if over := self._over_budget(job):
             return over
-        if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs):
-            return replace(waiting, facts=self._as_before(job.facts))
+        job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links))
+        if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=job.early):
+            seconds = self._early.pause(waiting.seconds)
+            return replace(waiting, seconds=seconds, facts=self._as_before(job.facts))
         try:
             async with self._nmstate.transaction() as transaction:
                 matches = await self._matches(job, transaction)
@@ -164,6 +173,8 @@ class NmstateStage:
         record = self._pipeline.record
         file = job.file
         boot_id = self._pipeline.boot_id
+        if job.early and not matches and self._is_in_force(file):
+            return self._until_started(job)  # what it gave a link may be on its way still
         match intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=job.retry_refused):
             case Plan.KEEP:
                 self._mark(file)
@@ -197,6 +208,11 @@ class NmstateStage:
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
         name, digest = job.file.name, job.file.digest
+        if job.early:
+            self._early.failed(digest)
+            text = f"{name} could not be applied while NetworkManager was starting: {failure.cause}"
+            log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
+            return self._until_started(job)
         before = self._tries.pop(digest, None)
         number, began = (before.number + 1, before.began) if before else (1, job.began)
         if not may_try_again(failure, number, self._pipeline.now() - began):
@@ -206,6 +222,10 @@ class NmstateStage:
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
         reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
         return Waiting(reason, seconds=delay(number), facts=self._as_before(job.facts))
+
+    def _until_started(self, job: Job) -> Waiting:
+        seconds = self._early.pause(UNAVAILABLE_SECONDS)
+        return Waiting(ManagerState.STARTING.value, MANAGER, seconds, self._as_before(job.facts))
 
     def _over_budget(self, job: Job) -> Failed | None:
         """Refuse a file that used up its time, also where NetworkManager has not been back since its last try."""

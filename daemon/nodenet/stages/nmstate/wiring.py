@@ -7,10 +7,12 @@ from pathlib import PurePath
 from nodenet.core.settings.model import Settings
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.stage import NmstateStage
 
 
 def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     """Return the stage for *settings*."""
     pipeline = Pipeline(PipelineEdges.of(edges), edges.boot_id, float(settings.apply_timeout))
-    return NmstateStage(edges.files, edges.nmstate, pipeline, PurePath(settings.node_file_dir))
+    early = EarlyStart(edges.manager, edges.profiles, edges.clock)
+    return NmstateStage(edges.files, edges.nmstate, pipeline, early, PurePath(settings.node_file_dir))

@@ -1,0 +1,58 @@
+"""Which links does a node file configure: which exist before it, which can it make, which get a lease?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from nodenet.core.node_file.values import text
+from nodenet.core.node_file.yaml_text import Block, Node, Scalar
+
+NICS = frozenset({"", "ethernet", "infiniband", "unknown", "veth"})
+"""Types of interfaces that exist before: NMState makes none of them, but veth, which may exist as well."""
+NO = frozenset({"", "false", "no", "off", "n"})
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Links by name. *existing* must be there before the file is applied, *made* can be made by it.
+
+    *leased* are those that it gives an IPv4 address by DHCP.
+    """
+
+    existing: frozenset[str] = frozenset()
+    made: frozenset[str] = frozenset()
+    leased: frozenset[str] = frozenset()
+
+
+def links_of(interfaces: Iterable[Block]) -> Links:
+    """Return the links of these *interfaces* of a node file, with those that are only named as a port or a base."""
+    found = tuple(interfaces)
+    made = frozenset(text(item, "name") for item in found if text(item, "type") not in NICS)
+    named = {name for item in found for name in (text(item, "name"), *_below(item))}
+    leased = frozenset(text(item, "name") for item in found if _asks_for_lease(item))
+    return Links(frozenset(named - made), made, leased)
+
+
+def _asks_for_lease(item: Block) -> bool:
+    ipv4 = item.get("ipv4")
+    return isinstance(ipv4, Block) and text(ipv4, "dhcp").lower() not in NO
+
+
+def _below(item: Block) -> Iterator[str]:
+    """Yield the ports and the base of an interface: NMState has them in one mapping for each type."""
+    for _, part in item.entries:
+        if isinstance(part, Block):
+            yield from _names(part.get("base-iface"))
+            for key in ("port", "ports"):
+                yield from _names(part.get(key))
+
+
+def _names(node: Node | None) -> Iterator[str]:
+    if isinstance(node, Scalar):
+        yield node.text
+    elif isinstance(node, Block):
+        for item in node.items:
+            yield from _names(item.get("name") if isinstance(item, Block) else item)
+            if isinstance(item, Block):  # a bond of Open vSwitch
+                yield from _below(item)

@@ -1,0 +1,47 @@
+"""Must a node file wait until NetworkManager has ended its start?
+
+Not where that start, which lasts for seconds by then, waits for leases that the file does not ask for.
+"""
+
+from __future__ import annotations
+
+from nodenet.core.apply.early import GRACE_SECONDS, are_decided, pause
+from nodenet.core.errors import Unavailable
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.node_file.links import Links
+from nodenet.core.since import NEVER
+from nodenet.ports import Clock, Manager, Profiles
+
+
+class EarlyStart:
+    """How long NetworkManager has been starting, and which files failed meanwhile."""
+
+    def __init__(self, manager: Manager, profiles: Profiles, clock: Clock) -> None:
+        """Ask *manager* and *profiles*."""
+        self._manager = manager
+        self._profiles = profiles
+        self._clock = clock
+        self._starting = NEVER
+        self._failed: set[str] = set()
+
+    async def allows(self, digest: str, links: Links) -> bool:
+        """Return whether NetworkManager is starting and the file with *digest* need not wait for the end of that."""
+        if await self._manager.state() is not ManagerState.STARTING:
+            self._starting = NEVER
+            return False
+        now = self._clock.boottime()
+        self._starting = self._starting.holds(now)
+        if digest in self._failed or self._starting.left(now, GRACE_SECONDS) > 0:
+            return False
+        try:
+            return are_decided(links, await self._profiles.inventory())
+        except Unavailable:
+            return False
+
+    def failed(self, digest: str) -> None:
+        """Note that the file with *digest* could not be applied: it waits for the end of the start."""
+        self._failed.add(digest)
+
+    def pause(self, usual: float) -> float:
+        """Return the seconds until the next look: *usual* ones unless NetworkManager is starting."""
+        return usual if self._starting is NEVER else pause(self._starting.lasted(self._clock.boottime()))

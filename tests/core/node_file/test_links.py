@@ -1,0 +1,40 @@
+"""Which links does a node file configure?"""
+
+from __future__ import annotations
+
+import pytest
+
+from nodenet.core.node_file.links import Links, links_of
+from nodenet.core.node_file.values import interfaces
+from nodenet.core.node_file.yaml_text import Block, load
+
+NIC = "- {name: eth0, type: ethernet, ipv4: {enabled: true, dhcp: %s}}\n"
+BOND = "- {name: bond0, type: bond, link-aggregation: {mode: active-backup, port: [eth0, eth1]}}\n"
+VLAN = "- {name: bond0.7, type: vlan, vlan: {base-iface: bond0, id: 7}, ipv4: {enabled: true, dhcp: true}}\n"
+BRIDGE = "- {name: br-ex, type: ovs-bridge, bridge: {port: [{name: eth0}, {name: br-ex}]}}\n"
+OVS_BOND = "- {name: br-ex, type: ovs-bridge, bridge: {port: [{name: b, link-aggregation: {port: [{name: eth1}]}}]}}\n"
+
+
+def names(*found: str) -> frozenset[str]:
+    return frozenset(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        (NIC % "false", Links(names("eth0"))),
+        (NIC % "true", Links(names("eth0"), leased=names("eth0"))),
+        (NIC % "Yes", Links(names("eth0"), leased=names("eth0"))),
+        ("- {name: eth0, mtu: 9000}\n", Links(names("eth0"))),
+        (BOND, Links(names("eth0", "eth1"), names("bond0"))),
+        (BOND + VLAN, Links(names("eth0", "eth1"), names("bond0", "bond0.7"), names("bond0.7"))),
+        (VLAN, Links(names("bond0"), names("bond0.7"), names("bond0.7"))),
+        (BRIDGE, Links(names("eth0"), names("br-ex"))),
+        (OVS_BOND, Links(names("b", "eth1"), names("br-ex"))),
+    ],
+)
+def test_links_that_exist_that_are_made_and_that_get_a_lease(text: str, links: Links) -> None:
+    """A port or a base that the file does not make must exist."""
+    document = load("cluster.yml", f"interfaces:\n{text}")
+    assert isinstance(document, Block)
+    assert links_of(item for _, item in interfaces(document)) == links

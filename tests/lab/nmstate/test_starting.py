@@ -1,0 +1,49 @@
+"""A node file for a network without DHCP: is it applied before NetworkManager gives the DHCP server up?"""
+
+from __future__ import annotations
+
+from factories import NodeFactory
+from harness import Lan, Node
+from story import STATIC, causes, node_file, nothing_left, settle, stage
+
+
+def given_up(node: Node) -> list[str]:
+    """Return what NetworkManager logged of activations that ended without an address."""
+    messages = [str(line["MESSAGE"]) for line in node.journal("NetworkManager")]
+    return [message for message in messages if "ip-config -> failed" in message]
+
+
+def is_starting(node: Node) -> bool:
+    """Return whether NetworkManager's first activations are not over."""
+    name = "org.freedesktop.NetworkManager"
+    return node.run(f"busctl get-property {name} /{name.replace('.', '/')} {name} Startup").stdout == "b true\n"
+
+
+def test_a_static_file_on_a_network_without_dhcp(product_node: NodeFactory, lan: Lan) -> None:
+    """The profile that NetworkManager makes by itself is replaced while it still asks for a lease."""
+    lan.stop_dhcp()
+    node = product_node(files={node_file("cluster.yml"): STATIC})
+    node.boot()
+    document = settle(node, timeout=200)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert given_up(node) == []
+    lan.run("ping", "-c1", "-W5", "10.88.0.50")
+    assert causes(node) == []
+    nothing_left(node)
+
+
+def test_another_link_may_wait_for_a_lease(product_node: NodeFactory, lan: Lan) -> None:
+    """The node is ready while NetworkManager still asks for a lease on eth1; the next boot finds the file in force."""
+    lan.stop_dhcp()
+    node = product_node(nics=[lan, lan], files={node_file("cluster.yml"): STATIC})
+    node.boot()
+    document = settle(node, timeout=200)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert is_starting(node)
+    node.reboot()
+    document = settle(node, timeout=200)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert stage(document, "nmstate")["status"] == "skipped"
+    assert is_starting(node)
+    assert causes(node) == []
+    nothing_left(node)
