@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factories import NodeFactory
-from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node
+from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node, eventually
 from harness.product import PACKAGES, REPOSITORY
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -143,7 +143,7 @@ def test_a_network_manager_that_hangs_for_good_does_not_hold_kubelet_back(
     node.run(GO_ON)
     addresses = "ip -4 -o address show dev eth1"
     node.wait_until(f"{addresses} | grep -q inet && ! {addresses} | grep -q 10.88.1.50", timeout=60)
-    assert checkpoints(node) == "ao 0"
+    eventually(lambda: checkpoints(node) == "ao 0", "the rollback at the checkpoint's time-out", timeout=90)
     assert (mtu(node, "eth1"), node.addresses(), status(node)["node_ips"]) == (1500, [node_ip], [node_ip])
     node.run("systemctl reload nodenetd", timeout=60)
     document = settle(node)
