@@ -16,7 +16,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "network_manager": (),
     "kernel": ("json",),
     "node_file": ("hostname", "nmstate"),
-    "day_one": ("hostname", "node_file"),
+    "day_one": ("hostname", "node_file", "node_ip", "settings"),
     "open_vswitch": ("network_manager",),
     "apply": ("network_manager", "nmstate", "node_file"),
     "node_ip": ("kernel", "settings"),

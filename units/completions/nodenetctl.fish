@@ -45,8 +45,8 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain api-int' 'explain vip' 'explain hosted' hosted check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one install-config' version
-set -g _shtab_nodenetctl_opts_with_value --as --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network-type --node-files --out --platform --role --snapshot --step --svg --timeout --vip -b
+set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain api-int' 'explain vip' 'explain hosted' hosted check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' version
+set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network-type --node-files --out --platform --role --settings --snapshot --step --svg --timeout --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -168,13 +168,16 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using day-one keyfiles' -l force -d
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one keyfiles; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file without Open vSwitch'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a ignition -d 'an Ignition configuration that carries node files'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one ignition' -s h -l help -d 'show this help message and exit'
-complete -c nodenetctl -n '_shtab_nodenetctl_using day-one ignition' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write the configuration there (default: standard output)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one ignition' -l extract -xka "(__fish_complete_path (commandline -ct))" -d 'read this configuration; --out names a folder'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one ignition' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write the configuration, or the extracted files, there (default: standard output)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one ignition' -l force -d 'overwrite a file that has other content'
-complete -c nodenetctl -n '_shtab_nodenetctl_using day-one ignition; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder of node files, or one of them'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one ignition; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder of such files, or a node file'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a machine-config -d 'a MachineConfig that carries node files, or back to the files with --extract'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one machine-config' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one machine-config' -l role -x -d 'machine config pool: master, worker or one of your own'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one machine-config' -l name -x -d 'name of the object (default: 10-nodenet-ROLE)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one machine-config' -l hint -x -d 'where the node IP is: an address, a prefix or the name of a link'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one machine-config' -l settings -xka "(__fish_complete_path (commandline -ct))" -d 'make settings from this install-config'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one machine-config' -l extract -xka "(__fish_complete_path (commandline -ct))" -d 'read this MachineConfig; --out names a folder'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one machine-config' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write the object, or the extracted files, there (default: standard output)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one machine-config' -l force -d 'overwrite a file that has other content'
@@ -182,14 +185,22 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using day-one machine-config; and t
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a secret -d 'the Secret and the BareMetalHost fields for a host that is added later'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret' -l host -x -d 'name of the BareMetalHost'
-complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write both documents there (default: standard output)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret' -l bmh -xka "(__fish_complete_path (commandline -ct))" -d 'the manifest of the BareMetalHost'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret' -l extract -xka "(__fish_complete_path (commandline -ct))" -d 'read these Secrets; --out names a folder'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write the documents there (default: standard output)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret' -l force -d 'overwrite a file that has other content'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the node file of the host'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a from-host -d 'a first node file from a running host, or from its saved state'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-host' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-host' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write the node file there (default: standard output)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-host' -l force -d 'overwrite a file that has other content'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-host; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'what `nmstatectl show` printed, or a NodeNetworkState (default: this host)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a install-config -d 'install-config with the node file of each bare-metal host'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config' -l node-files -xka "(__fish_complete_directories)" -d 'a folder of node files'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config' -l extract -d 'write what is there into files; --out names a folder'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config' -l map -x -d 'the node file of a host that has another name; may be given several times'
-complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write install-config there (default: standard output)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write install-config, or the extracted files, there (default: standard output)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config' -l force -d 'overwrite a file that has other content'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d install-config.yaml
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a version -d 'print the version'

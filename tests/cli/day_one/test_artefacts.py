@@ -144,12 +144,15 @@ def test_other_content_is_overwritten_only_with_force(folder: Path, tmp_path: Pa
         (
             ("machine-config", "{dir}"),
             64,
-            "DIR and --role are needed. Or read a MachineConfig with --extract FILE --out DIR",
+            (
+                "--role and at least one of DIR, --hint and --settings are needed. "
+                "Or read a MachineConfig with --extract FILE --out DIR"
+            ),
         ),
         (
             ("machine-config", "{dir}", "--role", "A"),
             64,
-            "--role 'A' is no name of Kubernetes. Use a-z, 0-9, '-' and '.'",
+            "--role 'A' is not a Kubernetes name. Use a-z, 0-9, '-' and '.'",
         ),
         (("machine-config", "--extract", "{file}"), 64, "--extract needs --out with a folder that exists"),
         (
@@ -186,3 +189,22 @@ def test_a_mistake_is_one_line_with_its_remedy(
     done = day_one(*(word.format(**places) for word in words))
     assert (done.returncode, done.stderr) == (code, f"nodenetctl: {problem.format(**places)}\n")
     assert done.stdout == ""
+
+
+def test_the_table_of_one_host_says_why_it_gets_its_file(folder: Path) -> None:
+    (folder / "cluster.yml").write_text("interfaces: []\n")
+    done = day_one("show", folder, "ostest-master-0.example.com")
+    assert done.stderr == (
+        "ostest-master-0.example.com gets ostest-master-0.yml; there is no ostest-master-0.example.com.yml, "
+        "ostest-master-0.example.com.yaml; it replaces cluster.yml\n"
+    )
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["FILE", "ostest-master-0.yml"]
+    (folder / "cluster.yml").unlink()
+    lost = day_one("show", folder, "worker-9")
+    assert (lost.returncode, lost.stderr) == (
+        65,
+        (
+            "nodenetctl: worker-9 gets no node file: there is none of worker-9.yml, worker-9.yaml, cluster.yml, "
+            "cluster.yaml. Add worker-9.yml\n"
+        ),
+    )

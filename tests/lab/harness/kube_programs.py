@@ -101,7 +101,7 @@ def _build(program: Program, shelf: Path) -> None:
         for path in (MODULE / "go.mod", MODULE / "go.sum"):
             shutil.copy(path, scratch)
         words = ["build", "-mod=readonly", "-trimpath", "-ldflags", _flags(), "-o", str(place / program.value)]
-        _go([*words, f"k8s.io/kubernetes/cmd/{program.value}"], Path(scratch))
+        run_go([*words, f"k8s.io/kubernetes/cmd/{program.value}"], Path(scratch))
         tree.chmod(0o755)
         tree.rename(shelf / program.value)
 
@@ -113,7 +113,7 @@ def _flags() -> str:
     return " ".join(["-s", "-w", *(f"-X k8s.io/component-base/version.{name}={text}" for name, text in names.items())])
 
 
-def _go(words: list[str], directory: Path) -> None:
+def run_go(words: list[str], directory: Path) -> None:
     """Run Go in *directory*: this machine's own if it is new enough, otherwise Debian's in a root file system."""
     environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"}
     if _go_version() >= OLDEST_GO:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
 from nodenet.core.day_one import report
-from nodenet.core.day_one.found import Found
-from nodenet.core.errors import NodenetError
+from nodenet.core.day_one.found import Found, ordered
+from nodenet.core.day_one.node_rules import Step, judge
+from nodenet.core.errors import NodeFileInvalid, NodenetError
 from nodenet.core.node_file.finding import Severity
+
+
+def refuse(files: Mapping[str, bytes], step: Step) -> None:
+    """Print what is wrong with node files that are to become an artefact. Raises NodeFileInvalid for an error."""
+    found = ordered(each for file, content in files.items() for each in judge(file, content, step).findings)
+    if printed([each for each in found if each.severity is Severity.ERROR]):
+        wrong = len({each.file for each in found if each.severity is Severity.ERROR})
+        said = "1 node file has errors" if wrong == 1 else f"{wrong} node files have errors"
+        raise NodeFileInvalid(f"{said}: nothing was written", remedy="Correct them; `day-one check` has all rules")
 
 
 def printed(found: Sequence[Found]) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import os
 import stat
 import sys
@@ -11,13 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from nodenet.core.day_one.files import MOST_BYTES, ArtefactInvalid, CarriedFile
-from nodenet.core.errors import NodeFileInvalid, UsageInvalid
+from nodenet.core.errors import NodeFileInvalid, PublishFailed, UsageInvalid
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.edge.files import disk
 
 NODE_FILE_DIR = PurePosixPath("/etc/nmstate/openshift")
+KEYFILE_DIR = PurePosixPath("/etc/NetworkManager/system-connections")
+KEYFILE = ".nmconnection"
 MOST_MANIFEST_BYTES = 32 << 20
 """install-config of 10 000 hosts has 15 MB."""
+_REMEDIES = {
+    errno.EACCES: "Name a place with --out that you may write to",
+    errno.EPERM: "Name a place with --out that you may write to",
+    errno.EROFS: "Name a place with --out on a file system that is not read-only",
+}
 Signature = tuple[int, int, int, int]
 """Device, inode, size and time of modification: another value means that the content may be another one."""
 
@@ -110,6 +119,12 @@ def node_files(path: Path) -> dict[str, bytes]:
     return contents
 
 
+def shown(path: Path, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files of a folder under the names that findings have."""
+    place = Listing(path, {}).place
+    return {str(place(name)): content for name, content in files.items()}
+
+
 def read(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """Return the bytes of one file, UTF-8 and not too large. Raises UsageInvalid, NodeFileInvalid."""
     content = read_bytes(path, most_bytes)
@@ -136,12 +151,41 @@ def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     return content
 
 
+def keyfiles(path: Path) -> list[CarriedFile]:
+    """Return the keyfiles of a folder as they are to lie on the host. Raises UsageInvalid, NodeFileInvalid."""
+    names = sorted(name for name in listed(path).names if name.endswith(KEYFILE)) if path.is_dir() else []
+    return [CarriedFile(KEYFILE_DIR / name, read(path / name), 0o600) for name in names]
+
+
 def carried(files: dict[str, bytes]) -> list[CarriedFile]:
     """Return node files as they are to lie on every node of a role. Raises NodeFileInvalid for another extension."""
     for name in files:
         if not name.endswith(".yml"):
             raise NodeFileInvalid(f"{name} does not end in .yml", remedy="Rename it: other readers take .yml only")
     return [CarriedFile(NODE_FILE_DIR / name, content) for name, content in files.items()]
+
+
+def needs_folder(arguments: argparse.Namespace) -> None:
+    """Return when --out is a folder for extracted files. Raises UsageInvalid."""
+    if arguments.out is None or not arguments.out.is_dir():
+        raise UsageInvalid("--extract needs --out with a folder that exists")
+
+
+def extracted(files: Mapping[PurePosixPath, bytes], arguments: argparse.Namespace, mode: int = 0o644) -> None:
+    """Write files by their relative paths into the folder --out and print each. Raises UsageInvalid, PublishFailed."""
+    whole = arguments.out.resolve()
+    wanted = {arguments.out / place: content for place, content in sorted(files.items())}
+    for path in wanted:
+        if not path.parent.resolve().is_relative_to(whole):
+            raise UsageInvalid(f"{path.parent} leads out of {arguments.out}", remedy="Remove the symbolic link")
+    for path in wanted:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageInvalid(f"{path.parent} cannot be made: {error.strerror}") from None
+    place_all(wanted, force=arguments.force, mode=mode)
+    for path, content in wanted.items():
+        print(f"{path}: {len(content)} bytes")
 
 
 def write(text: str, arguments: argparse.Namespace, mode: int = 0o644) -> None:
@@ -154,16 +198,27 @@ def write(text: str, arguments: argparse.Namespace, mode: int = 0o644) -> None:
 
 def place(path: Path, content: bytes, *, force: bool, mode: int = 0o644) -> None:
     """Write a file whole; equal content is not written again. Raises UsageInvalid when other content is there."""
-    may_be_placed(path, content, force=force)
-    disk.write(path, content, mode)
+    place_all({path: content}, force=force, mode=mode)
 
 
 def place_all(files: Mapping[Path, bytes], *, force: bool, mode: int = 0o644) -> None:
-    """Write several files; none when one of them must not be written. Raises UsageInvalid, PublishFailed."""
+    """Write several files, or none of them that was not there. Raises UsageInvalid, PublishFailed."""
     for path, content in files.items():
         may_be_placed(path, content, force=force)
-    for path, content in files.items():
-        disk.write(path, content, mode)
+    made: list[Path] = []
+    try:
+        for path, content in files.items():
+            new = not (path.exists() or path.is_symlink())
+            disk.write(path, content, mode)
+            made += [path] if new else []
+    except BaseException as error:
+        for path in made:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        if isinstance(error, PublishFailed):
+            why = getattr(error.__cause__, "errno", None)
+            raise error.saying(error.cause, _REMEDIES.get(why or 0, error.remedy)) from error.__cause__
+        raise
 
 
 def may_be_placed(path: Path, content: bytes, *, force: bool) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
-from nodenet.core.errors import NodeFileInvalid, UsageInvalid
+from nodenet.core.errors import NodeFileInvalid, Unavailable, UsageInvalid
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 
 MODE = 0o600
 """NetworkManager ignores a keyfile that other users than root can read."""
@@ -40,7 +41,12 @@ def run(arguments: argparse.Namespace) -> int:
         return 65
     if known.document is None:
         raise NodeFileInvalid(f"{file} asks for nothing", remedy="Name at least one interface")
-    files, said = asyncio.run(_generated(content.decode()))
+    try:
+        files, said = asyncio.run(_generated(content.decode()))
+    except NmstateFailure as failure:
+        if failure.kind is FailureKind.INVALID:
+            raise NodeFileInvalid(f"{file}: {failure.cause}", remedy=failure.remedy) from failure
+        raise Unavailable(f"{file}: no keyfiles: {failure.cause}", remedy=failure.remedy) from failure
     if not files:
         cause = f"{file}: libnmstate generates no keyfile from it"
         raise NodeFileInvalid(cause, remedy="Name at least one interface that is up")

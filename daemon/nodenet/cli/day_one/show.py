@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodenet.cli.day_one import folder
+from nodenet.cli.outputs import note
 from nodenet.cli.table import Table
 from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.errors import NodeFileInvalid, UsageInvalid
 
 if TYPE_CHECKING:
     from nodenet.core.day_one.matrix import Row
@@ -22,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "An address that several files configure is marked with a star; the exit code is 1 then."
     )
     parser.add_argument("path", type=Path, metavar="DIR", help="a folder of node files")
+    parser.add_argument("host", nargs="?", metavar="HOST", help="only the file that this host gets, and why")
     parser.add_argument("--json", action="store_true", help="print a JSON document")
 
 
@@ -36,11 +40,33 @@ def run(arguments: argparse.Namespace) -> int:
         except ArtefactInvalid as error:
             raise folder.invalid(name, error) from error
     rows = matrix.rows(documents)
+    if arguments.host is not None:
+        name = _of_host(arguments.host, tuple(documents))
+        rows = tuple(row for row in rows if row.file == name)
     if arguments.json:
         print(json.dumps({"schema_version": 1, "files": [_entry(row) for row in rows]}, indent=2))
     else:
         _print(rows)
     return 1 if any(row.duplicates for row in rows) else 0
+
+
+def _of_host(host: str, names: tuple[str, ...]) -> str:
+    """Return the file that *host* gets; say why. Raises UsageInvalid, NodeFileInvalid."""
+    from nodenet.core.hostname.name import normalised, why_invalid  # noqa: PLC0415
+    from nodenet.core.node_file.find import search  # noqa: PLC0415
+
+    if why := why_invalid(normalised(host)):
+        raise UsageInvalid(f"{host!r} is not a host name: {why}")
+    found = search(normalised(host), names)
+    if found.found is None:
+        raise NodeFileInvalid(
+            f"{host} gets no node file: there is none of {', '.join(found.tried)}", remedy=f"Add {normalised(host)}.yml"
+        )
+    before = list(takewhile(lambda name: name != found.found, found.tried))
+    missing = f"; there is no {', '.join(before)}" if before else ""
+    hidden = f"; it replaces {' and '.join(found.others)}" if found.others else ""
+    note(f"{host} gets {found.found}{missing}{hidden}")
+    return found.found
 
 
 def _entry(row: Row) -> dict[str, object]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import re
+from pathlib import PurePosixPath
 
-from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one import reading
+from nodenet.core.day_one.files import ArtefactInvalid, yaml_word
 
+SUFFIX = "-network-config-secret"
 NAMESPACE = "openshift-machine-api"
 KEY = "nmstate"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
-LONGEST_NAME = 253 - len("-network-config-secret")
+LONGEST_NAME = 253 - len(SUFFIX)
 
 
 def secret_name(host: str) -> str:
@@ -20,7 +23,7 @@ def secret_name(host: str) -> str:
             f"{host!a} is no name of a BareMetalHost: lower-case letters, digits, '-' and '.' only, "
             f"at most {LONGEST_NAME} characters"
         )
-    return f"{host}-network-config-secret"
+    return f"{host}{SUFFIX}"
 
 
 def secret(host: str, content: bytes) -> str:
@@ -29,7 +32,7 @@ def secret(host: str, content: bytes) -> str:
         "apiVersion: v1\n"
         "kind: Secret\n"
         "metadata:\n"
-        f"  name: {secret_name(host)}\n"
+        f"  name: {yaml_word(secret_name(host))}\n"
         f"  namespace: {NAMESPACE}\n"
         "type: Opaque\n"
         "data:\n"
@@ -43,11 +46,32 @@ def host_patch(host: str) -> str:
         "apiVersion: metal3.io/v1alpha1\n"
         "kind: BareMetalHost\n"
         "metadata:\n"
-        f"  name: {host}\n"
+        f"  name: {yaml_word(host)}\n"
         f"  namespace: {NAMESPACE}\n"
         "spec:\n"
-        f"  preprovisioningNetworkDataName: {secret_name(host)}\n"
+        f"  preprovisioningNetworkDataName: {yaml_word(secret_name(host))}\n"
     )
+
+
+def node_files_in(text: str) -> dict[PurePosixPath, bytes]:
+    """Return the node files of the Secrets among the documents *text*, as HOST.yml. Raises ArtefactInvalid."""
+    found: dict[PurePosixPath, bytes] = {}
+    for _, document in reading.documents(text):
+        secret = reading.read("it", document)
+        if not isinstance(secret, dict) or secret.get("kind") != "Secret":
+            continue
+        metadata = secret.get("metadata")
+        name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+        host = name.removesuffix(SUFFIX)
+        if not _NAME.fullmatch(host):
+            raise ArtefactInvalid(f"{name!a} is not the name of a Secret")
+        path = PurePosixPath(f"{host}.yml")
+        if path in found:
+            raise ArtefactInvalid(f"the Secret {name} is there twice")
+        found[path] = content_in(secret)
+    if not found:
+        raise ArtefactInvalid("there is no Secret")
+    return found
 
 
 def content_in(found: object) -> bytes:

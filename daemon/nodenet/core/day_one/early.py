@@ -20,7 +20,7 @@ _LEFT_OUT = frozenset({"interfaces", "routes", "ovs-db", "ovn", "hostname"})
 
 def early(document: Document) -> dict[str, Any]:
     """Return the document without Open vSwitch. Raises ArtefactInvalid where a bridge has no single link below it."""
-    links = [dict(item) for item in interfaces(document)]
+    links = [dict(item) for item in interfaces(document) if item.get("state") != "absent"]
     kinds = {str(item.get("name")): item.get("type") for item in links}
     below = {name: _uplink(bridge, kinds) for bridge in links for name in _own_interfaces(bridge, kinds)}
     moved = {item["name"]: item for item in links if item.get("type") == "ovs-interface"}

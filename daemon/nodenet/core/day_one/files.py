@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
+import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote_to_bytes
@@ -11,6 +13,11 @@ from urllib.parse import unquote_to_bytes
 TEXT = "data:text/plain;charset=utf-8;base64,"
 MOST_BYTES = 1 << 20
 """The most that one node file may have."""
+
+
+_PLAIN = re.compile(r"[A-Za-z/][\w./@+-]*", re.ASCII)
+_BOOLEANS = frozenset({"y", "yes", "n", "no", "on", "off", "true", "false", "null"})
+"""Words that some reader of YAML takes for something else than a string."""
 
 
 class ArtefactInvalid(ValueError):
@@ -24,6 +31,11 @@ class CarriedFile:
     path: PurePosixPath
     content: bytes
     mode: int = 0o644
+
+
+def yaml_word(word: str) -> str:
+    """Return *word* as every reader of YAML takes it for this string, in quotes where it needs them."""
+    return word if _PLAIN.fullmatch(word) and word.lower() not in _BOOLEANS else json.dumps(word, ensure_ascii=False)
 
 
 def to_data_url(content: bytes) -> str:

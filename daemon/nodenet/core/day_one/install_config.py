@@ -13,7 +13,9 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from nodenet.core.day_one import reading
 from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.quick_yaml import Unusual, quick
 from nodenet.core.day_one.yaml_text import Spot, end_of_block, newline_of, root
 
 NAME = "install-config"
@@ -34,6 +36,29 @@ class Filled:
 def hosts(text: str) -> tuple[str, ...]:
     """Return the names of the hosts, in order. Raises ArtefactInvalid naming the line."""
     return tuple(name for name, _ in _hosts(text))
+
+
+def network_configs(text: str) -> dict[str, str]:
+    """Return the ``networkConfig`` of each host that has one, as the text of a node file. Raises ArtefactInvalid."""
+    found = {}
+    for name, spot in _hosts(text):
+        present = spot.value(KEY)
+        if present is not None:
+            found[name] = _node_file(text, name, present)
+    return found
+
+
+def _node_file(text: str, name: str, spot: Spot) -> str:
+    """Return a block without its indentation, each of its lines whole."""
+    if spot.node.id != "mapping" or spot.is_flow or not spot.node.value:
+        raise ArtefactInvalid(f"line {spot.line}: {KEY} of host {name} is not written with a key a line")
+    start = text.rfind("\n", 0, int(spot.node.value[0][0].start_mark.index)) + 1
+    block = text[start : end_of_block(text, spot)]
+    indent = " " * spot.key_column
+    made = "".join(line.removeprefix(indent) for line in block.splitlines(keepends=True))
+    if _values(made) != _values(text[start : end_of_block(text, spot)]):
+        raise ArtefactInvalid(f"line {spot.line}: {KEY} of host {name} has lines left of its keys")
+    return made if made.endswith("\n") else made + newline_of(text)
 
 
 def fill(text: str, node_files: Mapping[str, str]) -> Filled:
@@ -97,10 +122,11 @@ def _inserted(text: str, position: int, spot: Spot, node_file: str) -> str:
 
 def _prove(before: str, after: str, filled: Mapping[str, str]) -> None:
     """Read both texts: they differ in the inserted keys alone. Raises ArtefactInvalid where they do not."""
-    old, new = _values(before), _values(after)
+    old, new, *files = _alike(before, after, *filled.values())
+    wanted = dict(zip(filled, files, strict=True))
     for host in new["platform"]["baremetal"]["hosts"]:
         name = str(host["name"])
-        if name in filled and host.pop(KEY, None) != _values(filled[name]):
+        if name in filled and host.pop(KEY, None) != wanted[name]:
             raise ArtefactInvalid(
                 f"the node file of host {name} cannot be indented into {NAME}: write it in block style"
             )
@@ -108,6 +134,14 @@ def _prove(before: str, after: str, filled: Mapping[str, str]) -> None:
         raise ArtefactInvalid(
             f"the node files cannot be inserted into {NAME} without changing it: check its indentation"
         )
+
+
+def _alike(*texts: str) -> list[Any]:
+    """Return the values of texts, all read by one reader: they differ in the types of rare scalars."""
+    try:
+        return [reading.values(quick(text)) for text in texts]
+    except Unusual:
+        return [_values(text) for text in texts]
 
 
 def _values(text: str) -> Any:  # noqa: ANN401  (a YAML document)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from nodenet.core.day_one import ignition
-from nodenet.core.day_one.files import TEXT, ArtefactInvalid, CarriedFile, to_data_url
+from nodenet.core.day_one.files import TEXT, ArtefactInvalid, CarriedFile, to_data_url, yaml_word
 
 MOST_BYTES = 1 << 20
 """What an object may have at the most: etcd refuses larger requests (1.5 MiB), base64 and metadata included."""
@@ -34,8 +34,8 @@ def render(files: Iterable[CarriedFile], role: str, name: str | None = None) -> 
         f"kind: {_KIND}",
         "metadata:",
         "  labels:",
-        f"    machineconfiguration.openshift.io/role: {role}",
-        f"  name: {name or f'10-nodenet-{role}'}",
+        f"    machineconfiguration.openshift.io/role: {yaml_word(role)}",
+        f"  name: {yaml_word(name or f'10-nodenet-{role}')}",
         "spec:",
         "  config:",
         "    ignition:",
@@ -49,7 +49,7 @@ def render(files: Iterable[CarriedFile], role: str, name: str | None = None) -> 
             f"          source: {to_data_url(file.content)}",
             f"        mode: {file.mode}",
             "        overwrite: true",
-            f"        path: {file.path}",
+            f"        path: {yaml_word(str(file.path))}",
         ]
     text = "\n".join(lines) + "\n"
     if len(text) > MOST_BYTES:

@@ -1,0 +1,66 @@
+"""A document with remarks is YAML that reads back to the same values."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from nodenet.core.day_one.annotated import Remarked, plain, render
+
+WORDS = st.one_of(
+    st.text(max_size=12).filter(str.isprintable),
+    st.sampled_from(
+        (
+            "::/0",
+            "10.88.0.1",
+            "52:54:00:12:34:56",
+            "1e3",
+            "0x1",
+            "010",
+            "on",
+            "Yes",
+            "~",
+            "",
+            "- a",
+            "a: b",
+            "#x",
+            "12:30:45",
+        )
+    ),
+)
+SCALARS = st.one_of(WORDS, st.integers(-(10**6), 10**6), st.booleans(), st.none())
+REMARKED = st.one_of(SCALARS, st.builds(Remarked, SCALARS, st.just("why")))
+DOCUMENTS = st.dictionaries(
+    WORDS,
+    st.recursive(
+        REMARKED,
+        lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(WORDS, inner, max_size=3)),
+        max_leaves=8,
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(DOCUMENTS)
+def test_it_is_read_back(document: dict[str, object]) -> None:
+    text = render(document, ["a head"])
+    assert text == render(document, ["a head"])
+    for version in ("1.1", "1.2"):
+        reader = YAML(typ="safe", pure=True)
+        reader.version = version
+        assert reader.load(text) == plain(document)
+
+
+def test_remarks_stand_behind_their_lines() -> None:
+    document = {"a": Remarked({"b": Remarked(1, "one")}, "all"), "c": [{"d": "x", "e": []}, Remarked("y", "last")]}
+    assert render(document, ["head", ""]) == (
+        '# head\n#\na:  # all\n  b: 1  # one\nc:\n- d: x\n  e: []\n- "y"  # last\n'
+    )
+
+
+def test_remarked_keys_can_be_left_out() -> None:
+    document = {"token": Remarked("x", "why"), "a": [{"token": "kept"}, {"token": Remarked("y", "why")}]}
+    assert plain(document, frozenset({"token"})) == {"a": [{"token": "kept"}, {}]}

@@ -1,0 +1,137 @@
+"""A node file from the state of a host: golden files for saved states, and each part on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nodenet.core.day_one.annotated import plain
+from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.from_host import HIDDEN, made, not_expressed, state_in
+
+OFF: dict[str, Any] = {"ipv4": {"enabled": False}, "ipv6": {"enabled": False}}
+DHCP: dict[str, Any] = {"ipv4": {"enabled": True, "dhcp": True}, "ipv6": {"enabled": False}}
+
+
+def link(name: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, "state": "up", "mtu": 1500, **DHCP, **more}
+
+
+def of(*links: dict[str, Any], **more: Any) -> tuple[Any, list[str]]:
+    found = made({"interfaces": list(links), **more})
+    return plain(found.document), found.left_out
+
+
+def test_a_bond_has_its_mode_and_what_differs() -> None:
+    options = {"miimon": 100, "lacp_rate": "fast", "min_links": 0, "xmit_hash_policy": "layer2", "primary": None}
+    aggregation = {"mode": "802.3ad", "options": options, "port": ["enp2s0", "enp3s0"]}
+    legs = [link(name, "ethernet", controller="bond0") for name in ("enp2s0", "enp3s0")]
+    document, left_out = of(link("bond0", "bond", **{"link-aggregation": aggregation}), *legs)
+    assert left_out == []
+    assert [each["name"] for each in document["interfaces"]] == ["enp2s0", "enp3s0", "bond0"]
+    assert document["interfaces"][0] == {"name": "enp2s0", "type": "ethernet", "state": "up"}
+    assert document["interfaces"][2]["link-aggregation"] == {
+        "mode": "802.3ad",
+        "options": {"miimon": 100, "lacp_rate": "fast"},
+        "port": ["enp2s0", "enp3s0"],
+    }
+
+
+def test_a_vlan_keeps_its_base_even_where_that_has_no_address() -> None:
+    vlan = {"base-iface": "enp2s0", "id": 100, "protocol": "802.1q", "reorder-headers": True}
+    document, left_out = of(link("enp2s0.100", "vlan", vlan=vlan), {**link("enp2s0", "ethernet"), **OFF})
+    assert left_out == []
+    assert document["interfaces"][1]["vlan"] == {"base-iface": "enp2s0", "id": 100}
+
+
+def test_a_port_of_a_vrf_keeps_its_addresses() -> None:
+    vrf = link("blue", "vrf", vrf={"port": ["enp2s0"], "route-table-id": 100}, **OFF)
+    document, _ = of(vrf, link("enp2s0", "ethernet", controller="blue"))
+    assert document["interfaces"][0]["ipv4"] == {"enabled": True, "dhcp": True}
+    assert document["interfaces"][1]["vrf"] == {"port": ["enp2s0"], "route-table-id": 100}
+
+
+def test_what_is_left_out_is_named() -> None:
+    document, left_out = of(
+        link("lo", "loopback"),
+        link("enp2s0", "ethernet"),
+        {**link("enp3s0", "ethernet"), **OFF},
+        {**link("enp4s0", "ethernet"), "state": "down"},
+        {**link("docker0", "linux-bridge"), "state": "ignore"},
+        link("ovn-k8s-mp0", "ovs-interface"),
+        link("tun0", "tun"),
+    )
+    assert [each["name"] for each in document["interfaces"]] == ["enp2s0"]
+    assert left_out == [
+        "enp3s0: it has no configuration",
+        "enp4s0: it is down",
+        "docker0: NetworkManager does not manage it",
+        "ovn-k8s-mp0: the network plugin makes it",
+        "tun0: links of type tun are not written",
+    ]
+
+
+def test_secrets_are_left_out_and_named() -> None:
+    found = made({"interfaces": [link("enp2s0", "ethernet", **{"802.1x": {"identity": "a", "password": HIDDEN}})]})
+    links: Any = found.document["interfaces"]
+    assert links[0]["802.1x"].remark == "add password: secrets are not shown"
+    assert links[0]["802.1x"].value == {"identity": "a"}
+
+
+def test_routes_rules_and_name_servers() -> None:
+    routes = {
+        "config": [
+            {
+                "destination": "0.0.0.0/0",
+                "next-hop-address": "192.0.2.1",
+                "next-hop-interface": "enp2s0",
+                "table-id": 254,
+            },
+            {"destination": "::/0", "next-hop-address": "::", "next-hop-interface": "enp2s0", "metric": 1024},
+            {"destination": "198.51.100.0/24", "next-hop-interface": "docker0"},
+        ]
+    }
+    rules = {"config": [{"family": "ipv4", "ip-from": "192.0.2.5/32", "route-table": 100}]}
+    resolver = {"config": {"search": [], "server": ["192.0.2.1"]}, "running": {"server": ["x"]}}
+    document, _ = of(link("enp2s0", "ethernet"), routes=routes, **{"route-rules": rules, "dns-resolver": resolver})
+    assert document["routes"]["config"] == [
+        {"destination": "0.0.0.0/0", "next-hop-address": "192.0.2.1", "next-hop-interface": "enp2s0"},
+        {"destination": "::/0", "next-hop-interface": "enp2s0"},
+    ]
+    assert document["route-rules"]["config"] == [{"ip-from": "192.0.2.5/32", "route-table": 100}]
+    assert document["dns-resolver"] == {"config": {"server": ["192.0.2.1"]}}
+
+
+def test_a_state_may_be_saved_by_kubernetes_nmstate() -> None:
+    state: dict[str, Any] = {"interfaces": []}
+    assert state_in({"kind": "NodeNetworkState", "status": {"currentState": state}}) == state
+    assert state_in(state) == state
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        ([], "not a state of NMState: its first level has no keys such as interfaces"),
+        ({"kind": "NodeNetworkState"}, "$.status.currentState is missing"),
+        (
+            {"links": []},
+            "a snapshot of `nodenetctl snapshot` has no profiles: save `nmstatectl show` instead",
+        ),
+    ],
+)
+def test_what_is_no_state_is_refused(found: object, problem: str) -> None:
+    with pytest.raises(ArtefactInvalid) as caught:
+        state_in(found)
+    assert str(caught.value) == problem
+    with pytest.raises(ArtefactInvalid, match="no list of interfaces"):
+        made({"interfaces": 3})
+
+
+def test_repeated_ports_are_not_a_difference() -> None:
+    bridge = {"name": "br0", "type": "linux-bridge", "bridge": {"port": [{"name": "eth0"}]}}
+    state = {"interfaces": [{**bridge, "state": "up"}]}
+    assert not_expressed({"interfaces": [bridge]}, state) == []
+    other = {**bridge, "bridge": {"port": [{"name": "eth1"}]}}
+    assert not_expressed({"interfaces": [other], "routes": {}}, state) == ["br0"]
+    assert not_expressed({"interfaces": [], "dns-resolver": {"config": {}}}, state) == ["dns-resolver"]
