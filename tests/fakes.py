@@ -12,6 +12,9 @@ from typing import Any
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable
+from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.model import Here, Inputs, Options
+from nodenet.core.hosted_services.running import DnsLook, Running
 from nodenet.core.hostname.sources import Source
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
@@ -514,10 +517,89 @@ class FakeProbe:
 
     servers: set[IPv4Address | IPv6Address] = field(default_factory=set)
     asked: list[tuple[IPv4Address | IPv6Address, str]] = field(default_factory=list)
+    ports: set[tuple[IPv4Address | IPv6Address, int]] = field(default_factory=set)
+    """Addresses and ports of servers on other ports than DNS's own."""
 
-    async def answers(self, address: IPv4Address | IPv6Address, name: str) -> bool:
+    async def answers(self, address: IPv4Address | IPv6Address, name: str, port: int | None = None) -> bool:
+        if port is not None:
+            return (address, port) in self.ports
         self.asked.append((address, name))
         return address in self.servers
+
+
+@dataclass
+class FakeNodeDns:
+    """DNS of this node: *found* is what each look returns."""
+
+    found: DnsLook = field(default_factory=DnsLook)
+    is_wanted: bool = False
+    looks: list[tuple[IPAddress, ...]] = field(default_factory=list)
+    inputs: Known = field(default_factory=lambda: Known(Inputs(Options(), Here("worker-0"))))
+    other_stack: bool = False
+
+    async def look(self, facts: Facts, known: tuple[IPAddress, ...]) -> DnsLook:  # noqa: ARG002
+        self.looks.append(known)
+        return self.found
+
+    def known(self, facts: Facts) -> Known:  # noqa: ARG002
+        return self.inputs
+
+    def waits(self, facts: Facts) -> bool:  # noqa: ARG002
+        return self.other_stack
+
+
+@dataclass
+class FakeServiceUnits:
+    """Units of hosted services by name; an order is kept, and changes nothing unless *obeys*."""
+
+    now: dict[str, Running] = field(default_factory=dict)
+    orders: list[tuple[str, str]] = field(default_factory=list)
+    broken: NodenetError | None = None
+    obeys: bool = True
+
+    def _order(self, what: str, unit: str, active: str) -> None:
+        if self.broken:
+            raise self.broken
+        self.orders.append((what, unit))
+        if self.obeys:
+            self.now[unit] = Running("loaded", active)
+
+    async def state(self, unit: str) -> Running:
+        if self.broken:
+            raise self.broken
+        return self.now.get(unit, Running("loaded", "inactive"))
+
+    async def start(self, unit: str) -> None:
+        self._order("start", unit, "active")
+
+    async def stop(self, unit: str) -> None:
+        self._order("stop", unit, "inactive")
+
+    async def reload(self, unit: str) -> None:
+        self._order("reload", unit, "active")
+
+    async def restart(self, unit: str) -> None:
+        self._order("restart", unit, "active")
+
+
+@dataclass
+class FakeTable:
+    """A table of nft: its rules, None where there is none."""
+
+    rules: str | None = None
+    puts: int = 0
+    broken: NodenetError | None = None
+
+    async def put(self, rules: str) -> None:
+        if self.broken:
+            raise self.broken
+        self.rules, self.puts = rules, self.puts + 1
+
+    async def remove(self) -> None:
+        self.rules = None
+
+    async def is_there(self) -> bool:
+        return self.rules is not None
 
 
 @dataclass
@@ -596,6 +678,9 @@ def stage_edges(**given: Any) -> StageEdges:
         "dns": FakeDnsManager(),
         "resolved": FakeResolved(),
         "resolver_probe": FakeProbe(),
+        "node_dns": lambda _: FakeNodeDns(),
+        "service_units": FakeServiceUnits(),
+        "redirect": FakeTable(),
         "units": FakeUnits(Unit("other.service", "other.service")),
         "clock": clock,
         "boot_id": BOOT_ID,

@@ -103,6 +103,7 @@ def summary(made: Plan) -> dict[str, Any]:
             for duty in made.vips
         ],
         "problems": list(made.problems),
+        "pending": list(made.pending),
     }
 
 

@@ -17,6 +17,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, NodenetError, UsageInvalid
+from nodenet.core.hosted_services.dns_guard import TABLE as DNS_TABLE
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
@@ -31,6 +32,12 @@ from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
+from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
+from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
+from nodenet.edge.hosted_services.other_stacks import OtherStacks
+from nodenet.edge.hosted_services.redirect_table import RedirectTable
+from nodenet.edge.hosted_services.service_units import ServiceUnits
+from nodenet.edge.hosted_services.state_files import CacheFiles
 from nodenet.edge.hostname.hostnamed import Hostnamed
 from nodenet.edge.hostname.lease_names import LeaseNames
 from nodenet.edge.kernel import netlink
@@ -52,6 +59,8 @@ from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hosted_services.forwarding import Forwarding
+from nodenet.stages.hosted_services.node_dns import UNIT as DNS_UNIT
+from nodenet.stages.hosted_services.node_dns import NodeDns, NodeDnsEdges
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.node_ip.stage import NodeipStage
 from nodenet.stages.unit_stage import build as build_unit_stage
@@ -96,8 +105,18 @@ class Assembly:
         self.nmstate = Nmstate(worked=self.clock.worked_for_us, said=lambda text: log.info(f"libnmstate: {text}"))
         self.ovsdb = Ovsdb()
         self.boot_id = boot_id()
+        self._service_units = ServiceUnits(self.bus, lambda unit: wake(Topic.DNS if unit == DNS_UNIT else Topic.UNIT))
+        self._dnsmasq = Dnsmasq(self.bus, lambda: wake(Topic.DNS))
+        self._caches = CacheFiles()
+        self.edges = self._stage_edges()
+        self.forwarding = Forwarding(self.edges.sysctls)
+        self.uplink_edges = UplinkEdges(LinkEvents(), self.edges.neighbours, self.edges.kernel, self.ovsdb, self.clock)
+        self.nodeip: NodeipStage | None = None
+        self._node_files: PurePath = PurePath(Settings().node_file_dir)
+
+    def _stage_edges(self) -> StageEdges:
         systemd = Systemd(self.bus)
-        self.edges = StageEdges(
+        return StageEdges(
             host=self.host,
             leases=LeaseNames(self.bus),
             files=files,
@@ -113,14 +132,29 @@ class Assembly:
             dns=self.dns,
             resolved=self.resolved,
             resolver_probe=ResolverProbe(),
-            units=Units(self.bus, lambda: wake(Topic.UNIT)),
+            units=Units(self.bus, lambda: self._wake(Topic.UNIT)),
+            node_dns=self._node_dns,
+            service_units=self._service_units,
+            redirect=RedirectTable(),
             clock=self.clock,
             boot_id=self.boot_id,
         )
-        self.forwarding = Forwarding(self.edges.sysctls)
-        self.uplink_edges = UplinkEdges(LinkEvents(), self.edges.neighbours, self.edges.kernel, self.ovsdb, self.clock)
-        self.nodeip: NodeipStage | None = None
-        self._node_files: PurePath = PurePath(Settings().node_file_dir)
+
+    def _node_dns(self, settings: Settings) -> NodeDns:
+        edges = NodeDnsEdges(
+            files=files,
+            host=self.host,
+            kernel=self.edges.kernel,
+            clock=self.clock,
+            probe=self.edges.resolver_probe,
+            texts=ConfigurationFiles(),
+            units=self._service_units,
+            dnsmasq=self._dnsmasq,
+            guard=RedirectTable(table=DNS_TABLE),
+            caches=self._caches,
+            stacks=OtherStacks(),
+        )
+        return NodeDns(edges, settings)
 
     def _bus_changed(self, up: bool) -> None:  # noqa: FBT001  (a callback's only argument)
         if self.stopping:

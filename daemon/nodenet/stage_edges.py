@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from nodenet import ports
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.settings.model import Settings
+from nodenet.ports.hosted_services import NodeDns, RedirectTable, ServiceUnits
 
 
 class Presence(Protocol):
@@ -36,6 +38,10 @@ class StageEdges:
     dns: ports.DnsManager
     resolved: ports.Resolved
     resolver_probe: ports.ResolverProbe
+    node_dns: Callable[[Settings], NodeDns]
+    """Makes DNS of this node, for the settings in force."""
+    service_units: ServiceUnits
+    redirect: RedirectTable
     units: ports.Units
     clock: ports.Clock
     boot_id: str

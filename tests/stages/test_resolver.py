@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import structlog
 
-from fakes import FakeClock, FakeDnsManager, FakeFiles, FakeProbe, FakeResolved
+from fakes import FakeClock, FakeDnsManager, FakeFiles, FakeNodeDns, FakeProbe, FakeResolved
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Skipped, Topic, Waiting
 from nodenet.core.errors import PublishFailed
@@ -45,6 +45,7 @@ class Rig:
     manager: FakeDnsManager = field(default_factory=lambda: FakeDnsManager(ManagerDns("unmanaged", ("lab.test",))))
     resolved: FakeResolved = field(default_factory=FakeResolved)
     probe: FakeProbe = field(default_factory=FakeProbe)
+    dns: FakeNodeDns = field(default_factory=FakeNodeDns)
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
@@ -52,7 +53,7 @@ class Rig:
 
     def restart(self) -> None:
         """Begin as a daemon that knows nothing but its files."""
-        outside = ResolverEdges(self.manager, self.resolved, self.probe)
+        outside = ResolverEdges(self.manager, self.resolved, self.probe, self.dns)
         self.stage = ResolvPrependerStage(outside, self.files, self.clock, self.settings)
 
     async def attempt(self, facts: Facts = AFTER) -> Outcome:

@@ -23,7 +23,7 @@ from bench.figures import LOOK_UPS, table, with_section  # noqa: E402 -- found t
 from edge.bus.test_connection import client  # noqa: E402
 from edge.network_manager.test_dns import StandIn, changed_signal  # noqa: E402
 from edge.private_bus import PrivateBus  # noqa: E402
-from fakes import BOOT_ID, FakeInputs, FakePulse, FakeResolved  # noqa: E402
+from fakes import BOOT_ID, FakeInputs, FakeNodeDns, FakePulse, FakeResolved  # noqa: E402
 from nodenet.core.boot.facts import Facts  # noqa: E402
 from nodenet.core.boot.outcome import Outcome, Skipped, Topic  # noqa: E402
 from nodenet.core.boot.request import NOTHING, Request  # noqa: E402
@@ -126,7 +126,8 @@ async def measure(directory: Path) -> Measured:
     bus = Bus(address=f"unix:path={directory / 'bus'}", changed=lambda _: None)
     manager = DnsManager(bus, lambda: reconciler.wake(Topic.DNS))
     settings = Settings(api_vips=(ip_address("192.0.2.2"),), cluster_domain="example.com")
-    stage = ResolvPrependerStage(ResolverEdges(manager, FakeResolved(), ResolverProbe()), disk, Clock(Idle()), settings)
+    outside = ResolverEdges(manager, FakeResolved(), ResolverProbe(), FakeNodeDns())
+    stage = ResolvPrependerStage(outside, disk, Clock(Idle()), settings)
     counted = Counted(stage)
     stages: dict[StageName, Stage] = {**{name: Nothing() for name in BUILT}, StageName.RESOLV_PREPENDER: counted}
     plant = StageSet(new_boot({}, degrade=True), stages, "", 60.0, lambda _: None)

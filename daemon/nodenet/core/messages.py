@@ -91,8 +91,6 @@ class Message(Enum):
     """Another program has port 53 of this node."""
     CLUSTER_DNS_CHANGED = "033d5b777808470ea4409419910c5a00"
     """CoreDNS of this node answers and is asked for the cluster's names, or does not any more."""
-    PEER_STACK = "9111d4162e7b4580876b57f407a88820"
-    """Pods of the stack that nodenet replaces are configured on this node; nodenet's services wait."""
     HINT_IGNORED = "3691840dddc541638e4a5cc5792f613e"
     """A node IP hint could not be used."""
     PUBLISH_FAILED = "cf72e2ab6bcc4fd1b2c291a593d43dfd"

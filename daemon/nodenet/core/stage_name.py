@@ -22,7 +22,7 @@ class StageName(StrEnum):
     RESOLV_PREPENDER = "resolv-prepender", "resolver"
     NODEIP = "nodeip", "node_ip.wiring"
     CONFIGURE_OVS = "configure-ovs", "br_ex.wiring"
-    HOSTED_SERVICES = "hosted-services", ""
+    HOSTED_SERVICES = "hosted-services", "hosted_services.wiring"
 
     module: str
 

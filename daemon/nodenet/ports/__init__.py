@@ -246,8 +246,8 @@ class Resolved(Protocol):
 class ResolverProbe(Protocol):
     """DNS servers on this node."""
 
-    async def answers(self, address: IPAddress, name: str) -> bool:
-        """Return whether one answers at *address*."""
+    async def answers(self, address: IPAddress, name: str, port: int | None = None) -> bool:
+        """Return whether one answers at *address*, on DNS's own port unless another one is given."""
 
 
 class Units(Protocol):

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Protocol
 
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.boot.facts import Facts
+from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.running import DnsLook, Running
+from nodenet.core.ip import IPAddress
 
 
 class ConfigurationFiles(Protocol):
@@ -62,3 +65,20 @@ class Dnsmasq(Protocol):
 
     async def read_hosts(self) -> None:
         """Let it read its hosts file again and forget what it has cached. Raises Unavailable."""
+
+
+class NodeDns(Protocol):
+    """DNS of this node, where nodenetd itself runs it."""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether this node answers names itself, by the settings alone."""
+
+    async def look(self, facts: Facts, known: tuple[IPAddress, ...]) -> DnsLook:
+        """See to it; *known* are the DNS servers beside this node's own addresses. Never raises."""
+
+    def waits(self, facts: Facts) -> bool:
+        """Return whether another stack has to go first. Raises Unavailable, PublishFailed."""
+
+    def known(self, facts: Facts) -> Known:
+        """Return the inputs of this node's plan as its disk gives them. Raises NodenetError."""

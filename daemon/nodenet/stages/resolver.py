@@ -36,6 +36,7 @@ from nodenet.core.resolver.view import (
 from nodenet.core.settings.model import ResolverMode, Settings
 from nodenet.core.since import NEVER, Since
 from nodenet.ports import Clock, DnsManager, Files, Resolved, ResolverProbe
+from nodenet.ports.hosted_services import NodeDns
 from nodenet.stage_edges import StageEdges
 
 log = structlog.get_logger()
@@ -56,6 +57,8 @@ class ResolverEdges:
     manager: DnsManager
     resolved: Resolved
     probe: ResolverProbe
+    own: NodeDns
+    """dnsmasq of this node, where nodenetd runs one."""
 
 
 class ResolvPrependerStage:
@@ -79,18 +82,20 @@ class ResolvPrependerStage:
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002  (no request is for this stage)
         """Return Done once look-ups are answered or nothing more can be done for them now, Waiting before."""
         if not self._vips:
+            await self._outside.own.look(facts, ())
             reason = "no VIPs are configured: the node has no resolver of its own"
             return Skipped(reason, facts, again=await self._give_back())
         view = await self._look()
         own = facts.selection.node_ips if facts.selection else ()
         node_ip = own[0] if own else None
-        first = node_ip if await self._takes(node_ip, view) else None
         known = view.upstream(own)
+        served = await self._outside.own.look(facts, known)
+        first = node_ip if await self._takes(node_ip, view) else None
         none = not known and first is None
         if none and (left := self._nameless.left(self._clock.boottime(), PATIENCE_SECONDS)) > 0:
             return Waiting(f"a nameserver: NetworkManager knows none, {RESOLV_CONF} has none", TOPICS, left)
         # DNS has events, but a program that rewrites the file causes none.
-        problem, pause = _no_server() if none else None, BEAT_SECONDS
+        problem, pause = _no_server() if none else served.problem, BEAT_SECONDS
         try:
             await self._take_over(view)
             pause = await self._write(view, node_ip, first) or pause
@@ -101,7 +106,9 @@ class ResolvPrependerStage:
             self._files.write(DONE, b"")
             if first is None:
                 pause = min(pause, self._next_probe())
-        detail = _detail(known, node_ip, first)
+        if served.seconds is not None:
+            pause = min(pause, served.seconds)
+        detail = "; ".join(filter(None, (_detail(known, node_ip, first), served.note)))
         return Done(detail, facts, Message.RESOLVER_SET, problem, Again(TOPICS, pause))
 
     async def _look(self) -> View:
@@ -252,5 +259,5 @@ def _detail(known: tuple[IPAddress, ...], node_ip: IPAddress | None, first: IPAd
 
 def build(edges: StageEdges, settings: Settings) -> ResolvPrependerStage:
     """Return the stage for *settings*."""
-    own = ResolverEdges(edges.dns, edges.resolved, edges.resolver_probe)
+    own = ResolverEdges(edges.dns, edges.resolved, edges.resolver_probe, edges.node_dns(settings))
     return ResolvPrependerStage(own, edges.files, edges.clock, settings)

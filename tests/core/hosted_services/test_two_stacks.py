@@ -1,5 +1,7 @@
 """What keeps our services from running beside another stack."""
 
+from ipaddress import ip_address
+
 import pytest
 
 from nodenet.core.hosted_services.model import Service
@@ -31,6 +33,21 @@ def test_a_foreign_listener_on_our_port_is_waited_for_and_our_own_is_not() -> No
         "another program listens on port 9445: see `ss -ltnp sport = :9445`"
     )
     assert why_waiting(Service.HAPROXY, Others(listeners=(Listener(6443, ours=False),)), PORTS) is None
+
+
+def test_the_former_stack_s_coredns_goes_before_our_dnsmasq() -> None:
+    reason = why_waiting(Service.DNSMASQ, Others(manifests={"coredns.yaml"}), ())
+    assert reason
+    assert reason.startswith("kubelet has the static pod /etc/kubernetes/manifests/coredns.yaml")
+
+
+def test_a_foreign_listener_is_named_and_one_on_another_address_is_in_nobody_s_way() -> None:
+    named = Listener(53, ours=False, address=ip_address("127.0.0.53"), program="named.service")
+    assert why_waiting(Service.DNSMASQ, Others(listeners=(named,)), (53,)) == (
+        "named.service listens on port 53: see `ss -ltnp sport = :53`"
+    )
+    assert not named.is_at((ip_address("127.0.0.1"), ip_address("192.0.2.10")))
+    assert Listener(53, ours=False, address=ip_address("::")).is_at(())
 
 
 def test_another_program_that_speaks_vrrp_keeps_keepalived_only() -> None:

@@ -30,6 +30,12 @@ def test_ports_and_groups_are_read_until_the_end() -> None:
     assert not is_last(message(9445, 1))
 
 
+def test_the_address_of_each_family_is_read() -> None:
+    v4 = message(53, 1)[:16] + b"\x02" + message(53, 1)[17:24] + bytes((127, 0, 0, 53)) + message(53, 1)[28:]
+    v6 = message(53, 1)[:16] + b"\x0a" + message(53, 1)[17:24] + bytes(15) + b"\1" + message(53, 1)[40:]
+    assert [str(one.address) for one in answers(v4 + v6 + DONE)] == ["127.0.0.53", "::1"]
+
+
 def test_a_refusal_is_an_error() -> None:
     refused = struct.pack("=IHHIIi", 20, 2, 0, 1, 0, -1)
     with pytest.raises(OSError, match="the kernel does not list its sockets"):

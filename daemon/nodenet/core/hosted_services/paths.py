@@ -26,6 +26,8 @@ UNITS: Mapping[Service, str] = {
     Service.KEEPALIVED: "nodenet-keepalived.service",
     Service.HAPROXY: "nodenet-haproxy.service",
 }
+STARTED = RUN / "started"
+"""Exists once nodenetd has started nodenet-hosted in this boot; holds a checksum of the settings that it had then."""
 COMPANION = "nodenet-hosted.service"
 COMPANION_NAME = "org.nodenet1.Hosted"
 

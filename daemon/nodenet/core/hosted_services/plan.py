@@ -28,6 +28,8 @@ class Plan:
     hosts: str
     problems: tuple[str, ...]
     """What an administrator should change, each a sentence with the remedy; services go on as far as they can."""
+    pending: tuple[str, ...] = ()
+    """What the cluster has not reported yet, as in its installation; no problem by itself."""
 
 
 def plan(inputs: Inputs) -> Plan:
@@ -51,6 +53,7 @@ def plan(inputs: Inputs) -> Plan:
         {service: text for service, text in texts.items() if text is not None},
         "" if disabled else dnsmasq.hosts(inputs, api),
         () if disabled else tuple(_problems(inputs, api)),
+        () if disabled else tuple(_pending(inputs)),
     )
 
 
@@ -63,7 +66,7 @@ def _problems(inputs: Inputs, api: ApiInt) -> Iterator[str]:
             yield f"The VIP {vip} is the address of node {name}: give the VIP an address of its own"
         if problem := _outside(inputs, vip):
             yield problem
-    if role_of(inputs) is None:
+    if role_of(inputs) is None and inputs.nodes:
         yield "The role of this node is unknown: set `[hosted] role`, or give kubelet's credentials access to its Node"
     listed = own.get(inputs.here.name)
     if listed and inputs.options.role and inputs.options.role is not listed.role:
@@ -71,8 +74,13 @@ def _problems(inputs: Inputs, api: ApiInt) -> Iterator[str]:
             f"`[hosted] role` is {inputs.options.role} and the cluster lists this node as {listed.role}: "
             "the setting is used; correct one of them"
         )
+
+
+def _pending(inputs: Inputs) -> Iterator[str]:
     if inputs.nodes_origin is Origin.DEFAULT and not inputs.nodes:
         yield "No list of nodes was ever read: this node answers DNS and holds no VIP until it has one"
+        if role_of(inputs) is None:
+            yield "The role of this node is not known yet: the list of nodes, or `[hosted] role`, names it"
 
 
 def _outside(inputs: Inputs, vip: IPAddress) -> str | None:

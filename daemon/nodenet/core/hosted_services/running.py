@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nodenet.core.boot.outcome import Problem
+
 LOADED, ACTIVE, FAILED = "loaded", "active", "failed"
 
 
@@ -44,3 +46,16 @@ class Running:
         if not self.is_loaded:
             return f"systemd has no such unit ({self.load})"
         return f"{self.active}, result {self.result}" if self.active == FAILED else self.active
+
+
+@dataclass(frozen=True, slots=True)
+class DnsLook:
+    """What a look at this node's DNS found: a *note* for the stage's line, a *problem*, and when to look again.
+
+    *waits*: another stack serves DNS, and ours has to wait until it is gone.
+    """
+
+    note: str = ""
+    problem: Problem | None = None
+    seconds: float | None = None
+    waits: bool = False

@@ -8,21 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import PurePosixPath
 
 from nodenet.core.hosted_services.model import Service
+from nodenet.core.ip import IPAddress
 
+ANY = IPv4Address(0)
 MANIFESTS = PurePosixPath("/etc/kubernetes/manifests")
-_STEMS = {Service.KEEPALIVED: "keepalived", Service.HAPROXY: "haproxy"}
+_STEMS = {Service.DNSMASQ: "coredns", Service.KEEPALIVED: "keepalived", Service.HAPROXY: "haproxy"}
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A TCP socket that listens on *port*; *ours*: a process of our unit has it."""
+    """A TCP socket that listens on *port* of *address*; *ours*: a process of our unit has it.
+
+    *program*: the unit, or the control group, of the process that has it; empty where that is unknown.
+    """
 
     port: int
     ours: bool
+    address: IPAddress = ANY
+    program: str = ""
+
+    def is_at(self, addresses: Collection[IPAddress]) -> bool:
+        """Return whether it is in the way of a server on one of *addresses*: an unspecified address is on all."""
+        return self.address.is_unspecified or self.address in addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,7 @@ def _reasons(service: Service, others: Others, ports: Collection[int]) -> Iterat
             yield f"kubelet has the static pod {MANIFESTS / name}: move that file away to let nodenet serve instead"
     for listener in sorted(others.listeners, key=lambda one: one.port):
         if listener.port in ports and not listener.ours:
-            yield f"another program listens on port {listener.port}: see `ss -ltnp sport = :{listener.port}`"
+            who = listener.program or "another program"
+            yield f"{who} listens on port {listener.port}: see `ss -ltnp sport = :{listener.port}`"
     if service is Service.KEEPALIVED and others.speakers:
         yield "another program of this node speaks VRRP: see `ss -lwnp`, and stop it"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes
 
+ANY = IPv4Address(0)
 FAMILIES = (AF_INET, AF_INET6)
 _BY_FAMILY, _REQUEST_DUMP, _DONE = 20, 0x301, 3
 _TCP, _LISTEN = 6, 1 << 10
@@ -20,10 +23,11 @@ _MESSAGE_BYTES = 4 + _ID_BYTES + 20
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """A socket: its port, and the id of its maker's control group (Linux 5.8 and later; None before)."""
+    """A socket: its port, the id of its maker's control group (Linux 5.8 and later; None before), and its address."""
 
     port: int
     group: int | None
+    address: IPAddress = ANY
 
 
 def question(family: int) -> bytes:
@@ -45,8 +49,13 @@ def answers(data: bytes) -> Iterator[Listening]:
         if len(message) >= _MESSAGE_BYTES:
             (port,) = struct.unpack_from("!H", message, 4)
             group = attributes(message, _MESSAGE_BYTES).get(_CGROUP_ID)
-            yield Listening(port, struct.unpack("=Q", group)[0] if group is not None and len(group) == 8 else None)
+            made = struct.unpack("=Q", group)[0] if group is not None and len(group) == 8 else None
+            yield Listening(port, made, _address(message[0], bytes(message[8:24])))
         offset += (length + 3) & ~3
+
+
+def _address(family: int, octets: bytes) -> IPAddress:
+    return IPv4Address(octets[:4]) if family == AF_INET else IPv6Address(octets)
 
 
 def is_last(data: bytes) -> bool:

@@ -27,6 +27,7 @@ DIRECTORIES = tuple(
     for path in (
         "/run",
         "/run/nodenet",
+        "/run/nodenet/hosted",
         "/run/NetworkManager/conf.d",
         "/run/nodeip-configuration",
         "/var/lib/nodenet",

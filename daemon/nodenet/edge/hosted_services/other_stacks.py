@@ -36,7 +36,7 @@ class OtherStacks:
         """
         groups = {status.st_ino for unit in units for status in self._statuses(unit)}
         listeners = tuple(
-            Listener(one.port, one.group in groups)
+            Listener(one.port, ours := one.group in groups, one.address, "" if ours else self._program(one.group))
             for one in _listening()
             if one.port in ports and one.group is not None
         )
@@ -46,6 +46,14 @@ class OtherStacks:
         for place in self._groups.glob(f"*.slice/{unit}"):
             with contextlib.suppress(OSError):  # the unit ended meanwhile
                 yield place.stat()
+
+    def _program(self, group: int) -> str:
+        """Return the name of the control group with the id *group*, mostly that of a unit; empty where it is gone."""
+        for place in self._groups.glob("*.slice/**/"):
+            with contextlib.suppress(OSError):
+                if place.stat().st_ino == group:
+                    return place.name
+        return ""
 
     def _names(self) -> frozenset[str]:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.redirect import REMOVAL, TABLE
+from nodenet.core.hosted_services.redirect import TABLE
 
 NFT = "/usr/sbin/nft"
 SECONDS = 10.0
@@ -16,11 +16,12 @@ REMEDY = "Run `nft list tables`; install nftables where there is no nft"
 
 
 class RedirectTable:
-    """The table of ``core.hosted_services.redirect``."""
+    """A table of nodenet's own: that of ``core.hosted_services.redirect``, or another one."""
 
-    def __init__(self, nft: str = NFT) -> None:
-        """*nft* is the program."""
+    def __init__(self, nft: str = NFT, table: str = TABLE) -> None:
+        """*nft* is the program, *table* the table's family and name."""
         self._nft = nft
+        self._table = table
 
     async def put(self, rules: str) -> None:
         """Replace the table by *rules* in one transaction. Raises Unavailable."""
@@ -28,11 +29,11 @@ class RedirectTable:
 
     async def remove(self) -> None:
         """Remove the table; where there is none, nothing happens. Raises Unavailable."""
-        await self._run("-f", "-", given=REMOVAL)
+        await self._run("-f", "-", given=f"table {self._table}\ndelete table {self._table}\n")
 
     async def is_there(self) -> bool:
         """Return whether the table exists. Raises Unavailable."""
-        return f"table {TABLE}" in (await self._run("list", "tables")).splitlines()
+        return f"table {self._table}" in (await self._run("list", "tables")).splitlines()
 
     async def _run(self, *words: str, given: str = "") -> str:
         pipe = asyncio.subprocess.PIPE
@@ -51,5 +52,5 @@ class RedirectTable:
                 await process.wait()
         if process.returncode:
             said = errors.decode(errors="replace").strip().partition("\n")[0]
-            raise Unavailable(f"nft refuses the table {TABLE}: {said or process.returncode}", remedy=REMEDY)
+            raise Unavailable(f"nft refuses the table {self._table}: {said or process.returncode}", remedy=REMEDY)
         return output.decode(errors="replace")

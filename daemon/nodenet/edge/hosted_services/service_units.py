@@ -73,12 +73,11 @@ class ServiceUnits:
             raise _refused(unit, error) from error
 
     async def _listen(self, unit: str) -> None:
-        if unit in self._listened:
-            return
-        await self._bus.listen(Signal(NAME, PATH, MANAGER, "JobRemoved", (2, unit)), self._removed)
-        with suppress(Refused):  # subscribed already
+        if unit not in self._listened:
+            await self._bus.listen(Signal(NAME, PATH, MANAGER, "JobRemoved", (2, unit)), self._removed)
+            self._listened.add(unit)
+        with suppress(Refused):  # subscribed already; a bus that was restarted has forgotten it
             await self._call_raw("Subscribe")
-        self._listened.add(unit)
 
     def _removed(self, body: Sequence[Any]) -> None:
         self._changed(str(body[2]))

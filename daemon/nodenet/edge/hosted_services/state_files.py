@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from nodenet.core.hosted_services.cache import MOST_BYTES
 from nodenet.edge.files import disk
 
@@ -40,6 +37,9 @@ class CacheFiles:
         content = disk.read(self._resource)
         if content is None:
             return None
+        from ruamel.yaml import YAML  # noqa: PLC0415 - few nodes have the file: the others do not pay for the parser
+        from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
         try:
             return YAML(typ="safe", pure=True).load(content.decode())  # type: ignore[no-any-return]
         except (YAMLError, UnicodeDecodeError, RecursionError) as error:

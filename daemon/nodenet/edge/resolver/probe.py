@@ -27,14 +27,14 @@ class ResolverProbe:
         """Ask at *port*."""
         self._port = port
 
-    async def answers(self, address: IPAddress, name: str) -> bool:
+    async def answers(self, address: IPAddress, name: str, port: int | None = None) -> bool:
         """Return whether a server at *address* answers a query for *name* (empty: the root) in time."""
         query = _query(name)
         loop = asyncio.get_running_loop()
         heard: asyncio.Future[bool] = loop.create_future()
         try:
             transport, _ = await loop.create_datagram_endpoint(
-                lambda: _Listener(query, heard), remote_addr=(str(address), self._port)
+                lambda: _Listener(query, heard), remote_addr=(str(address), port or self._port)
             )
         except OSError:  # the address is not on the node, or not usable yet
             return False

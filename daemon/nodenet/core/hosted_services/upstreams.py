@@ -1,0 +1,31 @@
+"""Which DNS servers does this node's dnsmasq ask for names that it does not know from disk?
+
+The servers that NetworkManager knows, and for the cluster's domain a CoreDNS of this node while it answers: pods and
+services may have names there. The names of the API never leave this node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nodenet.core.ip import IPAddress
+
+CLUSTER_PORTS = (5354, 5353)
+"""Where a CoreDNS of this node listens: 53 is dnsmasq's, and 5353 may be the port of multicast DNS (RFC 6762)."""
+ALIVE_SECONDS = 5.0
+"""How often a CoreDNS is asked for a sign of life while dnsmasq asks it: its death costs answers until it is seen."""
+SEARCH_SECONDS = 15.0
+"""How often one is looked for."""
+MOST = 8
+"""Servers that dnsmasq is given; a lookup that all of them leave unanswered has long failed."""
+
+Servers = tuple[tuple[str, ...], ...]
+
+
+def servers(known: Iterable[IPAddress], cluster: tuple[IPAddress, int] | None, domain: str) -> Servers:
+    """Return the servers in the form of dnsmasq's ``SetServersEx``: each an address, then the domains it serves."""
+    site = tuple((str(address),) for address in dict.fromkeys(known))[:MOST]
+    if cluster is None or not domain:
+        return site
+    address, port = cluster
+    return ((f"{address}#{port}", domain), *site)

@@ -1,0 +1,89 @@
+"""Are hosted services of this node decided and does its DNS answer, and what is wrong if not?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.hosted_services.model import Mode, Service
+from nodenet.core.hosted_services.paths import COMPANION, RESOURCE
+from nodenet.core.hosted_services.plan import Plan
+from nodenet.core.hosted_services.running import Running
+from nodenet.core.messages import Message
+
+PATIENCE_SECONDS = 30.0
+"""How long READY waits: a kubelet that never starts would keep the API servers from running at all."""
+LOOK_SECONDS = 1.0
+WELL_SECONDS, UNWELL_SECONDS = 60.0, 5.0
+_LOOK_AT_COMPANION = f"See `journalctl -u {COMPANION}`"
+_CORRECT = f"Correct {RESOURCE} or the object in the API; a cache is written again when the API answers"
+_LOOK_AT_DNS = "See `nodenetctl status` and `journalctl -u nodenet-dnsmasq.service`"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the stage says: its line, what it still waits for (empty: nothing), a problem, and when it looks again."""
+
+    detail: str
+    awaited: str = ""
+    problem: Problem | None = None
+    seconds: float = WELL_SECONDS
+
+
+def verdict(plan: Plan, unusable: tuple[str, ...], companion: Running | None, *, dns: bool | None) -> Verdict:
+    """Return the verdict. *unusable*: inputs that cannot be used; *companion*: None while systemd does not answer.
+
+    *dns*: whether the node IP answers; None where this node's DNS is not ours to run now.
+    """
+    awaited, failed = _missing(companion, dns)
+    contradictions = (
+        *(Problem(Message.HOSTED_INPUT_INVALID, one, _CORRECT) for one in unusable),
+        *(Problem(Message.HOSTED_PROBLEM, *_parts(one)) for one in plan.problems),
+    )
+    problem = failed or next(iter(contradictions), None)
+    return Verdict(_detail(plan, dns), awaited, problem, UNWELL_SECONDS if failed else WELL_SECONDS)
+
+
+def _missing(companion: Running | None, dns: bool | None) -> tuple[str, Problem | None]:  # noqa: FBT001
+    """Return what may still come, in words, and the problem that it is once the patience is over."""
+    if companion is None:
+        return f"systemd, to ask for {COMPANION}", _companion_down("systemd does not answer")
+    if not companion.is_up:
+        passes = companion.is_settling or (companion.active == "inactive" and companion.is_loaded)
+        awaited = f"{COMPANION}, which decides about VIPs ({companion.why_down})" if passes else ""
+        return awaited, _companion_down(f"{COMPANION} does not run: {companion.why_down}")
+    if dns is False:
+        cause = "No DNS server answers on the node IP"
+        return "DNS on the node IP", Problem(Message.NODE_DNS_FAILED, cause, _LOOK_AT_DNS)
+    return "", None
+
+
+def _companion_down(cause: str) -> Problem:
+    return Problem(Message.HOSTED_FAILED, cause, _LOOK_AT_COMPANION)
+
+
+def _parts(sentence: str) -> tuple[str, str]:
+    """Return cause and remedy of a sentence that has both, with a colon between."""
+    cause, _, remedy = sentence.rpartition(": ")
+    return (cause, f"{remedy[:1].upper()}{remedy[1:]}") if cause else (sentence, "See `nodenetctl hosted`")
+
+
+def _detail(plan: Plan, dns: bool | None) -> str:  # noqa: FBT001
+    return "; ".join(_facts(plan, dns))
+
+
+def _facts(plan: Plan, dns: bool | None) -> Iterator[str]:  # noqa: FBT001
+    addresses = " and ".join(map(str, plan.api_int.addresses))
+    kind = "an external load balancer" if plan.mode is Mode.EXTERNAL else "the API VIP"
+    yield f"api-int is {addresses}, {kind}"
+    if dns is None:
+        yield "DNS is not served by nodenet now"
+    held = [str(vip.address) for vip in plan.vips if vip.wanted]
+    kept = [str(vip.address) for vip in plan.vips if not vip.wanted]
+    if held:
+        yield f"may hold {' and '.join(held)}"
+    if kept:
+        yield f"does not hold {' and '.join(kept)}"
+    if any(duty.wanted for duty in plan.duties if duty.service is Service.HAPROXY):
+        yield "balances the API"

@@ -1,0 +1,250 @@
+"""Does dnsmasq answer the cluster's names on this node, from disk, and whom does it ask for all others?
+
+Looked at in the second pass of resolv-prepender and with each change of DNS: every look compares what is with what
+should be, so that a dnsmasq that was killed, restarted or misled is right again after the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from pathlib import PurePath
+
+import structlog
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
+from nodenet.core.hosted_services import dns_guard, paths, upstreams
+from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.duties import why_disabled
+from nodenet.core.hosted_services.model import Inputs, Service
+from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.plan import Plan, plan
+from nodenet.core.hosted_services.restarts import Restarts
+from nodenet.core.hosted_services.running import DnsLook, Running
+from nodenet.core.hosted_services.two_stacks import Others, why_waiting
+from nodenet.core.ip import IPAddress
+from nodenet.core.messages import Message
+from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
+from nodenet.ports import Clock, Files, Host, Kernel, ResolverProbe
+from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits
+from nodenet.ports.vips import CacheFiles, OtherStacks
+from nodenet.stages.hosted_services.on_disk import OnDisk
+
+log = structlog.get_logger()
+
+UNIT = paths.UNITS[Service.DNSMASQ]
+CONFIGURATION = paths.TEXTS[Service.DNSMASQ]
+PORT = 53
+LOOK_SECONDS = 1.0
+LOCALHOST = ip_address("127.0.0.1")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDnsEdges:
+    """Everything outside that DNS of this node needs."""
+
+    files: Files
+    host: Host
+    kernel: Kernel
+    clock: Clock
+    probe: ResolverProbe
+    texts: ConfigurationFiles
+    units: ServiceUnits
+    dnsmasq: Dnsmasq
+    guard: RedirectTable
+    caches: CacheFiles
+    stacks: OtherStacks
+
+
+class NodeDns:
+    """dnsmasq of this node."""
+
+    def __init__(self, edges: NodeDnsEdges, settings: Settings) -> None:
+        """*settings* say whether this node has one at all."""
+        self._edges = edges
+        self._settings = settings
+        self._options = options_of(settings)
+        self._given: tuple[str | None, upstreams.Servers] = (None, ())
+        """The process that was given servers last, and these."""
+        self._cluster: tuple[IPAddress, int] | None = None
+        """The CoreDNS of this node that answered last."""
+        self._stale = False
+        """Whether the process that runs may have read an older configuration."""
+        self._disk = OnDisk(edges.caches, self._options)
+        self._planned: tuple[Inputs, Plan] | None = None
+        self._restarts = Restarts()
+        self._rules = ""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether this node answers names itself, by the settings alone."""
+        builtin = self._settings.stages[StageName.HOSTED_SERVICES] == "builtin"
+        return builtin and why_disabled(self._options) is None
+
+    async def look(self, facts: Facts, known: tuple[IPAddress, ...]) -> DnsLook:
+        """See to dnsmasq; *known* are the DNS servers beside this node's own addresses. Never raises."""
+        try:
+            if not self.is_wanted:
+                await self._leave()
+                return DnsLook()
+            if facts.selection is None or not facts.selection.node_ips:
+                return DnsLook()
+            given = self.known(facts)
+            if len(given.inputs.here.places) < len(facts.selection.node_ips):
+                # As while a node IP moves to br-ex: dnsmasq, which listens on it, stays as it is.
+                await self._give_servers(await self._edges.dnsmasq.owner(), known, given.inputs)
+                return DnsLook(seconds=LOOK_SECONDS)
+            return await self._serve(given, known)
+        except (PublishFailed, Unavailable, UnitFailed) as error:
+            return DnsLook(problem=_problem(error.cause, error.remedy), seconds=LOOK_SECONDS)
+
+    def known(self, facts: Facts) -> Known:
+        """Return the inputs of this node's plan as its disk gives them. Raises NodenetError."""
+        name = self._settings.kubernetes.node_name or facts.hostname or self._edges.host.name()
+        return self._disk.known(name, facts, self._edges.kernel.snapshot())
+
+    def waits(self, facts: Facts) -> bool:
+        """Return whether another stack has to go first. Raises Unavailable, PublishFailed."""
+        return why_waiting(Service.DNSMASQ, self._others(self.known(facts).inputs), ()) is not None
+
+    async def _serve(self, given: Known, known: tuple[IPAddress, ...]) -> DnsLook:
+        inputs, edges = given.inputs, self._edges
+        made = self._plan(inputs)
+        if Service.DNSMASQ not in made.texts:
+            return DnsLook(note="DNS is not served")
+        texts: dict[PurePath, str] = {CONFIGURATION: made.texts[Service.DNSMASQ], paths.HOSTS: made.hosts}
+        if self._settings.hosted.mode is HostedMode.RENDER:
+            edges.texts.write(texts)
+            return DnsLook(note="dnsmasq's configuration is written and nothing is started (hosted.mode)")
+        running = await edges.units.state(UNIT)
+        if (blocked := await self._blocked(inputs, running)) is not None:
+            return blocked
+        changed = edges.texts.write(texts)
+        self._stale = self._stale or CONFIGURATION in changed
+        unguarded = await self._guard_port(inputs)
+        if not running.is_up:
+            return await self._start(running, unguarded)
+        self._restarts = Restarts()
+        if self._stale:
+            await edges.units.restart(UNIT)
+            self._stale = False
+            return DnsLook(problem=unguarded, seconds=LOOK_SECONDS)
+        owner = await edges.dnsmasq.owner()
+        if paths.HOSTS in changed and owner:
+            await edges.dnsmasq.read_hosts()
+        await self._give_servers(owner, known, inputs)
+        alive = upstreams.ALIVE_SECONDS if self._cluster else upstreams.SEARCH_SECONDS
+        return DnsLook(problem=unguarded, seconds=alive if owner else LOOK_SECONDS)
+
+    def _plan(self, inputs: Inputs) -> Plan:
+        if self._planned is None or self._planned[0] is not inputs:
+            self._planned = inputs, plan(inputs)
+        return self._planned[1]
+
+    async def _blocked(self, inputs: Inputs, running: Running) -> DnsLook | None:
+        """Return what keeps dnsmasq from running: another stack, which goes first, or another program on its port."""
+        others = self._others(inputs)
+        if waits := why_waiting(Service.DNSMASQ, others, ()):
+            await self._stop(running)
+            return DnsLook(note=f"dnsmasq waits: {waits}", seconds=upstreams.SEARCH_SECONDS, waits=True)
+        if not running.is_up and (taken := why_waiting(Service.DNSMASQ, others, (PORT,))):
+            return DnsLook(problem=_taken(taken), seconds=upstreams.SEARCH_SECONDS)
+        return None
+
+    def _others(self, inputs: Inputs) -> Others:
+        """Return what else serves DNS here; a server on another address, as 127.0.0.53, is not in the way."""
+        found = self._edges.stacks.look((UNIT,), (PORT,), ())
+        ours = (LOCALHOST, *inputs.here.addresses)
+        return replace(found, listeners=tuple(one for one in found.listeners if one.is_at(ours)))
+
+    async def _start(self, running: Running, unguarded: Problem | None) -> DnsLook:
+        """Start dnsmasq unless systemd is about to; one that systemd gave up is started with growing pauses."""
+        now = self._edges.clock.boottime()
+        if running.is_settling:
+            return DnsLook(problem=unguarded, seconds=1.0)
+        failed = running.active == "failed" or not running.is_loaded
+        if failed and (left := self._restarts.left(now)) > 0:
+            return DnsLook(problem=_down(running), seconds=left)
+        if failed:
+            self._restarts = self._restarts.after_start(now)
+        await self._edges.units.start(UNIT)
+        self._stale = False
+        return DnsLook(problem=_down(running) if failed else unguarded, seconds=1.0)
+
+    async def _guard_port(self, inputs: Inputs) -> Problem | None:
+        """Refuse queries from outside; return why that did not succeed: DNS of the node goes on."""
+        wanted = dns_guard.rules(inputs.here)
+        try:
+            if wanted != self._rules or not await self._edges.guard.is_there():
+                await self._edges.guard.put(wanted)
+                self._rules = wanted
+        except Unavailable as error:
+            self._rules = ""
+            return _problem(f"Hosts outside can use this node's DNS: {error.cause}", error.remedy)
+        return None
+
+    async def _give_servers(self, owner: str | None, known: tuple[IPAddress, ...], inputs: Inputs) -> None:
+        """Let dnsmasq ask the present servers: at its start, and whenever they change."""
+        if owner is None:
+            return
+        domain = self._options.cluster_domain
+        if self._given[0] == owner:  # not before its first servers: that would delay them
+            await self._look_for_cluster_dns(inputs, domain)
+        wanted = upstreams.servers(known, self._cluster, domain)
+        if self._given != (owner, wanted):
+            await self._edges.dnsmasq.set_servers(wanted)
+            if self._given[0] != owner:
+                where = " and ".join(map(str, inputs.here.addresses))
+                text = f"dnsmasq answers on {where}; it asks {', '.join(one[0] for one in wanted) or 'no other server'}"
+                log.info(text, message=Message.NODE_DNS_STARTED, stage=StageName.RESOLV_PREPENDER.value)
+            self._given = (owner, wanted)
+
+    async def _look_for_cluster_dns(self, inputs: Inputs, domain: str) -> None:
+        before, name = self._cluster, f"api-int.{domain}"
+        if before and await self._edges.probe.answers(before[0], name, before[1]):
+            return
+        addresses = (LOCALHOST, *inputs.here.addresses)
+        places = [(address, port) for port in upstreams.CLUSTER_PORTS for address in addresses]
+        alive = await asyncio.gather(*(self._edges.probe.answers(address, name, port) for address, port in places))
+        self._cluster = next((place for place, answers in zip(places, alive, strict=True) if answers), None)
+        if before != self._cluster:
+            where = self._cluster or before
+            says = "answers and is asked for" if self._cluster else "does not answer and is no longer asked for"
+            text = f"CoreDNS on {where[0]} port {where[1]} {says} names of {domain}" if where else ""
+            log.info(text, message=Message.CLUSTER_DNS_CHANGED, stage=StageName.RESOLV_PREPENDER.value)
+
+    async def _leave(self) -> None:
+        """Stop what an earlier look of this boot has started; where nothing was, nothing is asked."""
+        if self._edges.files.read(CONFIGURATION) is None:
+            return
+        await self._edges.units.stop(UNIT)
+        await self._edges.guard.remove()
+        self._rules = ""
+        self._edges.texts.remove((CONFIGURATION, paths.HOSTS))
+
+    async def _stop(self, running: Running) -> None:
+        if running.is_up or running.is_settling:
+            await self._edges.units.stop(UNIT)
+        if self._rules:
+            await self._edges.guard.remove()
+            self._rules = ""
+
+
+def _problem(cause: str, remedy: str) -> Problem:
+    return Problem(Message.NODE_DNS_FAILED, cause, remedy or f"See `systemctl status {UNIT}`")
+
+
+def _down(running: Running) -> Problem:
+    if not running.is_loaded:
+        return _problem(f"{UNIT} cannot be started: {running.why_down}", "Install nodenet's units again")
+    return _problem(f"{UNIT} does not run: {running.why_down}", f"See `journalctl -u {UNIT}`")
+
+
+def _taken(reason: str) -> Problem:
+    cause = f"dnsmasq of this node is not started: {reason}"
+    return Problem(Message.DNS_PORT_TAKEN, cause, 'Stop that program, or set `enabled = "no"` in `[hosted]`')

@@ -1,0 +1,128 @@
+"""The hosted-services stage: do this node's DNS and its VIPs work as the cluster needs them?
+
+It starts nodenet-hosted, which decides about VIPs and the load balancer and says READY to systemd then. The stage is
+over when that has happened and the node IP answers DNS. Both are bounded: kubelet runs the API servers, so it is never
+held for them for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
+from nodenet.core.hosted_services import paths
+from nodenet.core.hosted_services.duties import why_disabled
+from nodenet.core.hosted_services.model import Service
+from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.plan import plan
+from nodenet.core.hosted_services.restarts import Restarts
+from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.verdict import LOOK_SECONDS, PATIENCE_SECONDS, UNWELL_SECONDS, verdict
+from nodenet.core.messages import Message
+from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import Settings
+from nodenet.core.since import NEVER
+from nodenet.core.stage_name import StageName
+from nodenet.ports import Clock, Files, ResolverProbe
+from nodenet.ports.hosted_services import NodeDns, RedirectTable, ServiceUnits
+
+TOPICS = frozenset({Topic.NODE_IP, Topic.DNS, Topic.UNIT, Topic.BUS})
+NOT_NOW = "Hosted services cannot be decided"
+STOPPED = (paths.COMPANION, paths.UNITS[Service.KEEPALIVED], paths.UNITS[Service.HAPROXY])
+"""In this order: the companion would start the others again."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostedEdges:
+    """Everything outside that hosted services are seen by."""
+
+    units: ServiceUnits
+    dns: NodeDns
+    probe: ResolverProbe
+    redirect: RedirectTable
+    files: Files
+    clock: Clock
+
+
+class HostedServicesStage:
+    """Starts the companion and waits, for a bounded time, until DNS and VIPs are decided."""
+
+    def __init__(self, outside: HostedEdges, settings: Settings) -> None:
+        """*settings* say whether this node has hosted services."""
+        self._outside = outside
+        self._settings = settings
+        self._waits = NEVER
+        self._restarts = Restarts()
+
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002  (no request is for it)
+        """Return Done when all is decided or the time for it is over, Waiting before, Skipped where nothing runs."""
+        if why := why_disabled(options_of(self._settings)):
+            return await self._disabled(why, facts)
+        if facts.selection is None or not facts.selection.node_ips:
+            return Waiting("the node IP", TOPICS)
+        now = self._outside.clock.boottime()
+        self._waits = self._waits.holds(now)
+        try:
+            given = self._outside.dns.known(facts)
+            companion = await self._companion(now)
+            answers = await self._dns_answers(facts)
+        except (PublishFailed, Unavailable, UnitFailed) as error:
+            problem = Problem(
+                Message.HOSTED_FAILED, f"{NOT_NOW}: {error.cause}", error.remedy or "See `nodenetctl status`"
+            )
+            return Done(NOT_NOW, facts, Message.HOSTED_SERVICES, problem, Again(TOPICS, UNWELL_SECONDS))
+        found = verdict(plan(given.inputs), given.problems, companion, dns=answers)
+        left = self._waits.left(now, PATIENCE_SECONDS)
+        if found.awaited and left > 0:
+            return Waiting(found.awaited, TOPICS, min(left, LOOK_SECONDS))
+        return Done(found.detail, facts, Message.HOSTED_SERVICES, found.problem, Again(TOPICS, found.seconds))
+
+    async def _companion(self, now: float) -> Running | None:
+        """See that nodenet-hosted runs with the settings in force; return how it does, None where systemd is silent."""
+        units, files = self._outside.units, self._outside.files
+        try:
+            running = await units.state(paths.COMPANION)
+        except Unavailable:
+            return None
+        wanted = self._mark()
+        if files.read(paths.STARTED) != wanted:
+            await (units.restart if running.is_up or running.is_settling else units.start)(paths.COMPANION)
+            files.write(paths.STARTED, wanted)
+        elif running.is_up:
+            self._restarts = Restarts()
+        elif not running.is_settling and self._restarts.left(now) <= 0:
+            self._restarts = self._restarts.after_start(now)
+            await units.start(paths.COMPANION)
+        return running
+
+    def _mark(self) -> bytes:
+        """Return what the companion was started with: other settings are read by a start."""
+        settings = repr((options_of(self._settings), self._settings.hosted, self._settings.kubernetes))
+        return hashlib.sha256(settings.encode()).hexdigest().encode()
+
+    async def _dns_answers(self, facts: Facts) -> bool | None:
+        """Return whether the node IP answers DNS, None where it is not nodenet's to see to it."""
+        ours = self._settings.stages[StageName.RESOLV_PREPENDER] == "builtin"
+        rendered = self._settings.hosted.mode is HostedMode.RENDER
+        if not ours or rendered or facts.selection is None or self._outside.dns.waits(facts):
+            return None
+        name = f"api-int.{self._settings.cluster_domain}"
+        return await self._outside.probe.answers(facts.selection.node_ips[0], name)
+
+    async def _disabled(self, why: str, facts: Facts) -> Outcome:
+        """Stop what earlier settings of this boot started; where nothing was, systemd is not asked."""
+        if self._outside.files.read(paths.STARTED) is None:
+            return Skipped(why, facts)
+        try:
+            for unit in STOPPED:
+                await self._outside.units.stop(unit)
+            await self._outside.redirect.remove()
+            self._outside.files.remove(paths.STARTED)
+        except (PublishFailed, Unavailable, UnitFailed) as error:
+            problem = Problem(Message.HOSTED_FAILED, f"Hosted services are not stopped: {error.cause}", error.remedy)
+            return Done(why, facts, Message.HOSTED_SERVICES, problem, Again(TOPICS, UNWELL_SECONDS))
+        return Skipped(why, facts)

@@ -1,0 +1,369 @@
+"""DNS of this node: dnsmasq is what it should be after every look, whatever happened to it before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
+from pathlib import PurePath, PurePosixPath
+from typing import Any
+
+import pytest
+
+from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeProbe, FakeServiceUnits, FakeTable
+from nodenet.core.boot.facts import Facts
+from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.hosted_services import paths
+from nodenet.core.hosted_services.running import DnsLook, Running
+from nodenet.core.hosted_services.two_stacks import Listener, Others
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Address, Link, Snapshot
+from nodenet.core.messages import Message
+from nodenet.core.node_ip.select import Selection
+from nodenet.core.settings.hosted import Enabled, HostedMode
+from nodenet.core.settings.model import Settings
+from nodenet.stages.hosted_services.node_dns import CONFIGURATION, LOCALHOST, UNIT, NodeDns, NodeDnsEdges
+from stages.hosted_services.test_on_disk import NODE, FakeCaches, cached
+
+NODE_IP, SITE = ip_address("192.0.2.10"), ip_address("10.0.0.1")
+VIP = ip_address("192.0.2.2")
+FACTS = Facts(selection=Selection((NODE_IP,), "eth0"))
+SETTINGS = Settings(platform="baremetal", api_vips=(VIP,), cluster_domain="c.example.com")
+ON_ETH0 = Snapshot(links=(Link(2, "eth0"),), addresses=(Address(NODE_IP, 24, "eth0"),))
+CLUSTER_DNS = (LOCALHOST, 5354)
+
+
+@dataclass
+class FakeTexts:
+    """Configurations, on the same disk as other files."""
+
+    disk: FakeFiles
+    broken: NodenetError | None = None
+
+    def write(self, texts: Mapping[PurePath, str]) -> frozenset[PurePath]:
+        return frozenset(path for path, text in texts.items() if self.disk.write(path, text.encode()))
+
+    def remove(self, gone: Iterable[PurePath]) -> frozenset[PurePath]:
+        return frozenset(path for path in gone if self.disk.remove(path))
+
+
+@dataclass
+class FakeDnsmasq:
+    """dnsmasq on the bus, while its unit is up."""
+
+    units: FakeServiceUnits
+    process: str = ":1.7"
+    given: list[Any] = field(default_factory=list)
+    hosts_read: int = 0
+    broken: NodenetError | None = None
+
+    async def owner(self) -> str | None:
+        return self.process if (await self.units.state(UNIT)).is_up else None
+
+    async def set_servers(self, servers: Sequence[Sequence[str]]) -> None:
+        if self.broken:
+            raise self.broken
+        self.given.append(servers)
+
+    async def read_hosts(self) -> None:
+        self.hosts_read += 1
+
+
+@dataclass
+class FakeStacks:
+    """What others have on this node."""
+
+    others: Others = field(default_factory=Others)
+
+    def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:  # noqa: ARG002
+        return self.others
+
+
+@dataclass
+class Rig:
+    """DNS of a node over fakes."""
+
+    settings: Settings = SETTINGS
+    files: FakeFiles = field(default_factory=FakeFiles)
+    units: FakeServiceUnits = field(default_factory=FakeServiceUnits)
+    guard: FakeTable = field(default_factory=FakeTable)
+    caches: FakeCaches = field(default_factory=FakeCaches)
+    stacks: FakeStacks = field(default_factory=FakeStacks)
+    probe: FakeProbe = field(default_factory=FakeProbe)
+    clock: FakeClock = field(default_factory=FakeClock)
+    kernel: FakeKernel = field(default_factory=lambda: FakeKernel(ON_ETH0))
+
+    def __post_init__(self) -> None:
+        self.dnsmasq = FakeDnsmasq(self.units)
+        self.restart()
+
+    def restart(self, settings: Settings | None = None) -> None:
+        """Begin as a daemon that knows nothing but its files."""
+        edges = NodeDnsEdges(
+            files=self.files,
+            host=FakeHost("m0"),
+            kernel=self.kernel,
+            clock=self.clock,
+            probe=self.probe,
+            texts=FakeTexts(self.files),
+            units=self.units,
+            dnsmasq=self.dnsmasq,
+            guard=self.guard,
+            caches=self.caches,
+            stacks=self.stacks,
+        )
+        self.dns = NodeDns(edges, settings or self.settings)
+
+    async def look(self, known: tuple[IPAddress, ...] = (SITE,), facts: Facts = FACTS) -> DnsLook:
+        return await self.dns.look(facts, known)
+
+    async def served(self) -> None:
+        """Bring dnsmasq up."""
+        await self.look()
+        assert (await self.look()).problem is None
+        assert self.units.now[UNIT].is_up
+
+    def text(self, path: PurePosixPath) -> str:
+        return self.files.content[str(path)].decode()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(),
+        replace(SETTINGS, platform="aws"),
+        replace(SETTINGS, cluster_domain=""),
+        replace(SETTINGS, hosted=replace(SETTINGS.hosted, enabled=Enabled.NO)),
+        replace(SETTINGS, stages={**SETTINGS.stages, "hosted-services": "skip"}),
+    ],
+)
+async def test_where_it_is_not_wanted_nothing_is_asked_or_written(settings: Settings) -> None:
+    """Platforms without VIPs start nothing at all."""
+    rig = Rig(settings)
+    assert await rig.look() == DnsLook()
+    assert (rig.units.orders, rig.files.writes, rig.guard.puts) == ([], [], 0)
+    assert not rig.dns.is_wanted
+
+
+async def test_it_starts_with_the_node_ip_and_answers_from_disk() -> None:
+    """No Node was ever read and no API exists: api-int is the VIP."""
+    rig = Rig()
+    assert await rig.look(facts=Facts()) == DnsLook()
+    assert rig.units.orders == []
+    await rig.served()
+    assert rig.units.orders == [("start", UNIT)]
+    assert f"listen-address={NODE_IP}\n" in rig.text(CONFIGURATION)
+    assert rig.text(paths.HOSTS).splitlines()[0] == f"{VIP} api-int.c.example.com"
+    assert rig.dnsmasq.given == [((str(SITE),),)]
+    assert rig.guard.rules
+    assert str(NODE_IP) in rig.guard.rules
+
+
+async def test_a_second_look_changes_nothing() -> None:
+    rig = Rig()
+    await rig.served()
+    orders, writes, given = list(rig.units.orders), list(rig.files.writes), list(rig.dnsmasq.given)
+    await rig.look()
+    assert (rig.units.orders, rig.files.writes, rig.guard.puts, rig.dnsmasq.given) == (orders, writes, 1, given)
+
+
+async def test_the_servers_follow_network_manager_without_a_restart() -> None:
+    rig = Rig()
+    await rig.served()
+    other = ip_address("10.0.0.2")
+    await rig.look((other, SITE))
+    assert rig.dnsmasq.given[-1] == ((str(other),), (str(SITE),))
+    assert rig.units.orders == [("start", UNIT)]
+
+
+async def test_a_dnsmasq_that_was_restarted_is_given_its_servers_again() -> None:
+    """It forgets what came over D-Bus."""
+    rig = Rig()
+    await rig.served()
+    rig.dnsmasq.process = ":1.8"
+    await rig.look()
+    assert rig.dnsmasq.given == [((str(SITE),),)] * 2
+
+
+async def test_servers_that_it_did_not_take_are_given_again() -> None:
+    rig = Rig()
+    await rig.served()
+    rig.dnsmasq.process, rig.dnsmasq.broken = ":1.8", Unavailable("it ended")
+    look = await rig.look()
+    assert look.problem
+    assert look.problem.cause == "it ended"
+    rig.dnsmasq.broken = None
+    await rig.look()
+    assert len(rig.dnsmasq.given) == 2
+
+
+async def test_new_nodes_are_read_without_a_restart() -> None:
+    rig = Rig()
+    await rig.served()
+    rig.caches.write("nodes", cached([NODE]))
+    await rig.look()
+    assert f"{NODE_IP} m0.c.example.com m0" in rig.text(paths.HOSTS)
+    assert (rig.dnsmasq.hosts_read, rig.units.orders) == (1, [("start", UNIT)])
+
+
+async def test_a_node_ip_that_moves_to_the_bridge_is_waited_for() -> None:
+    """Nothing is written or restarted while no link has it; the servers go on following NetworkManager."""
+    rig = Rig()
+    await rig.served()
+    orders, writes = list(rig.units.orders), list(rig.files.writes)
+    rig.kernel.now = Snapshot(links=ON_ETH0.links)
+    other = ip_address("10.0.0.2")
+    assert await rig.look((other,)) == DnsLook(seconds=1.0)
+    assert rig.dnsmasq.given[-1] == ((str(other),),)
+    assert (rig.units.orders, rig.files.writes) == (orders, writes)
+    rig.kernel.now = Snapshot(links=(Link(3, "br-ex"),), addresses=(Address(NODE_IP, 24, "br-ex"),))
+    await rig.look((other,))
+    assert (rig.units.orders, rig.files.writes) == (orders, writes)
+    assert rig.guard.rules
+    assert '"br-ex"' in rig.guard.rules
+
+
+async def test_another_node_ip_restarts_it_even_while_it_starts() -> None:
+    """It has perhaps read the older configuration."""
+    rig = Rig(settings=replace(SETTINGS, ingress_vips=(ip_address("192.0.2.3"),)))
+    await rig.served()
+    rig.restart(SETTINGS)
+    rig.units.now[UNIT] = Running("loaded", "activating", "auto-restart")
+    await rig.look()
+    assert rig.units.orders == [("start", UNIT)]
+    rig.units.now[UNIT] = Running("loaded", "active")
+    await rig.look()
+    assert rig.units.orders == [("start", UNIT), ("restart", UNIT)]
+    await rig.look()
+    assert len(rig.units.orders) == 2
+
+
+async def test_a_dnsmasq_that_systemd_gave_up_is_started_with_growing_pauses() -> None:
+    rig = Rig()
+    rig.units.obeys = False
+    rig.units.now[UNIT] = Running("loaded", "failed", result="start-limit-hit")
+    look = await rig.look()
+    assert look.problem
+    assert look.problem.message is Message.NODE_DNS_FAILED
+    assert look.problem.cause == "nodenet-dnsmasq.service does not run: failed, result start-limit-hit"
+    waits = []
+    for _ in range(5):
+        look = await rig.look()
+        assert look.seconds
+        waits.append(look.seconds)
+        rig.clock.now += look.seconds
+        await rig.look()
+    assert waits == [2.0, 4.0, 8.0, 16.0, 32.0]
+    assert rig.units.orders == [("start", UNIT)] * 6
+
+
+async def test_an_installation_without_the_unit_is_named() -> None:
+    rig = Rig()
+    rig.units.obeys = False
+    rig.units.now[UNIT] = Running("not-found", "inactive")
+    look = await rig.look()
+    assert look.problem
+    assert look.problem.cause == ("nodenet-dnsmasq.service cannot be started: systemd has no such unit (not-found)")
+
+
+async def test_another_program_on_port_53_is_named_and_dnsmasq_waits_until_it_has_left() -> None:
+    rig = Rig()
+    rig.stacks.others = Others(listeners=[Listener(53, False, ip_address("0.0.0.0"), "named.service")])  # noqa: S104
+    look = await rig.look()
+    assert look.problem
+    assert look.problem.message is Message.DNS_PORT_TAKEN
+    assert look.problem.cause.startswith("dnsmasq of this node is not started: named.service listens on port 53")
+    assert rig.units.orders == []
+    rig.stacks.others = Others()
+    await rig.served()
+
+
+async def test_a_program_on_port_53_of_another_address_is_in_nobody_s_way() -> None:
+    """As systemd-resolved's stub on 127.0.0.53."""
+    rig = Rig()
+    rig.stacks.others = Others(listeners=[Listener(53, False, ip_address("127.0.0.53"), "systemd-resolved.service")])
+    await rig.served()
+
+
+async def test_the_former_stack_s_coredns_goes_first_and_ours_stops_when_it_comes_back() -> None:
+    """No problem: a node that was not migrated is as it was."""
+    rig = Rig()
+    rig.stacks.others = Others(manifests=["coredns.yaml"])
+    look = await rig.look()
+    assert (look.problem, look.waits) == (None, True)
+    assert look.note.startswith("dnsmasq waits: kubelet has the static pod /etc/kubernetes/manifests/coredns.yaml")
+    assert rig.units.orders == []
+    assert rig.dns.waits(FACTS)
+    rig.stacks.others = Others()
+    await rig.served()
+    rig.stacks.others = Others(manifests=["coredns.yaml"])
+    await rig.look()
+    assert rig.units.orders[-1] == ("stop", UNIT)
+    assert rig.guard.rules is None
+
+
+async def test_a_coredns_is_asked_for_the_cluster_s_names_while_it_answers() -> None:
+    """Registered, dead, back; it is looked at more often while it is asked."""
+    rig = Rig()
+    await rig.served()
+    rig.probe.ports.add(CLUSTER_DNS)
+    look = await rig.look()
+    assert rig.dnsmasq.given[-1] == (("127.0.0.1#5354", "c.example.com"), (str(SITE),))
+    assert look.seconds == 5.0
+    rig.probe.ports.clear()
+    look = await rig.look()
+    assert rig.dnsmasq.given[-1] == ((str(SITE),),)
+    assert look.seconds == 15.0
+    rig.probe.ports.add(CLUSTER_DNS)
+    await rig.look()
+    assert rig.dnsmasq.given[-1][0] == ("127.0.0.1#5354", "c.example.com")
+
+
+async def test_without_nft_dns_works_and_the_open_port_is_a_problem() -> None:
+    rig = Rig()
+    rig.guard.broken = Unavailable("/usr/sbin/nft does not start: No such file or directory", remedy="Install it")
+    look = await rig.look()
+    assert look.problem
+    assert look.problem.cause == (
+        "Hosts outside can use this node's DNS: /usr/sbin/nft does not start: No such file or directory"
+    )
+    assert rig.units.orders == [("start", UNIT)]
+
+
+async def test_a_guard_that_was_flushed_is_put_back() -> None:
+    rig = Rig()
+    await rig.served()
+    await rig.guard.remove()
+    await rig.look()
+    assert rig.guard.rules
+
+
+async def test_rendered_only_nothing_is_started() -> None:
+    rig = Rig(replace(SETTINGS, hosted=replace(SETTINGS.hosted, mode=HostedMode.RENDER)))
+    look = await rig.look()
+    assert look.note == "dnsmasq's configuration is written and nothing is started (hosted.mode)"
+    assert (rig.units.orders, rig.guard.puts) == ([], 0)
+    assert rig.text(CONFIGURATION)
+
+
+async def test_switched_off_it_goes_with_all_that_it_had() -> None:
+    rig = Rig()
+    await rig.served()
+    rig.restart(Settings())
+    assert await rig.look() == DnsLook()
+    assert rig.units.orders[-1] == ("stop", UNIT)
+    assert rig.guard.rules is None
+    assert str(CONFIGURATION) not in rig.files.content
+    orders = len(rig.units.orders)
+    await rig.look()
+    assert len(rig.units.orders) == orders
+
+
+async def test_a_bus_that_is_gone_is_a_problem_that_passes() -> None:
+    rig = Rig()
+    rig.units.broken = Unavailable("the system bus does not answer")
+    look = await rig.look()
+    assert look.problem
+    assert look.problem.cause == "the system bus does not answer"
+    rig.units.broken = None
+    await rig.served()

@@ -1,0 +1,105 @@
+"""What a node knows of its cluster without the API, and what of it cannot be used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.hosted_services.cache import Cached, render
+from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.model import Options, Origin, Role
+from nodenet.core.ip import Family
+from nodenet.core.kernel.snapshot import Address, Link, Snapshot
+from nodenet.core.node_ip.select import Selection
+from nodenet.stages.hosted_services.on_disk import OnDisk
+
+NODE_IP = ip_address("192.0.2.10")
+OPTIONS = Options("baremetal", "c.example.com", (ip_address("192.0.2.2"),))
+FACTS = Facts(selection=Selection((NODE_IP,), "eth0"))
+SNAPSHOT = Snapshot(links=(Link(2, "br-ex"),), addresses=(Address(NODE_IP, 24, "br-ex"),))
+NODE = {
+    "metadata": {"name": "m0", "labels": {"node-role.kubernetes.io/control-plane": ""}},
+    "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.10"}]},
+}
+RESOURCE = {
+    "apiVersion": "clusterhostednetservices.operator.io/v1alpha1",
+    "kind": "HostedNetServices",
+    "metadata": {"name": "cluster"},
+    "spec": {"apiintIpAddress": "192.0.2.99"},
+}
+
+
+@dataclass
+class FakeCaches:
+    """Caches in a dictionary, and the administrator's file."""
+
+    content: dict[str, bytes] = field(default_factory=dict)
+    filed: Any = None
+
+    def read(self, name: str) -> bytes | None:
+        return self.content.get(name)
+
+    def write(self, name: str, content: bytes) -> None:
+        self.content[name] = content
+
+    def remove(self, name: str) -> None:
+        self.content.pop(name, None)
+
+    def resource(self) -> object | None:
+        if isinstance(self.filed, ValueError):
+            raise self.filed
+        return self.filed  # type: ignore[no-any-return]
+
+
+def cached(document: object, domain: str = OPTIONS.cluster_domain) -> bytes:
+    return render(Cached(document, domain, "7"))
+
+
+def look(caches: FakeCaches) -> Known:
+    return OnDisk(caches, OPTIONS).known("m0", FACTS, SNAPSHOT)
+
+
+def test_without_any_file_there_are_the_settings_and_the_node_ips() -> None:
+    found = look(FakeCaches())
+    assert found.problems == ()
+    assert (found.inputs.nodes, found.inputs.nodes_origin) == ((), Origin.DEFAULT)
+    assert found.inputs.here.places[Family.IPV4].link == "br-ex"
+
+
+def test_the_caches_are_read() -> None:
+    caches = FakeCaches({"nodes": cached([NODE]), "cr": cached(RESOURCE)})
+    inputs = look(caches).inputs
+    assert [(node.name, node.role) for node in inputs.nodes] == [("m0", Role.CONTROL_PLANE)]
+    assert (inputs.spec_origin, inputs.spec.api_int_addresses) == (Origin.CACHE, (ip_address("192.0.2.99"),))
+
+
+def test_torn_caches_and_those_of_another_cluster_are_named_and_the_next_source_is_used() -> None:
+    caches = FakeCaches({"nodes": cached([NODE], "d.example.com"), "cr": cached(RESOURCE)[:-9]}, filed=RESOURCE)
+    found = look(caches)
+    torn = "its checksum is wrong: it was not written to its end, or was changed"
+    assert found.problems == (
+        f"The cached HostedNetServices is not used: {torn}",
+        "The cached list of nodes is not used: it is of the cluster 'd.example.com', not of c.example.com",
+    )
+    assert (found.inputs.spec_origin, found.inputs.nodes) == (Origin.FILE, ())
+
+
+def test_a_file_that_is_not_yaml_is_named() -> None:
+    found = look(FakeCaches(filed=ValueError("line 1 is not YAML")))
+    assert found.problems == ("The HostedNetServices of the administrator is not used: line 1 is not YAML",)
+
+
+def test_what_did_not_change_is_judged_once_and_what_did_again() -> None:
+    """A cluster of ten thousand nodes is not read again with every look."""
+    caches = FakeCaches({"nodes": cached([NODE])})
+    disk = OnDisk(caches, OPTIONS)
+    first = disk.known("m0", FACTS, SNAPSHOT)
+    assert disk.known("m0", FACTS, SNAPSHOT) is first
+    caches.write("nodes", cached([]))
+    assert disk.known("m0", FACTS, SNAPSHOT).inputs.nodes == ()
+    caches.write("nodes", b"torn")
+    assert disk.known("m0", FACTS, SNAPSHOT).problems
+    moved = Snapshot(links=(Link(3, "eth1"),), addresses=(Address(NODE_IP, 24, "eth1"),))
+    assert disk.known("m0", FACTS, moved).inputs.here.places[Family.IPV4].link == "eth1"

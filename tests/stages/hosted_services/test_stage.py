@@ -1,0 +1,181 @@
+"""The stage hosted-services: bounded, and nothing at all where nothing is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
+
+from fakes import FakeClock, FakeFiles, FakeNodeDns, FakeProbe, FakeServiceUnits, FakeTable
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Outcome, Skipped, Topic, Waiting
+from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.hosted_services import paths
+from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.model import Here, Inputs
+from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.paths import COMPANION
+from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS
+from nodenet.core.messages import Message
+from nodenet.core.node_ip.select import Selection
+from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import Settings
+from nodenet.stages.hosted_services.stage import STOPPED, HostedEdges, HostedServicesStage
+
+NODE_IP = ip_address("192.0.2.10")
+FACTS = Facts(selection=Selection((NODE_IP,), "eth0"))
+SETTINGS = Settings(platform="baremetal", api_vips=(ip_address("192.0.2.2"),), cluster_domain="c.example.com")
+
+
+@dataclass
+class Rig:
+    """The stage over fakes; DNS answers."""
+
+    settings: Settings = SETTINGS
+    files: FakeFiles = field(default_factory=FakeFiles)
+    units: FakeServiceUnits = field(default_factory=FakeServiceUnits)
+    redirect: FakeTable = field(default_factory=lambda: FakeTable("rules"))
+    dns: FakeNodeDns = field(default_factory=FakeNodeDns)
+    probe: FakeProbe = field(default_factory=lambda: FakeProbe({NODE_IP}))
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        self.reload(self.settings)
+
+    def reload(self, settings: Settings) -> None:
+        self.dns.inputs = Known(Inputs(options_of(settings), Here("m0")))
+        outside = HostedEdges(self.units, self.dns, self.probe, self.redirect, self.files, self.clock)
+        self.stage = HostedServicesStage(outside, settings)
+
+    async def attempt(self) -> Outcome:
+        return await self.stage.attempt(FACTS)
+
+    async def done(self) -> Done:
+        outcome = await self.attempt()
+        assert isinstance(outcome, Done), outcome
+        return outcome
+
+
+async def test_where_nothing_is_wanted_nothing_is_asked() -> None:
+    """Other platforms, and nodes without VIPs: no call, no file, no unit."""
+    rig = Rig(Settings())
+    assert await rig.attempt() == Skipped('the platform "none" brings its own DNS and load balancers', FACTS)
+    assert (rig.units.orders, rig.files.writes, rig.redirect.rules) == ([], [], "rules")
+
+
+async def test_it_waits_for_the_node_ip() -> None:
+    rig = Rig()
+    assert isinstance(await rig.stage.attempt(Facts()), Waiting)
+    assert rig.units.orders == []
+
+
+async def test_it_starts_the_companion_once_and_is_done_when_that_has_decided() -> None:
+    rig = Rig()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert Topic.UNIT in outcome.topics
+    outcome = await rig.done()
+    assert outcome.detail == "api-int is 192.0.2.2, the API VIP; does not hold 192.0.2.2"
+    assert outcome.problem is None
+    await rig.done()
+    assert rig.units.orders == [("start", COMPANION)]
+
+
+async def test_a_companion_that_does_not_decide_holds_kubelet_for_a_bounded_time() -> None:
+    rig = Rig()
+    rig.units.obeys = False
+    rig.units.now[COMPANION] = Running("loaded", "activating", "start")
+    waited = 0.0
+    while isinstance(outcome := await rig.attempt(), Waiting):
+        rig.clock.now += outcome.seconds
+        waited += outcome.seconds
+    assert waited == PATIENCE_SECONDS
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.message is Message.HOSTED_FAILED
+    assert outcome.again
+    assert outcome.again.seconds == 5.0
+    rig.units.now[COMPANION] = Running("loaded", "active")
+    assert (await rig.done()).problem is None
+
+
+async def test_dns_that_does_not_answer_is_waited_for_as_long() -> None:
+    rig = Rig(probe=FakeProbe())
+    rig.units.now[COMPANION] = Running("loaded", "active")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "DNS on the node IP"
+    rig.clock.now += PATIENCE_SECONDS
+    done = await rig.done()
+    assert done.problem
+    assert done.problem.message is Message.NODE_DNS_FAILED
+
+
+async def test_dns_of_others_is_not_waited_for() -> None:
+    """The former stack's pods start after kubelet; a node that only renders, or leaves DNS to others, serves none."""
+    settings = (
+        SETTINGS,
+        replace(SETTINGS, stages={**SETTINGS.stages, "resolv-prepender": "skip"}),
+        replace(SETTINGS, hosted=replace(SETTINGS.hosted, mode=HostedMode.RENDER)),
+    )
+    for given in settings:
+        rig = Rig(given, probe=FakeProbe())
+        rig.dns.other_stack = given is SETTINGS
+        rig.units.now[COMPANION] = Running("loaded", "active")
+        assert (await rig.done()).problem is None
+        assert rig.probe.asked == []
+
+
+async def test_other_settings_restart_the_companion() -> None:
+    rig = Rig()
+    await rig.attempt()
+    rig.reload(replace(SETTINGS, hosted=replace(SETTINGS.hosted, advert_interval=0.1)))
+    await rig.attempt()
+    assert rig.units.orders == [("start", COMPANION), ("restart", COMPANION)]
+
+
+async def test_a_companion_that_ended_is_started_with_growing_pauses() -> None:
+    rig = Rig()
+    await rig.attempt()
+    rig.units.obeys = False
+    rig.units.now[COMPANION] = Running("loaded", "failed", result="exit-code")
+    for _ in range(20):
+        await rig.done()
+        rig.clock.now += 1
+    assert len(rig.units.orders) == 1 + 4  # after 0, 2, 6 and 14 seconds
+
+
+async def test_switched_off_everything_stops() -> None:
+    rig = Rig()
+    await rig.attempt()
+    rig.reload(replace(SETTINGS, platform="aws"))
+    assert isinstance(await rig.attempt(), Skipped)
+    assert rig.units.orders[1:] == [("stop", unit) for unit in STOPPED]
+    assert rig.redirect.rules is None
+    orders = len(rig.units.orders)
+    assert isinstance(await rig.attempt(), Skipped)
+    assert len(rig.units.orders) == orders
+
+
+async def test_what_cannot_be_stopped_is_a_problem_and_tried_again() -> None:
+    rig = Rig()
+    await rig.attempt()
+    rig.reload(replace(SETTINGS, platform="aws"))
+    rig.units.broken = UnitFailed("systemd refuses an order")
+    outcome = await rig.done()
+    assert outcome.problem
+    assert outcome.problem.cause == "Hosted services are not stopped: systemd refuses an order"
+    rig.units.broken = None
+    assert isinstance(await rig.attempt(), Skipped)
+    assert str(paths.STARTED) not in rig.files.content
+
+
+async def test_a_silent_systemd_is_waited_for_and_then_named() -> None:
+    rig = Rig()
+    rig.units.broken = Unavailable("the system bus does not answer")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    rig.clock.now += PATIENCE_SECONDS
+    done = await rig.done()
+    assert done.problem
+    assert done.problem.cause == "systemd does not answer"
