@@ -7,7 +7,6 @@ The wire is asked before VRRP starts and from then on. What is seen moves the po
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
 import structlog
@@ -32,6 +31,8 @@ SOON_SECONDS = 0.5
 IDLE_SECONDS = 5.0
 MOST_PEERS = 256
 """Nodes whose MACs are asked for at once."""
+LEARN_SECONDS = 10.0
+"""How often the MACs of the nodes are asked for at most: a stranger that stays costs no more questions."""
 ADVERTS = 3
 """After so many intervals without an advertisement, VRRP takes the holder for dead (RFC 5798, 6.1)."""
 
@@ -49,6 +50,7 @@ class VipKeeper:
         self._weights = weights
         self._healthy = healthy
         self._heard: dict[int, float] = {}
+        self._learnt = -LEARN_SECONDS
         self.look_now = asyncio.Event()
 
     def prepare(self, *, speaking: bool) -> None:
@@ -60,7 +62,7 @@ class VipKeeper:
     def heard(self, advert: Advert) -> None:
         """Take an advertisement of another host."""
         if advert.priority:
-            self._heard[advert.router_id] = time.monotonic()
+            self._heard[advert.router_id] = _now()
 
     async def run(self) -> None:
         """Look at the wire and write the weights, until cancelled."""
@@ -123,7 +125,7 @@ class VipKeeper:
             claims = await self._wire.claims(addresses, link)
             own = {address.address for address in self._addresses.present(addresses)}
             unknown = {mac for macs in claims.values() for mac in macs} - self._state.peers.keys()
-            if unknown:
+            if unknown or not self._state.peers:
                 await self._learn_peers(link)
             for address in addresses:
                 yield Sighting(address, address in own, claims[address])
@@ -133,6 +135,9 @@ class VipKeeper:
 
     async def _learn_peers(self, link: str) -> None:
         """Ask which MACs the other nodes have: who answers for a VIP is a peer or a stranger."""
+        if _now() - self._learnt < LEARN_SECONDS:
+            return
+        self._learnt = _now()
         inputs = self._state.known.inputs
         nodes = sorted(inputs.nodes, key=lambda node: node.role is not Role.CONTROL_PLANE)
         names = {
@@ -148,7 +153,7 @@ class VipKeeper:
     def _judged(self, purpose: Purpose, duties: list[VipDuty], seen: list[Sighting]) -> Look:
         peers = self._state.peers
         macs = {duty.address: self._wire.mac_of(self._link(duty)) for duty in duties}
-        limit = time.monotonic() - ADVERTS * self._state.options.advert_interval
+        limit = _now() - ADVERTS * self._state.options.advert_interval
         number = router_ids(self._state.options.cluster_domain.partition(".")[0])[purpose]
         return Look(
             strangers=any(strangers(sighting, peers) for sighting in seen),
@@ -204,3 +209,7 @@ class VipKeeper:
             log.warning(cause, message=Message.VIP_TAKEN, cause=cause)
         if changed or any(earlier[sighting.address] != sighting for sighting in seen):
             self._state.changed()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

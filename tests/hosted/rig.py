@@ -1,0 +1,158 @@
+"""A companion's state, and edges of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+from hosted_services_cases import CASES, read_inputs
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.model import Inputs, Origin
+from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.two_stacks import Others
+from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Address
+from nodenet.hosted.state import State
+
+OWN_MAC, PEER_MAC, STRANGER_MAC = "02:00:00:00:00:10", "02:00:00:00:00:11", "02:00:00:00:00:99"
+
+
+def inputs(case: str = "control-plane", **changes: Any) -> Inputs:
+    return replace(read_inputs(CASES / case), **changes)
+
+
+def state(case: str = "control-plane", **changes: Any) -> State:
+    """Return the state of master-0 with a live cluster."""
+    given = inputs(case, **{"spec_origin": Origin.LIVE, "nodes_origin": Origin.LIVE, **changes})
+    made = State(given.here.name, given.options)
+    made.take(Known(given))
+    return made
+
+
+class FakeWire:
+    """Hosts that answer: address → MACs. The peers of the cases answer for their own addresses."""
+
+    def __init__(self, made: State) -> None:
+        self.macs: dict[IPAddress, frozenset[str]] = {}
+        self.down = False
+        self.asked = 0
+        for number, node in enumerate(made.known.inputs.nodes):
+            for address in node.addresses:
+                self.macs[address] = frozenset({f"02:00:00:00:00:{0x10 + number:02x}"})
+
+    async def claims(self, addresses: Iterable[IPAddress], link: str) -> Mapping[IPAddress, frozenset[str]]:
+        self.asked += 1
+        if self.down:
+            raise Unavailable(f"The hosts on {link} cannot be asked")
+        return {address: self.macs.get(address, frozenset()) - {OWN_MAC} for address in addresses}
+
+    def mac_of(self, link: str) -> str:  # noqa: ARG002  (there is one)
+        return OWN_MAC
+
+
+class FakeAddresses:
+    def __init__(self) -> None:
+        self.here: set[IPAddress] = set()
+        self.removed: list[IPAddress] = []
+
+    def present(self, wanted: Collection[IPAddress]) -> tuple[Address, ...]:
+        return tuple(Address(one, 24, "br-ex") for one in sorted(self.here & set(wanted), key=str))
+
+    def remove(self, address: Address) -> bool:
+        self.removed.append(address.address)
+        self.here.discard(address.address)
+        return True
+
+
+class FakeWeights:
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.full = False
+
+    def read(self, path: str) -> int | None:
+        return self.numbers.get(path)
+
+    def write(self, path: str, number: int) -> bool:
+        if self.full:
+            raise PublishFailed(f"{path} cannot be written")
+        differs = self.numbers.get(path) != number
+        self.numbers[path] = number
+        return differs
+
+
+class FakeFiles:
+    def __init__(self) -> None:
+        self.texts: dict[PurePath, str] = {}
+
+    def write(self, texts: Mapping[PurePath, str]) -> frozenset[PurePath]:
+        changed = frozenset(path for path, text in texts.items() if self.texts.get(path) != text)
+        self.texts |= texts
+        return changed
+
+    def remove(self, paths: Iterable[PurePath]) -> frozenset[PurePath]:
+        return frozenset(path for path in paths if self.texts.pop(path, None) is not None)
+
+
+class FakeUnits:
+    """Units that do at once what they are asked for."""
+
+    def __init__(self, *running: str) -> None:
+        self.running = set(running)
+        self.orders: list[tuple[str, str]] = []
+
+    async def state(self, unit: str) -> Running:
+        return Running("loaded", "active" if unit in self.running else "inactive")
+
+    async def start(self, unit: str) -> None:
+        self.orders.append(("start", unit))
+        self.running.add(unit)
+
+    async def stop(self, unit: str) -> None:
+        self.orders.append(("stop", unit))
+        self.running.discard(unit)
+
+    async def reload(self, unit: str) -> None:
+        self.orders.append(("reload", unit))
+
+    async def restart(self, unit: str) -> None:
+        self.orders.append(("restart", unit))
+
+
+class FakeTable:
+    def __init__(self, *, there: bool = False) -> None:
+        self.there = there
+
+    async def put(self, rules: str) -> None:
+        assert "redirect to" in rules
+        self.there = True
+
+    async def remove(self) -> None:
+        self.there = False
+
+    async def is_there(self) -> bool:
+        return self.there
+
+
+class FakeDnsmasq:
+    def __init__(self) -> None:
+        self.reads = 0
+
+    async def owner(self) -> str | None:
+        return ":1.1"
+
+    async def set_servers(self, servers: Any) -> None:
+        raise AssertionError(servers)
+
+    async def read_hosts(self) -> None:
+        self.reads += 1
+
+
+class FakeOthers:
+    def __init__(self) -> None:
+        self.found = Others()
+
+    def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:  # noqa: ARG002
+        return self.found

@@ -1,0 +1,172 @@
+"""What is known of the cluster from the API, the caches and the file; and what becomes of each when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from nodenet.core.errors import Forbidden, PublishFailed, Unavailable
+from nodenet.core.hosted_services import cache, resource
+from nodenet.core.hosted_services.model import Origin
+from nodenet.hosted.cluster_source import NODES, RESOURCES, ClusterSource, Identity
+
+DOMAIN = "c1.example.com"
+IDENTITY = Identity("m0", DOMAIN, "boot-1")
+
+
+def node(name: str, address: str = "192.0.2.10") -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "resourceVersion": "1", "labels": {}},
+        "status": {"addresses": [{"type": "InternalIP", "address": address}]},
+    }
+
+
+def object_named(name: str = "cluster", generation: int = 1) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{resource.GROUP}/{resource.VERSION}",
+        "kind": resource.KIND,
+        "metadata": {"name": name, "resourceVersion": "5", "generation": generation},
+        "spec": {"ingressHa": "Disabled"},
+    }
+
+
+class FakeFiles:
+    def __init__(self, filed: object | None = None) -> None:
+        self.caches: dict[str, bytes] = {}
+        self.filed = filed
+        self.writes = 0
+
+    def read(self, name: str) -> bytes | None:
+        return self.caches.get(name)
+
+    def write(self, name: str, content: bytes) -> None:
+        self.writes += 1
+        self.caches[name] = content
+
+    def remove(self, name: str) -> None:
+        self.caches.pop(name, None)
+
+    def resource(self) -> object | None:
+        if isinstance(self.filed, Exception):
+            raise self.filed
+        return self.filed
+
+
+class FakeApi:
+    """An API that lists what it has, refuses or is silent; a watch lasts for ever."""
+
+    def __init__(self, lists: Mapping[str, Any]) -> None:
+        self.lists = dict(lists)
+
+    @contextlib.asynccontextmanager
+    async def connect(self) -> AsyncIterator[FakeApi]:
+        yield self
+
+    async def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
+        found = self.lists[path]
+        selected = (parameters or {}).get("fieldSelector", "")
+        if path == NODES and isinstance(found, Forbidden) and selected == "metadata.name=m0":
+            found = [node("m0")]
+        if isinstance(found, Exception):
+            raise found
+        return {"metadata": {"resourceVersion": "10"}, "items": found}
+
+    async def watch(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[Any]:  # noqa: ARG002
+        await asyncio.sleep(3600)
+        yield {}
+
+
+def source(lists: Mapping[str, Any], files: FakeFiles | None = None) -> ClusterSource:
+    return ClusterSource(FakeApi(lists), files or FakeFiles(), IDENTITY, lambda: None)
+
+
+async def during(work: Callable[[], Any], seconds: float = 1.0) -> None:
+    task = asyncio.ensure_future(work())
+    await asyncio.sleep(seconds)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_live_nodes_are_kept_on_disk_once() -> None:
+    files = FakeFiles()
+    made = source({NODES: [node("m0"), node("m1")]}, files)
+    await during(made.follow_nodes)
+    assert [one["metadata"]["name"] for one in made.cluster.nodes[Origin.LIVE]] == ["m0", "m1"]
+    kept = cache.parse(files.caches["nodes"], DOMAIN)
+    assert (kept.document, kept.boot_id) == (made.cluster.nodes[Origin.LIVE], "boot-1")
+    again = source({NODES: [node("m0"), node("m1")]}, files)
+    await during(again.follow_nodes)
+    assert files.writes == 1, "an equal list is not written again"
+
+
+async def test_credentials_for_the_own_node_only_give_its_role_and_keep_the_cache() -> None:
+    files = FakeFiles()
+    await during(source({NODES: [node("m0"), node("m1")]}, files).follow_nodes)
+    made = source({NODES: Forbidden("403")}, files)
+    made.read_disk()
+    await during(made.follow_nodes)
+    assert made.cluster.own is not None
+    assert (list(made.cluster.nodes), made.problem) == ([Origin.CACHE], None)
+
+
+async def test_an_api_that_does_not_answer_leaves_what_is_on_disk() -> None:
+    files = FakeFiles(filed=object_named())
+    await during(source({NODES: [node("m0")]}, files).follow_nodes)
+    made = source({NODES: Unavailable("connection refused")}, files)
+    made.read_disk()
+    await during(made.follow_nodes, 30)
+    assert made.cluster.nodes[Origin.CACHE][0]["metadata"]["name"] == "m0"
+    assert made.cluster.resources == {Origin.FILE: object_named()}
+    assert made.problem == "connection refused"
+
+
+async def test_an_empty_list_does_not_replace_the_cache_on_disk() -> None:
+    files = FakeFiles()
+    await during(source({NODES: [node("m0")]}, files).follow_nodes)
+    await during(source({NODES: []}, files).follow_nodes)
+    assert cache.parse(files.caches["nodes"], DOMAIN).document != []
+
+
+async def test_the_resource_is_taken_cached_and_forgotten_when_it_was_removed() -> None:
+    files = FakeFiles()
+    made = source({RESOURCES: [object_named(generation=3)]}, files)
+    await during(made.follow_resource)
+    assert made.cluster.resources[Origin.LIVE]["spec"] == {"ingressHa": "Disabled"}
+    assert cache.parse(files.caches["cr"], DOMAIN).generation == 3
+    gone = source({RESOURCES: []}, files)
+    gone.read_disk()
+    assert Origin.CACHE in gone.cluster.resources
+    await during(gone.follow_resource)
+    assert (gone.cluster.resources, files.caches) == ({}, {})
+
+
+async def test_a_cluster_without_the_kind_keeps_the_cache() -> None:
+    """While an API server starts, it does not know the kinds of its cluster yet."""
+    files = FakeFiles()
+    await during(source({RESOURCES: [object_named()]}, files).follow_resource)
+    made = source({RESOURCES: Forbidden("404")}, files)
+    made.read_disk()
+    await during(made.follow_resource)
+    assert Origin.CACHE in made.cluster.resources
+    assert made.problem is None
+
+
+@pytest.mark.parametrize("torn", [b"", b"x", b"0\n{}\n"])
+async def test_a_torn_cache_and_one_of_another_cluster_are_not_used(torn: bytes) -> None:
+    files = FakeFiles()
+    files.caches = {"nodes": torn, "cr": cache.render(cache.Cached(object_named(), "other.example.com", "1"))}
+    made = source({}, files)
+    made.read_disk()
+    assert (dict(made.cluster.nodes), dict(made.cluster.resources)) == ({}, {})
+
+
+@pytest.mark.parametrize("wrong", [ValueError("it is not YAML"), PublishFailed("it cannot be read")])
+async def test_a_file_that_cannot_be_used_is_left_out(wrong: Exception) -> None:
+    made = source({}, FakeFiles(filed=wrong))
+    made.read_disk()
+    assert dict(made.cluster.resources) == {}

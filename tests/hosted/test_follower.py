@@ -1,0 +1,108 @@
+"""List, watch, forget, refuse: one kind of object followed over an API of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+
+from nodenet.core.errors import Forbidden, Unavailable
+from nodenet.core.hosted_services.watching import Known, slim_node
+from nodenet.hosted.follower import Follower, Kind
+
+PATH = "/api/v1/nodes"
+KIND = Kind(PATH, slim_node)
+
+
+def node(name: str, version: str = "1") -> dict[str, Any]:
+    return {"metadata": {"name": name, "resourceVersion": version}, "status": {"addresses": []}}
+
+
+def page(*names: str, version: str = "10", following: str = "") -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": version, "continue": following}, "items": [node(name) for name in names]}
+
+
+class Script:
+    """An API that answers what the script says, one answer after the other; at its end the test is over."""
+
+    def __init__(self, *answers: Any) -> None:
+        self._answers = list(answers)
+        self.asked: list[dict[str, str]] = []
+        self.over = asyncio.Event()
+
+    def _next(self) -> Any:
+        if not self._answers:
+            self.over.set()
+            raise Unavailable("the script is over")
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @contextlib.asynccontextmanager
+    async def connect(self) -> AsyncIterator[Script]:
+        yield self
+
+    async def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
+        assert path == PATH
+        self.asked.append({"verb": "list", **(parameters or {})})
+        return self._next()
+
+    async def watch(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[Any]:
+        assert path == PATH
+        self.asked.append({"verb": "watch", **parameters})
+        for event in self._next():
+            yield event
+
+
+async def follow(script: Script, kind: Kind = KIND) -> tuple[list[Known], list[str | None]]:
+    taken: list[Known] = []
+    failed: list[str | None] = []
+    task = asyncio.ensure_future(Follower(script, kind, taken.append, failed.append).run())
+    over = asyncio.ensure_future(script.over.wait())
+    await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
+    task.cancel()
+    over.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    return taken, failed
+
+
+def added(name: str, version: str) -> dict[str, Any]:
+    return {"type": "ADDED", "object": node(name, version)}
+
+
+async def test_pages_are_listed_and_the_watch_goes_on_from_their_version() -> None:
+    script = Script(page("a", following="t"), page("b", version="11"), [added("c", "12")], [added("d", "13")])
+    taken, _ = await follow(script)
+    assert [sorted(known.objects) for known in taken] == [["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"]]
+    assert [asked.get("resourceVersion") for asked in script.asked if asked["verb"] == "watch"] == ["11", "12", "13"]
+    assert script.asked[1]["continue"] == "t"
+
+
+async def test_a_server_that_has_forgotten_the_version_is_listed_again() -> None:
+    gone = [{"type": "ERROR", "object": {"code": 410}}]
+    script = Script(page("a"), gone, page("b", version="20"), [])
+    taken, _ = await follow(script)
+    assert [sorted(known.objects) for known in taken] == [["a"], ["b"]]
+
+
+async def test_a_failure_is_reported_and_passes() -> None:
+    script = Script(Unavailable("no answer"), {"strange": 1}, page("a"), [])
+    taken, failed = await follow(script)
+    assert [sorted(known.objects) for known in taken] == [["a"]]
+    assert failed[:3] == ["no answer", "its metadata is not an object", None]
+
+
+async def test_a_refusal_ends_it() -> None:
+    with pytest.raises(Forbidden):
+        await follow(Script(Forbidden("403")))
+
+
+async def test_one_object_is_selected_by_its_name() -> None:
+    script = Script(page("a"), [])
+    await follow(script, Kind(PATH, slim_node, "a"))
+    assert {asked["fieldSelector"] for asked in script.asked} == {"metadata.name=a"}

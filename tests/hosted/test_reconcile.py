@@ -1,0 +1,148 @@
+"""Files and units after each look: started, reloaded, stopped, and left alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hosted.rig import FakeDnsmasq, FakeFiles, FakeOthers, FakeTable, FakeUnits, inputs, state
+from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.health import Verdict
+from nodenet.core.hosted_services.holders import Sighting
+from nodenet.core.hosted_services.model import Mode, Origin, Service
+from nodenet.core.hosted_services.paths import HOSTS, RELEASE, TEXTS, UNITS
+from nodenet.core.hosted_services.two_stacks import Listener, Others
+from nodenet.core.settings.hosted import HostedMode
+from nodenet.hosted.reconcile import Edges, Reconciler
+from nodenet.hosted.state import State
+
+KEEPALIVED, HAPROXY, DNSMASQ = (UNITS[one] for one in (Service.KEEPALIVED, Service.HAPROXY, Service.DNSMASQ))
+UP = Verdict(healthy=True, good=3)
+
+
+class Bench:
+    """A reconciler over edges of the test's own."""
+
+    def __init__(self, made: State, *running: str, mode: HostedMode = HostedMode.SYSTEMD, there: bool = False) -> None:
+        self.state = made
+        self.files, self.units, self.table = FakeFiles(), FakeUnits(*running), FakeTable(there=there)
+        self.dnsmasq, self.others = FakeDnsmasq(), FakeOthers()
+        edges = Edges(self.files, self.units, self.table, self.dnsmasq, self.others)
+        self.reconciler = Reconciler(made, edges, mode)
+
+    async def look(self) -> list[tuple[str, str]]:
+        """Reconcile; return the orders of this look."""
+        before = len(self.units.orders)
+        await self.reconciler.reconcile()
+        return self.units.orders[before:]
+
+
+async def test_the_first_look_writes_and_starts_and_the_second_does_nothing() -> None:
+    bench = Bench(state())
+    assert await bench.look() == [("start", KEEPALIVED), ("start", HAPROXY)]
+    assert set(bench.files.texts) == {TEXTS[Service.KEEPALIVED], TEXTS[Service.HAPROXY], RELEASE, HOSTS}
+    assert await bench.look() == []
+
+
+async def test_a_node_that_came_reloads_what_names_it_and_dns() -> None:
+    bench = Bench(state(), KEEPALIVED, HAPROXY, DNSMASQ)
+    await bench.look()
+    reads, given = bench.dnsmasq.reads, bench.state.known.inputs
+    fewer = tuple(node for node in given.nodes if node.name != "master-2")
+    bench.state.take(Known(replace(given, nodes=fewer)))
+    assert await bench.look() == [("reload", KEEPALIVED), ("reload", HAPROXY)]
+    assert bench.dnsmasq.reads == reads + 1
+    assert await bench.look() == []
+
+
+async def test_a_companion_that_comes_back_writes_and_orders_nothing() -> None:
+    first = Bench(state())
+    await first.look()
+    again = Bench(state(), KEEPALIVED, HAPROXY, DNSMASQ)
+    again.files.texts = first.files.texts
+    assert await again.look() == []
+    assert again.dnsmasq.reads == 0
+
+
+async def test_what_was_read_from_disk_stops_nothing_and_the_api_does() -> None:
+    bench = Bench(state("api-int-is-external", spec_origin=Origin.CACHE, nodes_origin=Origin.CACHE), HAPROXY)
+    assert bench.state.plan.mode is Mode.EXTERNAL
+    assert ("stop", HAPROXY) not in await bench.look()
+    bench.state.take(Known(replace(bench.state.known.inputs, spec_origin=Origin.LIVE)))
+    assert ("stop", HAPROXY) in await bench.look()
+
+
+async def test_another_stack_stops_ours_and_ours_comes_back_after_it() -> None:
+    bench = Bench(state(), KEEPALIVED, HAPROXY)
+    await bench.look()
+    bench.others.found = Others(manifests={"keepalived.yaml"}, listeners=(Listener(9445, ours=False),))
+    assert await bench.look() == [("stop", KEEPALIVED), ("stop", HAPROXY)]
+    assert set(bench.state.waits) == {Service.KEEPALIVED, Service.HAPROXY}
+    assert await bench.look() == []
+    bench.others.found = Others()
+    assert await bench.look() == [("start", KEEPALIVED), ("start", HAPROXY)]
+    assert bench.state.waits == {}
+
+
+async def test_a_platform_without_vips_starts_and_writes_nothing() -> None:
+    for case in ("platform-none", "platform-aws", "enabled-no"):
+        bench = Bench(state(case))
+        assert await bench.look() == []
+        assert bench.files.texts == {}
+
+
+async def test_user_managed_writes_names_only() -> None:
+    bench = Bench(state("user-managed-lb"))
+    assert await bench.look() == []
+    assert set(bench.files.texts) == {HOSTS}
+
+
+async def test_render_mode_writes_and_orders_nothing() -> None:
+    bench = Bench(state(), mode=HostedMode.RENDER)
+    assert await bench.look() == []
+    assert TEXTS[Service.KEEPALIVED] in bench.files.texts
+
+
+async def test_the_redirect_follows_the_health_of_haproxy() -> None:
+    bench = Bench(state(), KEEPALIVED, HAPROXY)
+    await bench.look()
+    assert not bench.table.there
+    bench.state.verdicts[Service.HAPROXY] = UP
+    await bench.look()
+    assert bench.table.there
+    bench.state.verdicts[Service.HAPROXY] = Verdict(healthy=False, points=8)
+    await bench.look()
+    assert not bench.table.there
+
+
+async def test_the_redirect_of_an_earlier_companion_stays_until_a_verdict_is_known() -> None:
+    bench = Bench(state(), KEEPALIVED, HAPROXY, there=True)
+    await bench.look()
+    assert bench.table.there
+    bench.state.verdicts[Service.HAPROXY] = Verdict(healthy=False, points=4)
+    await bench.look()
+    assert not bench.table.there
+
+
+async def test_a_redirect_without_haproxy_goes() -> None:
+    bench = Bench(state("worker"), there=True)
+    await bench.look()
+    assert not bench.table.there
+
+
+async def test_a_drained_node_stops_its_balancer_once_no_vip_is_here() -> None:
+    made = state()
+    bench = Bench(made, KEEPALIVED, HAPROXY)
+    await bench.look()
+    made.drained = True
+    vip = made.plan.vips[0].address
+    made.sightings[vip] = Sighting(vip, here=True)
+    assert await bench.look() == []
+    made.sightings[vip] = Sighting(vip, here=False, others=frozenset({"02:00:00:00:00:11"}))
+    assert await bench.look() == [("stop", HAPROXY)]
+    made.drained = False
+    assert await bench.look() == [("start", HAPROXY)]
+
+
+async def test_before_any_node_ip_nothing_is_started() -> None:
+    bench = Bench(State("master-0", inputs().options))
+    assert await bench.look() == []

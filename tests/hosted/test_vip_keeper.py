@@ -1,0 +1,153 @@
+"""Looks at the wire, and the number that keepalived gets after each of them."""
+
+from __future__ import annotations
+
+from hosted.rig import OWN_MAC, PEER_MAC, STRANGER_MAC, FakeAddresses, FakeWeights, FakeWire, state
+from nodenet.core.hosted_services.keepalived import WEIGHT_FILES, router_ids
+from nodenet.core.hosted_services.model import Purpose, Service
+from nodenet.core.hosted_services.packets import Advert
+from nodenet.core.hosted_services.stance import OUT, Position, Stance
+from nodenet.hosted.state import State
+from nodenet.hosted.vip_keeper import SOON_SECONDS, VipKeeper
+
+API = WEIGHT_FILES[Purpose.API]
+
+
+class Bench:
+    """A keeper over edges of the test's own."""
+
+    def __init__(self, made: State | None = None) -> None:
+        self.state = made or state()
+        self.wire, self.addresses, self.weights = FakeWire(self.state), FakeAddresses(), FakeWeights()
+        self.healthy = {Purpose.API: [20, 5], Purpose.INGRESS: [20]}
+        self.keeper = VipKeeper(
+            self.state, self.wire, self.addresses, self.weights, lambda purpose: self.healthy[purpose]
+        )
+        self.vip = self.state.plan.vips[0].address
+
+    def stance(self) -> Stance:
+        return self.state.positions[Purpose.API].stance
+
+
+async def test_nothing_takes_part_before_the_first_look() -> None:
+    bench = Bench()
+    bench.keeper.prepare(speaking=False)
+    bench.keeper.write_weights()
+    assert set(bench.weights.numbers.values()) == {OUT}
+    await bench.keeper.look()
+    assert bench.weights.numbers[API] == 25
+
+
+async def test_a_companion_that_comes_back_beside_a_speaking_keepalived_changes_no_number() -> None:
+    bench = Bench()
+    bench.weights.numbers = {WEIGHT_FILES[Purpose.API]: 25, WEIGHT_FILES[Purpose.INGRESS]: 20}
+    bench.keeper.prepare(speaking=True)
+    bench.keeper.write_weights()
+    assert set(bench.weights.numbers.values()) == {25, 20}
+
+
+async def test_a_stranger_keeps_it_out_and_costs_few_questions() -> None:
+    bench = Bench()
+    bench.wire.macs[bench.vip] = frozenset({STRANGER_MAC})
+    for _ in range(5):
+        assert await bench.keeper.look() == SOON_SECONDS
+    assert (bench.stance(), bench.weights.numbers[API]) == (Stance.STAYING_OUT, OUT)
+    assert bench.wire.asked <= 5 * len(Purpose) + 2
+    bench.wire.macs.pop(bench.vip)
+    await bench.keeper.look()
+    await bench.keeper.look()
+    assert bench.stance() is Stance.CANDIDATE
+
+
+async def test_a_peer_that_holds_it_is_no_reason_to_stay_out() -> None:
+    bench = Bench()
+    bench.wire.macs[bench.vip] = frozenset({PEER_MAC})
+    await bench.keeper.look()
+    assert bench.stance() is Stance.CANDIDATE
+    assert bench.state.report().peers[PEER_MAC] == "master-1"
+
+
+async def test_a_split_is_yielded_by_the_lower_mac_until_vrrp_is_heard() -> None:
+    bench = Bench()
+    await bench.keeper.look()
+    assert OWN_MAC < PEER_MAC
+    bench.addresses.here = {bench.vip}
+    bench.wire.macs[bench.vip] = frozenset({OWN_MAC, PEER_MAC})
+    await bench.keeper.look()
+    await bench.keeper.look()
+    assert (bench.stance(), bench.weights.numbers[API]) == (Stance.YIELDING, OUT)
+    bench.addresses.here = set()
+    for _ in range(4):
+        await bench.keeper.look()
+    assert bench.stance() is Stance.YIELDING
+    number = router_ids(bench.state.options.cluster_domain.partition(".")[0])[Purpose.API]
+    bench.keeper.heard(Advert(number, 65))
+    await bench.keeper.look()
+    await bench.keeper.look()
+    assert bench.stance() is Stance.CANDIDATE
+
+
+async def test_an_advertisement_of_another_group_or_of_a_master_that_goes_is_not_heard() -> None:
+    bench = Bench()
+    number = router_ids(bench.state.options.cluster_domain.partition(".")[0])[Purpose.API]
+    bench.state.positions[Purpose.API] = Position(Stance.YIELDING)
+    bench.wire.macs[bench.vip] = frozenset({PEER_MAC})
+    bench.keeper.heard(Advert(number, 0))
+    bench.keeper.heard(Advert(number + 1, 65))
+    for _ in range(3):
+        await bench.keeper.look()
+    assert bench.stance() is Stance.YIELDING
+
+
+async def test_a_drained_node_goes_down_and_comes_back() -> None:
+    bench = Bench()
+    await bench.keeper.look()
+    bench.state.drained = True
+    await bench.keeper.look()
+    assert (bench.stance(), bench.weights.numbers[API]) == (Stance.DRAINING, -39)
+    bench.state.drained = False
+    await bench.keeper.look()
+    assert (bench.stance(), bench.weights.numbers[API]) == (Stance.CANDIDATE, 25)
+
+
+async def test_a_wire_that_cannot_be_asked_is_reported_and_moves_nothing() -> None:
+    bench = Bench()
+    await bench.keeper.look()
+    bench.wire.down = True
+    assert await bench.keeper.look() == SOON_SECONDS
+    assert bench.stance() is Stance.CANDIDATE
+    assert bench.weights.numbers[API] == 25
+    assert any("cannot be asked" in text for text in bench.state.failures.values())
+    bench.wire.down = False
+    await bench.keeper.look()
+    assert bench.state.failures == {}
+
+
+async def test_a_full_run_is_reported() -> None:
+    bench = Bench()
+    bench.weights.full = True
+    await bench.keeper.look()
+    assert any("cannot be written" in text for text in bench.state.failures.values())
+
+
+async def test_beside_another_stack_and_without_duties_nothing_is_asked() -> None:
+    for made in (state("user-managed-lb"), state("platform-none")):
+        bench = Bench(made)
+        await bench.keeper.look()
+        assert bench.wire.asked == 0
+        assert bench.weights.numbers == {}
+    waiting = Bench()
+    waiting.state.waits[Service.KEEPALIVED] = "another stack"
+    await waiting.keeper.look()
+    assert waiting.wire.asked == 0
+    assert set(waiting.weights.numbers.values()) == {OUT}
+
+
+async def test_a_split_is_a_problem_of_the_report_with_both_names() -> None:
+    bench = Bench()
+    await bench.keeper.look()
+    bench.addresses.here = {bench.vip}
+    bench.wire.macs[bench.vip] = frozenset({PEER_MAC})
+    await bench.keeper.look()
+    problems = bench.state.report().all_problems
+    assert f"The VIP {bench.vip} has 2 holders, master-0 and master-1: look for filtered VRRP" in problems
