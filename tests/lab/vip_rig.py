@@ -130,6 +130,7 @@ class Options:
     workers: int = 0
     advert: float = 1.0
     both_families: bool = False
+    bridge: bool = False
     settings: str = ""
     files: Mapping[str, str] | None = None
 
@@ -145,6 +146,9 @@ class Rig:
         vips = [API, API6], [INGRESS, INGRESS6]
         api, ingress = (", ".join(f'"{vip}"' for vip in (both if options.both_families else both[:1])) for both in vips)
         settings = SETTINGS.format(domain=DOMAIN, api=api, ingress=ingress, advert=options.advert)
+        if options.bridge:
+            settings = settings.replace('configure-ovs = "skip"\n', "")
+            settings = f'network_type = "OVNKubernetes"\n{settings}[bridge]\ndatapath = "netdev"\n'
         layers = [packages(DEFAULT, *PROGRAMS), product]
         self.nodes: dict[str, Node] = {}
         for number, name in enumerate(self.names):
@@ -174,8 +178,12 @@ class Rig:
         for node in chosen:
             node.boot()
         for node in chosen:
-            settle(node)
-            node.run("systemctl start nodenet-hosted.service", timeout=60)
+            self.settle(node.name)
+
+    def settle(self, name: str) -> None:
+        """Wait until a booted node is ready and its companion runs."""
+        settle(self.nodes[name])
+        self.nodes[name].run("systemctl start nodenet-hosted.service", timeout=60)
 
     def document(self, name: str) -> dict[str, Any]:
         """Return what ``nodenetctl hosted --json`` reads."""

@@ -1,0 +1,86 @@
+"""Who may hold a VIP: splits, strangers, another stack, and API servers that fail; each seen on the wire and healed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from harness import Lab, Lan, Node
+from vip_rig import API, FIRST, READYZ, Rig, has, until
+
+FILTER = "table inet lab_split"
+
+
+def deaf_to(node: Node, host: int) -> None:
+    """Let a node receive no VRRP of another one."""
+    rule = f"ip saddr 10.88.0.{host} ip protocol 112 drop"
+    chain = f"chain in {{\ntype filter hook input priority 0\n{rule}\n}}"
+    node.run(["nft", "-f", "-"], stdin=f"{FILTER} {{\n{chain}\n}}\n")
+
+
+def messages(node: Node) -> list[str]:
+    return [str(entry["MESSAGE"]) for entry in node.journal() if entry.get("SYSLOG_IDENTIFIER") == "nodenet-hosted"]
+
+
+def stance(rig: Rig, name: str) -> str:
+    return str(rig.document(name)["vips"][0]["stance"])
+
+
+def test_a_split_is_seen_ended_and_healed(lab: Lab, lan: Lan, product: Path) -> None:
+    """VRRP filtered between two nodes: one of them gives the VIP up without any API, and comes back with the filter."""
+    rig = Rig(lab, lan, product)
+    rig.boot()
+    holder = rig.quiet()
+    other = next(name for name in rig.names if name != holder)
+    pair = [rig.nodes[holder], rig.nodes[other]]
+    numbers = [FIRST + rig.names.index(name) for name in (holder, other)]
+    deaf_to(pair[0], numbers[1])
+    deaf_to(pair[1], numbers[0])
+    until(lambda: len(rig.holders()) == 2, "two holders", 20)
+    until(lambda: len(rig.holders()) == 1, "one holder again", 20)
+    loser = next(name for name in (holder, other) if not has(rig.nodes[name], API))
+    winner = next(name for name in (holder, other) if name != loser)
+    assert rig.nodes[winner].mac() > rig.nodes[loser].mac()
+    until(lambda: stance(rig, loser) == "yielding", "the loser to say so")
+    assert any("has 2 holders" in line for line in messages(rig.nodes[winner]))
+    time.sleep(5)
+    assert rig.holders() == [winner], "the loser stays out while the filter is there"
+    for node in pair:
+        node.run(["nft", "delete", *FILTER.split()])
+    until(lambda: stance(rig, loser) == "candidate", "the loser to take part again")
+    assert rig.one_holder() == winner
+    until(lambda: rig.document(winner)["health"] == "ok", "health")
+
+
+def test_what_moves_a_vip_and_what_never_does(lab: Lab, lan: Lan, product: Path) -> None:
+    """All API servers down, slow, back: it stays. That of the holder alone: it moves. Another stack: ours goes."""
+    rig = Rig(lab, lan, product)
+    rig.boot()
+    holder = rig.quiet()
+
+    for word in ("500", "slow"):
+        for node in rig.nodes.values():
+            node.run(["sh", "-c", f"echo {word} > {READYZ}"])
+        until(lambda: all(weight_below(node) for node in rig.nodes.values()), f"weights with {word}", 60)
+        assert rig.holders() == [holder], f"all API servers {word}"
+        for node in rig.nodes.values():
+            node.run(["rm", READYZ])
+        assert rig.quiet() == holder, f"all back after {word}"
+
+    rig.nodes[holder].run(["sh", "-c", f"echo 500 > {READYZ}"])
+    second = rig.moved(holder, timeout=60)
+    rig.nodes[holder].run(["rm", READYZ])
+    assert rig.quiet() == second, "no way back"
+
+    manifest = "/etc/kubernetes/manifests/keepalived.yaml"
+    node = rig.nodes[second]
+    node.run(f"mkdir -p {Path(manifest).parent} && touch {manifest}")
+    third = rig.moved(second, timeout=60)
+    until(lambda: rig.document(second)["phase"] == "WaitingForPeerStack", "the state")
+    node.run(["rm", manifest])
+    until(lambda: node.run("systemctl is-active nodenet-keepalived", check=False).stdout == "active\n", "it to return")
+    assert rig.quiet() == third
+
+
+def weight_below(node: Node) -> bool:
+    return int(node.run("cat /run/nodenet/hosted/api-weight").stdout) < 25

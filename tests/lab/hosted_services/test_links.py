@@ -1,0 +1,50 @@
+"""VIPs on the link that carries the node IP, wherever it moves; and a load balancer that the user manages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness import Lab, Lan, Node
+from vip_rig import API, Options, Rig, until
+
+
+def links_with(node: Node, vip: str) -> set[str]:
+    """Return the links of a node that carry an address."""
+    return {
+        str(link["ifname"])
+        for link in node.json("ip -j address")
+        if any(info["local"] == vip for info in link["addr_info"])
+    }
+
+
+def test_a_vip_follows_the_node_ip_off_br_ex_and_back(lab: Lab, lan: Lan, product: Path) -> None:
+    """The holder's bridge is removed and made again under the VIP: one holder, and never on a link below."""
+    rig = Rig(lab, lan, product, Options(nodes=2, bridge=True))
+    rig.boot()
+    holder = rig.quiet()
+    assert links_with(rig.nodes[holder], API) == {"br-ex"}
+    for order, link in (("remove", "eth0"), ("make", "br-ex")):
+        node = rig.nodes[holder]
+        node.run(["nodenetctl", "bridge", order], timeout=150)
+        until(lambda link=link, node=node: f"interface {link}" in keepalived(node), f"VRRP on {link}", 20)  # type: ignore[misc]
+        holder = rig.one_holder()
+        place = "br-ex" if rig.nodes[holder] is not node else link
+        assert links_with(rig.nodes[holder], API) == {place}
+        assert rig.quiet() == holder
+
+
+def keepalived(node: Node) -> str:
+    return node.run("cat /run/nodenet/hosted/keepalived.conf").stdout
+
+
+def test_a_load_balancer_of_the_user_leaves_names_only(lab: Lab, lan: Lan, product: Path) -> None:
+    rig = Rig(lab, lan, product, Options(nodes=1, settings="user_managed_lb = true\n"))
+    rig.boot()
+    node = rig.nodes["master-0"]
+    until(lambda: rig.document("master-0").get("mode") == "external", "the report")
+    for unit in ("nodenet-keepalived", "nodenet-haproxy"):
+        assert node.run(f"systemctl is-active {unit}", check=False).stdout == "inactive\n"
+    assert "nodenet_hosted" not in node.run("nft list tables").stdout
+    assert API not in node.run("ip -br address").stdout
+    assert not any(vip["candidate"] for vip in rig.document("master-0")["vips"])
+    assert "api-int.c1.example.com" in node.run("cat /run/nodenet/hosted/hosts").stdout
