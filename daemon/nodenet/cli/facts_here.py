@@ -50,7 +50,8 @@ def read() -> tuple[BridgeFacts, Datapath]:
     settings = settings_parser.parse(settings_files.read()).settings
     try:
         kernel = _Kernel(netlink.read_snapshot())
-        facts = asyncio.run(_gathered(kernel, _selection(settings, kernel)))
+        vips = (*settings.api_vips, *settings.ingress_vips)
+        facts = asyncio.run(_gathered(kernel, _selection(settings, kernel), vips))
     except NmstateFailure as error:
         cause = f"libnmstate cannot show the network: {error.cause}"
         if error.kind is FailureKind.PERMISSION:
@@ -63,9 +64,9 @@ def read() -> tuple[BridgeFacts, Datapath]:
     return facts, settings.bridge_datapath
 
 
-async def _gathered(kernel: _Kernel, selection: Selection) -> BridgeFacts:
+async def _gathered(kernel: _Kernel, selection: Selection, vips: tuple[IPAddress, ...]) -> BridgeFacts:
     async with system_bus() as bus, Nmstate().transaction() as transaction:
-        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), kernel, files)
+        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), kernel, files, vips)
         hint = (files.read(REMEMBERED) or b"").decode(errors="backslashreplace").strip()
         return await gatherer.gather(transaction, selection, remembered=hint or None)
 

@@ -13,6 +13,7 @@ from nodenet.core.nmstate.state import (
     ports,
     routes,
     table_of,
+    without_addresses,
 )
 
 BRIDGE = {
@@ -56,3 +57,17 @@ def test_routes_of_a_link() -> None:
 def test_a_gateway_of_zeros_is_none() -> None:
     assert gateway_of({"next-hop-address": "0.0.0.0"}) is None  # noqa: S104
     assert gateway_of({"next-hop-address": "192.0.2.1"}) == "192.0.2.1"
+
+
+def test_addresses_that_belong_to_no_configuration_are_left_out() -> None:
+    """All else stays; of a link without addresses, everything."""
+    held = [{"ip": "192.0.2.2", "prefix-length": 24}, {"ip": "192.0.2.10", "prefix-length": 24}]
+    shown = {
+        "interfaces": [{"name": "e0", "mtu": 1, "ipv4": {"enabled": True, "address": held}}, {"name": "e1"}],
+        "x": 1,
+    }
+    assert without_addresses(shown, {"192.0.2.2", "2001:db8::2"}) == {
+        "interfaces": [{"name": "e0", "mtu": 1, "ipv4": {"enabled": True, "address": held[1:]}}, {"name": "e1"}],
+        "x": 1,
+    }
+    assert without_addresses(shown, ()) is shown

@@ -97,3 +97,13 @@ async def test_a_datapath_that_the_kernel_lacks_is_named(datapath: Datapath, *, 
         await gatherer.prove_datapath(datapath)
     assert caught.value.cause == "the kernel has no datapath of Open vSwitch (kernel module openvswitch)"
     assert caught.value.kind is FailureKind.DEPENDENCY
+
+
+async def test_a_vip_that_this_node_holds_is_no_part_of_a_link_and_its_node_ip_is() -> None:
+    """A bridge would make the VIP a static address, and a second holder; a wrong setting names the node IP as one."""
+    vip, listed = ip_address("192.0.2.2"), [{"ip": "192.0.2.2", "prefix-length": 24}]
+    own = [{"ip": str(NODE_IP), "prefix-length": 24}]
+    shown = {"interfaces": [{"name": "eth0", "ipv4": {"enabled": True, "address": [*listed, *own]}}]}
+    made = replace(gatherer(), vips=(vip, NODE_IP))
+    facts = await made.gather(FakeNmstate(shown=shown), Selection((NODE_IP,), "eth0"))
+    assert facts.state["interfaces"][0]["ipv4"]["address"] == own

@@ -6,7 +6,7 @@ interface share a name there; a link's controller is known from the controller's
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 OVS_BRIDGE = "ovs-bridge"
@@ -16,6 +16,22 @@ MAIN_TABLE = 254
 DEFAULT = frozenset({"0.0.0.0/0", "::/0"})
 NO_GATEWAY = frozenset({None, "", "0.0.0.0", "::"})  # noqa: S104  (how nmstate writes "no next hop")
 State = Mapping[str, Any]
+
+
+def without_addresses(state: State, addresses: Collection[str]) -> State:
+    """Return *state* without IP addresses that belong to no configuration, such as a VIP that this node holds now."""
+    if not addresses:
+        return state
+    return {**state, "interfaces": [_without(item, addresses) for item in _interfaces(state)]}
+
+
+def _without(item: State, addresses: Collection[str]) -> State:
+    sections = {family: item[family] for family in ("ipv4", "ipv6") if (item.get(family) or {}).get("address")}
+    left = {
+        family: {**section, "address": [one for one in section["address"] if one.get("ip") not in addresses]}
+        for family, section in sections.items()
+    }
+    return {**item, **left}
 
 
 def link(state: State, name: str) -> State | None:

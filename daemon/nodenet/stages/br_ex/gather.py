@@ -8,8 +8,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nodenet.core.br_ex.facts import BridgeFacts
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import AddressFlag
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.state import without_addresses
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Datapath
 from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Sysctls, Transaction
@@ -29,6 +31,8 @@ class Gatherer:
     sysctls: Sysctls
     kernel: Kernel
     files: Files
+    vips: tuple[IPAddress, ...] = ()
+    """Addresses of the cluster that this node may hold at this moment: they move with their holder, not with a link."""
 
     async def gather(
         self,
@@ -43,8 +47,9 @@ class Gatherer:
         The node IPs may be on another link than when they were selected. Without Open vSwitch there are no bridges.
         Raises NmstateFailure, Unavailable, PublishFailed.
         """
-        state = await transaction.show()
         found = await self.profiles.inventory()
+        own = selection.node_ips if selection else ()
+        state = without_addresses(await transaction.show(), {str(vip) for vip in self.vips if vip not in own})
         named = {place: self._text(place) for place in (DEFAULT_BRIDGE, EXTRA_BRIDGE)}
         links = {*_with_addresses(state), *(text.strip() for text in named.values() if text)}
         addresses = self.kernel.snapshot().addresses

@@ -42,7 +42,8 @@ class BridgeWiring:
             self.pipeline,
         )
         self.remover = BridgeRemover(self.keeper, self.verifier, self.maker, self.repairer)
-        self.gatherer = Gatherer(edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.files)
+        vips = (*settings.api_vips, *settings.ingress_vips)
+        self.gatherer = Gatherer(edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.files, vips)
 
     def stage(self) -> ConfigureOvsStage:
         """Return the stage."""
