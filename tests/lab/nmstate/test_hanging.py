@@ -141,9 +141,9 @@ def test_a_network_manager_that_hangs_for_good_does_not_hold_kubelet_back(
     assert SHORT <= failed["ended"] - failed["started"] < SHORT + 25
     assert len(causes(node)) == 1
     node.run(GO_ON)
-    addresses = "ip -4 -o address show dev eth1"
-    node.wait_until(f"{addresses} | grep -q inet && ! {addresses} | grep -q 10.88.1.50", timeout=60)
-    eventually(lambda: checkpoints(node) == "ao 0", "the rollback at the checkpoint's time-out", timeout=90)
+    eventually(lambda: checkpoints(node) == "ao 0", "NetworkManager's own rollback", timeout=90, pause=0.5)
+    addresses, old_mtu = "ip -4 -o address show dev eth1", "grep -qx 1500 /sys/class/net/eth1/mtu"
+    node.wait_until(f"{addresses} | grep -q inet && ! {addresses} | grep -q 10.88.1.50 && {old_mtu}", timeout=60)
     assert (mtu(node, "eth1"), node.addresses(), status(node)["node_ips"]) == (1500, [node_ip], [node_ip])
     node.run("systemctl reload nodenetd", timeout=60)
     document = settle(node)
