@@ -152,7 +152,7 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
     )
     async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
         reply = await call(bus, "Explain", "s", ["node-ip"])
-        assert reply.body == ["an internal error, see the journal of nodenetd"]
+        assert reply.body == ["an internal error, see the journal"]
 
 
 @pytest.mark.parametrize(
