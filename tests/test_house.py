@@ -46,7 +46,16 @@ PURE = (
 """What core may import beside itself, and pathlib's pure paths."""
 NO_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"})
 MAX_FILE, MAX_FUNCTION = 300, 40
-CORE_ITSELF = {"__init__.py", "backoff.py", "errors.py", "messages.py", "ip.py", "since.py", "stage_name.py"}
+CORE_ITSELF = {
+    "__init__.py",
+    "backoff.py",
+    "common_wake.py",
+    "errors.py",
+    "messages.py",
+    "ip.py",
+    "since.py",
+    "stage_name.py",
+}
 
 
 def name_of(path: Path) -> str:

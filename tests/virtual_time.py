@@ -17,8 +17,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop that is its own clock (`nodenet.ports.Clock`)."""
 
     def __init__(self) -> None:
-        """Begin at 100 s."""
-        self.now = 100.0
+        """Begin at 120 s, at which timers of a minute meet (`until_common`)."""
+        self.now = 120.0
         super().__init__(_Jumping(self))
 
     def time(self) -> float:

@@ -8,6 +8,7 @@ import pytest
 
 from fakes import FakePulse
 from nodenet.core.boot.outcome import Topic
+from nodenet.core.common_wake import until_common
 from nodenet.core.errors import Unavailable
 from nodenet.core.stage_name import StageName
 from nodenet.loop.requests import Requests
@@ -100,4 +101,18 @@ async def test_an_event_of_another_topic_does_not_end_a_sleep() -> None:
     requests.wakened.set()
     await asyncio.sleep(1.0)
     assert not task.done()
+    task.cancel()
+
+
+async def test_beats_of_a_quiet_loop_meet_the_timers_of_a_minute() -> None:
+    """The daemon wakes once for all of them, whenever it fell asleep."""
+    loop, _, pulse = made()
+    pulse.seconds = 15.0
+    await asyncio.sleep(7.0)
+    began = VirtualClock().boottime()
+    task = asyncio.ensure_future(loop.sleep(frozenset(), 1000.0))
+    await asyncio.sleep(until_common(began, 60.0) - 0.1)
+    before = len(pulse.beats)
+    await asyncio.sleep(0.2)
+    assert len(pulse.beats) == before + 1
     task.cancel()

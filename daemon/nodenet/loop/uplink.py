@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nodenet.core.boot.outcome import Problem
+from nodenet.core.common_wake import until_common
 from nodenet.core.errors import Unavailable
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.status.document import BootStatus
@@ -176,9 +177,16 @@ class UplinkWatch:
         while True:
             with contextlib.suppress(Unavailable):  # the link is gone: its carrier is the problem
                 await self._look_at_gateways(place)
-            asking = self._gateways.lost or self._gateways.differs is not None
-            await asyncio.sleep((SILENT_SECONDS if self._gateways.lost else AGAIN_SECONDS) if asking else PROBE_SECONDS)
+            await asyncio.sleep(self._until_asked())
             self._look_again.set()
+
+    def _until_asked(self) -> float:
+        """Return the seconds until the gateways are asked again."""
+        if self._gateways.lost:
+            return SILENT_SECONDS
+        if self._gateways.differs is not None:
+            return AGAIN_SECONDS
+        return until_common(asyncio.get_running_loop().time(), PROBE_SECONDS)
 
     async def _look_at_gateways(self, place: Place) -> None:
         found = gateways(self._edges.kernel.snapshot(), place.families)

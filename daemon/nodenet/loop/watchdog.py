@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from nodenet.core.boot.outcome import Topic
+from nodenet.core.common_wake import until_common
 from nodenet.core.errors import Unavailable
 from nodenet.loop.requests import Requests
 from nodenet.ports import Clock
@@ -86,8 +87,11 @@ class WatchdogLoop:
             self._beat()
             self._requests.wakened.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(left, self._watchdog.seconds)):
+                async with asyncio.timeout(min(left, self._until_beat())):
                     await self._requests.wakened.wait()
+
+    def _until_beat(self) -> float:
+        return until_common(asyncio.get_running_loop().time(), self._watchdog.seconds)
 
     def _beat(self) -> None:
         self._watchdog.beat(starting=self._starting())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from nodenet.core.common_wake import until_common
 from nodenet.core.errors import Unavailable
 from nodenet.edge.bus.connection import DBUS, Bus, Refused
 
@@ -27,7 +28,7 @@ async def watch(
     """
     silent = False
     while True:
-        await asyncio.sleep(again if silent else look)
+        await asyncio.sleep(again if silent else until_common(asyncio.get_running_loop().time(), look))
         answers = await _answers(bus)
         if not bus.connected:
             silent = False
