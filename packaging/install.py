@@ -32,10 +32,18 @@ import sys
 gc.disable()  # what is imported stays; collecting while importing only costs time
 
 sys.path.insert(0, "/usr/lib/nodenet")
-
+{before}
 from {module} import main
 
 sys.exit(main())
+"""
+WITHOUT_OPENSSL = """
+from importlib.util import find_spec
+
+# OpenSSL costs 5 MB, and nodenetd needs none of it: it speaks no TLS, and most builds of Python have their own digests.
+sys.modules["ssl"] = None
+if any(module in sys.builtin_module_names or find_spec(module) for module in ("_sha2", "_sha256")):
+    sys.modules["_hashlib"] = None
 """
 LAUNCHERS = {
     "usr/libexec/nodenetd": "nodenet.daemon",
@@ -113,7 +121,8 @@ def install(destdir: Path) -> None:
         readable(fresh)
         swap(fresh, library)
     for path, module in LAUNCHERS.items():
-        write(destdir / path, LAUNCHER.format(module=module), 0o755)
+        before = WITHOUT_OPENSSL if module == "nodenet.daemon" else ""
+        write(destdir / path, LAUNCHER.format(module=module, before=before), 0o755)
     for source, target in UNITS.items():
         write(destdir / target, (ROOT / "units" / source).read_text(encoding="utf-8"), 0o644)
     for source, target in MANUAL.items():

@@ -1,4 +1,4 @@
-"""Does an installed node keep what nodenetd needs outside its own directories?"""
+"""Does an installed node keep what nodenetd needs outside its own directories, and is only that loaded?"""
 
 from __future__ import annotations
 
@@ -25,3 +25,13 @@ def test_a_directory_that_was_removed_is_made_again(product_node: NodeFactory) -
     assert node.run(["stat", "-c", "%a %U", UPLINK_NAMES]).stdout.split() == ["755", "root"]
     assert writable(node, UPLINK_NAMES)
     assert node.wait_settled() == "running"
+
+
+def test_nodenetd_runs_without_openssl(product_node: NodeFactory) -> None:
+    """It costs 5 MB of each node; asyncio, hashlib and hmac load it wherever it can be loaded."""
+    node = product_node()
+    node.boot()
+    assert settle(node)["ready"]
+    maps = node.run("cat /proc/$(systemctl show -P MainPID nodenetd.service)/maps").stdout
+    assert "libpython" in maps or "python3" in maps
+    assert [line.split()[-1] for line in maps.splitlines() if "libcrypto" in line or "libssl" in line] == []
