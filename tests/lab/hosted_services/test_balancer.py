@@ -1,0 +1,81 @@
+"""The API through its VIP: balanced, hitless changes, a load balancer that dies, and a reboot of the holder."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from harness import Lab, Lan
+from vip_rig import API, Rig, until
+
+CLIENT = r"""
+import json, os, socket, ssl, sys, time
+address, ca, output = sys.argv[1:4]
+tls = ssl.create_default_context(cafile=ca)
+tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
+failed, served, began = [], {}, time.monotonic()
+while True:
+    at = time.monotonic()
+    try:
+        with socket.create_connection((address, 6443), 2.0) as plain:
+            with tls.wrap_socket(plain, server_hostname="api-int.c1.example.com") as line:
+                line.sendall(b"GET /readyz HTTP/1.0\r\nHost: x\r\n\r\n")
+                answer = b""
+                while part := line.recv(4096):
+                    answer += part
+        name = answer.rsplit(b"\r\n\r\n", 1)[-1].decode()
+        served[name] = served.get(name, 0) + 1
+    except OSError as error:
+        failed.append((round(at - began, 2), str(error)))
+    with open(output + ".new", "w") as file:
+        json.dump({"served": served, "failed": failed}, file)
+    os.rename(output + ".new", output)
+    time.sleep(max(0, 0.05 - (time.monotonic() - at)))
+"""
+
+
+def test_the_api_is_served_through_reloads_a_death_and_a_reboot(lab: Lab, lan: Lan, product: Path) -> None:
+    rig = Rig(lab, lan, product)
+    rig.boot()
+    holder = rig.quiet()
+    node = rig.nodes[holder]
+    until(lambda: "nodenet_hosted" in node.run("nft list tables").stdout, "the redirect")
+    result, script = lan.state / "client.json", lan.state / "client.py"
+    script.write_text(CLIENT)
+    client = lan.start("python3", script, API, lan.state / "ca.crt", result, output=lan.state / "client.log")
+
+    def seen() -> tuple[int, int]:
+        found = json.loads(result.read_text()) if result.exists() else {"served": {}, "failed": []}
+        return sum(found["served"].values()), len(found["failed"])
+
+    until(lambda: seen()[0] > 30, "the client")
+    assert len(json.loads(result.read_text())["served"]) == 3, "every API server serves"
+
+    for _ in range(3):
+        node.run("systemctl reload nodenet-haproxy")
+        time.sleep(0.5)
+    assert seen()[1] == 0, "a reload costs no request"
+
+    node.run("systemctl mask --runtime nodenet-haproxy")
+    node.run("systemctl kill -s KILL nodenet-haproxy")
+    until(lambda: "nodenet_hosted" not in node.run("nft list tables").stdout, "the redirect to go", 5)
+    before = seen()
+    until(lambda: seen()[0] > before[0] + 20, "requests without haproxy")
+    assert seen()[1] == before[1], "without the redirect the VIP reaches the node's own API server"
+    node.run("systemctl unmask --runtime nodenet-haproxy")
+    second = rig.quiet()
+    until(lambda: "nodenet_hosted" in rig.nodes[second].run("nft list tables").stdout, "the redirect")
+
+    node = rig.nodes[second]
+    node.off(timeout=60)
+    third = rig.moved(second)
+    before = seen()
+    until(lambda: seen()[0] > before[0] + 20, "requests to the next holder")
+    client.terminate()
+    client.wait()
+    node.boot()
+    rig.settle(second)
+    last = [str(entry["MESSAGE"]) for entry in node.journal(boot=-1)]
+    assert "This node is drained: other nodes hold its VIPs" in last
+    assert rig.quiet() == third
