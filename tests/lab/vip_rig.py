@@ -68,7 +68,6 @@ advert_interval = {advert}
 drain_seconds = 5
 [stages]
 configure-ovs = "skip"
-resolv-prepender = "skip"
 """
 KEYFILE = """[connection]
 id=uplink

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +48,7 @@ def silence(rig: Rig, act: Callable[[], object], seconds: float) -> float:
         act()
         output = ping.communicate()[0]
     times = [float(found) for found in re.findall(r"\[(\d+\.\d+)\].*bytes from", output)]
-    return max((after - before for before, after in zip(times, times[1:], strict=False)), default=seconds)
+    return max((after - before for before, after in pairwise(times)), default=seconds)
 
 
 def removal(rig: Rig) -> float:

@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 ALIVE, API_SERVER, ROUTER = "haproxy alive", "API server", "router"
 """Names of verdicts beside ``Service.HAPROXY``, whose verdict also asks for a backend that answers."""
-BALANCER_SECONDS, SERVER_SECONDS, VIP_SECONDS = 1.0, 2.0, 10.0
+BALANCER_SECONDS, SERVER_SECONDS, VIP_SECONDS = 1.0, 3.0, 10.0
 """Between two checks of the load balancer, of the API server and the router, and of the API by its VIP."""
 ANSWER_SECONDS = 1.0
 VIP_ANSWER_SECONDS = 5.0

@@ -20,7 +20,7 @@ from nodenet.ports.vips import Addresses, UnitProcesses
 log = structlog.get_logger()
 
 PROGRAM = "keepalived"
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 1.0
 """How long a process that has just been started may be unknown."""
 SETTLE_SECONDS = 0.05
 """Processes that end one after another, as those of one unit do, cost no more than this."""

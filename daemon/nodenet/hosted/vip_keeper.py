@@ -7,7 +7,7 @@ The wire is asked before VRRP starts and from then on. What is seen moves the po
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import structlog
 
@@ -76,21 +76,24 @@ class VipKeeper:
                 continue
 
     async def look(self) -> float:
-        """Look once; return the seconds until the next look."""
-        pauses = [IDLE_SECONDS]
-        for purpose in Purpose:
-            duties = [duty for duty in self._state.plan.vips if duty.wanted and duty.purpose is purpose]
-            if not duties or self._state.waits.get(Service.KEEPALIVED):
-                self._forget(purpose)
-                continue
-            try:
-                pauses.append(await self._look_at(purpose, duties))
-                self._state.report_failure(f"wire {purpose}", None)
-            except Unavailable as error:
-                self._state.report_failure(f"wire {purpose}", str(error))
-                pauses.append(SOON_SECONDS)
+        """Look once, at the VIPs of all purposes together; return the seconds until the next look."""
+        waits = self._state.waits.get(Service.KEEPALIVED)
+        duties = [] if waits else [duty for duty in self._state.plan.vips if duty.wanted]
+        try:
+            seen = await self._sightings(duties)
+            pauses = []
+            for purpose in Purpose:
+                mine = [duty for duty in duties if duty.purpose is purpose]
+                if mine:
+                    pauses.append(self._take(purpose, mine, [seen[duty.address] for duty in mine]))
+                else:
+                    self._forget(purpose)
+            self._state.report_failure("wire", None)
+        except Unavailable as error:
+            self._state.report_failure("wire", str(error))
+            pauses = [SOON_SECONDS]
         self.write_weights()
-        return min(pauses)
+        return min(pauses, default=IDLE_SECONDS)
 
     def _forget(self, purpose: Purpose) -> None:
         self._state.positions[purpose] = Position()
@@ -98,8 +101,8 @@ class VipKeeper:
             if duty.purpose is purpose:
                 self._state.sightings.pop(duty.address, None)
 
-    async def _look_at(self, purpose: Purpose, duties: list[VipDuty]) -> float:
-        seen = [sighting async for sighting in self._sightings(duties)]
+    def _take(self, purpose: Purpose, duties: list[VipDuty], seen: list[Sighting]) -> float:
+        """Take what was seen of the VIPs of one purpose; return the seconds until they should be looked at again."""
         before = {sighting.address: self._state.sightings.get(sighting.address) for sighting in seen}
         self._state.sightings |= {sighting.address: sighting for sighting in seen}
         look = self._judged(purpose, duties, seen)
@@ -116,8 +119,9 @@ class VipKeeper:
         candidates = len(self._state.known.inputs.nodes)
         return SOON_SECONDS if unsettled else probe_seconds(candidates, held_here=held)
 
-    async def _sightings(self, duties: list[VipDuty]) -> AsyncIterator[Sighting]:
-        """Yield who holds each VIP now."""
+    async def _sightings(self, duties: list[VipDuty]) -> dict[IPAddress, Sighting]:
+        """Return who holds each VIP now. Raises Unavailable."""
+        found: dict[IPAddress, Sighting] = {}
         by_link: dict[str, list[IPAddress]] = {}
         for duty in duties:
             by_link.setdefault(self._link(duty), []).append(duty.address)
@@ -127,8 +131,8 @@ class VipKeeper:
             unknown = {mac for macs in claims.values() for mac in macs} - self._state.peers.keys()
             if unknown or not self._state.peers:
                 await self._learn_peers(link)
-            for address in addresses:
-                yield Sighting(address, address in own, claims[address])
+            found |= {address: Sighting(address, address in own, claims[address]) for address in addresses}
+        return found
 
     def _link(self, duty: VipDuty) -> str:
         return self._state.here.places[family_of(duty.address)].link

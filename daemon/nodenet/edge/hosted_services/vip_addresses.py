@@ -10,7 +10,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel import rtnetlink_orders as orders
 from nodenet.core.kernel.snapshot import Address
-from nodenet.edge.kernel.netlink import read_snapshot
+from nodenet.edge.kernel.netlink import read_addresses
 
 _TIMEOUT_SECONDS = 2.0
 _RECEIVE_BYTES = 4096
@@ -22,7 +22,7 @@ class VipAddresses:
 
     def present(self, wanted: Collection[IPAddress]) -> tuple[Address, ...]:
         """Return those among *wanted* that are on a link. Raises Unavailable."""
-        return tuple(address for address in read_snapshot().addresses if address.address in wanted)
+        return tuple(address for address in read_addresses() if address.address in wanted)
 
     def remove(self, address: Address) -> bool:
         """Take *address* off its link; return whether it was there. Raises Unavailable when the kernel refuses."""

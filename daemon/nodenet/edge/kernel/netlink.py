@@ -22,7 +22,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.kernel import rtnetlink as rt
 from nodenet.core.kernel import rtnetlink_addresses as ra
 from nodenet.core.kernel import rtnetlink_routes as routes
-from nodenet.core.kernel.snapshot import Route, Snapshot
+from nodenet.core.kernel.snapshot import Address, Route, Snapshot
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import is_denied
 
@@ -55,6 +55,15 @@ def read_snapshot(*, complete: bool = False) -> Snapshot:
     return snapshot
 
 
+def read_addresses() -> tuple[Address, ...]:
+    """Return all addresses, without links and routes: for who asks often. Raises Unavailable."""
+    try:
+        with closing(_Reading(complete=True)) as reading:
+            return reading.addresses(dict(socket.if_nameindex()))
+    except (OSError, struct.error, ValueError, IndexError) as error:
+        raise Unavailable(f"The kernel's addresses cannot be read: {error}") from error
+
+
 class _Reading:
     """One attempt to read everything; *whole*: nothing changed in between that we could notice."""
 
@@ -82,6 +91,10 @@ class _Reading:
         # An address on a link that came after the links were listed.
         self.whole &= None not in addresses
         return Snapshot(rt.with_masters(numbered), tuple(filter(None, addresses)), listed)
+
+    def addresses(self, names: Mapping[int, str]) -> tuple[Address, ...]:
+        """Return the addresses of the links *names*, by index. Raises OSError."""
+        return tuple(filter(None, ra.addresses(self._list(ra.RTM_GETADDR, ra.ADDRESS_REQUEST), names)))
 
     def _routes(self, names: Mapping[int, str]) -> tuple[Route, ...]:
         select = rt.Dump.every if self._complete else rt.Dump.telling_routes
