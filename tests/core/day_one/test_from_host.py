@@ -49,6 +49,7 @@ def test_a_port_of_a_vrf_keeps_its_addresses() -> None:
     vrf = link("blue", "vrf", vrf={"port": ["enp2s0"], "route-table-id": 100}, **OFF)
     document, _ = of(vrf, link("enp2s0", "ethernet", controller="blue"))
     assert document["interfaces"][0]["ipv4"] == {"enabled": True, "dhcp": True}
+    assert document["interfaces"][0]["controller"] == "blue"
     assert document["interfaces"][1]["vrf"] == {"port": ["enp2s0"], "route-table-id": 100}
 
 

@@ -33,7 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
             made[name] = early.render(early.early(document.read(content.decode())))
         except ArtefactInvalid as error:
             raise folder.invalid(name, error) from error
-    for name, text in made.items():
-        folder.place(arguments.out / name, text.encode(), force=arguments.force)
-        print(arguments.out / name)
+    placed = {arguments.out / name: text.encode() for name, text in made.items()}
+    folder.place_all(placed, force=arguments.force)
+    for path in placed:
+        print(path)
     return 0

@@ -59,9 +59,13 @@ class Listing:
 
 def listed(path: Path) -> Listing:
     """Return what is in a folder, or the one file. Raises UsageInvalid where there is nothing."""
-    if not path.exists():
-        raise UsageInvalid(f"{path} does not exist")
-    if not path.is_dir():
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageInvalid(f"{path} does not exist") from None
+    except OSError as error:
+        raise UsageInvalid(f"{path} cannot be read: {error.strerror}") from None
+    if not is_folder:
         return Listing(path, {path.name: _signature(path)})
     try:
         return Listing(path, {entry.name: _signature(Path(entry.path)) for entry in os.scandir(path)})
@@ -211,6 +215,7 @@ def place_all(files: Mapping[Path, bytes], *, force: bool, mode: int = 0o644) ->
             new = not (path.exists() or path.is_symlink())
             disk.write(path, content, mode)
             made += [path] if new else []
+        disk.clear_stray({path.parent for path in files}, ours=())  # of a run that was killed
     except BaseException as error:
         for path in made:
             with contextlib.suppress(OSError):

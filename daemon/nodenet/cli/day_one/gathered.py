@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,8 +28,9 @@ def gathered(
     """Return all findings by file and place, and how many node files there are. Raises UsageInvalid, Unavailable."""
     mapped = folder.mapped(arguments.map)
     step = Step(arguments.step)
-    others = {path.resolve() for path in (arguments.install_config, arguments.hosts, *arguments.machine_config) if path}
-    names = [name for name in listing.node_files if listing.place(name).resolve() not in others]
+    given = (arguments.install_config, arguments.hosts, *arguments.machine_config)
+    others = {os.path.realpath(path) for path in given if path is not None}
+    names = [name for name in listing.node_files if os.path.realpath(listing.place(name)) not in others]
     tasks = [Task(name, listing.place(name), str(listing.place(name))) for name in names]
     found: list[Found] = []
     summaries: dict[str, Summary] = {}

@@ -157,8 +157,7 @@ def _link(link: State, links: Sequence[State], running: Sequence[State]) -> Valu
         entry["mtu"] = Remarked(mtu, f"the default is {defaults.MTU}")
     if link.get("accept-all-mac-addresses") and kind == "ethernet" and not link.get("controller"):
         entry["accept-all-mac-addresses"] = True
-    if kind == "ovs-interface":
-        entry |= _mac(link, links)
+    entry |= _attached(link, links, kind)
     if not link.get("controller") or kind == "ovs-interface" or _is_vrf_port(link, links):
         entry |= {} if kind == "ovs-bridge" else host_ip.sections(link, kind, running)
     if kind == "bond":
@@ -175,6 +174,14 @@ def _link(link: State, links: Sequence[State], running: Sequence[State]) -> Valu
 
 def _is_vrf_port(link: State, links: Sequence[State]) -> bool:
     return any(each["name"] == link.get("controller") and each.get("type") == "vrf" for each in links)
+
+
+def _attached(link: State, links: Sequence[State], kind: str) -> dict[str, Value]:
+    """Return what a link says of the bridge or VRF that it belongs to."""
+    if kind == "ovs-interface":
+        return _mac(link, links)
+    # libnmstate refuses the IP configuration of a port that is in force, unless its VRF is named there.
+    return {"controller": str(link["controller"])} if _is_vrf_port(link, links) else {}
 
 
 def _mac(link: State, links: Sequence[State]) -> dict[str, Value]:
