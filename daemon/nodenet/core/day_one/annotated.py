@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from nodenet.core.node_file.yaml_values import typed
 
 _PLAIN = re.compile(r"[\w/.][\w./@+:-]*", re.ASCII)
+_IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
 _BOOLEANS = frozenset({"y", "yes", "n", "no", "on", "off", "true", "false", "null"})
 """Words that some reader of YAML takes for something else than a string."""
 
@@ -79,7 +80,7 @@ def _scalar(value: Value) -> str:
 
 def _word(text: str) -> str:
     """Return a string as every reader of YAML takes it for this string."""
-    is_plain = (
+    is_plain = _IPV4.fullmatch(text) or (
         _PLAIN.fullmatch(text)
         and not text.endswith(":")
         and isinstance(typed(text), str)

@@ -6,11 +6,9 @@ The IP configuration of each bridge's own interface goes to the link below the b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from io import StringIO
 from typing import Any
 
-from ruamel.yaml import YAML
-
+from nodenet.core.day_one import annotated
 from nodenet.core.day_one.document import Document, interfaces, routes
 from nodenet.core.day_one.files import ArtefactInvalid
 
@@ -39,12 +37,7 @@ def early(document: Document) -> dict[str, Any]:
 
 def render(document: Mapping[str, Any]) -> str:
     """Return a document as YAML, keys in their order, the same bytes for the same document."""
-    emitter: Any = YAML(typ="safe", pure=True)
-    emitter.default_flow_style = False
-    emitter.sort_base_mapping_type_on_output = False
-    out = StringIO()
-    emitter.dump(dict(document), out)
-    return out.getvalue()
+    return annotated.render(document)
 
 
 def _own_interfaces(bridge: Document, kinds: Mapping[str, Any]) -> Iterator[str]:
