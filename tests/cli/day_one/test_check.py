@@ -47,3 +47,20 @@ def test_the_good_example_breaks_nothing(name: str, tmp_path: Path, capsys: pyte
     said = capsys.readouterr()
     assert (code, said.err) == (0, "")
     assert said.out.endswith(": nothing found\n")
+
+
+def test_libnmstate_is_asked_about_each_network_config(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bond without a mode breaks no rule of ours; the finding has the place in install-config."""
+    bad = EXAMPLES["nmstate-refused"].bad["nodes/master-0.yml"]
+    good = EXAMPLES["nmstate-refused"].good["nodes/master-0.yml"]
+    config = "".join(f"        {line}\n" for line in bad.splitlines())
+    head = "platform:\n  baremetal:\n    hosts:\n    - name: master-0\n      bootMACAddress: 52:54:00:00:00:01\n"
+    files = {"nodes/master-0.yml": good, "install-config.yaml": f"{head}      networkConfig:\n{config}"}
+    day_one_examples.write(files, tmp_path)
+    install_config = tmp_path / "install-config.yaml"
+    words = ["day-one", "check", str(tmp_path / "nodes"), "--install-config", str(install_config), "--json"]
+    assert main(words) == 65
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [(each["rule"], each["file"], each["line"]) for each in found] == [
+        ("nmstate-refused", str(install_config), 7)
+    ]

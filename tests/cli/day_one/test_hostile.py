@@ -221,3 +221,32 @@ def test_a_link_is_replaced_and_not_followed(nodes: Path, tmp_path: Path, capsys
     assert target.read_text() == "mine\n"
     assert not out.is_symlink()
     assert "already with other content" in capsys.readouterr().err
+
+
+def test_a_file_of_other_objects_is_the_wrong_one(nodes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = SEED / "install-config.yaml"
+    for option in ("--hosts", "--machine-config"):
+        assert ("hosts-shape", "install-config.yaml") in found(nodes, capsys, option, other)
+
+
+def test_a_list_of_objects_is_unfolded(nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "hosts.yaml"
+    path.write_text("kind: List\nitems:\n- kind: BareMetalHost\n  metadata: {name: ostest-master-0}\n  spec: {}\n")
+    assert found(nodes, capsys, "--hosts", path) == [
+        ("boot-mac", "hosts.yaml"),
+        ("file-without-host", "ostest-master-1.yml"),
+    ]
+
+
+def test_a_document_that_is_wrong_is_not_derived(nodes: Path, tmp_path: Path) -> None:
+    (nodes / "odd.yml").write_text("interfaces:\n- 3\n- name: [a]\n")
+    (tmp_path / "out").mkdir()
+    assert main(["day-one", "early", str(nodes), "--out", str(tmp_path / "out")]) == 65
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_what_a_shell_pipes_in_is_read(nodes: Path) -> None:
+    config = f"<(cat {SEED / 'install-config.yaml'})"
+    script = f"{sys.executable} -m nodenet.cli.main day-one check {nodes} --install-config {config} --strict"
+    done = subprocess.run(["bash", "-c", script], env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "2 files checked: nothing found\n")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
-from harness import Node, Shell
+from harness import LabError, Node, Shell, eventually
 
 FORGOTTEN = (
     "/etc/NetworkManager/system-connections/*",
@@ -49,6 +50,25 @@ def network(node: Shell) -> dict[str, Any]:
             if link["ifname"] != "ovs-netdev"
         ),
     }
+
+
+def steady(node: Shell) -> dict[str, Any]:
+    """Return the network once it has been the same for two seconds: a lease or an advertisement may come late."""
+    seen = [network(node)]
+
+    def same() -> bool:
+        seen.append(network(node))
+        return seen[-1] == seen[-2]
+
+    eventually(same, "the network to be steady", timeout=60, pause=2)
+    return seen[-1]
+
+
+def becomes(node: Shell, expected: dict[str, Any], timeout: float = 30) -> None:
+    """Assert that the network is *expected*, at once or after the last lease or advertisement."""
+    with contextlib.suppress(LabError):
+        eventually(lambda: network(node) == expected, "the same network", timeout=timeout, pause=1)
+    assert network(node) == expected
 
 
 def _is_of_the_kernel(route: dict[str, Any]) -> bool:

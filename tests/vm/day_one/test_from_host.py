@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ruamel.yaml import YAML
 
-from day_one.same_network import network
+from day_one.same_network import becomes, network, steady
 from factories import NO_BRIDGE
 from harness import Lab
 from nmstate_call import call
@@ -68,7 +68,7 @@ def test_its_file_gives_the_same_network(name: str, lab: Lab, vm: Vm) -> None:
         if f"name: {link}" in KINDS[name]:
             vm.plug(link, lan)
     call(vm, "apply", KINDS[name])
-    before = network(vm)
+    before = steady(vm)
     done = vm.run(["nodenetctl", "day-one", "from-host"], timeout=PATIENCE)
     assert [line for line in done.stderr.splitlines() if "warning" in line] == []
     vm.run(FORGET, timeout=PATIENCE)
@@ -81,7 +81,7 @@ def test_its_file_gives_the_same_network(name: str, lab: Lab, vm: Vm) -> None:
     document = settle(vm, timeout=PATIENCE)
     assert stage(document, "nmstate")["status"] == "done", document
     assert causes(vm) == []
-    assert network(vm) == before
+    becomes(vm, before, timeout=PATIENCE / 4)
     again = vm.run(["nodenetctl", "day-one", "from-host"], timeout=PATIENCE)
     assert [line for line in again.stderr.splitlines() if "warning" in line] == []
     reader = YAML(typ="safe", pure=True)

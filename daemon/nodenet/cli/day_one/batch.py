@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +19,15 @@ from nodenet.core.day_one import reading
 from nodenet.core.day_one.early import early
 from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.day_one.found import Found, of
-from nodenet.core.day_one.node_rules import Judgement, Step, Summary, judge
+from nodenet.core.day_one.hosts import Host
+from nodenet.core.day_one.node_rules import Judgement, Step, Summary, judge, judged_tree
 from nodenet.core.day_one.rules import Rule
 from nodenet.core.errors import NodeFileInvalid, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.finding import Severity
 from nodenet.core.node_file.secret import secrets_of
 from nodenet.core.node_file.translate import finding_of
+from nodenet.core.node_file.yaml_text import Block
 
 if TYPE_CHECKING:
     from nodenet.edge.nmstate.client import Transaction
@@ -79,6 +81,26 @@ def judged(tasks: Sequence[Task], step: Step, done: Callable[[int], None]) -> It
 def batch_of(tasks: Sequence[Task], step: Step) -> list[Result]:
     """Return the results of some files. Raises Unavailable when libnmstate cannot be asked."""
     return asyncio.run(_batch(tasks, step))
+
+
+def network_configs(hosts: Sequence[Host]) -> list[Found]:
+    """Return what libnmstate says of the ``networkConfig`` of hosts that break no rule of ours. Raises Unavailable."""
+    own = [(host, host.network_config) for host in hosts if isinstance(host.network_config, Block)]
+    return asyncio.run(_network_configs(own)) if own else []
+
+
+async def _network_configs(own: Sequence[tuple[Host, Block]]) -> list[Found]:
+    from nodenet.edge.nmstate.client import Nmstate  # noqa: PLC0415 - for this verb only
+
+    found: list[Found] = []
+    async with Nmstate().transaction() as transaction:
+        for host, document in own:
+            known = Judgement(tuple(judged_tree(host.file, document, Step.FIRST)), document=document)
+            content = json.dumps(reading.values(document)).encode()
+            said = await from_libnmstate(host.file, content, known, Step.FIRST, transaction)
+            place = document.line, document.column
+            found += [each if each.line else replace(each, line=place[0], column=place[1]) for each in said]
+    return found
 
 
 def _ignore_interrupt() -> None:

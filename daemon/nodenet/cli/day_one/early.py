@@ -23,12 +23,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write them; return the exit code. Raises NodenetError, with nothing written when one file is refused."""
-    from nodenet.core.day_one import document, early  # noqa: PLC0415 - the command line itself needs no library
+    from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
+    from nodenet.core.day_one import document, early  # noqa: PLC0415
+    from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
 
     if not arguments.out.is_dir():
         raise UsageInvalid(f"--out {arguments.out} is not a folder that exists")
     made = {}
-    for name, content in folder.node_files(arguments.path).items():
+    files = folder.node_files(arguments.path)
+    findings.refuse(folder.shown(arguments.path, files), Step.BOTH)
+    for name, content in files.items():
         try:
             made[name] = early.render(early.early(document.read(content.decode())))
         except ArtefactInvalid as error:

@@ -42,7 +42,9 @@ class Lines:
         if file != self._file:
             self._file = file
             try:
-                content = folder.read_bytes(Path(file), folder.MOST_MANIFEST_BYTES)
+                content = (
+                    b"" if file.startswith("/dev/fd/") else folder.read_bytes(Path(file), folder.MOST_MANIFEST_BYTES)
+                )
             except NodenetError:
                 content = b""
             self._lines = content.decode(errors="replace").split("\n")

@@ -143,9 +143,11 @@ def read(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """Return the bytes of a regular file that is not too large. Raises UsageInvalid, NodeFileInvalid."""
     try:
-        # Without O_NONBLOCK a FIFO of that name would be waited for, for ever.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        # Without O_NONBLOCK a FIFO of that name would be waited for, for ever; one of the shell, `<(…)`, has a writer.
+        of_shell = str(path).startswith("/dev/fd/") and path.is_fifo()
+        flags = os.O_RDONLY | os.O_CLOEXEC | (0 if of_shell else os.O_NONBLOCK)
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            if not (of_shell or stat.S_ISREG(os.fstat(file.fileno()).st_mode)):
                 raise UsageInvalid(f"{path} is not a file that can be read", remedy="Name a regular file")
             content = file.read(most_bytes + 1)
     except OSError as error:

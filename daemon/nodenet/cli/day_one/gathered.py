@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from nodenet.cli.day_one import folder
-from nodenet.cli.day_one.batch import Task, judged
+from nodenet.cli.day_one.batch import Task, judged, network_configs
 from nodenet.core.day_one import folder_rules, host_rules, manifest_rules, reading
 from nodenet.core.day_one.found import Found, misread, ordered
 from nodenet.core.day_one.hosts import Cluster, Host, bare_metal_hosts, cluster_of, doubled
@@ -77,6 +77,7 @@ def _with_manifests(
     if arguments.hosts is not None:
         manifests, found = _manifests(arguments.hosts)
         yield from found
+        yield from _without(arguments.hosts, manifests, found, ("BareMetalHost", "Secret"))
         listed, wrong = bare_metal_hosts(str(arguments.hosts), [manifest.document for manifest in manifests])
         yield from wrong
         secrets = [each for each in manifests if text(each.document, "kind") == "Secret"]
@@ -86,6 +87,7 @@ def _with_manifests(
         raise UsageInvalid(f"--map names the host {strange[0]}, which neither install-config nor hosts have")
     if lost := sorted(set(mapped.values()) - set(summaries)):
         raise UsageInvalid(f"--map names the node file {lost[0]}, which does not exist or cannot be read")
+    yield from network_configs(hosts)
     yield from host_rules.among_each_other(hosts)
     yield from host_rules.with_files(hosts, summaries, mapped, cluster)
     if hosts:
@@ -94,8 +96,15 @@ def _with_manifests(
     for path in arguments.machine_config:
         manifests, found = _manifests(path)
         yield from found
+        yield from _without(path, manifests, found, ("MachineConfig",))
         configs += [each for each in manifests if text(each.document, "kind") == "MachineConfig"]
     yield from manifest_rules.machine_configs(configs, summaries, folder.NODE_FILE_DIR)
+
+
+def _without(path: Path, manifests: list[Manifest], found: list[Found], kinds: tuple[str, ...]) -> Iterator[Found]:
+    """Yield a finding where a file that could be read has no object of these kinds: it is the wrong one."""
+    if not found and not any(text(each.document, "kind") in kinds for each in manifests):
+        yield Found(Rule.SHAPE, str(path), f"there is no {' or '.join(kinds)} in the file", "Name the right file")
 
 
 def _text(path: Path) -> tuple[str, list[Found]]:
@@ -134,5 +143,7 @@ def _manifests(path: Path) -> tuple[list[Manifest], list[Found]]:
             continue
         if isinstance(tree, Block):
             found += doubled(str(path), tree)
-            manifests.append(Manifest(str(path), tree))
+            listed = tree.get("items") if text(tree, "kind") == "List" else None
+            inner = listed.items if isinstance(listed, Block) else (tree,)
+            manifests += [Manifest(str(path), each) for each in inner if isinstance(each, Block)]
     return manifests, [each for each in found if each.severity is Severity.ERROR]

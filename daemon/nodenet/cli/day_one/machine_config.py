@@ -58,7 +58,10 @@ def _files(arguments: argparse.Namespace) -> list[CarriedFile]:
     if arguments.hint is not None:
         from nodenet.core.day_one.hint_file import hint_file  # noqa: PLC0415
 
-        files.append(hint_file(arguments.hint))
+        try:
+            files.append(hint_file(arguments.hint))
+        except ArtefactInvalid as error:
+            raise UsageInvalid(str(error)) from error
     if arguments.settings is not None:
         files.append(_settings(arguments.settings))
     return files

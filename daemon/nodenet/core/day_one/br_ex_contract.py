@@ -81,7 +81,7 @@ def _mac(file: str, path: str, bridge: Block, inside: Block | None, uplinks: lis
     if any(link.get("mac-address") for link in owners):
         return
     names = [text(port, "name") for port in uplinks]
-    wanted = names[0] if len(names) == 1 else "its link"
+    wanted = names[0] if len(names) == 1 and names[0] else "its link"
     remedy = (
         f"Write `copy-mac-from: {wanted}`" if len(names) == 1 else "Write `copy-mac-from` with the name of its link"
     )
