@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.day_one.test_folder_rules import static, summary
 from core.day_one.trees import block
-from nodenet.core.day_one.host_rules import among_each_other, file_of, with_files, without_host
+from nodenet.core.day_one.host_rules import among_each_other, file_of, of_network_config, with_files, without_host
 from nodenet.core.day_one.hosts import Cluster, cluster_of
 
 TEXT = """networking:
@@ -90,5 +90,6 @@ def test_a_file_without_host_and_a_host_without_file() -> None:
 def test_a_network_config_is_judged_at_its_place() -> None:
     link = "        - name: enp2s0\n          type: ethernet\n          sate: up\n"
     own = f"      networkConfig:\n        interfaces:\n{link}"
-    (found,) = sentences(TEXT.replace("    - name: b", own + "    - name: b"), {"b.yml": static("192.0.2.6")})
-    assert found.startswith("i.yaml: a: networkConfig.interfaces[0].sate: NMState has no such key here")
+    site = cluster(TEXT.replace("    - name: b", own + "    - name: b"))
+    (found,) = (each for host in site.hosts for each in of_network_config(host))
+    assert (found.sentence(), found.line) == ("a: networkConfig.interfaces[0].sate: NMState has no such key here", 14)

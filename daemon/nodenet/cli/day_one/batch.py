@@ -19,8 +19,9 @@ from nodenet.core.day_one import reading
 from nodenet.core.day_one.early import early
 from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.day_one.found import Found, of
+from nodenet.core.day_one.host_rules import of_network_config
 from nodenet.core.day_one.hosts import Host
-from nodenet.core.day_one.node_rules import Judgement, Step, Summary, judge, judged_tree
+from nodenet.core.day_one.node_rules import Judgement, Step, Summary, judge
 from nodenet.core.day_one.rules import Rule
 from nodenet.core.errors import NodeFileInvalid, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
@@ -84,19 +85,24 @@ def batch_of(tasks: Sequence[Task], step: Step) -> list[Result]:
 
 
 def network_configs(hosts: Sequence[Host]) -> list[Found]:
-    """Return what libnmstate says of the ``networkConfig`` of hosts that break no rule of ours. Raises Unavailable."""
-    own = [(host, host.network_config) for host in hosts if isinstance(host.network_config, Block)]
+    """Return what is wrong with the ``networkConfig`` of each host; libnmstate is asked, too. Raises Unavailable."""
+    own = [host for host in hosts if host.network_config is not None]
     return asyncio.run(_network_configs(own)) if own else []
 
 
-async def _network_configs(own: Sequence[tuple[Host, Block]]) -> list[Found]:
+async def _network_configs(own: Sequence[Host]) -> list[Found]:
     from nodenet.edge.nmstate.client import Nmstate  # noqa: PLC0415 - for this verb only
 
     found: list[Found] = []
     async with Nmstate().transaction() as transaction:
-        for host, document in own:
-            known = Judgement(tuple(judged_tree(host.file, document, Step.FIRST)), document=document)
+        for host in own:
+            document = host.network_config
+            judged = of_network_config(host)
+            found += judged
+            if not isinstance(document, Block):
+                continue
             content = json.dumps(reading.values(document)).encode()
+            known = Judgement(tuple(judged), document=document)
             said = await from_libnmstate(host.file, content, known, Step.FIRST, transaction)
             place = document.line, document.column
             found += [each if each.line else replace(each, line=place[0], column=place[1]) for each in said]

@@ -65,8 +65,7 @@ def with_files(
                 f"Add {host.name.text}.yml, or name its file: --map {host.name.text}=FILE",
             )
             yield Found(Rule.NO_FILE, host.file, *said, host.name.line, host.name.column)
-        found, described = _of_network_config(host)
-        yield from found
+        described = _described(host)
         if described is not None and summary is not None:
             yield from differing(Rule.DIFFERS, host, described.shape, summary)
         for each in (described, summary):
@@ -97,21 +96,25 @@ def differing(rule: Rule, host: Host, shape: Shape, summary: Summary) -> Iterato
             return
 
 
-def _of_network_config(host: Host) -> tuple[list[Found], Summary | None]:
+def of_network_config(host: Host) -> list[Found]:
+    """Return what is wrong with the ``networkConfig`` of a host on its own, at its place in install-config."""
     own = host.network_config
     if own is None:
-        return [], None
+        return []
     if not isinstance(own, Block) or own.is_list:
         said = (
             f"`networkConfig` of {host.name.text} is not a mapping",
             "Write its keys below it, indented, without `|`",
         )
-        return [Found(Rule.NETWORK_CONFIG, host.file, *said, own.line, own.column)], None
-    found = judged_tree(host.file, own, Step.FIRST)
+        return [Found(Rule.NETWORK_CONFIG, host.file, *said, own.line, own.column)]
     prefix = f"{host.name.text}: networkConfig."
-    return [replace(each, key=prefix + each.key) if each.key else each for each in found], summarised(
-        Summary(host.file), own
-    )
+    found = judged_tree(host.file, own, Step.FIRST)
+    return [replace(each, key=prefix + each.key) if each.key else each for each in found]
+
+
+def _described(host: Host) -> Summary | None:
+    own = host.network_config
+    return summarised(Summary(host.file), own) if isinstance(own, Block) and not own.is_list else None
 
 
 def _in_cluster(summary: Summary, cluster: Cluster) -> Iterator[Found]:
