@@ -25,7 +25,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot_report": (),
     "uplink_health": ("boot", "kernel", "open_vswitch"),
     "status": ("boot",),
-    "hosted_services": ("boot", "kernel", "settings", "status"),
+    "hosted_services": ("boot", "kernel", "node_file", "settings", "status"),
     "unit_stage": ("boot", "hostname", "kernel", "node_file", "node_ip", "resolver"),
 }
 """Room of core → the rooms of core that it may import; each may import the modules of ``core`` itself."""

@@ -56,7 +56,7 @@ class CacheFiles(Protocol):
     def resource(self) -> object | None:
         """Return the HostedNetServices object of the administrator's file, None without one.
 
-        Raises ValueError for a file that is not YAML, PublishFailed where it cannot be read.
+        Raises ValueError for a file that cannot be understood, PublishFailed where it cannot be read.
         """
 
 

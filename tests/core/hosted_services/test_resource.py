@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from ipaddress import ip_address
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.hosted_services.model import Spec
-from nodenet.core.hosted_services.resource import GROUP, ResourceInvalid, spec_of
+from nodenet.core.hosted_services.resource import GROUP, ResourceInvalid, document_of, spec_of
 
 
 def document(spec: object = None, **changed: object) -> dict[str, Any]:
@@ -122,3 +125,48 @@ def test_whatever_stands_in_a_spec_is_read_or_refused_in_one_printable_line(spec
     else:
         refused = ""
     assert refused.isprintable()
+
+
+def test_a_file_is_read_as_yaml_and_as_json() -> None:
+    """Both spellings of one object."""
+    yaml = f"""apiVersion: {GROUP}/v1alpha1
+kind: HostedNetServices
+metadata: {{name: cluster}}
+spec: {{apiintIpAddresses: [192.0.2.9], ingressHa: Disabled}}
+"""
+    made = document({"apiintIpAddresses": ["192.0.2.9"], "ingressHa": "Disabled"})
+    assert document_of("f", yaml.encode()) == document_of("f", json.dumps(made).encode()) == made
+    assert document_of("f", b"# nothing\n") is None
+
+
+TENFOLD = "".join(f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n" for before, name in pairwise("abcdefgh"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"%YAML 1.3\n---\na: 1\n",
+        b"[[ mtu ]]: 9000\n",
+        b"a: &x [*x]\n",
+        b"&x\nspec: *x\n",
+        b"a: !!map b\n  c: d\n",
+        b'a: "\\U00110000"\n',
+        b"a: \xff\n",
+        b"[" * 5000,
+        f"a: &a [x]\n{TENFOLD}".encode(),
+        b"a: 1\na: 2\n",
+        b"b:\n- a: 1\n  a: 2\n",
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_line_whatever_it_contains(content: bytes) -> None:
+    """As a node file: neither an exception of the parser nor a bomb of aliases reaches the loop (R42, R43)."""
+    with pytest.raises(ValueError, match=r"^/f.* ") as caught:
+        document_of("/f", content)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("content", [b"a: !!bool foo\n", b"a: !!int ''\n", b"? {a: b}\n: 1\n", b"!!set {a}\n"])
+def test_a_tag_makes_no_object(content: bytes) -> None:
+    """A constructor of the YAML library may raise anything (R42)."""
+    with contextlib.suppress(ValueError):
+        spec_of(document_of("/f", content))

@@ -9,18 +9,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import ip_address
 
+from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.hosted_services.model import Spec
 from nodenet.core.ip import IPAddress, family_of
+from nodenet.core.node_file.yaml_text import Block, Node, load
+from nodenet.core.node_file.yaml_values import json_values
 
 GROUP = "clusterhostednetservices.operator.io"
 VERSION = "v1alpha1"
 KIND = "HostedNetServices"
 NAME = "cluster"
 SWITCHES = {"Enabled": True, "Disabled": False}
+FILE_BYTES = 256 * 1024
+"""The longest file that is read: some five thousand nodes."""
 
 
 class ResourceInvalid(ValueError):
     """The object cannot be used; the text names the field, the value and what is expected there."""
+
+
+def document_of(name: str, content: bytes) -> object:
+    """Return the JSON values of the file *name*, None for an empty one. Raises ValueError, whatever it contains."""
+    try:
+        document = load(name, content.decode())
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} is not UTF-8 at byte {error.start}") from None
+    except NodeFileInvalid as error:
+        raise ValueError(f"{error.cause}: {error.remedy}") from None
+    if (twice := _doubled(document)) is not None:
+        raise ValueError(f"{name} has the key {_shown(twice)} twice: remove one of them")
+    return json_values(document)
+
+
+def _doubled(node: Node | None) -> str | None:
+    """Return a key that one mapping of the document has twice, None where there is none."""
+    if not isinstance(node, Block):
+        return None
+    own = (key.text for key, _ in node.doubled)
+    below = map(_doubled, (*(value for _, value in node.entries), *node.items))
+    return next((key for key in (*own, *below) if key is not None), None)
 
 
 def spec_of(document: object) -> Spec:

@@ -24,6 +24,11 @@ def plain(node: Node | None) -> Any:  # noqa: ANN401  (a JSON document)
     return {**found, **_strings(node, found)}
 
 
+def json_values(node: Node | None) -> Any:  # noqa: ANN401  (a JSON document)
+    """Return any document as JSON values, each plain scalar of the type that YAML 1.2's core schema gives it."""
+    return _plain(node, as_typed=True)
+
+
 _TYPED = frozenset({"interfaces", "suppress-prefix-length", "suppress_prefixlength"})
 """Keys below which the crate reads numbers and booleans as such, and takes no string for them."""
 

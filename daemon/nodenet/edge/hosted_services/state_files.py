@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from nodenet.core.hosted_services.cache import MOST_BYTES
+from nodenet.core.hosted_services.resource import FILE_BYTES, document_of
 from nodenet.edge.files import disk
 
 CACHE = PurePosixPath("/var/lib/nodenet/hosted")
@@ -19,6 +20,7 @@ class CacheFiles:
         """Keep caches in *directory*."""
         self._directory = directory
         self._resource = resource
+        self._parsed: tuple[bytes | None, object] = (None, None)
 
     def read(self, name: str) -> bytes | None:
         """Return a cache's bytes, None without one. Raises PublishFailed."""
@@ -34,16 +36,22 @@ class CacheFiles:
 
     def resource(self) -> object | None:
         """Return the object of the administrator's file, None without one. Raises ValueError, PublishFailed."""
-        content = disk.read(self._resource)
+        content = disk.read(self._resource, FILE_BYTES)
         if content is None:
             return None
-        from ruamel.yaml import YAML  # noqa: PLC0415 - few nodes have the file: the others do not pay for the parser
-        from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+        if content != self._parsed[0]:  # it is looked at with each look at DNS
+            self._parsed = content, _document(str(self._resource), content)
+        if isinstance(self._parsed[1], ValueError):
+            raise self._parsed[1].with_traceback(None)
+        return self._parsed[1]
 
-        try:
-            return YAML(typ="safe", pure=True).load(content.decode())  # type: ignore[no-any-return]
-        except (YAMLError, UnicodeDecodeError, RecursionError) as error:
-            raise ValueError(f"{self._resource} is not YAML: {' '.join(str(error).split())[:200]}") from None
+
+def _document(name: str, content: bytes) -> object:
+    """Return the document, or the ValueError that it is refused with."""
+    try:
+        return document_of(name, content)
+    except ValueError as error:
+        return error
 
 
 class Weights:
