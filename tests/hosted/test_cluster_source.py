@@ -145,6 +145,19 @@ async def test_the_resource_is_taken_cached_and_forgotten_when_it_was_removed() 
     assert (gone.cluster.resources, files.caches) == ({}, {})
 
 
+async def test_an_api_that_came_back_without_the_kind_is_no_problem() -> None:
+    lists: dict[str, Any] = {RESOURCES: Unavailable("connection refused")}
+    api = FakeApi(lists)
+    made = ClusterSource(api, FakeFiles(), IDENTITY, lambda: None)
+    task = asyncio.ensure_future(made.follow_resource())
+    await asyncio.sleep(5)
+    assert made.problem == "connection refused"
+    api.lists[RESOURCES] = Forbidden("404")
+    await asyncio.sleep(60)
+    assert made.problem is None
+    task.cancel()
+
+
 async def test_a_cluster_without_the_kind_keeps_the_cache() -> None:
     """While an API server starts, it does not know the kinds of its cluster yet."""
     files = FakeFiles()

@@ -132,6 +132,9 @@ class Options:
     bridge: bool = False
     settings: str = ""
     files: Mapping[str, str] | None = None
+    layers: Sequence[Path] = ()
+    enable: Sequence[str] = ()
+    """Further units of control-plane nodes."""
 
 
 class Rig:
@@ -148,7 +151,7 @@ class Rig:
         if options.bridge:
             settings = settings.replace('configure-ovs = "skip"\n', "")
             settings = f'network_type = "OVNKubernetes"\n{settings}[bridge]\ndatapath = "netdev"\n'
-        layers = [packages(DEFAULT, *PROGRAMS), product]
+        layers = [packages(DEFAULT, *PROGRAMS), *options.layers, product]
         self.nodes: dict[str, Node] = {}
         for number, name in enumerate(self.names):
             files = {
@@ -168,7 +171,7 @@ class Rig:
                 0o600,
             )
             if name.startswith("master"):
-                node.enable("lab-apiserver.service")
+                node.enable("lab-apiserver.service", *options.enable)
             self.nodes[name] = node
 
     def boot(self, *names: str) -> None:

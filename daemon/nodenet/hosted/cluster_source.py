@@ -87,7 +87,8 @@ class ClusterSource:
         while True:
             try:
                 await self._follow("cr", Kind(RESOURCES, slim_resource, resource.NAME), self._take_resource)
-            except Forbidden:
+            except Forbidden:  # an answer: the API is there, and has no such kind or keeps it to itself
+                self._fail("cr", None)
                 await asyncio.sleep(REFUSED_SECONDS)
 
     async def _follow(self, name: str, kind: Kind, take: Callable[[Known], None]) -> None:

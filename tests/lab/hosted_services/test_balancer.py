@@ -35,15 +35,17 @@ while True:
 """
 
 
-def test_the_api_is_served_through_reloads_a_death_and_a_reboot(lab: Lab, lan: Lan, product: Path) -> None:
+def test_the_api_is_served_through_reloads_a_death_and_a_reboot(
+    lab: Lab, lan: Lan, product: Path, tmp_path: Path
+) -> None:
     rig = Rig(lab, lan, product)
     rig.boot()
     holder = rig.quiet()
     node = rig.nodes[holder]
     until(lambda: "nodenet_hosted" in node.run("nft list tables").stdout, "the redirect")
-    result, script = lan.state / "client.json", lan.state / "client.py"
+    result, script = tmp_path / "client.json", tmp_path / "client.py"
     script.write_text(CLIENT)
-    client = lan.start("python3", script, API, lan.state / "ca.crt", result, output=lan.state / "client.log")
+    client = lan.start("python3", script, API, lan.state / "ca.crt", result, output=tmp_path / "client.log")
 
     def seen() -> tuple[int, int]:
         found = json.loads(result.read_text()) if result.exists() else {"served": {}, "failed": []}

@@ -27,7 +27,9 @@ while True:
 """
 
 
-def test_the_installer_first_a_stale_vip_a_cable_and_a_planned_leave(lab: Lab, lan: Lan, product: Path) -> None:
+def test_the_installer_first_a_stale_vip_a_cable_and_a_planned_leave(
+    lab: Lab, lan: Lan, product: Path, tmp_path: Path
+) -> None:
     rig = Rig(lab, lan, product)
     lan.run("ip", "address", "add", f"{API}/32", "dev", "br0")
     rig.boot()
@@ -49,10 +51,10 @@ def test_the_installer_first_a_stale_vip_a_cable_and_a_planned_leave(lab: Lab, l
     until(lambda: not has(rig.nodes[idle], API), "the stale VIP to go", 5)
     assert rig.quiet() == second
 
-    result = lan.state / "client.json"
-    script = lan.state / "client.py"
+    result = tmp_path / "client.json"
+    script = tmp_path / "client.py"
     script.write_text(CLIENT)
-    client = lan.start("python3", script, API, result, output=lan.state / "client.log")
+    client = lan.start("python3", script, API, result, output=tmp_path / "client.log")
     until(lambda: result.exists() and json.loads(result.read_text())["count"] > 50, "the client")
     before = json.loads(result.read_text())["failed"]
     done = rig.nodes[second].run(["nodenetctl", "hosted", "drain"], timeout=60)
