@@ -58,7 +58,7 @@ class Dnsmasq(Protocol):
     """This node's dnsmasq, over D-Bus."""
 
     async def owner(self) -> str | None:
-        """Return the bus's own name of the process that runs now, None while none is on the bus."""
+        """Return the bus's own name of the process that runs now, None while none is on the bus. Raises Unavailable."""
 
     async def set_servers(self, servers: Sequence[Sequence[str]]) -> None:
         """Replace all upstream servers: each an address, perhaps with ``#PORT``, then domains. Raises Unavailable."""

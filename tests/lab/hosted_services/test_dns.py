@@ -69,6 +69,11 @@ def test_names_are_answered_from_disk_and_the_other_servers_follow_network_manag
     node.run("systemctl stop coredns")
     until_answer(node, "pod.c.example.com", "NOERROR 192.0.2.99", timeout=40)
     nothing_left(node)
+    # A bus that is restarted: dnsmasq does not connect to it by itself, and loses its servers if it is restarted.
+    node.run("systemctl restart dbus.socket dbus.service", timeout=60)
+    node.wait_until("busctl call org.freedesktop.DBus / org.freedesktop.DBus GetNameOwner s org.nodenet1.Dnsmasq")
+    until_answer(node, "site.test", "NOERROR 192.0.2.99")
+    assert ask(node, API_INT, node_ip) == "NOERROR 10.88.0.5"
 
 
 def test_the_cached_nodes_are_answered_and_a_cache_that_cannot_be_used_is_named(

@@ -56,9 +56,10 @@ class FakeDnsmasq:
     given: list[Any] = field(default_factory=list)
     hosts_read: int = 0
     broken: NodenetError | None = None
+    off_the_bus: bool = False
 
     async def owner(self) -> str | None:
-        return self.process if (await self.units.state(UNIT)).is_up else None
+        return self.process if (await self.units.state(UNIT)).is_up and not self.off_the_bus else None
 
     async def set_servers(self, servers: Sequence[Sequence[str]]) -> None:
         if self.broken:
@@ -183,6 +184,29 @@ async def test_a_dnsmasq_that_was_restarted_is_given_its_servers_again() -> None
     rig.dnsmasq.process = ":1.8"
     await rig.look()
     assert rig.dnsmasq.given == [((str(SITE),),)] * 2
+
+
+async def test_a_dnsmasq_without_a_name_on_the_bus_is_restarted_with_growing_pauses() -> None:
+    """A bus that was restarted: dnsmasq does not connect to it again."""
+    rig = Rig()
+    await rig.served()
+    rig.dnsmasq.off_the_bus = True
+    starts: list[int] = []
+    problems = []
+    for second in range(40):
+        look = await rig.look()
+        if len(rig.units.orders) > 1 + len(starts):
+            starts.append(second)
+        problems.append(look.problem and look.problem.cause)
+        rig.clock.now += 1.0
+    assert starts == [3, 5, 9, 17, 33]
+    assert {order for order, _ in rig.units.orders[1:]} == {"restart"}
+    assert problems[:4] == [None] * 4
+    assert problems[-1] == "nodenet-dnsmasq.service is not on the system bus: its servers cannot be set"
+    rig.dnsmasq.off_the_bus = False
+    rig.dnsmasq.process = ":1.9"
+    assert (await rig.look()).problem is None
+    assert len(rig.dnsmasq.given) == 2
 
 
 async def test_servers_that_it_did_not_take_are_given_again() -> None:

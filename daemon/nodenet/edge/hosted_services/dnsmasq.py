@@ -25,12 +25,12 @@ class Dnsmasq:
         bus.subscribe(name_owner_changed(BUS_NAME), lambda _: changed())
 
     async def owner(self) -> str | None:
-        """Return the bus's own name of the process that runs now, None while none is on the bus."""
+        """Return the bus's own name of the process that runs now, None while none is on the bus. Raises Unavailable."""
         try:
-            (owner,) = await self._bus.call(*DBUS, "GetNameOwner", "s", [BUS_NAME])
-        except (Unavailable, Refused):
-            return None
-        return str(owner)
+            (owned,) = await self._bus.call(*DBUS, "NameHasOwner", "s", [BUS_NAME])
+            return str((await self._bus.call(*DBUS, "GetNameOwner", "s", [BUS_NAME]))[0]) if owned else None
+        except Refused as error:
+            raise Unavailable(f"the bus does not say who owns {BUS_NAME} ({error.text})") from error
 
     async def set_servers(self, servers: Sequence[Sequence[str]]) -> None:
         """Replace all upstream servers: each an address, perhaps with ``#PORT``, then domains. Raises Unavailable."""

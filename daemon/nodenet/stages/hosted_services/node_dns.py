@@ -7,6 +7,7 @@ should be, so that a dnsmasq that was killed, restarted or misled is right again
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import PurePath
@@ -29,6 +30,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.core.settings.model import Settings
+from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
 from nodenet.ports import Clock, Files, Host, Kernel, ResolverProbe
 from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits
@@ -41,6 +43,8 @@ UNIT = paths.UNITS[Service.DNSMASQ]
 CONFIGURATION = paths.TEXTS[Service.DNSMASQ]
 PORT = 53
 LOOK_SECONDS = 1.0
+NAMELESS_SECONDS = 3.0
+"""How long dnsmasq may run without a name on the bus: it takes the name when it starts."""
 LOCALHOST = ip_address("127.0.0.1")
 
 
@@ -78,6 +82,9 @@ class NodeDns:
         self._disk = OnDisk(edges.caches, self._options)
         self._planned: tuple[Inputs, Plan] | None = None
         self._restarts = Restarts()
+        self._nameless = NEVER
+        """Since when dnsmasq runs without a name on the bus."""
+        self._renewals = Restarts()
         self._rules = ""
 
     @property
@@ -93,6 +100,7 @@ class NodeDns:
                 await self._leave()
                 return DnsLook()
             if facts.selection is None or not facts.selection.node_ips:
+                await self._prepare()
                 return DnsLook()
             given = self.known(facts)
             if len(given.inputs.here.places) < len(facts.selection.node_ips):
@@ -126,20 +134,45 @@ class NodeDns:
             return blocked
         changed = edges.texts.write(texts)
         self._stale = self._stale or CONFIGURATION in changed
-        unguarded = await self._guard_port(inputs)
         if not running.is_up:
-            return await self._start(running, unguarded)
+            look = await self._start(running)
+            unguarded = await self._guard_port(inputs)  # a moment later: it takes less time than dnsmasq to start
+            return replace(look, problem=look.problem or unguarded)
+        return await self._keep(inputs, known, hosts_differ=paths.HOSTS in changed)
+
+    async def _keep(self, inputs: Inputs, known: tuple[IPAddress, ...], *, hosts_differ: bool) -> DnsLook:
+        """See that a dnsmasq which runs has read what is on the disk, and asks the present servers."""
+        edges, unguarded = self._edges, await self._guard_port(inputs)
         self._restarts = Restarts()
         if self._stale:
             await edges.units.restart(UNIT)
             self._stale = False
             return DnsLook(problem=unguarded, seconds=LOOK_SECONDS)
         owner = await edges.dnsmasq.owner()
-        if paths.HOSTS in changed and owner:
+        if owner is None:
+            return DnsLook(problem=await self._renew() or unguarded, seconds=LOOK_SECONDS)
+        self._nameless, self._renewals = NEVER, Restarts()
+        if hosts_differ:
             await edges.dnsmasq.read_hosts()
         await self._give_servers(owner, known, inputs)
-        alive = upstreams.ALIVE_SECONDS if self._cluster else upstreams.SEARCH_SECONDS
-        return DnsLook(problem=unguarded, seconds=alive if owner else LOOK_SECONDS)
+        again = upstreams.ALIVE_SECONDS if self._cluster else upstreams.SEARCH_SECONDS
+        return DnsLook(problem=unguarded, seconds=again)
+
+    async def _prepare(self) -> None:
+        """Let systemd load the unit while the node IP is waited for: the start is then one order."""
+        if self._settings.hosted.mode is HostedMode.SYSTEMD:
+            with suppress(Unavailable):
+                await self._edges.units.state(UNIT)
+
+    async def _renew(self) -> Problem | None:
+        """Restart a dnsmasq that has no name on the bus: it does not connect again to a bus that was restarted."""
+        now = self._edges.clock.boottime()
+        self._nameless = self._nameless.holds(now)
+        if self._nameless.left(now, NAMELESS_SECONDS) > 0 or self._renewals.left(now) > 0:
+            return _nameless() if self._renewals.failures else None
+        self._renewals = self._renewals.after_start(now)
+        await self._edges.units.restart(UNIT)
+        return _nameless() if self._renewals.failures > 1 else None
 
     def _plan(self, inputs: Inputs) -> Plan:
         if self._planned is None or self._planned[0] is not inputs:
@@ -162,11 +195,11 @@ class NodeDns:
         ours = (LOCALHOST, *inputs.here.addresses)
         return replace(found, listeners=tuple(one for one in found.listeners if one.is_at(ours)))
 
-    async def _start(self, running: Running, unguarded: Problem | None) -> DnsLook:
+    async def _start(self, running: Running) -> DnsLook:
         """Start dnsmasq unless systemd is about to; one that systemd gave up is started with growing pauses."""
         now = self._edges.clock.boottime()
         if running.is_settling:
-            return DnsLook(problem=unguarded, seconds=1.0)
+            return DnsLook(seconds=LOOK_SECONDS)
         failed = running.active == "failed" or not running.is_loaded
         if failed and (left := self._restarts.left(now)) > 0:
             return DnsLook(problem=_down(running), seconds=left)
@@ -174,7 +207,7 @@ class NodeDns:
             self._restarts = self._restarts.after_start(now)
         await self._edges.units.start(UNIT)
         self._stale = False
-        return DnsLook(problem=_down(running) if failed else unguarded, seconds=1.0)
+        return DnsLook(problem=_down(running) if failed else None, seconds=LOOK_SECONDS)
 
     async def _guard_port(self, inputs: Inputs) -> Problem | None:
         """Refuse queries from outside; return why that did not succeed: DNS of the node goes on."""
@@ -243,6 +276,10 @@ def _down(running: Running) -> Problem:
     if not running.is_loaded:
         return _problem(f"{UNIT} cannot be started: {running.why_down}", "Install nodenet's units again")
     return _problem(f"{UNIT} does not run: {running.why_down}", f"See `journalctl -u {UNIT}`")
+
+
+def _nameless() -> Problem:
+    return _problem(f"{UNIT} is not on the system bus: its servers cannot be set", "See `journalctl -b -u dbus`")
 
 
 def _taken(reason: str) -> Problem:
