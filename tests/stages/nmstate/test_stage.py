@@ -452,6 +452,21 @@ async def test_a_static_file_does_not_wait_for_a_lease_that_it_does_not_ask_for(
     assert rig.nmstate.applied == [STATIC.decode()]
 
 
+async def test_an_early_file_looks_for_open_vswitch_and_for_other_checkpoints_as_often_as_another_one() -> None:
+    """Neither has an event: with the pause of NetworkManager's start kubelet would be held for up to a minute more."""
+    rig = starting(STATIC + b"- name: br0\n  type: ovs-bridge\n")
+    rig.ovsdb.up = False
+    outcome = await attempt_later(rig)
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "Open vSwitch's database is not there yet, and worker-0.yml needs it"
+    assert outcome.seconds == 1.0
+    rig.ovsdb.up = True
+    rig.manager.pending = [Checkpoint("/checkpoint/9", 1.0)]
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.seconds == 2.0
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [(STATIC.replace(b"false", b"true"), ASKS), (STATIC, replace(ASKS, automatic=frozenset()))],

@@ -129,7 +129,8 @@ class NmstateStage:
             return over
         job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links))
         if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=job.early):
-            seconds = self._early.pause(waiting.seconds)
+            # An early file waits for something else, as Open vSwitch's database: that has no event to wake the stage.
+            seconds = waiting.seconds if job.early else self._early.pause(waiting.seconds)
             return replace(waiting, seconds=seconds, facts=self._as_before(job.facts))
         try:
             async with self._nmstate.transaction() as transaction:
