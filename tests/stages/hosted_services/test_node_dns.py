@@ -9,6 +9,7 @@ from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeProbe, FakeServiceUnits, FakeTable
 from nodenet.core.boot.facts import Facts
@@ -258,6 +259,36 @@ async def test_another_node_ip_restarts_it_even_while_it_starts() -> None:
     rig.units.now[UNIT] = Running("loaded", "active")
     await rig.look()
     assert rig.units.orders == [("start", UNIT), ("restart", UNIT)]
+    await rig.look()
+    assert len(rig.units.orders) == 2
+
+
+async def test_an_error_that_nothing_foresaw_is_a_problem_of_dns_and_logged_once() -> None:
+    """It would end pass 2 of resolv-prepender, which keeps resolv.conf true (R42)."""
+    rig = Rig()
+    await rig.served()
+    rig.dnsmasq.broken = TypeError("unhashable")  # type: ignore[assignment]
+    with capture_logs() as logs:
+        for _ in range(3):
+            look = await rig.look(known=())
+    assert look.problem
+    assert "TypeError: unhashable" in look.problem.cause
+    assert [entry["log_level"] for entry in logs if "exc_info" in entry] == ["error"]
+
+
+async def test_a_dnsmasq_whose_start_does_nothing_is_started_with_growing_pauses() -> None:
+    """A condition in a drop-in does not hold: each start job ends at once, and its end wakes the look (R7)."""
+    rig = Rig()
+    rig.units.obeys = False
+    for _ in range(20):
+        look = await rig.look()
+        rig.clock.now += 0.01
+    assert rig.units.orders == [("start", UNIT)]
+    assert look.problem
+    assert look.problem.cause == "nodenet-dnsmasq.service does not run: inactive"
+    assert look.seconds
+    assert look.seconds > 1
+    rig.clock.now += 2
     await rig.look()
     assert len(rig.units.orders) == 2
 

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from fakes import FakeClock, FakeFiles, FakeNodeDns, FakeProbe, FakeServiceUnits, FakeTable
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Skipped, Topic, Waiting
-from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import paths
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.model import Here, Inputs
@@ -63,10 +63,27 @@ async def test_where_nothing_is_wanted_nothing_is_asked() -> None:
     assert (rig.units.orders, rig.files.writes, rig.redirect.rules) == ([], [], "rules")
 
 
-async def test_it_waits_for_the_node_ip() -> None:
+async def test_without_a_node_ip_it_is_skipped_until_there_is_one() -> None:
+    """A stage that waits would hide that nodeip has failed: a reload would end with its time limit (R55)."""
     rig = Rig()
-    assert isinstance(await rig.stage.attempt(Facts()), Waiting)
+    outcome = await rig.stage.attempt(Facts())
+    assert isinstance(outcome, Skipped)
+    assert outcome.again
+    assert Topic.NODE_IP in outcome.again.topics
     assert rig.units.orders == []
+
+
+async def test_a_full_run_does_not_restart_the_companion_at_every_look() -> None:
+    """It holds VIPs; the file that says with what it was started is written once there is space (R16)."""
+    rig = Rig()
+    rig.files.broken = PublishFailed("/run is full")
+    for _ in range(3):
+        assert (await rig.done()).problem
+        rig.clock.now += 5
+    assert rig.units.orders == [("start", COMPANION)]
+    rig.files.broken = None
+    assert (await rig.done()).problem is None
+    assert str(paths.STARTED) in rig.files.content
 
 
 async def test_it_starts_the_companion_once_and_is_done_when_that_has_decided() -> None:

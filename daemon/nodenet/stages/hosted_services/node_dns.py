@@ -14,6 +14,7 @@ from pathlib import PurePath
 
 import structlog
 
+from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
@@ -86,6 +87,7 @@ class NodeDns:
         """Since when dnsmasq runs without a name on the bus."""
         self._renewals = Restarts()
         self._rules = ""
+        self._logged = ""
 
     @property
     def is_wanted(self) -> bool:
@@ -110,6 +112,16 @@ class NodeDns:
             return await self._serve(given, known)
         except (PublishFailed, Unavailable, UnitFailed) as error:
             return DnsLook(problem=_problem(error.cause, error.remedy), seconds=LOOK_SECONDS)
+        except Exception as error:  # noqa: BLE001  (resolv.conf is kept true whatever is wrong with dnsmasq)
+            return DnsLook(problem=self._unforeseen(error), seconds=upstreams.ALIVE_SECONDS)
+
+    def _unforeseen(self, error: Exception) -> Problem:
+        """Return *error*, which nothing here has caught, as a problem; its traceback is logged once."""
+        known = named(error, "the look at DNS of this node")
+        if self._logged != known.cause:
+            self._logged = known.cause
+            log.error(known.cause, message=known.message, stage=StageName.RESOLV_PREPENDER.value, exc_info=error)
+        return _problem(known.cause, known.remedy)
 
     def known(self, facts: Facts) -> Known:
         """Return the inputs of this node's plan as its disk gives them. Raises NodenetError."""
@@ -200,11 +212,11 @@ class NodeDns:
         now = self._edges.clock.boottime()
         if running.is_settling:
             return DnsLook(seconds=LOOK_SECONDS)
-        failed = running.active == "failed" or not running.is_loaded
-        if failed and (left := self._restarts.left(now)) > 0:
+        # Also one that is inactive: the end of its start job wakes this look, and a condition of the unit may not hold.
+        failed = running.active == "failed" or not running.is_loaded or self._restarts.failures > 0
+        if (left := self._restarts.left(now)) > 0:
             return DnsLook(problem=_down(running), seconds=left)
-        if failed:
-            self._restarts = self._restarts.after_start(now)
+        self._restarts = self._restarts.after_start(now)
         await self._edges.units.start(UNIT)
         self._stale = False
         return DnsLook(problem=_down(running) if failed else None, seconds=LOOK_SECONDS)

@@ -56,6 +56,8 @@ class HostedServicesStage:
         self._outside = outside
         self._settings = settings
         self._waits = NEVER
+        self._started: bytes | None = None
+        """The mark that this nodenetd has started the companion with: the file of it may not be writable."""
         self._restarts = Restarts()
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002  (no request is for it)
@@ -63,7 +65,8 @@ class HostedServicesStage:
         if why := why_disabled(options_of(self._settings)):
             return await self._disabled(why, facts)
         if facts.selection is None or not facts.selection.node_ips:
-            return Waiting("the node IP", TOPICS)
+            # nodeip has failed, which has its own reason; READY waits for it, and nothing else has to.
+            return Skipped("there is no node IP", facts, again=Again(TOPICS))
         now = self._outside.clock.boottime()
         self._waits = self._waits.holds(now)
         try:
@@ -89,14 +92,15 @@ class HostedServicesStage:
         except Unavailable:
             return None
         wanted = self._mark()
-        if files.read(paths.STARTED) != wanted:
+        if wanted not in (self._started, files.read(paths.STARTED)):
             await (units.restart if running.is_up or running.is_settling else units.start)(paths.COMPANION)
-            files.write(paths.STARTED, wanted)
+            self._started = wanted
         elif running.is_up:
             self._restarts = Restarts()
         elif not running.is_settling and self._restarts.left(now) <= 0:
             self._restarts = self._restarts.after_start(now)
             await units.start(paths.COMPANION)
+        files.write(paths.STARTED, wanted)
         return running
 
     def _mark(self) -> bytes:
