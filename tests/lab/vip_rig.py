@@ -17,6 +17,8 @@ from story import settle
 
 PROGRAMS = ("keepalived", "haproxy", "dnsmasq-base", "nftables")
 DOMAIN = "c1.example.com"
+PATIENCE = 90.0
+"""Seconds until a state that takes some: several labs may share the machine."""
 API, INGRESS = "10.88.0.5", "10.88.0.6"
 API6, INGRESS6 = "fd88::5", "fd88::6"
 FIRST = 20
@@ -184,8 +186,8 @@ class Rig:
 
     def settle(self, name: str) -> None:
         """Wait until a booted node is ready and its companion runs."""
-        settle(self.nodes[name])
-        self.nodes[name].run("systemctl start nodenet-hosted.service", timeout=60)
+        settle(self.nodes[name], timeout=2 * PATIENCE)
+        self.nodes[name].run("systemctl start nodenet-hosted.service", timeout=PATIENCE)
 
     def document(self, name: str) -> dict[str, Any]:
         """Return what ``nodenetctl hosted --json`` reads."""
@@ -197,7 +199,7 @@ class Rig:
         """Return the running nodes whose kernel has the VIP."""
         return [name for name, node in self.nodes.items() if node.is_on and has(node, vip)]
 
-    def one_holder(self, vip: str = API, *, timeout: float = 30) -> str:
+    def one_holder(self, vip: str = API, *, timeout: float = PATIENCE) -> str:
         """Wait until exactly one node has the VIP, and return it."""
 
         def found() -> str | None:
@@ -206,7 +208,7 @@ class Rig:
 
         return eventually(found, f"one holder of {vip}", timeout=timeout)
 
-    def moved(self, away_from: str, vip: str = API, *, timeout: float = 30) -> str:
+    def moved(self, away_from: str, vip: str = API, *, timeout: float = PATIENCE) -> str:
         """Wait until exactly one node, another one, has the VIP."""
 
         def found() -> str | None:
@@ -215,14 +217,14 @@ class Rig:
 
         return eventually(found, f"{vip} to leave {away_from}", timeout=timeout)
 
-    def quiet(self, *, timeout: float = 60) -> str:
+    def quiet(self, *, timeout: float = 2 * PATIENCE) -> str:
         """Wait until one node has the API VIP and every weight is final; return the holder."""
         masters = [node for name, node in self.nodes.items() if name.startswith("master") and node.is_on]
         until(lambda: {weight(node) for node in masters} == {"25"}, "the weights of all", timeout)
         return self.one_holder()
 
 
-def until(look: Callable[[], object], what: str, timeout: float = 30) -> None:
+def until(look: Callable[[], object], what: str, timeout: float = PATIENCE) -> None:
     """Wait for a state."""
     eventually(lambda: look() or None, what, timeout=timeout, pause=0.1)
 

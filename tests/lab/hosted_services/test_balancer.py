@@ -18,7 +18,7 @@ failed, served, began = [], {}, time.monotonic()
 while True:
     at = time.monotonic()
     try:
-        with socket.create_connection((address, 6443), 2.0) as plain:
+        with socket.create_connection((address, 6443), 8.0) as plain:
             with tls.wrap_socket(plain, server_hostname="api-int.c1.example.com") as line:
                 line.sendall(b"GET /readyz HTTP/1.0\r\nHost: x\r\n\r\n")
                 answer = b""
@@ -61,7 +61,7 @@ def test_the_api_is_served_through_reloads_a_death_and_a_reboot(
 
     node.run("systemctl mask --runtime nodenet-haproxy")
     node.run("systemctl kill -s KILL nodenet-haproxy")
-    until(lambda: "nodenet_hosted" not in node.run("nft list tables").stdout, "the redirect to go", 5)
+    until(lambda: "nodenet_hosted" not in node.run("nft list tables").stdout, "the redirect to go")
     before = seen()
     until(lambda: seen()[0] > before[0] + 20, "requests without haproxy")
     assert seen()[1] == before[1], "without the redirect the VIP reaches the node's own API server"

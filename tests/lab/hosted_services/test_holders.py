@@ -36,8 +36,8 @@ def test_a_split_is_seen_ended_and_healed(lab: Lab, lan: Lan, product: Path) -> 
     numbers = [FIRST + rig.names.index(name) for name in (holder, other)]
     deaf_to(pair[0], numbers[1])
     deaf_to(pair[1], numbers[0])
-    until(lambda: len(rig.holders()) == 2, "two holders", 20)
-    until(lambda: len(rig.holders()) == 1, "one holder again", 20)
+    until(lambda: len(rig.holders()) == 2, "two holders")
+    until(lambda: len(rig.holders()) == 1, "one holder again")
     loser = next(name for name in (holder, other) if not has(rig.nodes[name], API))
     winner = next(name for name in (holder, other) if name != loser)
     assert rig.nodes[winner].mac() > rig.nodes[loser].mac()
@@ -62,21 +62,21 @@ def test_what_moves_a_vip_and_what_never_does(lab: Lab, lan: Lan, product: Path)
         for node in rig.nodes.values():
             node.run(["sh", "-c", f"echo {word} > {READYZ}"])
         candidates = [node for name, node in rig.nodes.items() if name != holder]
-        until(lambda nodes=candidates: all(map(weight_below, nodes)), f"weights with {word}", 90)  # type: ignore[misc]
+        until(lambda nodes=candidates: all(map(weight_below, nodes)), f"weights with {word}", 180)  # type: ignore[misc]
         assert rig.holders() == [holder], f"all API servers {word}"
         for node in rig.nodes.values():
             node.run(["rm", READYZ])
         assert rig.quiet() == holder, f"all back after {word}"
 
     rig.nodes[holder].run(["sh", "-c", f"echo 500 > {READYZ}"])
-    second = rig.moved(holder, timeout=60)
+    second = rig.moved(holder)
     rig.nodes[holder].run(["rm", READYZ])
     assert rig.quiet() == second, "no way back"
 
     manifest = "/etc/kubernetes/manifests/keepalived.yaml"
     node = rig.nodes[second]
     node.run(f"mkdir -p {Path(manifest).parent} && touch {manifest}")
-    third = rig.moved(second, timeout=60)
+    third = rig.moved(second)
     until(lambda: rig.document(second)["phase"] == "WaitingForPeerStack", "the state")
     node.run(["rm", manifest])
     until(lambda: node.run("systemctl is-active nodenet-keepalived", check=False).stdout == "active\n", "it to return")

@@ -26,7 +26,7 @@ def test_a_vip_follows_the_node_ip_off_br_ex_and_back(lab: Lab, lan: Lan, produc
     for order, link in (("remove", "eth0"), ("make", "br-ex")):
         node = rig.nodes[holder]
         node.run(["nodenetctl", "bridge", order], timeout=150)
-        until(lambda link=link, node=node: f"interface {link}" in keepalived(node), f"VRRP on {link}", 20)  # type: ignore[misc]
+        until(lambda link=link, node=node: f"interface {link}" in keepalived(node), f"VRRP on {link}")  # type: ignore[misc]
         holder = rig.one_holder()
         place = "br-ex" if rig.nodes[holder] is not node else link
         assert links_with(rig.nodes[holder], API) == {place}
