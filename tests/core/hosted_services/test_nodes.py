@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.hosted_services.model import ClusterNode, Role
-from nodenet.core.hosted_services.nodes import MOST_NODES, NodeList, of_objects, of_status
+from nodenet.core.hosted_services.nodes import MOST_ADDRESSES, MOST_NODES, NodeList, of_objects, of_status
 
 
 def node(name: object = "master-0", *addresses: object, labels: object = None) -> dict[str, Any]:
@@ -62,7 +62,14 @@ def test_a_hostile_name_is_left_out(name: object) -> None:
     assert of_objects([node(name)]) == NodeList((), 1)
 
 
-@pytest.mark.parametrize("address", ["", "192.0.2.1\n", "1.2.3", "::", "ff02::1", "127.0.0.1", "192.0.2.0/24", 7, None])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("", "192.0.2.1\n", "1.2.3", "::", "ff02::1", "127.0.0.1", "192.0.2.0/24", 7, None),
+        *("fe80::1", "fe80::1%eth0", "2001:db8::9%\n192.0.2.66 api-int.c.example.com", "2001:db8::9%x]:1 #"),
+        *("::ffff:192.0.2.66", "169.254.1.1", "255.255.255.255", "240.0.0.1", "0.0.0.9"),
+    ],
+)
 def test_a_node_without_a_usable_address_is_left_out(address: object) -> None:
     assert of_objects([node("worker-0", address)]) == NodeList((), 1)
 
@@ -86,3 +93,8 @@ JSON = st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x)
 def test_no_entry_raises(items: list[object]) -> None:
     assert len(of_objects(items).nodes) + of_objects(items).left_out == len(items)
     assert of_status(items).left_out >= 0
+
+
+def test_a_node_has_a_few_addresses_however_many_it_reports() -> None:
+    (found,) = of_objects([node("worker-0", *(f"192.0.2.{number}" for number in range(1, 200)))]).nodes
+    assert len(found.addresses) == MOST_ADDRESSES

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
+from itertools import islice
 
 from nodenet.core.hosted_services.model import ClusterNode, Role
 from nodenet.core.ip import IPAddress
@@ -17,6 +18,10 @@ from nodenet.core.ip import IPAddress
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MOST_NODES = 10_000
 LONGEST_NAME = 253
+MOST_ADDRESSES = 16
+"""Addresses of one node that are used: kubelet itself sends the list."""
+_NO_HOST = (ip_network("0.0.0.0/8"), ip_network("240.0.0.0/4"))
+"""RFC 1122, 3.2.1.3, and RFC 1112, section 4, with the broadcast address."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 
 
@@ -26,6 +31,17 @@ class NodeList:
 
     nodes: tuple[ClusterNode, ...]
     left_out: int = 0
+
+
+def is_of_a_host(address: IPAddress) -> bool:
+    """Return whether *address* can be another host's.
+
+    Never one with a scope: that is any text, line ends included, and is printed with the address.
+    """
+    if getattr(address, "scope_id", None) or getattr(address, "ipv4_mapped", None):
+        return False
+    local = address.is_loopback or address.is_link_local or address.is_unspecified
+    return not (local or address.is_multicast or any(address in network for network in _NO_HOST))
 
 
 def of_objects(items: object) -> NodeList:
@@ -77,7 +93,7 @@ def _of_status(item: object) -> ClusterNode | None:
 def _node(name: object, texts: Iterable[object], role: Role) -> ClusterNode | None:
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
         return None
-    addresses = tuple(dict.fromkeys(_addresses(texts)))
+    addresses = tuple(dict.fromkeys(islice(_addresses(texts), MOST_ADDRESSES)))
     return ClusterNode(name, addresses, role) if addresses else None
 
 
@@ -87,7 +103,7 @@ def _addresses(texts: Iterable[object]) -> Iterator[IPAddress]:
             address = ip_address(text) if isinstance(text, str) else None
         except ValueError:
             continue
-        if address is not None and not (address.is_unspecified or address.is_multicast or address.is_loopback):
+        if address is not None and is_of_a_host(address):
             yield address
 
 

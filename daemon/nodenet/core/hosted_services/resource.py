@@ -11,6 +11,7 @@ from ipaddress import ip_address
 
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.hosted_services.model import Spec
+from nodenet.core.hosted_services.nodes import is_of_a_host
 from nodenet.core.ip import IPAddress, family_of
 from nodenet.core.node_file.yaml_text import Block, Node, load
 from nodenet.core.node_file.yaml_values import json_values
@@ -111,8 +112,7 @@ def _address(value: object, place: str) -> IPAddress:
         found = ip_address(value)
     except ValueError:
         raise ResourceInvalid(f"{place} is {_shown(value)}; expected an IP address") from None
-    unusable = found.is_unspecified or found.is_multicast or found.is_loopback or found.is_link_local
-    if unusable or getattr(found, "ipv4_mapped", None) or getattr(found, "scope_id", None):
+    if not is_of_a_host(found):
         raise ResourceInvalid(f"{place} is {_shown(value)}; expected an address that other hosts can reach")
     return found
 
