@@ -9,6 +9,8 @@ from io import TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from typing import TextIO
 
+from nodenet.cli.table import printable
+
 
 def prepare() -> None:
     """Open outputs that are closed, and escape characters that the encoding of an output lacks."""
@@ -20,9 +22,12 @@ def prepare() -> None:
 
 
 def note(text: str) -> None:
-    """Print *text* on standard error; without a reader it is dropped, because the exit code reports the failure too."""
+    """Print *text* on standard error; without a reader it is dropped, because the exit code reports the failure too.
+
+    It controls no terminal: names in it come from files and from other hosts.
+    """
     with suppress(OSError):
-        print(text, file=sys.stderr)
+        print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
 
 
 def end() -> None:

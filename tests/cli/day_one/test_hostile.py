@@ -250,3 +250,41 @@ def test_what_a_shell_pipes_in_is_read(nodes: Path) -> None:
     script = f"{sys.executable} -m nodenet.cli.main day-one check {nodes} --install-config {config} --strict"
     done = subprocess.run(["bash", "-c", script], env=environment(), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "2 files checked: nothing found\n")
+
+
+def test_names_control_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of hosts and links come from other hosts, and are printed with results and remarks."""
+    config, state, out = tmp_path / "config.yaml", tmp_path / "state.json", tmp_path / "out"
+    out.mkdir()
+    link = {"name": "e0\x1b[2J", "type": "x\nroutes: []\x1b[2J", "state": "up"}
+    state.write_text(json.dumps({"hostname": {"running": "h\x1b[2J\nroutes: []"}, "interfaces": [link]}))
+    hosts = '- name: "a\\e[2J"\n      networkConfig: {interfaces: []}\n    - name: "b\\e[2J"'
+    config.write_text(f"platform:\n  baremetal:\n    hosts:\n    {hosts}\n")
+    main(["day-one", "from-host", str(state)])
+    main(["day-one", "install-config", str(config), "--extract", "--out", str(out)])
+    main(["day-one", "install-config", str(config), "--node-files", str(SEED)])
+    said = capsys.readouterr()
+    assert "b?[2J" in said.err
+    assert "\x1b" not in said.err + said.out.split("platform:")[0]
+    assert not any(line.startswith("routes") for line in (said.out + said.err).splitlines())
+
+
+def test_what_is_made_from_node_files_is_private(nodes: Path, tmp_path: Path) -> None:
+    """They may have the passwords of 802.1X, and so may each artefact and each file that is read back from one."""
+    out, config = tmp_path / "out", tmp_path / "config.yaml"
+    out.mkdir()
+    config.write_text(
+        "platform:\n  baremetal:\n    hosts:\n    - name: a\n      networkConfig:\n        interfaces: []\n"
+    )
+    for words in (
+        ["install-config", str(config), "--extract", "--out", str(out)],
+        ["early", str(SEED / "br-ex"), "--out", str(out)],
+        ["machine-config", str(nodes), "--role", "master", "--out", str(out / "mc.yaml")],
+        ["ignition", str(nodes), "--out", str(out / "made.ign")],
+        ["machine-config", "--extract", str(out / "mc.yaml"), "--out", str(out), "--force"],
+        ["ignition", "--extract", str(out / "made.ign"), "--out", str(out), "--force"],
+    ):
+        assert main(["day-one", *words]) == 0, words
+    modes = {path.name: path.stat().st_mode & 0o777 for path in out.rglob("*") if path.is_file()}
+    assert {"a.yml", "mc.yaml", "made.ign", "ostest-master-0.yml"} <= set(modes)
+    assert set(modes.values()) == {0o600}

@@ -64,3 +64,11 @@ def test_remarks_stand_behind_their_lines() -> None:
 def test_remarked_keys_can_be_left_out() -> None:
     document = {"token": Remarked("x", "why"), "a": [{"token": "kept"}, {"token": Remarked("y", "why")}]}
     assert plain(document, frozenset({"token"})) == {"a": [{"token": "kept"}, {}]}
+
+
+def test_a_name_with_line_ends_stays_in_its_comment() -> None:
+    """What a host calls itself becomes no part of the document."""
+    hostile = "x\nroutes: []\r\x85\u2028\x1b[2J"
+    text = render({"a": Remarked(1, hostile), "b": [Remarked(2, hostile)]}, [hostile])
+    assert YAML(typ="safe", pure=True).load(text) == {"a": 1, "b": [2]}
+    assert all(letter.isprintable() or letter == "\n" for letter in text)

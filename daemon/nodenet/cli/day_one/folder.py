@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from nodenet.cli.table import printable
 from nodenet.core.day_one.files import MOST_BYTES, ArtefactInvalid, CarriedFile
 from nodenet.core.errors import NodeFileInvalid, PublishFailed, UsageInvalid
 from nodenet.core.node_file.find import EXTENSIONS
@@ -20,6 +21,8 @@ from nodenet.edge.files import disk
 NODE_FILE_DIR = PurePosixPath("/etc/nmstate/openshift")
 KEYFILE_DIR = PurePosixPath("/etc/NetworkManager/system-connections")
 KEYFILE = ".nmconnection"
+PRIVATE, PUBLIC = 0o600, 0o644
+"""A node file, and all that is made from one, may have passwords."""
 MOST_MANIFEST_BYTES = 32 << 20
 """install-config of 10 000 hosts has 15 MB."""
 _REMEDIES = {
@@ -177,7 +180,7 @@ def needs_folder(arguments: argparse.Namespace) -> None:
         raise UsageInvalid("--extract needs --out with a folder that exists")
 
 
-def extracted(files: Mapping[PurePosixPath, bytes], arguments: argparse.Namespace, mode: int = 0o644) -> None:
+def extracted(files: Mapping[PurePosixPath, bytes], arguments: argparse.Namespace, mode: int = PRIVATE) -> None:
     """Write files by their relative paths into the folder --out and print each. Raises UsageInvalid, PublishFailed."""
     whole = arguments.out.resolve()
     wanted = {arguments.out / place: content for place, content in sorted(files.items())}
@@ -191,10 +194,10 @@ def extracted(files: Mapping[PurePosixPath, bytes], arguments: argparse.Namespac
             raise UsageInvalid(f"{path.parent} cannot be made: {error.strerror}") from None
     place_all(wanted, force=arguments.force, mode=mode)
     for path, content in wanted.items():
-        print(f"{path}: {len(content)} bytes")
+        print(printable(f"{path}: {len(content)} bytes"))
 
 
-def write(text: str, arguments: argparse.Namespace, mode: int = 0o644) -> None:
+def write(text: str, arguments: argparse.Namespace, mode: int = PRIVATE) -> None:
     """Print *text*, or write it where --out says. Raises UsageInvalid when another file is there."""
     if arguments.out is None:
         sys.stdout.write(text)
@@ -202,12 +205,12 @@ def write(text: str, arguments: argparse.Namespace, mode: int = 0o644) -> None:
         place(arguments.out, text.encode(), force=arguments.force, mode=mode)
 
 
-def place(path: Path, content: bytes, *, force: bool, mode: int = 0o644) -> None:
+def place(path: Path, content: bytes, *, force: bool, mode: int = PRIVATE) -> None:
     """Write a file whole; equal content is not written again. Raises UsageInvalid when other content is there."""
     place_all({path: content}, force=force, mode=mode)
 
 
-def place_all(files: Mapping[Path, bytes], *, force: bool, mode: int = 0o644) -> None:
+def place_all(files: Mapping[Path, bytes], *, force: bool, mode: int = PRIVATE) -> None:
     """Write several files, or none of them that was not there. Raises UsageInvalid, PublishFailed."""
     for path, content in files.items():
         may_be_placed(path, content, force=force)

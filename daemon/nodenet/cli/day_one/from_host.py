@@ -10,6 +10,7 @@ from typing import Any
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
+from nodenet.cli.table import printable
 from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.errors import Unavailable
 from nodenet.core.nmstate.failure import NmstateFailure
@@ -45,13 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
     except ArtefactInvalid as error:
         raise folder.invalid(source, error) from error
     text = annotated.render(made.document, _head(state, made.left_out))
-    folder.write(text, arguments)
+    folder.write(text, arguments, mode=folder.PUBLIC)  # it has no secrets
     for line in made.left_out:
-        note(f"nodenetctl: left out: {line}")
+        note(printable(f"nodenetctl: left out: {line}"))
     # The state of the host does not have what keeps its addresses and metrics.
     expressed = json.dumps(annotated.plain(made.document, from_host.PINNED))
     for line in asyncio.run(_not_expressed(expressed, state)):
-        note(f"nodenetctl: warning: {line}")
+        note(printable(f"nodenetctl: warning: {line}"))
     return 0
 
 

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         made = install_config.fill(text, {host: files[name] for host, name in by_host.items()})
     except ArtefactInvalid as error:
         raise folder.invalid(arguments.path, error) from error
-    folder.write(made.text, arguments, mode=0o600)
+    folder.write(made.text, arguments)
     for host in made.without_file:
         note(f"nodenetctl: no node file for host {host}: it keeps what {arguments.path} says")
     return 0

@@ -8,11 +8,9 @@ from pathlib import Path
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
+from nodenet.cli.table import printable
 from nodenet.core.errors import NodeFileInvalid, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-
-MODE = 0o600
-"""NetworkManager ignores a keyfile that other users than root can read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,9 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in said:
         note(f"nodenetctl: warning: {warning}")
     made = {arguments.out / Path(name).name: text.encode() for name, text in sorted(files.items())}
-    folder.place_all(made, force=arguments.force, mode=MODE)
+    # Private: NetworkManager ignores a keyfile that other users than root can read.
+    folder.place_all(made, force=arguments.force)
     for path in made:
-        print(path)
+        print(printable(str(path)))
     return 0
 
 

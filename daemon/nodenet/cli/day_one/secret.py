@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.bmh is not None:
         host = _manifest(arguments)
     between = "" if host.startswith("---") else "---\n"
-    folder.write(f"{secret}{between}{host}", arguments, mode=0o600)
+    folder.write(f"{secret}{between}{host}", arguments)
     return 0
 
 
@@ -68,5 +68,5 @@ def _extract(arguments: argparse.Namespace) -> int:
         files = bare_metal_host.node_files_in(text)
     except ArtefactInvalid as error:
         raise folder.invalid(arguments.extract, error) from error
-    folder.extracted(files, arguments, mode=0o600)
+    folder.extracted(files, arguments)
     return 0

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from nodenet.core.node_file.finding import printable
 from nodenet.core.node_file.yaml_values import typed
 
 _PLAIN = re.compile(r"[\w/.][\w./@+:-]*", re.ASCII)
@@ -29,7 +30,7 @@ Value = object
 
 def render(document: Mapping[str, Value], head: Sequence[str] = ()) -> str:
     """Return *document* as YAML below the lines of *head*, which are comments."""
-    comments = [f"# {line}".rstrip() for line in head]
+    comments = [f"# {printable(line)}".rstrip() for line in head]
     return "\n".join([*comments, *_mapping(document, "")]) + "\n"
 
 
@@ -50,7 +51,7 @@ def plain(value: Value, without: frozenset[str] = frozenset()) -> object:
 
 def _mapping(found: Mapping[str, Value], indent: str) -> Iterator[str]:
     for key, value in found.items():
-        inner, remark = (value.value, f"  # {value.remark}") if isinstance(value, Remarked) else (value, "")
+        inner, remark = (value.value, f"  # {printable(value.remark)}") if isinstance(value, Remarked) else (value, "")
         if isinstance(inner, Mapping) and inner:
             yield f"{indent}{_word(key)}:{remark}"
             yield from _mapping(inner, f"{indent}  ")
@@ -63,7 +64,7 @@ def _mapping(found: Mapping[str, Value], indent: str) -> Iterator[str]:
 
 def _sequence(found: Sequence[Value], indent: str) -> Iterator[str]:
     for value in found:
-        inner, remark = (value.value, f"  # {value.remark}") if isinstance(value, Remarked) else (value, "")
+        inner, remark = (value.value, f"  # {printable(value.remark)}") if isinstance(value, Remarked) else (value, "")
         if isinstance(inner, Mapping) and inner:
             lines = list(_mapping(inner, f"{indent}  "))
             yield f"{indent}- {lines[0].strip()}{remark}"
