@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hosted.rig import OWN_MAC, PEER_MAC, STRANGER_MAC, FakeAddresses, FakeWeights, FakeWire, state
+from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.keepalived import WEIGHT_FILES, router_ids
 from nodenet.core.hosted_services.model import Purpose, Service
 from nodenet.core.hosted_services.packets import Advert
 from nodenet.core.hosted_services.stance import OUT, Position, Stance
 from nodenet.hosted.state import State
-from nodenet.hosted.vip_keeper import SOON_SECONDS, VipKeeper
+from nodenet.hosted.vip_keeper import LEARN_SECONDS, SOON_SECONDS, VipKeeper
 
 API = WEIGHT_FILES[Purpose.API]
 
@@ -151,3 +154,32 @@ async def test_a_split_is_a_problem_of_the_report_with_both_names() -> None:
     await bench.keeper.look()
     problems = bench.state.report().all_problems
     assert f"The VIP {bench.vip} has 2 holders, master-0 and master-1: look for filtered VRRP" in problems
+
+
+async def test_a_node_that_calls_the_vip_its_own_takes_it_from_nobody() -> None:
+    """A worker reports its addresses itself: the VIP goes on, and who answers there is no peer by that."""
+    made = state()
+    given = made.known.inputs
+    vip = made.plan.vips[0].address
+    nodes = tuple(replace(node, addresses=(vip,)) if node.name == "worker-0" else node for node in given.nodes)
+    made.take(Known(replace(given, nodes=nodes)))
+    assert all(duty.wanted for duty in made.plan.vips)
+    assert f"The VIP {vip} is the address of node worker-0: give the VIP an address of its own" in made.plan.problems
+    assert f"    {vip}\n" not in made.plan.texts[Service.KEEPALIVED]
+    bench = Bench(made)
+    bench.wire.macs[vip] = frozenset({STRANGER_MAC})
+    await bench.keeper.look()
+    assert STRANGER_MAC not in made.peers
+    assert bench.stance() is Stance.STAYING_OUT
+
+
+async def test_a_host_that_answers_with_ever_other_macs_fills_no_memory() -> None:
+    bench = Bench()
+    vip, silent = bench.vip, bench.state.known.inputs.nodes[1].addresses[0]
+    for number in range(50):
+        bench.wire.macs[vip] = frozenset({STRANGER_MAC})
+        bench.wire.macs[silent] = frozenset({f"06:00:00:00:00:{number:02x}"})
+        bench.keeper._learnt = -LEARN_SECONDS  # as after the pause
+        await bench.keeper.look()
+    assert len(bench.state.peers) <= len(bench.state.known.inputs.nodes)
+    assert bench.state.peers["06:00:00:00:00:31"] == "master-1"

@@ -50,6 +50,8 @@ class VipKeeper:
         self._weights = weights
         self._healthy = healthy
         self._heard: dict[int, float] = {}
+        self._macs: dict[tuple[str, IPAddress], str] = {}
+        """The MAC of each node's address on a link, as it was heard last."""
         self._learnt = -LEARN_SECONDS
         self.look_now = asyncio.Event()
 
@@ -143,7 +145,10 @@ class VipKeeper:
             return
         self._learnt = _now()
         inputs = self._state.known.inputs
-        nodes = sorted(inputs.nodes, key=lambda node: node.role is not Role.CONTROL_PLANE)
+        # A node that calls a VIP its own is no peer: whatever answers there would be one.
+        vips = {duty.address for duty in self._state.plan.vips}
+        honest = [node for node in inputs.nodes if vips.isdisjoint(node.addresses)]
+        nodes = sorted(honest, key=lambda node: node.role is not Role.CONTROL_PLANE)
         names = {
             address: node.name
             for node in nodes[:MOST_PEERS]
@@ -152,7 +157,11 @@ class VipKeeper:
             if any(address in place.network and place.link == link for place in inputs.here.places.values())
         }
         claims = await self._wire.claims(names, link) if names else {}
-        self._state.peers |= {mac: names[address] for address, macs in claims.items() for mac in macs if len(macs) == 1}
+        self._macs |= {(link, address): mac for address, macs in claims.items() for mac in macs if len(macs) == 1}
+        listed = {address: node.name for node in honest for address in node.addresses}
+        # One MAC an address: hosts that answer with another one each time do not fill the memory.
+        self._macs = {key: mac for key, mac in self._macs.items() if key[1] in listed}
+        self._state.peers = {mac: listed[address] for (_, address), mac in self._macs.items()}
 
     def _judged(self, purpose: Purpose, duties: list[VipDuty], seen: list[Sighting]) -> Look:
         peers = self._state.peers

@@ -1,7 +1,8 @@
 """Which hosted services does this node run, which VIPs may it hold, and why?
 
 The rules are those of DESIGN.md and docs/hosted-services.md: the control plane carries API and ingress VIPs, workers
-carry ingress VIPs, remote workers none. A node that the cluster's list does not name never speaks VRRP.
+carry ingress VIPs, remote workers none. A node that the cluster's list does not name never speaks VRRP. What another
+node says of its own addresses takes no VIP away from the cluster: it is reported, and the wire shows who holds it.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ def _reasons(inputs: Inputs, address: IPAddress, purpose: Purpose) -> Iterator[s
         listed = "the list of nodes does not name this node" if inputs.nodes else "no list of nodes was read yet"
         yield f"{listed}: a node that is in no peer list does not speak VRRP"
     yield _why_not_here(inputs.here, address)
-    yield _whose(inputs, address)
+    if address in inputs.here.addresses:
+        yield f"{address} is the address of node {inputs.here.name}: a VIP must be an address of its own"
 
 
 def _why_not_here(here: Here, address: IPAddress) -> str | None:
@@ -132,13 +134,6 @@ def _why_not_here(here: Here, address: IPAddress) -> str | None:
     if address not in place.network:
         return f"{place.link} has the subnet {place.network}, which does not contain {address}"
     return None
-
-
-def _whose(inputs: Inputs, address: IPAddress) -> str | None:
-    owner = next((node.name for node in inputs.nodes if address in node.addresses), None)
-    own = inputs.here.name if address in inputs.here.addresses else None
-    name = owner or own
-    return f"{address} is the address of node {name}: a VIP must be an address of its own" if name else None
 
 
 def _listed(held: list[VipDuty]) -> str:

@@ -91,7 +91,10 @@ def _peers(inputs: Inputs, duty: VipDuty, place: Place) -> Iterator[str]:
     """
     roles = {Role.CONTROL_PLANE} if duty.purpose is Purpose.API else set(Role)
     others = [node for node in inputs.nodes if node.role in roles and node.name != inputs.here.name]
-    found = (of_family(node.addresses, family_of(place.address)) for node in others)
+    # What a node reports as its address may be a VIP or another node's.
+    taken = {place.address, *inputs.options.api_vips, *inputs.options.ingress_vips}
+    left = (tuple(address for address in node.addresses if address not in taken) for node in others)
+    found = (of_family(addresses, family_of(place.address)) for addresses in left)
     peers = sorted({peer for peer in found if peer is not None and peer in place.network}, key=int)
     if peers:
         yield f"unicast_src_ip {place.address}"
