@@ -1,9 +1,14 @@
 """keepalived's configuration beyond the golden cases: the router ids of the stack that is replaced."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.hosted_services.keepalived import router_ids
+from hosted_services_cases import directories, read_inputs
+from nodenet.core.hosted_services.duties import vip_duties
+from nodenet.core.hosted_services.keepalived import configuration, router_ids
 from nodenet.core.hosted_services.model import Purpose
 
 
@@ -17,3 +22,11 @@ def test_the_ids_of_a_cluster_are_valid_and_differ(cluster: str) -> None:
     found = router_ids(cluster)
     assert len(set(found.values())) == 2
     assert all(1 <= number <= 239 for number in found.values())
+
+
+@pytest.mark.parametrize("directory", directories(), ids=lambda path: path.name)
+def test_only_peers_are_heard_and_the_bus_is_not_joined(directory: Path) -> None:
+    """VRRP has no authentication: without the check, one packet with priority 254 from anywhere takes the VIP off."""
+    inputs = read_inputs(directory)
+    text = configuration(inputs, vip_duties(inputs))
+    assert text is None or ("    vrrp_check_unicast_src\n" in text and "enable_dbus" not in text)

@@ -52,10 +52,11 @@ def _global(inputs: Inputs) -> str:
     return _block(
         "global_defs",
         f"router_id {inputs.here.name}",
-        "enable_dbus",
         "enable_script_security",
         "max_auto_priority -1",
         "vrrp_garp_master_refresh 60",
+        # Otherwise one packet of any host that reaches this node by IP takes the VIP away from it.
+        "vrrp_check_unicast_src",
     )
 
 
