@@ -98,6 +98,7 @@ def test_it_is_read_quickly_and_alike(text: str) -> None:
         ("? a\n: b\n", 1),
         ("a: 'it''s'\n", 1),
         ("a: 1\r\n", 1),
+        ("a: |\n  x", 1),
         ("b\n", 1),
         ("<<: {a: 1}\n", 1),
         ("a: {b: *c}\n", 1),
