@@ -71,7 +71,11 @@ def test_servers(written: str, meant: str) -> None:
     [
         ('server: "http://api:80"', "token: x", "server is 'http://api:80'; expected https://HOST:PORT"),
         ('server: "https://api:port"', "token: x", "server is 'https://api:port'; expected https://HOST:PORT"),
-        ('server: "https://u:p@api"', "token: x", "server is 'https://u:p@api'; expected https://HOST:PORT"),
+        (
+            'server: "https://u:p@api"',
+            "token: x",
+            "server is given with a user or password; expected https://HOST:PORT",
+        ),
         ("name: c", "token: x", "the cluster has no server"),
         (SERVER, "exec: {command: x}", "the user has exec: use a client certificate or a token"),
         (SERVER, "username: a, password: b", "the user has username: use a client certificate or a token"),
@@ -98,3 +102,22 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         parse(text.encode("utf-8", "replace"), HERE)
     except KubeconfigInvalid:
         return
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "users:\n- user: {token: hunter2\n  x\n",
+        "users:\n- user:\n    token: hunter2: x\n",
+        "token: hunter2\ntoken: hunter2x\n",
+        "token: !hunter2 x\n",
+        "token: *hunter2\n",
+        'token: "hunter2\\q"\n',
+        "client-key-data: |\n  hunter2\n x: [\n",
+    ],
+)
+def test_a_file_that_is_broken_near_a_secret_shows_nothing_of_it(text: str) -> None:
+    """The reason goes to the journal and to a status that every user may read."""
+    with pytest.raises(KubeconfigInvalid, match=r"^it is not YAML \(line \d\)$|^the document") as refused:
+        parse(text.encode(), HERE)
+    assert "hunter2" not in str(refused.value)

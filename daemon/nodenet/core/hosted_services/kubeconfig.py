@@ -52,7 +52,9 @@ def parse(content: bytes, directory: PurePosixPath) -> Access:
     try:
         root = YAML(typ="safe", pure=True).load(content.decode())
     except (YAMLError, ValueError, RecursionError) as error:
-        raise KubeconfigInvalid(f"it is not YAML: {' '.join(str(error).split())[:200]}") from None
+        # Not the parser's own words: they quote the lines around, and tokens and keys stand there.
+        mark = getattr(error, "problem_mark", None)
+        raise KubeconfigInvalid(f"it is not YAML{f' (line {mark.line + 1})' if mark else ''}") from None
     document = _mapping(root, "the document")
     name = _text(document, "current-context", "the document")
     context = _named(document, "contexts", "context", name)
@@ -91,7 +93,8 @@ def _server(text: str) -> str:
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme != "https" or not parts.hostname or parts.username or any(ord(letter) < 33 for letter in text):
-        raise KubeconfigInvalid(f"server is {text[:100]!a}; expected https://HOST:PORT")
+        shown = "given with a user or password" if "@" in text else ascii(text[:100])
+        raise KubeconfigInvalid(f"server is {shown}; expected https://HOST:PORT")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"https://{host}:{port or 443}{parts.path.rstrip('/')}"
 

@@ -44,7 +44,8 @@ def context(access: Access) -> ssl.SSLContext:
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
         if access.ca is not None:
-            made = ssl.create_default_context(cadata=_content(access.ca).decode("ascii", "replace"))
+            # An empty file would mean the system's own CAs.
+            made = ssl.create_default_context(cadata=_content(access.ca).decode("ascii", "replace") or "empty")
         made.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as other clients: a cluster's CA may have few extensions
         if access.insecure:
             made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
