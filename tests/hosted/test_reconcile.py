@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from ipaddress import ip_address
+
+import pytest
 
 from hosted.rig import FakeDnsmasq, FakeFiles, FakeOthers, FakeTable, FakeUnits, inputs, state
 from nodenet.core.hosted_services.cluster import Known
@@ -74,7 +77,7 @@ async def test_what_was_read_from_disk_stops_nothing_and_the_api_does() -> None:
 async def test_another_stack_stops_ours_and_ours_comes_back_after_it() -> None:
     bench = Bench(state(), KEEPALIVED, HAPROXY)
     await bench.look()
-    bench.others.found = Others(manifests={"keepalived.yaml"}, listeners=(Listener(9445, ours=False),))
+    bench.others.found = Others(manifests={"keepalived.yaml", "haproxy.yaml"}, listeners=(Listener(9445, ours=False),))
     assert await bench.look() == [("stop", KEEPALIVED), ("stop", HAPROXY)]
     assert set(bench.state.waits) == {Service.KEEPALIVED, Service.HAPROXY}
     assert await bench.look() == []
@@ -146,3 +149,26 @@ async def test_a_drained_node_stops_its_balancer_once_no_vip_is_here() -> None:
 async def test_before_any_node_ip_nothing_is_started() -> None:
     bench = Bench(State("master-0", inputs().options))
     assert await bench.look() == []
+
+
+@pytest.mark.parametrize("address", ["::1", "127.0.0.2", "::", "192.0.2.10"])
+@pytest.mark.parametrize("port", [9444, 9445])
+async def test_a_socket_of_any_user_stops_no_balancer(port: int, address: str) -> None:
+    """Any user may listen on these ports, on an address that ours does not use."""
+    bench = Bench(state(), KEEPALIVED, HAPROXY)
+    await bench.look()
+    bench.others.found = Others(listeners=(Listener(port, ours=False, address=ip_address(address)),))
+    assert await bench.look() == []
+    assert bench.state.waits == {}
+
+
+async def test_a_socket_that_is_not_in_the_way_keeps_no_balancer_from_its_start() -> None:
+    bench = Bench(state(), KEEPALIVED)
+    addresses = (ip_address("::1"), ip_address("127.0.0.2"))
+    ports = zip((9445, 9444), addresses, strict=True)
+    bench.others.found = Others(listeners=tuple(Listener(port, ours=False, address=one) for port, one in ports))
+    assert ("start", HAPROXY) in await bench.look()
+    bench = Bench(state(), KEEPALIVED)
+    bench.others.found = Others(listeners=(Listener(9444, ours=False, address=ip_address("127.0.0.1")),))
+    assert ("start", HAPROXY) not in await bench.look()
+    assert set(bench.state.waits) == {Service.HAPROXY}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from pathlib import PurePath
 
 import structlog
@@ -14,7 +15,8 @@ from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.orders import Now, Order, order
 from nodenet.core.hosted_services.paths import HOSTS, RELEASE, TEXTS, UNITS
 from nodenet.core.hosted_services.release import batch
-from nodenet.core.hosted_services.two_stacks import why_waiting
+from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
+from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import READY_PORT, HostedMode
 from nodenet.hosted.state import State
@@ -25,6 +27,7 @@ log = structlog.get_logger()
 
 UNIT_SERVICES = (Service.KEEPALIVED, Service.HAPROXY)
 """Those whose units this process starts; dnsmasq is nodenetd's."""
+READY_ADDRESS = ip_address("127.0.0.1")
 LOOK_SECONDS = 10.0
 BURST_SECONDS = 0.05
 """Changes that follow one another so closely are one."""
@@ -90,7 +93,10 @@ class Reconciler:
             return
         self._state.report_failure("other stacks", None)
         for service in UNIT_SERVICES:
-            waits = why_waiting(service, found, ports[service])
+            # Ports above 1023 are open to every user: a listener keeps ours from its start, and never ends it. No other
+            # user's socket shares a port with one of ours (SO_REUSEPORT, socket(7)).
+            mine = () if self._state.running[service] else tuple(filter(self._in_the_way, found.listeners))
+            waits = why_waiting(service, replace(found, listeners=mine), ports[service])
             before = self._state.waits.get(service)
             if waits and self._state.wanted(service):
                 self._state.waits[service] = waits
@@ -99,6 +105,14 @@ class Reconciler:
             if waits and waits != before and self._state.wanted(service):
                 cause = f"{service} waits: {waits}"
                 log.warning(cause, message=Message.STACK_WAITING, cause=cause)
+
+    def _in_the_way(self, listener: Listener) -> bool:
+        """Return whether haproxy could not listen beside it."""
+        if listener.address.is_unspecified:
+            return True
+        if listener.port == READY_PORT:
+            return listener.address == READY_ADDRESS
+        return family_of(listener.address) in self._state.here.places
 
     def _write(self) -> frozenset[PurePath]:
         """Write the texts of this process's services; a text that the plan no longer has stays while its unit runs."""
