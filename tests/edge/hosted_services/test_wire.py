@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import socket
+import struct
+import time
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 
@@ -82,3 +85,21 @@ def test_a_vip_is_taken_off_its_link_once(hosts: dict[int, Namespace]) -> None:
     assert [host.call(lambda one=one: edge.remove(one)) for one in present] == [True, True]  # type: ignore[misc]
     assert [host.call(lambda one=one: edge.remove(one)) for one in present] == [False, False]  # type: ignore[misc]
     assert host.call(lambda: edge.present({VIP4, VIP6})) == ()
+
+
+def test_an_advertisement_that_a_router_has_passed_on_is_no_claim(hosts: dict[int, Namespace]) -> None:
+    """Any host of the Internet could say that a VIP has two holders (RFC 4861, 7.1.2)."""
+    message = struct.pack("!BBHI16s", 136, 0, 0, 0x60000000, VIP6.packed) + b"\x02\x01" + bytes(6)
+
+    def send(hops: int) -> None:
+        with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as line:
+            line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, hops)
+            end = time.monotonic() + 0.8  # longer than the question
+            while time.monotonic() < end:
+                line.sendto(message, ("2001:db8::11", 0))
+                time.sleep(0.02)
+
+    for hops, found in ((64, frozenset()), (255, frozenset({"00:00:00:00:00:00"}))):
+        forger = hosts[2].start(lambda hops=hops: send(hops))  # type: ignore[misc]
+        assert claims(hosts[1], "br0", VIP6) == {VIP6: found}
+        forger.result()

@@ -26,6 +26,9 @@ MOST_CLAIMS = 64
 """Claims of one address that are kept."""
 _ICMP6_FILTER = 1
 _RECEIVE_BYTES = 2048
+_ANCILLARY_BYTES = socket.CMSG_SPACE(4)
+_NEAR = struct.pack("=i", 255)
+"""The hop limit of what no router has passed on (RFC 4861, 7.1.2)."""
 _PASSING = (errno.ENETDOWN, errno.ENOBUFS, errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAGAIN)
 """A question that cannot be sent at this moment is asked again."""
 
@@ -101,7 +104,10 @@ def _listen(line: socket.socket, take: Callable[[bytes], None], opened: contextl
     def readable() -> None:
         for _ in range(MOST_CLAIMS):  # a flood does not keep the loop
             try:
-                take(line.recv(_RECEIVE_BYTES))
+                packet, ancillary, _, _ = line.recvmsg(_RECEIVE_BYTES, _ANCILLARY_BYTES)
+                # Of a neighbour advertisement: a host behind a router cannot send one with the full limit.
+                if all(data == _NEAR for _, kind, data in ancillary if kind == socket.IPV6_HOPLIMIT):
+                    take(packet)
             except BlockingIOError:
                 return
             except OSError:  # the link went down: the next question says so
@@ -132,6 +138,7 @@ def _icmp_socket(link: str) -> socket.socket:
     line.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.encode())
     line.setsockopt(socket.IPPROTO_ICMPV6, _ICMP6_FILTER, _filter())
     line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)  # RFC 4861, 4.3
+    line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
     line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex(link))
     return line
 
