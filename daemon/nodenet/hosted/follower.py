@@ -57,7 +57,7 @@ class Follower:
                     failures = await self._follow(api, failures)
             except Forbidden:
                 raise
-            except (Unavailable, WatchInvalid) as error:
+            except (Unavailable, WatchInvalid, RecursionError) as error:  # an object may be nested as deep as it likes
                 failures += 1
                 self._failed(str(error))
             await asyncio.sleep(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))

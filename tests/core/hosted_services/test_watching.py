@@ -102,3 +102,8 @@ def test_of_a_resource_identity_spec_and_nodes_are_kept() -> None:
         "status": {"nodes": [{"name": "a"}]},
     }
     assert slim_resource({"metadata": {"name": "cluster"}, "status": 5})["status"] == {"nodes": []}
+
+
+@pytest.mark.parametrize("addresses", [7, "x", {"type": "InternalIP"}, None, True])
+def test_addresses_of_another_type_are_none(addresses: object) -> None:
+    assert slim_node({"metadata": {"name": "a"}, "status": {"addresses": addresses}})["status"] == {"addresses": []}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from nodenet.core.hosted_services.nodes import MOST_NODES
+from nodenet.core.hosted_services.nodes import MOST_ADDRESSES, MOST_NODES
 
 GONE = 410
 Slim = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -80,12 +80,13 @@ def slim_node(item: Mapping[str, Any]) -> Mapping[str, Any]:
     labels = metadata.get("labels")
     addresses = status.get("addresses") if isinstance(status, Mapping) else None
     kept = labels if isinstance(labels, Mapping) else {}
+    listed = addresses if isinstance(addresses, list) else []
     return {
         "metadata": {
             "name": metadata.get("name"),
             "labels": {key: value for key, value in kept.items() if str(key).startswith("node-role.kubernetes.io/")},
         },
-        "status": {"addresses": [one for one in addresses or () if _is_internal(one)]},
+        "status": {"addresses": [one for one in listed if _is_internal(one)][:MOST_ADDRESSES]},
     }
 
 

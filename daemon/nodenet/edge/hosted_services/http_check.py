@@ -42,7 +42,7 @@ class HttpChecks:
             return Result(Answer.SLOW if connected or context else Answer.DEAD, problem=f"no answer in {seconds:g} s")
         except ssl.SSLCertVerificationError as error:
             return Result(Answer.DEAD, problem=f"its certificate is refused: {error.verify_message}")
-        except (OSError, ValueError, asyncio.IncompleteReadError) as error:
+        except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             return Result(Answer.DEAD, problem=str(getattr(error, "strerror", None) or error) or type(error).__name__)
 
     def _context(self, ca_file: str) -> ssl.SSLContext:
