@@ -18,6 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 SOURCES = ("Makefile", "pyproject.toml", "daemon", "units", "packaging")
 """What the tree is made from: if one of these changes, it is made again."""
 PASSED_OVER = frozenset({"__pycache__", "target", "build", "dist"})
+USERS = "/usr/lib/sysusers.d/nodenet.conf"
 PACKAGES = "/usr/lib/nodenet"
 INSTALL_TIMEOUT = 1800.0
 """Seconds; libnmstate's first build is long."""
@@ -55,7 +56,8 @@ def _compile(tree: Path, suite: Suite) -> None:
         return
     with merged([rootfs(suite)], tree) as root:
         host.call(["chroot", root, "python3", "-m", "compileall", "-q", PACKAGES], timeout=300)
-        host.call(["systemd-sysusers", f"--root={root}", "nodenet.conf"])
+        if (tree / USERS.lstrip("/")).exists():
+            host.call(["systemd-sysusers", f"--root={root}", USERS])
 
 
 def _digest(repository: Path, suite: Suite) -> str:
