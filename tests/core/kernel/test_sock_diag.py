@@ -43,9 +43,12 @@ def test_a_refusal_is_an_error() -> None:
     assert is_last(refused)
 
 
-def test_the_question_has_its_length() -> None:
-    assert struct.unpack_from("=I", question(10)) == (72,)
-    assert len(question(10)) == 72
+def test_the_question_has_its_length_and_names_the_port() -> None:
+    """After the header of netlink, eight bytes of the request and then the source port (linux/inet_diag.h)."""
+    asked = question(10, 53)
+    assert struct.unpack_from("=I", asked) == (72,)
+    assert len(asked) == 72
+    assert struct.unpack_from("!H", asked, 24) == (53,)
 
 
 def test_raw_sockets_of_one_protocol() -> None:

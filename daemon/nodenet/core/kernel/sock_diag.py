@@ -30,9 +30,9 @@ class Listening:
     address: IPAddress = ANY
 
 
-def question(family: int) -> bytes:
-    """Return the question for all TCP sockets of *family* that listen."""
-    body = _QUESTION.pack(family, _TCP, 0, _LISTEN) + bytes(_ID_BYTES)
+def question(family: int, port: int) -> bytes:
+    """Return the question for all TCP sockets of *family* that listen on *port*: the kernel passes over all others."""
+    body = _QUESTION.pack(family, _TCP, 0, _LISTEN) + struct.pack("!H", port) + bytes(_ID_BYTES - 2)
     return _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, _REQUEST_DUMP, 1, 0) + body
 
 

@@ -6,7 +6,8 @@ import contextlib
 import os
 import socket
 from collections.abc import Collection, Iterator
-from pathlib import Path
+from itertools import chain, product
+from pathlib import Path, PurePath
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.packets import VRRP_PROTOCOL
@@ -18,7 +19,7 @@ _SOCK_DIAG = 4
 _TIMEOUT_SECONDS = 5.0
 _RECEIVE_BYTES = 65_536
 _PARTS = 64
-"""Parts of an answer that are read: some ten thousand sockets."""
+"""Parts of an answer that are read: some ten thousand sockets on one port."""
 
 
 class OtherStacks:
@@ -37,8 +38,8 @@ class OtherStacks:
         groups = {status.st_ino for unit in units for status in self._statuses(unit)}
         listeners = tuple(
             Listener(one.port, ours := one.group in groups, one.address, "" if ours else self._program(one.group))
-            for one in _listening()
-            if one.port in ports and one.group is not None
+            for one in _listening(ports)
+            if one.group is not None
         )
         return Others(self._names(), listeners, 0 if groups else len(_speakers() - set(own_sockets)))
 
@@ -49,10 +50,11 @@ class OtherStacks:
 
     def _program(self, group: int) -> str:
         """Return the name of the control group with the id *group*, mostly that of a unit; empty where it is gone."""
-        for place in self._groups.glob("*.slice/**/"):
+        # Not Path.glob: in Python 3.11 it raises where a group, as that of a pod, ends meanwhile.
+        for place, _, _ in chain.from_iterable(map(os.walk, self._groups.glob("*.slice"))):
             with contextlib.suppress(OSError):
-                if place.stat().st_ino == group:
-                    return place.name
+                if os.stat(place).st_ino == group:  # noqa: PTH116  (there may be ten thousand)
+                    return PurePath(place).name
         return ""
 
     def _names(self) -> frozenset[str]:
@@ -70,16 +72,22 @@ def _speakers() -> frozenset[int]:
     return frozenset(found)
 
 
-def _listening() -> Iterator[Listening]:
+def _listening(ports: Collection[int]) -> Iterator[Listening]:
+    """Yield the sockets that listen on *ports*; what others listen on, any user in any number, is not looked at."""
     try:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as kernel:
-            kernel.settimeout(_TIMEOUT_SECONDS)
-            for family in sock_diag.FAMILIES:
-                kernel.send(sock_diag.question(family))
-                for _ in range(_PARTS):
-                    data = kernel.recv(_RECEIVE_BYTES)
-                    yield from sock_diag.answers(data)
-                    if sock_diag.is_last(data):
-                        break
+        for family, port in product(sock_diag.FAMILIES, ports):
+            yield from _listening_on(family, port)
     except OSError as error:
         raise Unavailable(f"The sockets that listen cannot be listed: {error.strerror or error}") from error
+
+
+def _listening_on(family: int, port: int) -> Iterator[Listening]:
+    # A socket for each question: the kernel takes no second one before it has answered the first to its end.
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as kernel:
+        kernel.settimeout(_TIMEOUT_SECONDS)
+        kernel.send(sock_diag.question(family, port))
+        for _ in range(_PARTS):
+            data = kernel.recv(_RECEIVE_BYTES)
+            yield from sock_diag.answers(data)
+            if sock_diag.is_last(data):
+                break
