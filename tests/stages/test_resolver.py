@@ -13,8 +13,9 @@ import structlog
 
 from fakes import FakeClock, FakeDnsManager, FakeFiles, FakeNodeDns, FakeProbe, FakeResolved
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Outcome, Skipped, Topic, Waiting
+from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.errors import PublishFailed
+from nodenet.core.hosted_services.running import DnsLook
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
@@ -447,3 +448,25 @@ async def test_a_plain_file_beside_systemd_resolved_is_written_as_well(stubbed: 
     await stubbed.done()
     assert stubbed.asked == [NODE_IP, SITE]
     assert str(DROP_IN) in stubbed.files.content
+
+
+async def test_the_node_s_own_server_is_seen_to_with_the_servers_of_the_site() -> None:
+    """Before it is asked for an answer, so that one look may be enough; what it reports is the stage's."""
+    rig = Rig()
+    await rig.attempt(BEFORE)
+    problem = Problem(Message.NODE_DNS_FAILED, "it does not run", "See the journal")
+    rig.dns.found = DnsLook("dnsmasq waits: for a reason", problem, 2.5)
+    rig.probe.servers.add(NODE_IP)
+    outcome = await rig.done()
+    assert rig.dns.looks == [(SITE,), (SITE,)]
+    assert rig.asked == [NODE_IP, SITE]
+    assert outcome.problem == problem
+    assert outcome.detail.endswith("; dnsmasq waits: for a reason")
+    assert again(outcome).seconds == 2.5
+
+
+async def test_without_vips_an_own_server_of_earlier_settings_is_still_seen_to() -> None:
+    """It has to go."""
+    rig = Rig(Settings())
+    await rig.attempt()
+    assert rig.dns.looks == [()]
