@@ -172,3 +172,16 @@ async def test_a_socket_that_is_not_in_the_way_keeps_no_balancer_from_its_start(
     bench.others.found = Others(listeners=(Listener(9444, ours=False, address=ip_address("127.0.0.1")),))
     assert ("start", HAPROXY) not in await bench.look()
     assert set(bench.state.waits) == {Service.HAPROXY}
+
+
+async def test_a_quiet_look_asks_systemd_nothing_and_sees_another_stack_all_the_same() -> None:
+    bench = Bench(state(), KEEPALIVED, HAPROXY)
+    await bench.look()
+    bench.units.orders.clear()
+    bench.units.running.clear()
+    await bench.reconciler.reconcile(ask_systemd=False)
+    assert bench.units.orders == []
+    bench.units.running |= {KEEPALIVED, HAPROXY}
+    bench.others.found = Others(manifests={"keepalived.yaml"})
+    await bench.reconciler.reconcile(ask_systemd=False)
+    assert bench.units.orders == [("stop", KEEPALIVED)]

@@ -29,6 +29,8 @@ UNIT_SERVICES = (Service.KEEPALIVED, Service.HAPROXY)
 """Those whose units this process starts; dnsmasq is nodenetd's."""
 READY_ADDRESS = ip_address("127.0.0.1")
 LOOK_SECONDS = 10.0
+QUIET_LOOKS = 3
+"""systemd, which reports the end of each job, is asked at every third look while nothing happens."""
 BURST_SECONDS = 0.05
 """Changes that follow one another so closely are one."""
 
@@ -57,12 +59,18 @@ class Reconciler:
         """Services that run with an older configuration than the one on the disk."""
         self._redirected: bool | None = None
 
-    async def reconcile(self) -> None:
-        """Do what is missing; what fails is reported, and tried again with the next change or look."""
-        for service in UNIT_SERVICES:
-            self._state.running[service] = await self._runs(service)
-        self._state.running[Service.DNSMASQ] = await self._runs(Service.DNSMASQ)
+    async def reconcile(self, *, ask_systemd: bool = True) -> None:
+        """Do what is missing; what fails is reported, and tried again with the next change or look.
+
+        Not *ask_systemd*: nothing is known to have changed, and systemd's answers are long. It is asked all the same
+        when another stack came or went.
+        """
+        if ask_systemd or not self._state.decided:
+            await self._ask_systemd()
+        before = dict(self._state.waits)
         self._look_for_others()
+        if not ask_systemd and self._state.waits != before:
+            await self._ask_systemd()
         self._state.decided = True
         changed = self._write()
         await self._renew_dns(changed)
@@ -70,6 +78,10 @@ class Reconciler:
             for service in UNIT_SERVICES:
                 await self._carry_out(service, changed)
         await self._redirect()
+
+    async def _ask_systemd(self) -> None:
+        for service in (*UNIT_SERVICES, Service.DNSMASQ):
+            self._state.running[service] = await self._runs(service)
 
     async def _runs(self, service: Service) -> bool:
         """Return whether a unit runs, or is about to."""
@@ -209,14 +221,16 @@ class Reconciler:
 
 async def follow(state: State, reconciler: Reconciler, gather: Callable[[], None], shown: Callable[[], None]) -> None:
     """Reconcile after each change and from time to time, until cancelled."""
+    quiet = 0
     while True:
         state.wake.clear()
         gather()
-        await reconciler.reconcile()
+        await reconciler.reconcile(ask_systemd=quiet % QUIET_LOOKS == 0)
         shown()
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 await state.wake.wait()
             await asyncio.sleep(BURST_SECONDS)
+            quiet = 0
         except TimeoutError:
-            continue
+            quiet += 1
