@@ -129,3 +129,22 @@ def test_an_address_that_does_not_come_back_is_waited_for_ten_seconds() -> None:
             return asyncio.get_running_loop().time() - began
 
         assert runner.run(waited()) == pytest.approx(BACK_SECONDS)
+
+
+async def test_a_kernel_that_does_not_answer_once_does_not_hide_why_br_ex_was_rolled_back() -> None:
+    """The wait for the node IP goes on: its error would take the place of the failure, and of its retries (R7)."""
+
+    class Busy(FakeKernel):
+        """Answers from the third question on."""
+
+        asked = 0
+
+        def snapshot(self) -> Snapshot:
+            self.asked += 1
+            if self.asked < 3:
+                raise Unavailable("The kernel's links, addresses and routes cannot be read")
+            return super().snapshot()
+
+    kernel = Busy(Snapshot(addresses=(Address(NODE_IP, 24, "eth0"),)))
+    await Verifier(kernel, FakeProfiles(), FakeNeighbours()).back([NODE_IP])
+    assert kernel.asked == 3

@@ -74,7 +74,10 @@ class Verifier:
         """
 
         async def there() -> bool:
-            return set(addresses) <= {item.address for item in self.kernel.snapshot().addresses}
+            try:
+                return set(addresses) <= {item.address for item in self.kernel.snapshot().addresses}
+            except Unavailable:  # looked at again; what failed before is what is reported
+                return False
 
         await _until(there, BACK_SECONDS, LOOK_SECONDS)
 
