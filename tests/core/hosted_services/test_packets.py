@@ -46,8 +46,10 @@ def test_a_neighbour_advertisement_is_a_claim_where_it_names_a_mac() -> None:
 def test_a_vrrp_advertisement_has_router_id_and_priority(version: str) -> None:
     body = bytes.fromhex(version + "0e28010001f3d3c0000202")
     assert packets.advert(body) == Advert(14, 40)
-    header = bytes.fromhex("45") + bytes(19)
+    header = bytes.fromhex("4500000000000000ff70") + bytes(10)
     assert packets.advert(packets.after_ipv4_header(header + body)) == Advert(14, 40)
+    passed_on = bytes.fromhex("4500000000000000fe70") + bytes(10)
+    assert packets.advert(packets.after_ipv4_header(passed_on + body)) is None
 
 
 def test_what_is_no_vrrp_is_none() -> None:

@@ -52,3 +52,10 @@ def test_groups_that_come_and_go_end_no_look(tmp_path: Path) -> None:
         over.set()
         thread.join()
     assert found == {"", "c"}
+
+
+def test_the_name_of_a_group_writes_no_line(tmp_path: Path) -> None:
+    """Users make control groups of their own below user.slice, and the name goes to the journal."""
+    group = tmp_path / "user.slice" / "a\nReady\x1b[2J"
+    group.mkdir(parents=True)
+    assert OtherStacks(groups=tmp_path)._program(group.stat().st_ino) == "'a\\nReady\\x1b[2J'"

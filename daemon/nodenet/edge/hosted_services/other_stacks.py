@@ -54,7 +54,8 @@ class OtherStacks:
         for place, _, _ in chain.from_iterable(map(os.walk, self._groups.glob("*.slice"))):
             with contextlib.suppress(OSError):
                 if os.stat(place).st_ino == group:  # noqa: PTH116  (there may be ten thousand)
-                    return PurePath(place).name
+                    name = PurePath(place).name  # a user may have made it, in a group that is the user's own
+                    return name if name.isprintable() else ascii(name)
         return ""
 
     def _names(self) -> frozenset[str]:
