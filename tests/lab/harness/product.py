@@ -57,7 +57,7 @@ def _compile(tree: Path, suite: Suite) -> None:
     with merged([rootfs(suite)], tree) as root:
         host.call(["chroot", root, "python3", "-m", "compileall", "-q", PACKAGES], timeout=300)
         if (tree / USERS.lstrip("/")).exists():
-            host.call(["systemd-sysusers", f"--root={root}", USERS])
+            host.call(["systemd-sysusers", f"--root={root}", Path(USERS).name])
 
 
 def _digest(repository: Path, suite: Suite) -> str:

@@ -40,14 +40,14 @@ def test_the_node_file_is_named_while_it_is_applied_for_the_first_time(product_n
     node = product_node(files={PATH: STATIC}, flavour=Flavour.OPENSHIFT)
     node.boot()
     pid = stopped_worker(node)
+    shown = "systemctl show -p StatusText --value nodenetd"
+    node.wait_until(f"{shown} | grep -qx 'nmstate: running, node file worker-0.yml'", timeout=20)
     document = status(node)
     text = node.run("nodenetctl status", check=False).stdout
-    shown = node.run("systemctl show -p StatusText --value nodenetd").stdout.strip()
     digest = node.run(["sha256sum", PATH]).stdout.split()[0]
     assert (stage(document, "nmstate")["status"], document["ready"]) == ("running", False)
     assert (document["node_file"], document["digest"], document["applied_digest"]) == ("worker-0.yml", digest, None)
     assert f"  node file   worker-0.yml ({digest[:12]}), not applied yet; host name worker-0\n" in text
-    assert shown == "nmstate: running, node file worker-0.yml"
     assert [line["NODE_FILE"] for line in story(node) if line["MESSAGE"] == f"Found the node file {PATH}"] == [PATH]
     node.run(["kill", "-CONT", pid])
     document = settle(node)
