@@ -22,7 +22,6 @@ ON_PREMISES = f"""platform = "baremetal"
 api_vips = ["{VIPS[0]}"]
 ingress_vips = ["{VIPS[1]}"]
 cluster_domain = "example.com"
-hosted.enabled = "no"
 """
 FLAGS = (
     "/run/nodeip-configuration/primary-ip",

@@ -66,6 +66,7 @@ cluster_domain = "{domain}"
 api_vips = [{api}]
 ingress_vips = [{ingress}]
 [hosted]
+enabled = "auto"
 advert_interval = {advert}
 drain_seconds = 5
 [stages]

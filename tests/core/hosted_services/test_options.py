@@ -2,6 +2,7 @@
 
 from nodenet.core.hosted_services.model import Options, Role
 from nodenet.core.hosted_services.options import options_of
+from nodenet.core.settings.hosted import Enabled
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
 
@@ -22,7 +23,8 @@ ca_file = "/ca"
 
 
 def test_the_defaults() -> None:
-    assert options_of(Settings()) == Options()
+    """Hosted services have to be asked for."""
+    assert options_of(Settings()) == Options(enabled=Enabled.NO)
 
 
 def test_every_option_follows_its_setting() -> None:

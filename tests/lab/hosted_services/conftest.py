@@ -19,6 +19,7 @@ SETTINGS = """platform = "baremetal"
 api_vips = ["10.88.0.5"]
 ingress_vips = ["10.88.0.6"]
 cluster_domain = "c.example.com"
+hosted.enabled = "auto"
 """
 FILE = "/etc/nodenet/nodenet.toml"
 

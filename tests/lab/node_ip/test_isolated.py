@@ -16,7 +16,7 @@ from story import CRIO, KUBELET, RUN, nothing_left, settle
 HINTS = "/etc/default/nodeip-configuration"
 VIPS = 'platform = "baremetal"\napi_vips = ["10.88.1.5"]\ningress_vips = ["10.88.1.6"]\n'
 ELSEWHERE = 'platform = "baremetal"\napi_vips = ["10.88.0.5"]\ningress_vips = ["10.88.0.6"]\n'
-DOMAIN = 'cluster_domain = "example.com"\nhosted.enabled = "no"\nnetwork_type = "OVNKubernetes"\n'
+DOMAIN = 'cluster_domain = "example.com"\nnetwork_type = "OVNKubernetes"\n'
 
 
 @pytest.mark.parametrize("asked_by", ["vip", "hint"])

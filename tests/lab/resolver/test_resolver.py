@@ -10,8 +10,7 @@ from lookups import ANSWERS, RESOLVER, resolv_conf, servers, start_resolver, unt
 from story import causes, nothing_left, settle, stage, story
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
-VIPS = 'platform = "baremetal"\napi_vips = ["10.88.0.5"]\ncluster_domain = "example.com"\nhosted.enabled = "no"\n'
-"""Another program serves DNS on the node IP."""
+VIPS = 'platform = "baremetal"\napi_vips = ["10.88.0.5"]\ncluster_domain = "example.com"\n'
 FLAG = "/run/resolv-prepender-kni-conf-done"
 RC_MANAGER = "/etc/NetworkManager/conf.d/20-rc-manager.conf"
 

@@ -21,7 +21,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.hosted import Enabled, HostedMode
+from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings
 from nodenet.core.settings.model import Settings
 from nodenet.stages.hosted_services.node_dns import CONFIGURATION, LOCALHOST, UNIT, NodeDns, NodeDnsEdges
 from stages.hosted_services.test_on_disk import NODE, FakeCaches, cached
@@ -29,7 +29,9 @@ from stages.hosted_services.test_on_disk import NODE, FakeCaches, cached
 NODE_IP, SITE = ip_address("192.0.2.10"), ip_address("10.0.0.1")
 VIP = ip_address("192.0.2.2")
 FACTS = Facts(selection=Selection((NODE_IP,), "eth0"))
-SETTINGS = Settings(platform="baremetal", api_vips=(VIP,), cluster_domain="c.example.com")
+SETTINGS = Settings(
+    platform="baremetal", api_vips=(VIP,), cluster_domain="c.example.com", hosted=HostedSettings(enabled=Enabled.AUTO)
+)
 ON_ETH0 = Snapshot(links=(Link(2, "eth0"),), addresses=(Address(NODE_IP, 24, "eth0"),))
 CLUSTER_DNS = (LOCALHOST, 5354)
 

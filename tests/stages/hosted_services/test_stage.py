@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
+import pytest
+
 from fakes import FakeClock, FakeFiles, FakeNodeDns, FakeProbe, FakeServiceUnits, FakeTable
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Skipped, Topic, Waiting
@@ -18,13 +20,18 @@ from nodenet.core.hosted_services.running import Running
 from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings
 from nodenet.core.settings.model import Settings
 from nodenet.stages.hosted_services.stage import STOPPED, HostedEdges, HostedServicesStage
 
 NODE_IP = ip_address("192.0.2.10")
 FACTS = Facts(selection=Selection((NODE_IP,), "eth0"))
-SETTINGS = Settings(platform="baremetal", api_vips=(ip_address("192.0.2.2"),), cluster_domain="c.example.com")
+SETTINGS = Settings(
+    platform="baremetal",
+    api_vips=(ip_address("192.0.2.2"),),
+    cluster_domain="c.example.com",
+    hosted=HostedSettings(enabled=Enabled.AUTO),
+)
 
 
 @dataclass
@@ -56,10 +63,18 @@ class Rig:
         return outcome
 
 
-async def test_where_nothing_is_wanted_nothing_is_asked() -> None:
-    """Other platforms, and nodes without VIPs: no call, no file, no unit."""
-    rig = Rig(Settings())
-    assert await rig.attempt() == Skipped('the platform "none" brings its own DNS and load balancers', FACTS)
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (replace(SETTINGS, hosted=HostedSettings()), '`[hosted] enabled` is "no"'),
+        (replace(SETTINGS, platform="none"), 'the platform "none" brings its own DNS and load balancers'),
+    ],
+    ids=["by default", "on another platform"],
+)
+async def test_where_nothing_is_wanted_nothing_is_asked(settings: Settings, reason: str) -> None:
+    """No call, no file, no unit."""
+    rig = Rig(settings)
+    assert await rig.attempt() == Skipped(reason, FACTS)
     assert (rig.units.orders, rig.files.writes, rig.redirect.rules) == ([], [], "rules")
 
 

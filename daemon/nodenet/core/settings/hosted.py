@@ -10,7 +10,10 @@ READY_PORT = 9444
 
 
 class Enabled(StrEnum):
-    """``[hosted] enabled``: *auto* is on for on-premises platforms with an API VIP."""
+    """``[hosted] enabled``: *auto* is on for on-premises platforms with an API VIP.
+
+    *no* is the default: an upgrade of nodenet starts no DNS server and no VRRP where another program has these duties.
+    """
 
     AUTO = "auto"
     YES = "yes"
@@ -36,7 +39,7 @@ class RoleSetting(StrEnum):
 class HostedSettings:
     """The table ``[hosted]``."""
 
-    enabled: Enabled = Enabled.AUTO
+    enabled: Enabled = Enabled.NO
     mode: HostedMode = HostedMode.SYSTEMD
     role: RoleSetting = RoleSetting.AUTO
     drain_seconds: int = 120
