@@ -51,7 +51,8 @@ def test_every_command(node: Node) -> None:
         if command.startswith("gdbus") and node.run("command -v gdbus", check=False).returncode:
             pytest.skip("this machine has no gdbus to lend to the node")
         if " monitor " in command:
-            said = node.run(f"timeout 4 {command} >/run/seen & sleep 2; {A_CHANGE}; wait; cat /run/seen").stdout
+            changes = f"for _ in 1 2 3 4; do sleep 2; {A_CHANGE}; done"  # the monitor may need some seconds to begin
+            said = node.run(f"timeout 12 {command} >/run/seen & {changes}; wait; cat /run/seen", timeout=60).stdout
         else:
             said = node.run(command).stdout
         assert EXPECTED[key] in said, command
