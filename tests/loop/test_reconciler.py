@@ -690,3 +690,15 @@ async def test_an_uplink_that_is_not_watched_any_more_is_not_reported_to_be_back
         ["The uplink has a carrier and the gateways answer again"] if link else []
     )
     assert reconciler.status.uplink is None
+
+
+async def test_a_node_that_runs_well_is_looked_at_when_the_watchdog_beats() -> None:
+    """Four times a minute in all, and not once for each of them."""
+    rig = Rig(watchdog=FakePulse(15.0))
+    await asyncio.sleep(7.0)
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+        await asyncio.sleep(20.0)
+        rig.watchdog.beats.clear()
+        await asyncio.sleep(600.0)
+        assert len(rig.watchdog.beats) in {40, 41}

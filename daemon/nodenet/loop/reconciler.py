@@ -52,7 +52,6 @@ class Reconciler:
         """Begin with what *inputs* are now (raises SettingsInvalid); *watches* see every change."""
         self._in_force = InForce(inputs)
         self._watches = Watches(watches)
-        self._watchdog = watchdog
         self._clock = clock
         self._began = clock.boottime()
         self._runs = itertools.count(1)
@@ -215,7 +214,7 @@ class Reconciler:
         elif boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.
             self._see_drift()
-            seconds = min(seconds, self._watchdog.seconds)
+            seconds = min(seconds, self._watchdog_loop.until_beat())  # awake once for both
         self._sources.listen(boot.topics)
         await self._watchdog_loop.sleep(boot.topics, min(seconds, self._watches.again))
 

@@ -87,10 +87,11 @@ class WatchdogLoop:
             self._beat()
             self._requests.wakened.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(left, self._until_beat())):
+                async with asyncio.timeout(min(left, self.until_beat())):
                     await self._requests.wakened.wait()
 
-    def _until_beat(self) -> float:
+    def until_beat(self) -> float:
+        """Return the seconds until the next beat of a loop that sleeps."""
         return until_common(asyncio.get_running_loop().time(), self._watchdog.seconds)
 
     def _beat(self) -> None:
