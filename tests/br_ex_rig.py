@@ -72,6 +72,7 @@ class Rig:
     neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours({GATEWAY}))
     kernel: FakeKernel = field(default_factory=FakeKernel)
     boot_id: str = BOOT_ID
+    vips: tuple[IPAddress, ...] = ()
 
     def __post_init__(self) -> None:
         facts = facts_of(CASES / self.case)
@@ -94,7 +95,8 @@ class Rig:
             boot_id=self.boot_id,
         )
         self.verifier = Verifier(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)
-        wiring = BridgeWiring(edges, Settings(bridge_datapath=Datapath.NETDEV), self.verifier)
+        settings = Settings(bridge_datapath=Datapath.NETDEV, api_vips=self.vips)
+        wiring = BridgeWiring(edges, settings, self.verifier)
         self.maker, self.repairer, self.remover = wiring.maker, wiring.repairer, wiring.remover
         self.stage = wiring.stage()
         self.follow, self.recover = wiring.recovering(self.stage, self.stage)

@@ -165,6 +165,7 @@ class FakeNmstate:
     knows_every_key: bool = False
     below: dict[str, Any] | None = None
     bridges: tuple[str, ...] = ()
+    compared: Mapping[str, Any] = field(default_factory=dict)
     applied: list[str] = field(default_factory=list)
     committed: list[str | None] = field(default_factory=list)
     during_apply: Callable[[], None] = lambda: None
@@ -186,6 +187,10 @@ class FakeNmstate:
         if self.difference_fails:
             raise self.difference_fails
         return self.left
+
+    async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
+        self.compared = state
+        return await self.difference(text)
 
     async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
         self.bridges = tuple(bridges)

@@ -112,6 +112,9 @@ class Transaction(Protocol):
     async def difference(self, text: str) -> dict[str, Any]:
         """Return what *text* asks for beyond the present state. Raises NmstateFailure."""
 
+    async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what *text* asks for beyond *state*. Raises NmstateFailure."""
+
     async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
         """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
 

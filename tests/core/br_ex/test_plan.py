@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from random import Random
@@ -118,17 +117,6 @@ def test_ports_of_others_are_no_difference() -> None:
     by_name = itemgetter("name")
     assert sorted(looked_for, key=by_name) == sorted(there["bridge"]["port"], key=by_name)
     assert applied == [{"name": "eth0"}, {"name": "br-ex"}]
-
-
-def test_a_vip_that_the_bridge_holds_is_no_difference() -> None:
-    """An apply would take it from its holder: keepalived adds it once, when it becomes the master."""
-    facts = replace(facts_of(CASES / "standing-ours-static"), vips={"br-ex": ("192.0.2.77/32",)})
-    made = plan(facts)
-    (looked_for,), (applied,) = (
-        [item["ipv4"]["address"] for item in document["interfaces"] if item["type"] == "ovs-interface"]
-        for document in (compared(made, facts), made.document)
-    )
-    assert looked_for == [*applied, {"ip": "192.0.2.77", "prefix-length": 32}]
 
 
 def test_what_is_ours_is_known_by_its_mark_alone() -> None:

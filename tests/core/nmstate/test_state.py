@@ -10,11 +10,9 @@ from nodenet.core.nmstate.state import (
     link,
     metric_of,
     ovs_bridge,
-    places_of,
     ports,
     routes,
     table_of,
-    with_addresses,
     without_addresses,
 )
 
@@ -73,16 +71,3 @@ def test_addresses_that_belong_to_no_configuration_are_left_out() -> None:
         "x": 1,
     }
     assert without_addresses(shown, ()) is shown
-
-
-def test_addresses_of_a_link_are_found_and_added_with_their_length() -> None:
-    """In the families that the link has; a link without one of them is left out."""
-    held = [{"ip": "192.0.2.2", "prefix-length": 32}, {"ip": "192.0.2.10", "prefix-length": 24}]
-    item = {"name": "br-ex", "ipv4": {"enabled": True, "address": held[1:]}, "ipv6": {"enabled": False}}
-    shown = {"interfaces": [{**item, "ipv4": {"enabled": True, "address": held}}, {"name": "e1"}]}
-    assert places_of(shown, {"192.0.2.2", "2001:db8::2"}) == {"br-ex": ("192.0.2.2/32",)}
-    assert with_addresses(item, ("192.0.2.2/32", "2001:db8::2/128")) == {
-        **item,
-        "ipv4": {"enabled": True, "address": [held[1], held[0]]},
-    }
-    assert with_addresses({"name": "e1"}, ("192.0.2.2/32",)) == {"name": "e1"}

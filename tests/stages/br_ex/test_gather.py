@@ -107,4 +107,3 @@ async def test_a_vip_that_this_node_holds_is_no_part_of_a_link_and_its_node_ip_i
     made = replace(gatherer(), vips=(vip, NODE_IP))
     facts = await made.gather(FakeNmstate(shown=shown), Selection((NODE_IP,), "eth0"))
     assert facts.state["interfaces"][0]["ipv4"]["address"] == own
-    assert facts.vips == {"eth0": ("192.0.2.2/24",)}

@@ -384,6 +384,19 @@ async def test_a_bridge_that_was_removed_to_be_made_again_is_not_reported_as_don
     assert not isinstance(await rig.attempt(run=1), Done)
 
 
+async def test_a_vip_that_the_bridge_holds_is_no_difference() -> None:
+    """An apply would take it from its holder: keepalived adds it once, when it becomes the master."""
+    rig = Rig("standing-ours-static", nmstate=FakeNmstate(), vips=(ip_address("192.0.2.77"),))
+    rig.place("br-ex")
+    plain, held = rig.nmstate.shown, {"ip": "192.0.2.77", "prefix-length": 32}
+    (bridge,) = (item for item in plain["interfaces"] if item["type"] == "ovs-interface")
+    with_vip = {**bridge, "ipv4": {**bridge["ipv4"], "address": [*bridge["ipv4"]["address"], held]}}
+    links = [with_vip if item is bridge else item for item in plain["interfaces"]]
+    rig.nmstate.shown = {**plain, "interfaces": links}
+    assert isinstance(await rig.attempt(), Done)
+    assert (rig.nmstate.compared, rig.nmstate.applied) == (plain, [])
+
+
 async def test_a_bridge_is_looked_at_whole_in_each_new_run() -> None:
     """The file default_bridge may be another one; without a change nothing is applied."""
     rig = Rig("stale-other-uplink", nmstate=FakeNmstate())

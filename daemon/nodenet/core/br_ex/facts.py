@@ -30,8 +30,8 @@ class BridgeFacts:
     *global_dns*: NetworkManager has a ``GlobalDnsConfiguration``, which hides the name servers of all profiles.
     *sysctls*: link → name below ``/proc/sys`` with the link left out (``net/ipv4/conf/forwarding``) → value; the entry
     ``default`` has those of a new link. *default_bridge* and *extra_bridge* are the files' text, None: no such file.
-    *remembered* is the uplink of the last boot. *vips*: link → VIPs that it has at this moment (``192.0.2.2/32``); they
-    are not in *state*, since they belong to no configuration.
+    *remembered* is the uplink of the last boot. VIPs that the node holds at this moment are not in *state*, since they
+    belong to no configuration.
     """
 
     state: Mapping[str, Any] = field(default_factory=_nothing)
@@ -47,7 +47,6 @@ class BridgeFacts:
     remembered: str | None = None
     remembered_mac: str | None = None
     ovs: tuple[OvsBridge, ...] = ()
-    vips: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
 
     def device(self, link: str) -> Device | None:
         """Return NetworkManager's device of that name; Open vSwitch's bridge and interface share one, the last wins."""

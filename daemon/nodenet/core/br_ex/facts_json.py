@@ -75,12 +75,7 @@ def _facts(top: Node) -> BridgeFacts:
         remembered=top.maybe("remembered", str),
         remembered_mac=top.maybe("remembered_mac", str),
         ovs=tuple(map(_bridge, top.children("ovs"))),
-        vips=_vips(top.child("vips")),
     )
-
-
-def _vips(node: Node | None) -> Mapping[str, tuple[str, ...]]:
-    return {link: tuple(node.strings(link)) for link in node.value} if node else {}
 
 
 def _sysctls(node: Node | None) -> Mapping[str, Mapping[str, str]]:

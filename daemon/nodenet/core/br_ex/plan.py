@@ -82,17 +82,11 @@ def plan(facts: BridgeFacts, datapath: Datapath = Datapath.SYSTEM) -> Plan:
 
 
 def compared(made: Plan, facts: BridgeFacts) -> Document:
-    """Return the final state to compare with: ports and VIPs that another program added to a bridge are no difference.
+    """Return the final state to compare with: ports that another program added to a bridge are no difference.
 
-    The document is not applied with them: libnmstate would make profiles for the ports, and a static address of a VIP.
+    The document is not applied with them: libnmstate would make profiles for them.
     """
-    return {**made.document, "interfaces": [_with_foreign(item, facts) for item in made.document["interfaces"]]}
-
-
-def _with_foreign(item: Document, facts: BridgeFacts) -> Document:
-    if item["type"] == state.OVS_INTERFACE:
-        return dict(state.with_addresses(item, facts.vips.get(item["name"], ())))
-    return _with_foreign_ports(item, facts)
+    return {**made.document, "interfaces": [_with_foreign_ports(item, facts) for item in made.document["interfaces"]]}
 
 
 def _with_foreign_ports(item: Document, facts: BridgeFacts) -> Document:

@@ -34,31 +34,6 @@ def _without(item: State, addresses: Collection[str]) -> State:
     return {**item, **left}
 
 
-def with_addresses(item: State, addresses: Collection[str]) -> State:
-    """Return the interface *item* with *addresses* (``192.0.2.2/32``) in the families that it has enabled."""
-    sections = {}
-    for family, mark in (("ipv4", "."), ("ipv6", ":")):
-        added = [one.split("/") for one in addresses if mark in one]
-        if added and (section := item.get(family) or {}).get("enabled"):
-            more = [{"ip": ip, "prefix-length": int(length)} for ip, length in added]
-            sections[family] = {**section, "address": [*section.get("address", ()), *more]}
-    return {**item, **sections}
-
-
-def places_of(state: State, addresses: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return which of *addresses* each link has, with the prefix length (``192.0.2.2/32``); no link that has none."""
-    found = {
-        item["name"]: tuple(
-            f"{one['ip']}/{one['prefix-length']}"
-            for family in ("ipv4", "ipv6")
-            for one in (item.get(family) or {}).get("address") or ()
-            if one.get("ip") in addresses
-        )
-        for item in _interfaces(state)
-    }
-    return {name: held for name, held in found.items() if held}
-
-
 def link(state: State, name: str) -> State | None:
     """Return the interface *name* that the kernel has, never the bridge of Open vSwitch."""
     found = (item for item in _interfaces(state) if item.get("name") == name and _kind(item) != OVS_BRIDGE)

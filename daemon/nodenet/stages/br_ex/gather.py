@@ -11,7 +11,7 @@ from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import AddressFlag
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.nmstate.state import places_of, without_addresses
+from nodenet.core.nmstate.state import without_addresses
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Datapath
 from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Sysctls, Transaction
@@ -49,8 +49,8 @@ class Gatherer:
         """
         found = await self.profiles.inventory()
         own = selection.node_ips if selection else ()
-        shown, vips = await transaction.show(), {str(vip) for vip in self.vips if vip not in own}
-        state = without_addresses(shown, vips)
+        vips = {str(vip) for vip in self.vips if vip not in own}
+        state = without_addresses(await transaction.show(), vips)
         named = {place: self._text(place) for place in (DEFAULT_BRIDGE, EXTRA_BRIDGE)}
         links = {*_with_addresses(state), *(text.strip() for text in named.values() if text)}
         addresses = self.kernel.snapshot().addresses
@@ -72,7 +72,6 @@ class Gatherer:
             remembered=remembered,
             remembered_mac=remembered_mac,
             ovs=await self.ovsdb.bridges() if self.ovsdb.answers() else (),
-            vips=places_of(shown, vips),
         )
 
     async def prove_plugin(self) -> None:

@@ -155,7 +155,7 @@ class ConfigureOvsStage:
         log_ports_of_others(self._edges.files, found)
         plan = bridge.plan(known, self._edges.datapath)
         adopted = all(item.sound and item.owner is not Owner.OURS for item in found[: len(plan.uplinks)])
-        if adopted or not await transaction.difference(json.dumps(bridge.compared(plan, known))):
+        if adopted or not await transaction.compare(json.dumps(bridge.compared(plan, known)), known.state):
             await self._mark(found)
             return await self._keep(plan, known, facts, record)
         return await self._make(transaction, plan, known, facts)
