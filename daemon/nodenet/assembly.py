@@ -18,8 +18,6 @@ from nodenet.core.boot.outcome import Topic
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, NodenetError, UsageInvalid
 from nodenet.core.hosted_services.dns_guard import TABLE as DNS_TABLE
-from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.node_ip.explain import explanation
@@ -75,18 +73,6 @@ BUILD: dict[StageName, Build] = {
 """How each stage is built; the modules stand in the table of stages."""
 
 
-class Kernel:
-    """The kernel, as the stages see it."""
-
-    def snapshot(self) -> Snapshot:
-        """Return links, addresses and the routes that can matter."""
-        return netlink.read_snapshot()
-
-    def can_bind(self, address: IPAddress, link_index: int) -> bool:
-        """Return whether a server could listen on *address*."""
-        return netlink.can_bind(address, link_index)
-
-
 class Assembly:
     """Every edge of the daemon, built once."""
 
@@ -127,7 +113,7 @@ class Assembly:
             profiles=Profiles(self.bus),
             sysctls=Sysctls(),
             neighbours=Neighbours(),
-            kernel=Kernel(),
+            kernel=netlink,
             systemd=systemd,
             dns=self.dns,
             resolved=self.resolved,

@@ -30,7 +30,7 @@ from nodenet.core.kernel.iproute_write import to_document  # noqa: E402
 from nodenet.core.kernel.snapshot import Snapshot  # noqa: E402
 from nodenet.core.node_ip.policy import Policy  # noqa: E402
 from nodenet.core.node_ip.select import select  # noqa: E402
-from nodenet.edge.kernel.netlink import read_snapshot  # noqa: E402
+from nodenet.edge.kernel import netlink  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 IPROUTE2 = "ip -j route show default table all; ip -j address"
@@ -126,8 +126,8 @@ def measure(kind: str) -> Iterator[Measured]:
 
 def _parts(times: int) -> Iterator[float]:
     """Yield the milliseconds of reading, selecting and iproute2, measured in turns: what else runs falls on all."""
-    host = read_snapshot()
-    parts = (read_snapshot, lambda: select(host, Policy()), _iproute2)
+    host = netlink.snapshot()
+    parts = (netlink.snapshot, lambda: select(host, Policy()), _iproute2)
     rounds = [[timed(part) for part in parts] for _ in range(times)]
     for part in zip(*rounds, strict=True):
         yield median(part) * 1000
@@ -219,7 +219,7 @@ def main() -> int:
     parser.add_argument("--inside", choices=KINDS, help=argparse.SUPPRESS)
     wanted = parser.parse_args().inside
     if wanted:
-        if len(read_snapshot().links) > 1:
+        if len(netlink.snapshot().links) > 1:
             sys.stderr.write("--inside changes links and kernel settings: it runs in an empty network namespace only\n")
             return 1
         for measured in measure(wanted):

@@ -121,9 +121,9 @@ async def _ask_network_manager() -> tuple[Source, ...]:
 
 def _reverse_names() -> tuple[Source, ...]:
     """Ask DNS for the names of this host's addresses, all at once; an address without a timely answer has none."""
-    from nodenet.edge.kernel.netlink import read_snapshot  # noqa: PLC0415
+    from nodenet.edge.kernel import netlink  # noqa: PLC0415
 
-    loose = (known.address for known in read_snapshot().addresses)
+    loose = (known.address for known in netlink.snapshot().addresses)
     addresses = [str(ip) for ip in loose if not (ip.is_loopback or ip.is_link_local)][:MOST_ADDRESSES]
     names: dict[str, str] = {}
     threads = [threading.Thread(target=_look_up, args=(ip, names), daemon=True) for ip in addresses]

@@ -126,7 +126,7 @@ def _this_host() -> tuple[Snapshot, PolicyReading]:
     from nodenet.edge.kernel import netlink  # noqa: PLC0415
 
     found = settings.parse(settings_files.read()).settings
-    return netlink.read_snapshot(), read_policy(found, _readable(PurePath(HINT_FILE)))
+    return netlink.snapshot(), read_policy(found, _readable(PurePath(HINT_FILE)))
 
 
 def _live(snapshot: Snapshot, policy: Policy, published: LastPublished | None) -> Selection:

@@ -6,7 +6,6 @@ Reads NetworkManager, libnmstate, Open vSwitch and the kernel as the daemon does
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from nodenet.cli import status
@@ -14,7 +13,6 @@ from nodenet.cli.bus_session import system_bus
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.errors import NotAllowed, PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
 from nodenet.core.node_ip.select import Selection, select_bindable
@@ -32,26 +30,12 @@ from nodenet.stages.br_ex.gather import Gatherer
 REMEMBERED = PurePath("/var/lib/ovnk/iface_default_hint")
 
 
-@dataclass(frozen=True, slots=True)
-class _Kernel:
-    """The kernel as it was read once, for the choice of the node IPs and for the facts."""
-
-    read: Snapshot
-
-    def snapshot(self) -> Snapshot:
-        return self.read
-
-    def can_bind(self, address: IPAddress, link_index: int) -> bool:
-        return netlink.can_bind(address, link_index)
-
-
 def read() -> tuple[BridgeFacts, Datapath]:
     """Return the present facts. Raises Unavailable naming the silent service, NotAllowed, SettingsInvalid."""
     settings = settings_parser.parse(settings_files.read()).settings
     try:
-        kernel = _Kernel(netlink.read_snapshot())
         vips = (*settings.api_vips, *settings.ingress_vips)
-        facts = asyncio.run(_gathered(kernel, _selection(settings, kernel), vips))
+        facts = asyncio.run(_gathered(_selection(settings), vips))
     except NmstateFailure as error:
         cause = f"libnmstate cannot show the network: {error.cause}"
         if error.kind is FailureKind.PERMISSION:
@@ -64,18 +48,18 @@ def read() -> tuple[BridgeFacts, Datapath]:
     return facts, settings.bridge_datapath
 
 
-async def _gathered(kernel: _Kernel, selection: Selection, vips: tuple[IPAddress, ...]) -> BridgeFacts:
+async def _gathered(selection: Selection, vips: tuple[IPAddress, ...]) -> BridgeFacts:
     async with system_bus() as bus, Nmstate().transaction() as transaction:
-        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), kernel, files, vips)
+        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), netlink, files, vips)
         hint = (files.read(REMEMBERED) or b"").decode(errors="backslashreplace").strip()
         return await gatherer.gather(transaction, selection, remembered=hint or None)
 
 
-def _selection(settings: Settings, kernel: _Kernel) -> Selection:
+def _selection(settings: Settings) -> Selection:
     """Return the published node IPs on the link that has the first one; without any, the selection of a first boot."""
-    published = status.node_ips()
-    places = {item.address: item.link for item in kernel.read.addresses}
+    published, kernel = status.node_ips(), netlink.snapshot()
+    places = {item.address: item.link for item in kernel.addresses}
     if published and published[0] in places:
         return Selection(published, places[published[0]])
     policy = read_policy(settings, files.read(PurePath(HINT_FILE))).policy
-    return select_bindable(kernel.read, policy, None, kernel.can_bind)
+    return select_bindable(kernel, policy, None, netlink.can_bind)

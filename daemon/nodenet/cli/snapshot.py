@@ -10,7 +10,7 @@ import json
 
 from nodenet.core.kernel import iproute_read as iproute_json
 from nodenet.core.kernel.iproute_write import to_document
-from nodenet.edge.kernel.netlink import read_snapshot
+from nodenet.edge.kernel import netlink
 
 DESCRIPTION = """Print links, addresses and routes of this host as JSON, with the keys of iproute2.
 
@@ -38,5 +38,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the snapshot; return the exit code."""
-    print(json.dumps(to_document(read_snapshot(complete=arguments.all)), indent=1))
+    print(json.dumps(to_document(netlink.snapshot(complete=arguments.all)), indent=1))
     return 0

@@ -82,7 +82,7 @@ class Companion:
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
         self._edges = Edges(ConfigurationFiles(), units, RedirectTable(), dnsmasq, OtherStacks())
         self._gather = Gather(
-            self.state, _status, netlink.read_snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists
+            self.state, _status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists
         )
         self.shown: list[Any] = []
         """What shows the document: each is called with it when it changed."""

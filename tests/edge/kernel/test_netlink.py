@@ -114,7 +114,7 @@ def without_countdown(snapshot: Snapshot) -> tuple[set[Link], set[tuple[object, 
 def settled(namespace: Namespace) -> None:
     """Wait until duplicate address detection is over: it changes what is compared."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while any(AddressFlag.TENTATIVE in a.flags for a in namespace.call(netlink.read_snapshot).addresses):
+    while any(AddressFlag.TENTATIVE in a.flags for a in namespace.call(netlink.snapshot).addresses):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
@@ -122,15 +122,15 @@ def settled(namespace: Namespace) -> None:
 def test_the_kernel_is_read_as_iproute2_reads_it(namespace: Namespace) -> None:
     namespace.ip(*SETTINGS)
     settled(namespace)
-    ours = namespace.call(lambda: netlink.read_snapshot(complete=True))
+    ours = namespace.call(lambda: netlink.snapshot(complete=True))
     assert without_countdown(ours) == without_countdown(iproute2(namespace))
 
 
 def test_a_short_reading_has_all_that_selection_looks_at(namespace: Namespace) -> None:
     """Default routes of every table that lead somewhere and routes of router advertisements, nothing else."""
     namespace.ip(*SETTINGS)
-    full = namespace.call(lambda: netlink.read_snapshot(complete=True)).routes
-    short = namespace.call(netlink.read_snapshot).routes
+    full = namespace.call(lambda: netlink.snapshot(complete=True)).routes
+    short = namespace.call(netlink.snapshot).routes
     telling = (route for route in full if route.is_default or route.protocol == "ra")
     assert set(short) == {route for route in telling if route.kind == "unicast"}
     assert len(short) == 11
@@ -140,8 +140,8 @@ def test_of_addresses_on_denied_links_a_short_reading_has_no_more_than_selection
     """A node can have thousands of pod links: the verdicts are the same with and without what is left out."""
     namespace.ip("link add docker0 type bridge", "addr add 172.17.0.1/16 dev docker0 label docker0:x", *SETTINGS)
     settled(namespace)
-    full = namespace.call(lambda: netlink.read_snapshot(complete=True))
-    short = namespace.call(netlink.read_snapshot)
+    full = namespace.call(lambda: netlink.snapshot(complete=True))
+    short = namespace.call(netlink.snapshot)
     denied = ip_address("172.17.0.1")
     assert [a.label for a in full.addresses if a.address == denied] == ["docker0:x"]
     assert [(a.prefix_length, a.label) for a in short.addresses if a.address == denied] == [(16, None)]
@@ -152,14 +152,14 @@ def test_of_addresses_on_denied_links_a_short_reading_has_no_more_than_selection
 def test_next_hop_objects_are_resolved_where_the_kernel_does_not(namespace: Namespace) -> None:
     namespace.ip(*SETTINGS)
     namespace.sysctl("net/ipv4/nexthop_compat_mode", 0)
-    ways = {route.metric: route.next_hops for route in namespace.call(netlink.read_snapshot).routes if route.nexthop_id}
+    ways = {route.metric: route.next_hops for route in namespace.call(netlink.snapshot).routes if route.nexthop_id}
     assert [hop.gateway for hop in ways[300]] == [ip_address("192.0.2.1"), ip_address("192.0.2.2")]
     assert [hop.gateway for hop in ways[301]] == [ip_address("192.0.2.1")]
 
 
 def test_masters_and_link_states(namespace: Namespace) -> None:
     namespace.ip("link add br0 type bridge", "link set far0 master br0", "link set eth0 down")
-    links = {link.name: link for link in namespace.call(netlink.read_snapshot).links}
+    links = {link.name: link for link in namespace.call(netlink.snapshot).links}
     assert links["far0"].master == "br0"
     assert (links["eth0"].up, links["eth0"].carrier) == (False, False)
     assert (links["far0"].up, links["far0"].carrier) == (True, False)
@@ -172,10 +172,10 @@ def test_ten_thousand_routes_and_hundreds_of_addresses(namespace: Namespace) -> 
     namespace.ip("addr add 192.0.2.5/24 dev eth0", "route add default via 192.0.2.1")
     namespace.ip(*(f"addr add 10.1.{i // 250}.{i % 250 + 1}/32 dev eth0" for i in range(700)))
     namespace.ip(*(f"route add 100.{64 + i // 250}.{i % 250}.0/24 via 192.0.2.1" for i in range(10_000)))
-    short = namespace.call(netlink.read_snapshot)
+    short = namespace.call(netlink.snapshot)
     assert len(short.routes) == 1
     assert sum(address.address in MANY for address in short.addresses) == 700
-    assert len(namespace.call(lambda: netlink.read_snapshot(complete=True)).routes) > 10_000
+    assert len(namespace.call(lambda: netlink.snapshot(complete=True)).routes) > 10_000
 
 
 def test_a_reading_while_everything_changes_is_whole(namespace: Namespace) -> None:
@@ -189,7 +189,7 @@ def test_a_reading_while_everything_changes_is_whole(namespace: Namespace) -> No
     busy.stdin.write(lines)
     busy.stdin.close()
     while busy.poll() is None:
-        snapshot = namespace.call(netlink.read_snapshot)
+        snapshot = namespace.call(netlink.snapshot)
         assert sum(address.address in MANY for address in snapshot.addresses) == 2000
 
 
@@ -202,7 +202,7 @@ def test_a_route_is_not_read_without_the_address_that_came_before_it(namespace: 
 
         def read() -> None:
             while busy.poll() is None:
-                snapshot = netlink.read_snapshot()
+                snapshot = netlink.snapshot()
                 last = max((route.metric or 0 for route in snapshot.routes), default=0)
                 assert last == 0 or ip_address(hosts[last]) in {item.address for item in snapshot.addresses}
 
@@ -244,7 +244,7 @@ def test_a_tentative_address_cannot_be_bound(namespace: Namespace) -> None:
     namespace.sysctl("net/ipv6/conf/eth0/accept_dad", 1)
     namespace.ip("link set far0 down", "-6 addr add 2001:db8::5/64 dev eth0")
     wanted = ip_address("2001:db8::5")
-    (address,) = (a for a in namespace.call(netlink.read_snapshot).addresses if a.address == wanted)
+    (address,) = (a for a in namespace.call(netlink.snapshot).addresses if a.address == wanted)
     assert AddressFlag.TENTATIVE in address.flags
     assert namespace.call(lambda: netlink.can_bind(wanted, 0)) is False
 
@@ -252,7 +252,7 @@ def test_a_tentative_address_cannot_be_bound(namespace: Namespace) -> None:
 def test_a_link_local_address_is_bound_on_its_link(namespace: Namespace) -> None:
     namespace.ip("-6 addr add fe80::5/64 dev eth0 nodad")
     settled(namespace)
-    snapshot = namespace.call(netlink.read_snapshot)
+    snapshot = namespace.call(netlink.snapshot)
     index = next(link.index for link in snapshot.links if link.name == "eth0")
     address = next(a.address for a in snapshot.addresses if a.link == "eth0" and a.address.is_link_local)
     assert namespace.call(lambda: netlink.can_bind(address, index)) is True

@@ -49,13 +49,9 @@ from nodenet.edge.kernel.sysctls import Sysctls
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 
-class Kernel:
-    snapshot = staticmethod(netlink.read_snapshot)
-    can_bind = staticmethod(netlink.can_bind)
-
 async def facts(profiles):
     async with Nmstate(("/usr/lib/nodenet/bundled",)).transaction() as transaction:
-        gatherer = Gatherer(profiles, Ovsdb(), Sysctls(), Kernel(), files)
+        gatherer = Gatherer(profiles, Ovsdb(), Sysctls(), netlink, files)
         return bridge_facts_json.document(await gatherer.gather(transaction, None))
 
 async def alive(profiles, seconds):

@@ -70,7 +70,7 @@ def main() -> None:
     try:
         while True:
             now = time.time()
-            snapshot = netlink.read_snapshot()
+            snapshot = netlink.snapshot()
             defaults = [item for item in snapshot.routes if item.destination.prefixlen == 0]
             route.look(now, there=any(item.destination.version == ADDRESS.version for item in defaults))
             address.look(now, there=any(item.address == ADDRESS for item in snapshot.addresses))

@@ -24,6 +24,6 @@ async def connect() -> None:
 begun = time.monotonic()
 asyncio.run(connect())
 connected = time.monotonic()
-netlink.read_snapshot()
+netlink.snapshot()
 read = time.monotonic()
 sys.stdout.write(f'{{"bus": {connected - begun}, "kernel": {read - connected}}}')

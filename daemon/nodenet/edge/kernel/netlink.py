@@ -37,7 +37,7 @@ _NETLINK_GET_STRICT_CHK = 12
 _Select = Callable[[rt.Dump, memoryview, int], Iterator[memoryview]]
 
 
-def read_snapshot(*, complete: bool = False) -> Snapshot:
+def snapshot(*, complete: bool = False) -> Snapshot:
     """Return the present state; unless *complete*, only what node IP selection looks at.
 
     Left out are routes that are neither defaults nor advertised by a router or lead nowhere, and what is said about
@@ -46,13 +46,13 @@ def read_snapshot(*, complete: bool = False) -> Snapshot:
     try:
         for attempt in range(1, ATTEMPTS + 1):
             with closing(_Reading(complete=complete)) as reading:
-                snapshot = reading.snapshot()
+                found = reading.snapshot()
                 if reading.whole or attempt == ATTEMPTS:
                     break
     except (OSError, struct.error, ValueError, IndexError) as error:
         raise Unavailable(f"The kernel's links, addresses and routes cannot be read: {error}") from error
     # On a host that changes all the time this is the best answer: the watcher reports the next change.
-    return snapshot
+    return found
 
 
 def read_addresses() -> tuple[Address, ...]:
