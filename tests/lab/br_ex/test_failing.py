@@ -9,16 +9,9 @@ from br_ex.test_make import BRIDGED, DHCP_ONLY, PLAIN, SETTINGS
 from factories import NodeFactory
 from harness import Flavour, Lan
 from nodenet.core.messages import Message
+from saboteur import add_saboteur
 from story import causes, settle, stage, status, story
 
-SABOTEUR = """[Unit]
-DefaultDependencies=no
-Before=nodenetd.service
-[Service]
-ExecStart=/usr/local/bin/saboteur
-[Install]
-WantedBy=sysinit.target
-"""
 SCRIPT = """#!/bin/sh
 # Keep the uplink down for the first second of br-ex: the gateway does not answer, and the apply is not accepted.
 # Not longer: after the rollback br-ex is there for a moment, and the uplink would stay down.
@@ -52,10 +45,8 @@ method=disabled
 def test_a_bridge_that_cannot_be_made(product_node: NodeFactory, lan: Lan) -> None:
     """It does not wake itself (R7); rolled back, it keeps no later boot from a profile made since (R1)."""
     lan.start_dhcp(DHCP_ONLY)
-    files = {SETTINGS: BRIDGED, "/etc/systemd/system/saboteur.service": SABOTEUR}
-    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
-    node.write("/usr/local/bin/saboteur", SCRIPT, 0o755)
-    node.enable("saboteur.service")
+    node = product_node(files={SETTINGS: BRIDGED}, flavour=Flavour.OPENSHIFT)
+    add_saboteur(node, SCRIPT)
     node.boot()
     document = settle(node, timeout=120)
     assert (document["health"], document["ready"], document["link"]) == ("degraded", True, "eth0")

@@ -7,6 +7,7 @@ import pytest
 from factories import NO_BRIDGE, NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan
 from nodenet.core.messages import Message
+from saboteur import add_saboteur
 from story import (
     BRIDGE,
     CRIO,
@@ -180,15 +181,7 @@ def test_a_reload_restores_a_network_that_was_changed_by_hand(product_node: Node
     nothing_left(node)
 
 
-CRASHER = """[Unit]
-DefaultDependencies=no
-Before=nodenetd.service
-[Service]
-ExecStart=/usr/local/bin/crasher
-[Install]
-WantedBy=sysinit.target
-"""
-CRASHER_SCRIPT = """#!/bin/sh
+CRASHER = """#!/bin/sh
 # Kill NetworkManager in the middle of each apply, once it has a checkpoint, and take away what it has done: otherwise
 # the next try may find that everything is there already.
 while sleep 0.02; do
@@ -206,16 +199,14 @@ done
 def test_an_apply_that_crashes_network_manager_is_given_up(product_node: NodeFactory, lan: Lan) -> None:
     """After three tries the node is degraded on the network it had, and kubelet starts (R8)."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
-    files = {node_file("worker-0.yml"): STATIC, "/etc/systemd/system/crasher.service": CRASHER}
-    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
-    node.write("/usr/local/bin/crasher", CRASHER_SCRIPT, 0o755)
-    node.enable("crasher.service")
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    add_saboteur(node, CRASHER)
     node.boot()
     document = settle(node, timeout=240)
     assert (document["health"], document["ready"]) == ("degraded", True)
     assert stage(document, "nmstate")["status"] == "failed"
     tries = [entry for entry in story(node) if entry.get("MESSAGE_ID") == Message.APPLY_RETRY.value]
-    killed = sum(entry.get("MESSAGE") == "killed" for entry in node.journal("crasher"))
+    killed = sum(entry.get("MESSAGE") == "killed" for entry in node.journal("saboteur"))
     assert (len(tries), killed) == (2, 3)
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
     assert len(causes(node)) == 1

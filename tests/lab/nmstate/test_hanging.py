@@ -7,6 +7,7 @@ from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node, eventually
 from harness.product import PACKAGES, REPOSITORY
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
+from saboteur import add_saboteur
 from story import STATIC, causes, checkpoints, mtu, node_file, nothing_left, settle, stage, status, story
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
@@ -55,15 +56,7 @@ def test_the_node_file_is_named_while_it_is_applied_for_the_first_time(product_n
     nothing_left(node)
 
 
-STOPPER = """[Unit]
-DefaultDependencies=no
-Before=nodenetd.service
-[Service]
-ExecStart=/usr/local/bin/stopper
-[Install]
-WantedBy=sysinit.target
-"""
-STOPPER_SCRIPT = """#!/bin/sh
+STOPPER = """#!/bin/sh
 # Stop NetworkManager's process in the middle of an apply: it keeps its place on the bus and answers nothing.
 until grep -q '"checkpoint": "' /var/lib/nodenet/intent.json 2>/dev/null; do sleep 0.01; done
 kill -STOP "$(systemctl show -p MainPID --value NetworkManager)" && touch /run/lab-stopped
@@ -92,10 +85,9 @@ SECOND_LINK = """interfaces:
 
 def stopping_node(product_node: NodeFactory, document: str, *nics: Lan, **files: str) -> Node:
     """Return a node whose NetworkManager stops in the middle of the apply of *document*."""
-    contents = {PATH: document, SETTINGS: "apply_timeout = 10\n", "/etc/systemd/system/stopper.service": STOPPER}
+    contents = {PATH: document, SETTINGS: "apply_timeout = 10\n"}
     node = product_node(files=contents | files, flavour=Flavour.OPENSHIFT, nics=nics)
-    node.write("/usr/local/bin/stopper", STOPPER_SCRIPT, 0o755)
-    node.enable("stopper.service")
+    add_saboteur(node, STOPPER)
     return node
 
 
