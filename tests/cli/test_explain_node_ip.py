@@ -15,7 +15,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "fixtures" / "node_ip"
 TWO_LINKS = CASES / "vip-subnet" / "snapshot.json"
-HEAVY = ("pyroute2", "asyncio", "structlog", "dbus_next", "ruamel")
 
 
 def nodenetctl(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -185,17 +184,6 @@ def test_names_from_elsewhere_do_not_steer_the_terminal() -> None:
     assert b"eth?[2J?" in done.stdout
     assert b"\x1b" not in done.stdout
     assert not done.stderr
-
-
-@pytest.mark.parametrize("words", [("--snapshot", str(TWO_LINKS)), ("--json",)])
-def test_no_daemon_library_is_imported(words: tuple[str, ...]) -> None:
-    code = (
-        "import sys; from nodenet.cli.main import main; "
-        f"main(['explain', 'node-ip', *{words!r}]); print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "daemon")}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
-    assert done.stderr.decode().splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("verb", [("explain",), ("explain", "node-ip"), ("snapshot",)])

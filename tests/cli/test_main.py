@@ -22,7 +22,17 @@ code = main(sys.argv[1:])
 {after}
 sys.exit(code)
 """
-LIGHT = (["version"], ["settings"], ["settings", "--json"], ["status"], ["wait", "nmstate", "--timeout=0"])
+TWO_LINKS = Path(__file__).parents[2] / "fixtures" / "node_ip" / "vip-subnet" / "snapshot.json"
+LIGHT = (
+    ["version"],
+    ["settings"],
+    ["settings", "--json"],
+    ["status"],
+    ["wait", "nmstate", "--timeout=0"],
+    ["explain", "node-ip", "--json"],
+    ["explain", "node-ip", "--snapshot", str(TWO_LINKS)],
+    ["explain", "br-ex", "--help"],
+)
 
 
 def nodenetctl(*words: str, after: str = "") -> subprocess.CompletedProcess[str]:
@@ -36,7 +46,7 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "100", "NO_COLOR": "1"}
 
 
-@pytest.mark.parametrize("words", LIGHT, ids=" ".join)
+@pytest.mark.parametrize("words", LIGHT, ids=lambda words: " ".join(words[:3]))
 def test_light_verbs_import_nothing_heavy(words: list[str]) -> None:
     """Status is asked for every few seconds by some people, and must work when half of the node does not."""
     loaded = nodenetctl(*words, after="print('\\n'.join(sys.modules), file=sys.stderr)").stderr.split()

@@ -20,16 +20,6 @@ def day_one(*words: object) -> subprocess.CompletedProcess[str]:
     return nodenetctl("day-one", *map(str, words))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The seed's node files."""
-    made = tmp_path / "nodes"
-    made.mkdir()
-    for path in SEED.glob("*.yml"):
-        shutil.copy(path, made)
-    return made
-
-
 def test_a_machine_config_is_extracted_to_the_same_files(folder: Path, tmp_path: Path) -> None:
     out, back = tmp_path / "mc.yaml", tmp_path / "back"
     back.mkdir()

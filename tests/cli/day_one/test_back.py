@@ -26,12 +26,10 @@ spec:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "nodes"
+def back(tmp_path: Path) -> Path:
+    """Return an empty folder."""
+    made = tmp_path / "back"
     made.mkdir()
-    for path in SEED.glob("*.yml"):
-        shutil.copy(path, made)
-    (tmp_path / "back").mkdir()
     return made
 
 
@@ -43,8 +41,8 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-def test_ignition_with_node_files_and_keyfiles(folder: Path, tmp_path: Path) -> None:
-    keys, out, back = tmp_path / "keys", tmp_path / "x.ign", tmp_path / "back"
+def test_ignition_with_node_files_and_keyfiles(folder: Path, back: Path, tmp_path: Path) -> None:
+    keys, out = tmp_path / "keys", tmp_path / "x.ign"
     keys.mkdir()
     assert run("keyfiles", folder / "ostest-master-0.yml", "--out", keys) == 0
     shutil.copy(folder / "ostest-master-0.yml", keys)
@@ -58,8 +56,8 @@ def test_ignition_with_node_files_and_keyfiles(folder: Path, tmp_path: Path) -> 
     assert {Path(name).name: content for name, content in contents(back).items()} == contents(keys)
 
 
-def test_a_secret_and_the_whole_manifest_of_its_host(folder: Path, tmp_path: Path) -> None:
-    bmh, out, back = tmp_path / "bmh.yaml", tmp_path / "out.yaml", tmp_path / "back"
+def test_a_secret_and_the_whole_manifest_of_its_host(folder: Path, back: Path, tmp_path: Path) -> None:
+    bmh, out = tmp_path / "bmh.yaml", tmp_path / "out.yaml"
     bmh.write_text(BMH)
     node_file = folder / "ostest-master-0.yml"
     assert run("secret", node_file, "--host", "worker-2", "--bmh", bmh, "--out", out) == 0
@@ -74,8 +72,8 @@ def test_a_secret_and_the_whole_manifest_of_its_host(folder: Path, tmp_path: Pat
     assert run("check", folder, "--hosts", out, "--strict") == 0
 
 
-def test_install_config(folder: Path, tmp_path: Path) -> None:
-    out, back = tmp_path / "install-config.yaml", tmp_path / "back"
+def test_install_config(folder: Path, back: Path, tmp_path: Path) -> None:
+    out = tmp_path / "install-config.yaml"
     assert run("install-config", INSTALL_CONFIG, "--node-files", folder, "--out", out) == 0
     assert out.stat().st_mode & 0o777 == 0o600
     assert run("install-config", out, "--extract", "--out", back) == 0
@@ -83,9 +81,8 @@ def test_install_config(folder: Path, tmp_path: Path) -> None:
     assert run("check", folder, "--install-config", out, "--strict") == 0
 
 
-def test_settings_and_a_hint_in_a_machine_config(tmp_path: Path) -> None:
-    out, back = tmp_path / "mc.yaml", tmp_path / "back"
-    back.mkdir()
+def test_settings_and_a_hint_in_a_machine_config(back: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mc.yaml"
     words = ("--hint", "192.168.111.0", "--settings", INSTALL_CONFIG, "--out", out)
     assert run("machine-config", "--role", "master", *words) == 0
     assert run("machine-config", "--extract", out, "--out", back) == 0
@@ -121,9 +118,10 @@ def test_a_document_with_open_vswitch_becomes_no_artefact_of_the_first_step(
     )
 
 
-def test_an_extracted_path_does_not_leave_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, back, elsewhere = tmp_path / "mc.yaml", tmp_path / "back", tmp_path / "elsewhere"
-    back.mkdir()
+def test_an_extracted_path_does_not_leave_the_folder(
+    back: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, elsewhere = tmp_path / "mc.yaml", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (back / "etc").symlink_to(elsewhere)
     assert run("machine-config", "--role", "master", "--hint", "192.0.2.5", "--out", out) == 0

@@ -25,76 +25,67 @@ SEED = Path(__file__).parents[3] / "fixtures" / "day_one" / "seed"
 SECRET = "hunter2-CorrectHorse"  # noqa: S105 - that is the point
 
 
-@pytest.fixture
-def nodes(tmp_path: Path) -> Path:
-    made = tmp_path / "nodes"
-    made.mkdir()
-    for path in SEED.glob("*.yml"):
-        shutil.copy(path, made)
-    return made
-
-
-def found(nodes: Path, capsys: pytest.CaptureFixture[str], *words: object) -> list[tuple[str, str]]:
+def found(folder: Path, capsys: pytest.CaptureFixture[str], *words: object) -> list[tuple[str, str]]:
     """Return rule and file name of each finding."""
-    main(["day-one", "check", str(nodes), *map(str, words), "--json"])
+    main(["day-one", "check", str(folder), *map(str, words), "--json"])
     return [(each["rule"], Path(each["file"]).name) for each in json.loads(capsys.readouterr().out)["findings"]]
 
 
-def test_a_folder_that_changes_while_it_is_read(nodes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_changes_while_it_is_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each write is whole: the findings of the content are those of some state, and of no state together."""
     over = threading.Event()
 
     def write() -> None:
-        content = (nodes / "ostest-master-0.yml").read_text()
+        content = (folder / "ostest-master-0.yml").read_text()
         number = 0
         while not over.wait(0.001):
             number += 1
-            (nodes / ".new").write_text(f"{content}# {number}\n")
-            (nodes / ".new").replace(nodes / "ostest-master-0.yml")
+            (folder / ".new").write_text(f"{content}# {number}\n")
+            (folder / ".new").replace(folder / "ostest-master-0.yml")
 
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        assert found(nodes, capsys) == [("changed-while-read", "ostest-master-0.yml")]
-        code = main(["day-one", "machine-config", str(nodes), "--role", "master"])
+        assert found(folder, capsys) == [("changed-while-read", "ostest-master-0.yml")]
+        code = main(["day-one", "machine-config", str(folder), "--role", "master"])
     finally:
         over.set()
         thread.join()
     said = capsys.readouterr()
     # Reading two files takes less than a millisecond: the second verb may have been between two writes.
-    assert code == 0 or said.err.endswith(f"changed while {nodes} was read. Run the command again\n")
+    assert code == 0 or said.err.endswith(f"changed while {folder} was read. Run the command again\n")
 
 
-def test_files_of_fifty_megabytes(nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_fifty_megabytes(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     large = tmp_path / "install-config.yaml"
-    for path in (nodes / "big.yml", large):
+    for path in (folder / "big.yml", large):
         with path.open("wb") as file:
             file.truncate(50 << 20)
     began = time.monotonic()
-    rules = found(nodes, capsys, "--install-config", large)
+    rules = found(folder, capsys, "--install-config", large)
     assert rules == [("too-large", "install-config.yaml"), ("too-large", "big.yml")]
     assert time.monotonic() - began < 20
     assert main(["day-one", "install-config", str(large), "--node-files", str(SEED)]) == 65
     assert "has more than 33554432 bytes" in capsys.readouterr().err
 
 
-def test_what_is_no_file_is_not_waited_for(nodes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    os.mkfifo(nodes / "fifo.yml")
-    (nodes / "folder.yml").mkdir()
-    (nodes / "loop.yml").symlink_to("loop.yml")
-    (nodes / "zero.yml").symlink_to("/dev/zero")
+def test_what_is_no_file_is_not_waited_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(folder / "fifo.yml")
+    (folder / "folder.yml").mkdir()
+    (folder / "loop.yml").symlink_to("loop.yml")
+    (folder / "zero.yml").symlink_to("/dev/zero")
     names = ("fifo.yml", "folder.yml", "loop.yml", "zero.yml")
-    assert [each for each in found(nodes, capsys) if each[0] == "unreadable"] == [
+    assert [each for each in found(folder, capsys) if each[0] == "unreadable"] == [
         ("unreadable", name) for name in names
     ]
 
 
 @pytest.fixture
-def public(nodes: Path) -> Iterator[Path]:
+def public(folder: Path) -> Iterator[Path]:
     """A folder of node files that every user may read, and only its owner may write."""
     with tempfile.TemporaryDirectory() as made:
         Path(made).chmod(0o755)
-        shutil.copytree(nodes, Path(made) / "nodes")
+        shutil.copytree(folder, Path(made) / "nodes")
         yield Path(made) / "nodes"
 
 
@@ -109,10 +100,10 @@ def test_a_file_that_may_not_be_read(public: Path, capsys: pytest.CaptureFixture
     assert (code, said.out, said.err) == (64, "", f"nodenetctl: {closed} cannot be read: Permission denied\n")
 
 
-def test_keys_that_install_config_has_twice(nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_that_install_config_has_twice(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "install-config.yaml"
     path.write_text((SEED / "install-config.yaml").read_text() + "metadata:\n  name: other\n")
-    assert ("key-twice", "install-config.yaml") in found(nodes, capsys, "--install-config", path)
+    assert ("key-twice", "install-config.yaml") in found(folder, capsys, "--install-config", path)
 
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--sarif",)], ids=str)
@@ -211,11 +202,11 @@ def test_a_verb_that_is_killed_leaves_whole_files(tmp_path: Path) -> None:
     assert len(list(out.iterdir())) == 400, "what the killed one left behind is gone"
 
 
-def test_a_link_is_replaced_and_not_followed(nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_link_is_replaced_and_not_followed(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target, out = tmp_path / "precious", tmp_path / "mc.yaml"
     target.write_text("mine\n")
     out.symlink_to(target)
-    words = ["day-one", "machine-config", str(nodes), "--role", "master", "--out", str(out)]
+    words = ["day-one", "machine-config", str(folder), "--role", "master", "--out", str(out)]
     assert main(words) == 64
     assert main([*words, "--force"]) == 0
     assert target.read_text() == "mine\n"
@@ -223,31 +214,31 @@ def test_a_link_is_replaced_and_not_followed(nodes: Path, tmp_path: Path, capsys
     assert "already with other content" in capsys.readouterr().err
 
 
-def test_a_file_of_other_objects_is_the_wrong_one(nodes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_other_objects_is_the_wrong_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = SEED / "install-config.yaml"
     for option in ("--hosts", "--machine-config"):
-        assert ("hosts-shape", "install-config.yaml") in found(nodes, capsys, option, other)
+        assert ("hosts-shape", "install-config.yaml") in found(folder, capsys, option, other)
 
 
-def test_a_list_of_objects_is_unfolded(nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_of_objects_is_unfolded(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "hosts.yaml"
     path.write_text("kind: List\nitems:\n- kind: BareMetalHost\n  metadata: {name: ostest-master-0}\n  spec: {}\n")
-    assert found(nodes, capsys, "--hosts", path) == [
+    assert found(folder, capsys, "--hosts", path) == [
         ("boot-mac", "hosts.yaml"),
         ("file-without-host", "ostest-master-1.yml"),
     ]
 
 
-def test_a_document_that_is_wrong_is_not_derived(nodes: Path, tmp_path: Path) -> None:
-    (nodes / "odd.yml").write_text("interfaces:\n- 3\n- name: [a]\n")
+def test_a_document_that_is_wrong_is_not_derived(folder: Path, tmp_path: Path) -> None:
+    (folder / "odd.yml").write_text("interfaces:\n- 3\n- name: [a]\n")
     (tmp_path / "out").mkdir()
-    assert main(["day-one", "early", str(nodes), "--out", str(tmp_path / "out")]) == 65
+    assert main(["day-one", "early", str(folder), "--out", str(tmp_path / "out")]) == 65
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_what_a_shell_pipes_in_is_read(nodes: Path) -> None:
+def test_what_a_shell_pipes_in_is_read(folder: Path) -> None:
     config = f"<(cat {SEED / 'install-config.yaml'})"
-    script = f"{sys.executable} -m nodenet.cli.main day-one check {nodes} --install-config {config} --strict"
+    script = f"{sys.executable} -m nodenet.cli.main day-one check {folder} --install-config {config} --strict"
     done = subprocess.run(["bash", "-c", script], env=environment(), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "2 files checked: nothing found\n")
 
@@ -269,7 +260,7 @@ def test_names_control_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture
     assert not any(line.startswith("routes") for line in (said.out + said.err).splitlines())
 
 
-def test_what_is_made_from_node_files_is_private(nodes: Path, tmp_path: Path) -> None:
+def test_what_is_made_from_node_files_is_private(folder: Path, tmp_path: Path) -> None:
     """They may have the passwords of 802.1X, and so may each artefact and each file that is read back from one."""
     out, config = tmp_path / "out", tmp_path / "config.yaml"
     out.mkdir()
@@ -279,8 +270,8 @@ def test_what_is_made_from_node_files_is_private(nodes: Path, tmp_path: Path) ->
     for words in (
         ["install-config", str(config), "--extract", "--out", str(out)],
         ["early", str(SEED / "br-ex"), "--out", str(out)],
-        ["machine-config", str(nodes), "--role", "master", "--out", str(out / "mc.yaml")],
-        ["ignition", str(nodes), "--out", str(out / "made.ign")],
+        ["machine-config", str(folder), "--role", "master", "--out", str(out / "mc.yaml")],
+        ["ignition", str(folder), "--out", str(out / "made.ign")],
         ["machine-config", "--extract", str(out / "mc.yaml"), "--out", str(out), "--force"],
         ["ignition", "--extract", str(out / "made.ign"), "--out", str(out), "--force"],
     ):

@@ -15,13 +15,19 @@ from nodenet.core.messages import Message
 from nodenet.stages.apply.records import BRIDGE
 
 
-async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
-    """In one transaction; a reload does not bring it back, an order does."""
+async def bridge_of_ours() -> Rig:
+    """Return a node whose br-ex nodenetd made; its removal puts the addresses back on eth0."""
     rig = Rig()
     await rig.attempt()
     made = Rig("standing-ours", files=rig.files)
     made.place("br-ex")
     made.nmstate.during_apply = lambda: made.place("eth0")
+    return made
+
+
+async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
+    """In one transaction; a reload does not bring it back, an order does."""
+    made = await bridge_of_ours()
     outcome = await made.attempt(remove_bridge=True)
     assert isinstance(outcome, Skipped)
     assert outcome.message is Message.BRIDGE_REMOVED
@@ -58,11 +64,7 @@ async def test_there_may_be_nothing_to_remove() -> None:
 
 async def test_a_keyfile_that_cannot_be_written_does_not_undo_the_removal() -> None:
     """The profile has its settings; what could not be written is logged with the remedy."""
-    rig = Rig()
-    await rig.attempt()
-    made = Rig("standing-ours", files=rig.files)
-    made.place("br-ex")
-    made.nmstate.during_apply = lambda: made.place("eth0")
+    made = await bridge_of_ours()
     file = PurePosixPath("/etc/NetworkManager/system-connections/eth0.nmconnection")
     (link, kept), *_ = made.record.originals.items()
     kept = replace(kept, path=str(file), in_memory=False, keyfile="# rack 7\n")

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from fakes import FakeFiles, FakeKernel, FakeSystemd
 from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, Rig, host
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Topic, Waiting
 from nodenet.core.boot.request import Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import Family
@@ -26,6 +26,13 @@ from nodenet.stages.node_ip.stage import RETRY_SECONDS
 
 OVERRIDE = "/etc/systemd/system/kubelet.service.d/99-site.conf"
 OLD = b'[Service]\nEnvironment="KUBELET_NODE_IP=192.0.2.99" "KUBELET_NODE_IPS=192.0.2.99"\n'
+
+
+def problem_of(outcome: Outcome) -> Problem:
+    """Return the problem with which the node IPs are published."""
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    return outcome.problem
 
 
 async def test_kubelet_waits_until_systemd_has_read_the_drop_ins() -> None:
@@ -89,25 +96,21 @@ async def test_a_later_drop_in_that_wins_is_named() -> None:
     """Kubelet starts with its address; the node is degraded and the file is named (S2)."""
     rig = Rig(FakeKernel(host(V4)))
     rig.files.content[OVERRIDE] = b"[Service]\nEnvironment=KUBELET_NODE_IP=10.0.0.9\n"
-    outcome = await rig.with_units().attempt()
-    assert isinstance(outcome, Done)
-    assert outcome.problem
-    assert outcome.problem.message is Message.NODE_IP_OVERRIDDEN
-    assert outcome.problem.cause == (
+    problem = problem_of(await rig.with_units().attempt())
+    assert problem.message is Message.NODE_IP_OVERRIDDEN
+    assert problem.cause == (
         f"kubelet.service starts with 10.0.0.9 instead of KUBELET_NODE_IP=192.0.2.5 ({OVERRIDE} sets it)"
     )
-    assert outcome.problem.remedy.startswith(f"Take KUBELET_NODE_IP out of {OVERRIDE}, run `systemctl daemon-reload`")
+    assert problem.remedy.startswith(f"Take KUBELET_NODE_IP out of {OVERRIDE}, run `systemctl daemon-reload`")
 
 
 async def test_a_drop_in_that_unsets_the_node_ip_is_named() -> None:
     """Kubelet would register with an address of its own choice."""
     rig = Rig(FakeKernel(host(V4)))
     rig.files.content[OVERRIDE] = b"[Service]\nUnsetEnvironment=KUBELET_NODE_IP\n"
-    outcome = await rig.with_units().attempt()
-    assert isinstance(outcome, Done)
-    assert outcome.problem
+    problem = problem_of(await rig.with_units().attempt())
     cause = f"kubelet.service starts without KUBELET_NODE_IP=192.0.2.5 ({OVERRIDE} unsets it)"
-    assert (outcome.problem.message, outcome.problem.cause) == (Message.NODE_IP_OVERRIDDEN, cause)
+    assert (problem.message, problem.cause) == (Message.NODE_IP_OVERRIDDEN, cause)
 
 
 @pytest.mark.parametrize("pattern", ["/etc/kubernetes/kubelet-env", "/etc/kubernetes/*-env"])
@@ -118,10 +121,7 @@ async def test_an_environment_file_that_wins_is_named(pattern: str) -> None:
     rig.with_units()
     kubelet = rig.systemd.units["kubelet.service"]
     rig.systemd.units["kubelet.service"] = replace(kubelet, files=(PurePosixPath(pattern),))
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Done)
-    assert outcome.problem
-    assert outcome.problem.cause == (
+    assert problem_of(await rig.attempt()).cause == (
         "kubelet.service starts with 10.0.0.9 instead of KUBELET_NODE_IP=192.0.2.5 "
         "(/etc/kubernetes/kubelet-env sets it)"
     )
@@ -138,15 +138,14 @@ async def test_an_override_whose_file_is_not_found_degrades_the_node(variables: 
 
     rig = Rig(FakeKernel(host(V4)), systemd=Other()).with_units()
     outcome = await rig.attempt()
-    assert isinstance(outcome, Done)
-    assert outcome.problem
-    assert outcome.problem.message is Message.NODE_IP_OVERRIDDEN
+    problem = problem_of(outcome)
+    assert problem.message is Message.NODE_IP_OVERRIDDEN
     name = variables.get("KUBELET_NODE_IP")
     starts = f"starts with {name} instead of" if name else "starts without"
-    assert outcome.problem.cause.startswith(
+    assert problem.cause.startswith(
         f"kubelet.service {starts} KUBELET_NODE_IP=192.0.2.5 (another drop-in changes it)"
     )
-    assert "out of what `systemctl cat kubelet.service` shows, run" in outcome.problem.remedy
+    assert "out of what `systemctl cat kubelet.service` shows, run" in problem.remedy
     assert await rig.stage.confirm(outcome.facts) is None
 
 
@@ -188,10 +187,7 @@ async def test_a_record_that_cannot_be_written_changes_no_node_ip(stale: str | N
         record = f'{{"version":1,"addresses":["{stale}"],"permanent_mac":null,"boot_id":"earlier","in_vain":[]}}'
         files.content[str(SELECTION)] = record.encode()
     rig = Rig(FakeKernel(host(OTHER)), files)
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Done)
-    assert outcome.problem
-    assert outcome.problem.cause == f"{SELECTION} cannot be written: No space left on device"
+    assert problem_of(await rig.attempt()).cause == f"{SELECTION} cannot be written: No space left on device"
     rig.systemd.running = {"kubelet.service"}
     rig.kernel.now = host(V4, OTHER)
     rig.restart()
