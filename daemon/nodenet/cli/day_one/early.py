@@ -7,7 +7,6 @@ from pathlib import Path
 
 from nodenet.cli.day_one import folder
 from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.errors import UsageInvalid
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,8 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "on the link below it, before Open vSwitch exists."
     )
     parser.add_argument("path", type=Path, metavar="FILE|DIR", help="a node file, or a folder of them")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="write the documents into this folder")
-    parser.add_argument("--force", action="store_true", help="overwrite files that have other content")
+    folder.add_folder_output(parser, "the documents")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -27,18 +25,14 @@ def run(arguments: argparse.Namespace) -> int:
     from nodenet.core.day_one import document, early  # noqa: PLC0415
     from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
 
-    if not arguments.out.is_dir():
-        raise UsageInvalid(f"--out {arguments.out} is not a folder that exists")
+    folder.needs_folder_output(arguments)
     made = {}
     files = folder.node_files(arguments.path)
     findings.refuse(folder.shown(arguments.path, files), Step.BOTH)
     for name, content in files.items():
         try:
-            made[name] = early.render(early.early(document.read(content.decode())))
+            made[name] = early.render(early.early(document.read(content.decode()))).encode()
         except ArtefactInvalid as error:
             raise folder.invalid(name, error) from error
-    placed = {arguments.out / name: text.encode() for name, text in made.items()}
-    folder.place_all(placed, force=arguments.force)
-    for path in placed:
-        print(path)
+    folder.write_all(made, arguments)
     return 0

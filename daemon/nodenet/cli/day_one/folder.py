@@ -90,6 +90,12 @@ def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite a file that has other content")
 
 
+def add_folder_output(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add --out, which is required, and --force, for verbs that write several files."""
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help=f"write {what} into this folder")
+    parser.add_argument("--force", action="store_true", help="overwrite files that have other content")
+
+
 def add_map(parser: argparse.ArgumentParser) -> None:
     """Add --map, for hosts whose node file has another name."""
     parser.add_argument(
@@ -174,6 +180,12 @@ def carried(files: dict[str, bytes]) -> list[CarriedFile]:
     return [CarriedFile(NODE_FILE_DIR / name, content) for name, content in files.items()]
 
 
+def needs_folder_output(arguments: argparse.Namespace) -> None:
+    """Return when --out is a folder. Raises UsageInvalid."""
+    if not arguments.out.is_dir():
+        raise UsageInvalid(f"--out {arguments.out} is not a folder that exists")
+
+
 def needs_folder(arguments: argparse.Namespace) -> None:
     """Return when --out is a folder for extracted files. Raises UsageInvalid."""
     if arguments.out is None or not arguments.out.is_dir():
@@ -195,6 +207,14 @@ def extracted(files: Mapping[PurePosixPath, bytes], arguments: argparse.Namespac
     place_all(wanted, force=arguments.force, mode=mode)
     for path, content in wanted.items():
         print(printable(f"{path}: {len(content)} bytes"))
+
+
+def write_all(files: Mapping[str, bytes], arguments: argparse.Namespace) -> None:
+    """Write files by their names into the folder --out and print their paths. Raises UsageInvalid, PublishFailed."""
+    wanted = {arguments.out / name: content for name, content in files.items()}
+    place_all(wanted, force=arguments.force)
+    for path in wanted:
+        print(printable(str(path)))
 
 
 def write(text: str, arguments: argparse.Namespace, mode: int = PRIVATE) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
-from nodenet.core.errors import NodeFileInvalid, Unavailable, UsageInvalid
+from nodenet.core.errors import NodeFileInvalid, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 
 
@@ -21,8 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "warning."
     )
     parser.add_argument("path", type=Path, metavar="FILE", help="a node file without Open vSwitch")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="write the keyfiles into this folder")
-    parser.add_argument("--force", action="store_true", help="overwrite files that have other content")
+    folder.add_folder_output(parser, "the keyfiles")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,8 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
     from nodenet.core.day_one.node_rules import Step, judge  # noqa: PLC0415
 
-    if not arguments.out.is_dir():
-        raise UsageInvalid(f"--out {arguments.out} is not a folder that exists")
+    folder.needs_folder_output(arguments)
     file = str(arguments.path)
     content = folder.read(arguments.path)
     known = judge(file, content, Step.FIRST)
@@ -50,11 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise NodeFileInvalid(cause, remedy="Name at least one interface that is up")
     for warning in said:
         note(f"nodenetctl: warning: {warning}")
-    made = {arguments.out / Path(name).name: text.encode() for name, text in sorted(files.items())}
     # Private: NetworkManager ignores a keyfile that other users than root can read.
-    folder.place_all(made, force=arguments.force)
-    for path in made:
-        print(printable(str(path)))
+    folder.write_all({Path(name).name: text.encode() for name, text in sorted(files.items())}, arguments)
     return 0
 
 

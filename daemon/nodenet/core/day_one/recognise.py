@@ -17,6 +17,9 @@ _KEYFILE = re.compile(r"\s*(?:[#;][^\n]*\n\s*)*\[(?:connection|ipv4|ethernet|802
 _NETWORKD = re.compile(r"\s*(?:[#;][^\n]*\n\s*)*\[(?:Match|NetDev|Link)\]")
 _INTERFACES = re.compile(r"(?:auto|allow-hotplug|iface)\s+\w+", re.MULTILINE)
 STATE_KEYS = frozenset({"interfaces", "routes", "dns-resolver", "route-rules", "hostname", "ovs-db", "ovn"})
+_NMSTATE_DOCUMENT = "Write the configuration as an NMState document"
+_IS_KEYFILE = "this is a keyfile of NetworkManager", "Keyfiles are made from node files: `nodenetctl day-one keyfiles`"
+_IS_NETWORKD = "this is a file of systemd-networkd", _NMSTATE_DOCUMENT
 _OF_KIND = {
     "NodeNetworkConfigurationPolicy": (
         "a NodeNetworkConfigurationPolicy of kubernetes-nmstate",
@@ -53,16 +56,16 @@ def other_format(file: str, text: str) -> Found | None:
     head = text[:4096]
     said: tuple[str, str] | None = None
     if _KEYFILE.match(head):
-        said = "this is a keyfile of NetworkManager", "Keyfiles are made from node files: `nodenetctl day-one keyfiles`"
+        said = _IS_KEYFILE
     elif _NETWORKD.match(head):
-        said = "this is a file of systemd-networkd", "Write the configuration as an NMState document"
+        said = _IS_NETWORKD
     elif len(_IFCFG.findall(head)) > 1:
         said = (
             "this is an ifcfg file",
             "Write it as an NMState document; on a host that has it, `nodenetctl day-one from-host` does so",
         )
     elif _INTERFACES.match(head):
-        said = "this is a file of ifupdown", "Write the configuration as an NMState document"
+        said = "this is a file of ifupdown", _NMSTATE_DOCUMENT
     return Found(Rule.OTHER_TOOL, file, *said, 1, 1) if said else None
 
 
@@ -118,42 +121,28 @@ def _of_keys(document: Block, keys: set[str]) -> tuple[str, str] | None:
 
 
 _BY_NAME = (
+    (r"(?:ifcfg|route6?|rule6?|keys)-.+", Rule.OTHER_TOOL, ("this is an ifcfg file", "Write it as an NMState document")),
+    (r".+\.nmconnection", Rule.OTHER_TOOL, _IS_KEYFILE),
     (
-        re.compile(r"(?:ifcfg|route6?|rule6?|keys)-.+"),
+        r".+\.(?:bu|butane|ign|fcc)",
         Rule.OTHER_TOOL,
-        "this is an ifcfg file",
-        "Write it as an NMState document",
+        (
+            "this is a Butane or Ignition configuration",
+            "Move it out of the folder; `nodenetctl day-one ignition` makes one from node files",
+        ),
     ),
+    (r".+\.(?:network|netdev|link)", Rule.OTHER_TOOL, _IS_NETWORKD),
     (
-        re.compile(r".+\.nmconnection"),
-        Rule.OTHER_TOOL,
-        "this is a keyfile of NetworkManager",
-        "Keyfiles are made from node files: `nodenetctl day-one keyfiles`",
-    ),
-    (
-        re.compile(r".+\.(?:bu|butane|ign|fcc)"),
-        Rule.OTHER_TOOL,
-        "this is a Butane or Ignition configuration",
-        "Move it out of the folder; `nodenetctl day-one ignition` makes one from node files",
-    ),
-    (
-        re.compile(r".+\.(?:network|netdev|link)"),
-        Rule.OTHER_TOOL,
-        "this is a file of systemd-networkd",
-        "Write the configuration as an NMState document",
-    ),
-    (
-        re.compile(r".+\.(?:j2|jinja2?|tmpl|tpl|erb|gotmpl)"),
+        r".+\.(?:j2|jinja2?|tmpl|tpl|erb|gotmpl)",
         Rule.TEMPLATE,
-        "this is a template",
-        "Render it into a file that ends in .yml",
+        ("this is a template", "Render it into a file that ends in .yml"),
     ),
 )
 
 
 def named_for_another_tool(name: str) -> tuple[Rule, str, str] | None:
     """Return rule, cause and remedy for the name of a file that nodenetd never reads; None for any other name."""
-    for pattern, rule, cause, remedy in _BY_NAME:
-        if pattern.fullmatch(name):
-            return rule, cause, remedy
+    for pattern, rule, said in _BY_NAME:
+        if re.fullmatch(pattern, name):
+            return rule, *said
     return None
