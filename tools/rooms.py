@@ -37,14 +37,14 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "bus": ("core.boot", "core.status"),
     "clock": (),
     "files": (),
-    "hosted_services": ("core.kernel", "edge.bus", "edge.files", "edge.kernel"),
+    "hosted_services": ("core.kernel", "edge.bus", "edge.files", "edge.kernel", "edge.systemd"),
     "hostname": ("edge.bus",),
     "kernel": ("core.node_ip",),
     "kubernetes": ("core.hosted_services",),
     "network_manager": ("core.resolver", "edge.bus"),
     "nmstate": ("core.node_file",),
     "open_vswitch": (),
-    "resolver": ("edge.bus",),
+    "resolver": ("edge.bus", "edge.systemd"),
     "systemd": ("core.network_manager", "core.node_ip", "core.unit_stage", "edge.bus"),
 }
 """Room of edge → what it may import beside the modules of ``core`` itself and the room of core that has its name."""

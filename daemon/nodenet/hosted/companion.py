@@ -35,6 +35,7 @@ from nodenet.edge.hosted_services.vip_addresses import VipAddresses
 from nodenet.edge.hosted_services.wire import Wire
 from nodenet.edge.kernel import netlink
 from nodenet.edge.kubernetes.client import KubernetesCluster
+from nodenet.edge.systemd import manager_object
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
 from nodenet.hosted.drain import Drain
@@ -53,6 +54,7 @@ DRAINED = RUN / "drained"
 BUS_SECONDS = 2.0
 """How long the first decision waits for the bus."""
 REMOTE_WORKER = Path("/run/nodeip-configuration/remote-worker")
+SYSTEMD = (manager_object.NAME, manager_object.PATH, manager_object.MANAGER)
 FOLLOWED = ("PrimaryIP", "IPv4", "IPv6", "Link", "Bridge", "Hostname")
 """Properties of nodenetd whose change may move a VIP to another link."""
 
@@ -172,8 +174,7 @@ class Companion:
     async def is_shutting_down(self) -> bool:
         """Return whether the whole system stops, and not only this process."""
         try:
-            manager = ("org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager")
-            return bool(await self.bus.get(*manager, "SystemState") == "stopping")
+            return bool(await self.bus.get(*SYSTEMD, "SystemState") == "stopping")
         except Unavailable:
             return False
 

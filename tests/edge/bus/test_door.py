@@ -31,7 +31,8 @@ from nodenet.edge.bus.connection import DBUS, Bus, Message, Signal
 from nodenet.edge.bus.frames import KEPT_SIGNATURES
 from nodenet.edge.bus.service import Orders, Service
 from nodenet.edge.network_manager.state import NetworkManager
-from nodenet.edge.systemd.units import MANAGER, NAME, PATH, Units
+from nodenet.edge.systemd.manager_object import MANAGER, NAME, PATH
+from nodenet.edge.systemd.units import Units
 
 TESTS = Path(__file__).parents[2]
 MOST_MEGABYTES_MORE = 32.0

@@ -14,7 +14,9 @@ from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import PublishFailed
 from nodenet.edge.bus.connection import Message
-from nodenet.edge.resolver.resolved import NAME, SYSTEMD, SYSTEMD_PATH, UNIT, Resolved
+from nodenet.edge.resolver.resolved import NAME, UNIT, Resolved
+from nodenet.edge.systemd.manager_object import MANAGER, PATH
+from nodenet.edge.systemd.manager_object import NAME as SYSTEMD
 
 JOB = "/org/freedesktop/systemd1/job/7"
 
@@ -43,7 +45,7 @@ class StandIn:
 
     def ended(self, job: str, unit: str) -> None:
         body = [7, job, unit, self.result]
-        self.connection.send(Message.new_signal(SYSTEMD_PATH, f"{SYSTEMD}.Manager", "JobRemoved", "uoss", body))
+        self.connection.send(Message.new_signal(PATH, MANAGER, "JobRemoved", "uoss", body))
 
 
 @contextlib.asynccontextmanager

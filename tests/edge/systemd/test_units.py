@@ -16,7 +16,8 @@ from edge.private_bus import PrivateBus
 from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.network_manager.availability import Service
 from nodenet.edge.bus.connection import Message, MessageType, Variant
-from nodenet.edge.systemd.units import MANAGER, NAME, PATH, Systemd, Units
+from nodenet.edge.systemd.manager_object import MANAGER, NAME, PATH
+from nodenet.edge.systemd.units import Systemd, Units
 
 UNIT_PATH = f"{PATH}/unit/other_2eservice"
 

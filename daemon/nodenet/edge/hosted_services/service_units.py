@@ -8,11 +8,9 @@ from typing import Any
 
 from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.hosted_services.running import Running
-from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
+from nodenet.edge.systemd.manager_object import MANAGER, NAME, PATH, job_removed, subscribe
 
-NAME = "org.freedesktop.systemd1"
-PATH = "/org/freedesktop/systemd1"
-MANAGER = f"{NAME}.Manager"
 NO_UID = (1 << 32) - 1
 """What UID is of a unit that has no process."""
 
@@ -21,7 +19,7 @@ class ServiceUnits:
     """systemd's manager, for the units of hosted services."""
 
     def __init__(self, bus: Bus, changed: Callable[[str], None]) -> None:
-        """*changed* is called with the name of a unit, once ``state`` was asked for it, when a job of it has ended."""
+        """*changed* is called with a unit's name when one of its jobs ends, once ``state`` was called for that unit."""
         self._bus = bus
         self._changed = changed
         self._listened: set[str] = set()
@@ -74,10 +72,10 @@ class ServiceUnits:
 
     async def _listen(self, unit: str) -> None:
         if unit not in self._listened:
-            await self._bus.listen(Signal(NAME, PATH, MANAGER, "JobRemoved", (2, unit)), self._removed)
+            await self._bus.listen(job_removed(unit), self._removed)
             self._listened.add(unit)
-        with suppress(Refused):  # subscribed already; a bus that was restarted has forgotten it
-            await self._call_raw("Subscribe")
+        with suppress(Refused):
+            await subscribe(self._bus)
 
     def _removed(self, body: Sequence[Any]) -> None:
         self._changed(str(body[2]))

@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.edge.bus.connection import DBUS, Bus, Refused, Signal, name_owner_changed
+from nodenet.edge.bus.connection import DBUS, Bus, Refused, name_owner_changed
+from nodenet.edge.systemd import manager_object
 
 NAME = "org.freedesktop.resolve1"
 UNIT = "systemd-resolved.service"
-SYSTEMD = "org.freedesktop.systemd1"
-SYSTEMD_PATH = "/org/freedesktop/systemd1"
 RELOAD_SECONDS = 20.0
 _REMEDY = f"Look at `systemctl status {UNIT}`, then run `systemctl reload-or-restart {UNIT}`"
 
@@ -32,8 +31,7 @@ class Resolved:
         self._runs: bool | None = None
         self._jobs: dict[str, asyncio.Future[str]] | None = None
         bus.subscribe(name_owner_changed(NAME), self._owner_changed)
-        job_removed = Signal(SYSTEMD, SYSTEMD_PATH, f"{SYSTEMD}.Manager", "JobRemoved", (2, UNIT))
-        bus.subscribe(job_removed, self._job_removed)
+        bus.subscribe(manager_object.job_removed(UNIT), self._job_removed)
 
     def forget(self) -> None:
         """Ask again: signals were lost with the bus."""
@@ -53,11 +51,9 @@ class Resolved:
         """Let it read its configuration again; return when it has. Raises PublishFailed."""
         jobs = self._jobs = {}
         try:
-            await self._subscribe()
-            wanted = [UNIT, "replace"]
-            (path,) = await self._bus.call(
-                SYSTEMD, SYSTEMD_PATH, f"{SYSTEMD}.Manager", "ReloadOrTryRestartUnit", "ss", wanted
-            )
+            await manager_object.subscribe(self._bus)
+            address = (manager_object.NAME, manager_object.PATH, manager_object.MANAGER)
+            (path,) = await self._bus.call(*address, "ReloadOrTryRestartUnit", "ss", [UNIT, "replace"])
             async with asyncio.timeout(RELOAD_SECONDS):
                 result = await _job(jobs, path)
         except TimeoutError:
@@ -68,14 +64,6 @@ class Resolved:
             self._jobs = None
         if result not in ("done", "skipped"):
             raise PublishFailed(f"systemd-resolved did not read its drop-in again: {result}", remedy=_REMEDY)
-
-    async def _subscribe(self) -> None:
-        """Make systemd send signals at all; asking twice does no harm."""
-        try:
-            await self._bus.call(SYSTEMD, SYSTEMD_PATH, f"{SYSTEMD}.Manager", "Subscribe")
-        except Refused as error:
-            if not error.name.endswith("AlreadySubscribed"):
-                raise
 
     def _owner_changed(self, _: Sequence[Any]) -> None:
         self._runs = None

@@ -11,13 +11,11 @@ from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.network_manager.availability import Service
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.unit_stage.unit import Unit
-from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
 from nodenet.edge.systemd import private_manager
+from nodenet.edge.systemd.manager_object import MANAGER, NAME, PATH, job_removed, subscribe
 from nodenet.edge.systemd.private_manager import ENDED, RELOAD_SECONDS
 
-NAME = "org.freedesktop.systemd1"
-PATH = "/org/freedesktop/systemd1"
-MANAGER = f"{NAME}.Manager"
 NOTHING_QUEUED = 0
 
 
@@ -113,11 +111,11 @@ class Units:
 
     async def _listen(self, unit: str) -> None:
         if unit not in self._ended:
-            await self._bus.listen(Signal(NAME, PATH, MANAGER, "JobRemoved", (2, unit)), self._removed)
+            await self._bus.listen(job_removed(unit), self._removed)
             self._ended[unit] = None
-        with suppress(Refused):  # subscribed already; a bus that was restarted has forgotten it
-            await self._bus.call(NAME, PATH, MANAGER, "Subscribe")
-            self._kept.clear()
+        with suppress(Refused):
+            if await subscribe(self._bus):
+                self._kept.clear()
         if unit not in self._kept:
             # systemd forgets a oneshot that ended and that no other unit refers to, and with it that it ever ran.
             await self._bus.call(NAME, PATH, MANAGER, "RefUnit", "s", [unit])
