@@ -1,6 +1,6 @@
-"""Which edges does this node have, and which stages do the settings make of them?
+"""How are the edges of this node and the stages of the settings built and connected?
 
-The only place where edges and stages meet. Nothing is decided here.
+The only module that knows both edges and stages. It decides nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ UNIT = "nodenetd.service"
 BUILD: dict[StageName, Build] = {
     name: import_module(f"nodenet.stages.{name.module}").build for name in StageName if name.module
 }
-"""How each stage is built; the modules stand in the table of stages."""
+"""How each stage is built; the table of stages names the modules."""
 
 
 class Assembly:
@@ -180,7 +180,7 @@ class Assembly:
         """Return the document that explains *topic*. Raises UsageInvalid."""
         if topic not in ("node-ip", "reselect") or self.nodeip is None:
             raise UsageInvalid(f"nothing is known about {topic!r}", remedy="Topics are: node-ip, reselect")
-        return json.dumps(explanation(self.nodeip.explain(anew=topic == "reselect")))
+        return json.dumps(explanation(self.nodeip.explain(ignore_published=topic == "reselect")))
 
     def settings(self) -> Settings:
         """Return the settings as they lie on the disk. Raises SettingsInvalid."""
@@ -201,7 +201,7 @@ class Assembly:
             named = await HostnameStage(self.host, self.edges.leases, files, directory).name()
             facts = replace(facts, hostname=named)
         judge = NodeFiles(files, self.nmstate, directory)
-        seen = judge.on_disk(facts)  # before it is judged: what is written meanwhile is another edit
+        seen = judge.on_disk(facts)  # before it is judged: a change during the check is another edit
         try:
             await judge.judge(facts)
         except (NodeFileInvalid, LibnmstateMissing) as error:
@@ -209,7 +209,7 @@ class Assembly:
         return Judged(seen)
 
     def build_stages(self, settings: Settings) -> StageSet:
-        """Put *settings* in force: return the stages that they ask for."""
+        """Return the stages that *settings* ask for; from now on these settings are in force."""
         self.forwarding.settings = settings
         self._node_files = PurePath(settings.node_file_dir)
         files.clear_stray((self._node_files,))

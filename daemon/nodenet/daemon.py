@@ -45,7 +45,7 @@ EX_SOFTWARE = 70
 FIRST_LOOK_SECONDS = 1.0
 """How soon after READY systemd is asked whether the unit is active."""
 BUS_SECONDS = 2.0
-"""How long the first attempt waits for a bus that is there but slow; a boot without a bus goes on."""
+"""How long the first attempt waits for a slow bus; a boot without a bus continues."""
 
 
 def _rendered(status: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""What may a stage be built with? Every port once; the assembly fills it with edges, tests with fakes."""
+"""Which ports can a stage use? Every port once; the assembly puts edges in, tests put fakes in."""
 
 from __future__ import annotations
 

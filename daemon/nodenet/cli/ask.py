@@ -1,4 +1,4 @@
-"""How does a verb ask the daemon for something, and what becomes of its refusal?"""
+"""How does a verb send a request to the daemon, and how is a refusal reported?"""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def _passed_on(call: Callable[[], Awaitable[list[Any]]], seconds: float | 
 
 
 def error_from_reply(name: str, text: str, *, as_root: bool) -> NodenetError:
-    """Return the D-Bus error *name* as one of ours; dbus-daemon's own *text* speaks of match rules."""
+    """Return the D-Bus error *name* as one of ours; *text* of dbus-daemon itself would name match rules."""
     kind = error_named(name)
     if kind is not AccessDenied:
         return kind(text)

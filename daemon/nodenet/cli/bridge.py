@@ -1,4 +1,4 @@
-"""How does an administrator remove br-ex, or have it made again?"""
+"""How does an administrator remove br-ex, or make it again?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a verb get a bus, and how long does it wait for one that is dead?"""
+"""How does a verb connect to the bus, and how long does it wait for a bus that does not answer?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Would nodenetd take these node files? Without touching the network, on any machine."""
+"""Would nodenetd accept these node files? Checked on any machine, without touching the network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STDIN = Path("-")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What became of one file; *digest* None: it asks for nothing, or could not be read."""
+    """The result for one file; *digest* is None if the file is empty or could not be read."""
 
     path: Path
     digest: str | None = None

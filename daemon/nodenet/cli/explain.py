@@ -21,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Explain a decision of nodenetd."
     topics = parser.add_subparsers(title="what", dest="topic", metavar="WHAT", required=True)
     for topic, (summary, module) in TOPICS.items():
-        import_module(f"nodenet.cli.{module}").add_arguments(topics.add_parser(topic, help=summary))
+        described = topics.add_parser(topic, help=summary, description=f"Show {summary}.")
+        import_module(f"nodenet.cli.{module}").add_arguments(described)
 
 
 def run(arguments: argparse.Namespace) -> int:

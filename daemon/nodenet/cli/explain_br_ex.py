@@ -1,6 +1,6 @@
 """Which link goes below br-ex and why, what would be applied, and what would that change?
 
-Prints a YAML stream: everything for people stands in comments, so each document can be cut out and used.
+Prints a YAML stream. Text for people is in comments, so each document can be cut out and used.
 """
 
 from __future__ import annotations
@@ -117,6 +117,6 @@ def _yaml(document: Mapping[str, Any]) -> str:
     text = StringIO()
     yaml = YAML(pure=True)
     yaml.indent(mapping=2, sequence=2, offset=0)
-    # Through JSON: what YAML prints stands alone, without anchors for parts that occur twice.
+    # Through JSON: YAML would otherwise print anchors for parts that occur twice.
     yaml.dump(json.loads(json.dumps(document)), text)
     return text.getvalue().rstrip()

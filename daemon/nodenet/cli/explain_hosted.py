@@ -1,4 +1,4 @@
-"""Why is a VIP, ``api-int`` or a hosted service as it is? From what the companion of this node reported last."""
+"""Who holds a VIP, what is ``api-int``, why does a hosted service run? From the last report of nodenet-hosted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from nodenet.core.hosted_services.explain import explain
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the topic's options."""
     parser.description = (
-        "Explain it from what nodenet-hosted reported last; the kernel, the wire and the cluster are not asked again."
+        f"{parser.description} The answer is what nodenet-hosted reported last: the command reads neither the kernel "
+        "nor the wire nor the cluster."
     )
     parser.set_defaults(file=None)
 

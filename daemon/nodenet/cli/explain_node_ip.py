@@ -1,8 +1,8 @@
-"""Why is this the node IP, and why is that other address not?
+"""Why is this address the node IP, and why is that other address not?
 
 Reads the kernel, or a snapshot of any host, and asks the same pure function that the daemon asks. The options are
-what-ifs: each replaces what the settings of this host say. With a snapshot the settings and what was published are
-left out altogether, for they belong to another host.
+what-ifs: each replaces what the settings of this host say. With a snapshot the settings and the published
+node IPs of this host are not used: they belong to another host.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from nodenet.core.node_ip.select import Selection, Verdict, select, select_binda
 DESCRIPTION = """Show which addresses of this host are its node IPs, and for every other address why it is not.
 
 Without options this is the selection of the daemon, which keeps published node IPs. Each of the options --vip to
---deny-link replaces the setting of the same name in this command only. With one of these options, or with --anew,
---snapshot or --diff, published node IPs are ignored, as in a first boot or a reselection. Nothing is changed or
-published. Neither the daemon nor the bus is needed."""
+--deny-link replaces the setting of the same name in this command only. With one of these options, or with
+--ignore-published, --snapshot or --diff, published node IPs are ignored, as in a first boot or a reselection. Nothing
+is changed or published. Neither the daemon nor the bus is needed."""
 EPILOG = """exit codes: 0 there are node IPs, 1 no address is eligible, 64 wrong option, 65 invalid snapshot,
 78 invalid settings. With --diff: 0 nothing changes, 1 something changes."""
 COLOURS = {Verdict.SELECTED: "1;32", Verdict.ELIGIBLE: "33", Verdict.REJECTED: "2"}
@@ -52,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     most = f"at most {iproute_json.MOST_BYTES >> 20} MiB"
     add("--snapshot", metavar="FILE", help=f"explain this snapshot (`-`: standard input; {most}) instead of this host")
     add("--diff", metavar="OTHER", help="show only the verdicts that differ in this snapshot (`-` as above)")
-    add("--anew", action="store_true", help="ignore published node IPs, as a reselection does")
+    add("--ignore-published", action="store_true", help="ignore published node IPs, as a reselection does")
+    add("--anew", action="store_true", dest="ignore_published", help=argparse.SUPPRESS)  # its former name
     add("--vip", metavar="IP", action="append", type=_address, help="a VIP; may be repeated")
     add(
         "--hint",
@@ -108,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         comparison = compare(select(snapshot, policy), select(_read(arguments.diff), policy))
         return show(comparison, as_json=arguments.json)
     if arguments.snapshot is None:
-        published = None if arguments.anew or policy != wished.policy else _published()
+        published = None if arguments.ignore_published or policy != wished.policy else _published()
         selection = noted(_live(snapshot, policy, published), wished)
     else:
         selection = select(snapshot, policy)

@@ -1,4 +1,4 @@
-"""What are the facts for br-ex on this host, and which datapath do its settings ask for?
+"""What does br-ex depend on at this host: the facts, and the datapath of the settings?
 
 Reads NetworkManager, libnmstate, Open vSwitch and the kernel as the daemon does; the daemon itself is not needed.
 """

@@ -1,4 +1,4 @@
-"""What do hosted services do on this node? One screen from a file: needs neither the bus nor a running companion."""
+"""What do hosted services do on this node? One screen from a file; neither the bus nor nodenet-hosted is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to standard output and standard error? Closed, without a reader, of a small character set."""
+"""How does a verb print when standard output or standard error is closed, has no reader or a small character set?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does an administrator have settings and node file read again? `systemctl reload nodenetd` runs this."""
+"""How does an administrator make nodenetd read settings and node file again? `systemctl reload nodenetd` runs this."""
 
 from __future__ import annotations
 

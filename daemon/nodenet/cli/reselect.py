@@ -1,4 +1,4 @@
-"""How does an administrator have the node IPs selected again?"""
+"""How does an administrator make nodenetd select the node IPs again?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long is a retry put off? Every retry asks here, so that none can spin or overflow."""
+"""How long is the pause before a retry? Every retry uses this, so that none can spin or overflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which errors are there, who must act, and how are they reported?
+"""Which errors exist, who must act, and how are they reported?
 
 Every error carries a *cause* (what, where, why) and a *remedy* (what to do), because both are printed
 to an administrator: in the journal, in ``nodenetctl status`` and as the text of a D-Bus error.

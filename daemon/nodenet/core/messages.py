@@ -1,4 +1,4 @@
-"""Which events of the journal have a MESSAGE_ID, and which id is whose?
+"""Which events of the journal have a MESSAGE_ID, and which id has each?
 
 The ids are random 128-bit values in systemd's notation (sd_journal_print(3), MESSAGE_ID=). They are part of
 the contract: ``units/nodenet.catalog`` explains each with cause and remedy, and ``journalctl MESSAGE_ID=…``
@@ -72,13 +72,13 @@ class Message(Enum):
     RESOLVER_REWRITTEN = "4cc652db62d4f8217c4d23b7f0b7a366"
     """Another program rewrote resolv.conf; it was put right again."""
     NO_NAMESERVER = "c19418f8322306031b696bfe13a49381"
-    """No nameserver is known, and the boot goes on without."""
+    """No nameserver is known, and the boot continues without one."""
     FORWARDING_FAILED = "283f6f70f2262f00cb3e4979e8a29ea9"
     """The link of the node IP could not be made to forward packets."""
     HOSTED_SERVICES = "6b74c2ccb7b54b80839a073648b8099a"
     """What hosted services do on this node was decided, and its DNS answers."""
     HOSTED_PROBLEM = "bacc7f472aa0451f87752f1234d64d73"
-    """Something is wrong with what hosted services were given; they go on as far as they can."""
+    """An input of hosted services is wrong; they continue with what is valid."""
     HOSTED_INPUT_INVALID = "d475218224654d2884b0e7f19e904e2d"
     """A file or an object with the cluster's resource or its nodes cannot be used."""
     HOSTED_FAILED = "b1c0a38340f54e879164faca03687106"
@@ -126,13 +126,13 @@ class Message(Enum):
     RELOAD_REFUSED = "f96325a0de614bf1bd9ce6e8e304db40"
     """A reload was refused; everything is as before."""
     RELOAD_INCOMPLETE = "da30955201dee957d9fb7a9f62b241ba"
-    """After a reload a stage failed; what was read is in force as far as it goes."""
+    """After a reload a stage failed; the new settings are in force, and the stages that did not fail use them."""
     EDITED = "7565c47ca42edf1ce7a8464397188a61"
     """Settings or node file were edited while the boot waits, and are read again."""
     ASKED = "6a92d5562b8ecd434a56d56cad89e734"
     """A stage's work was requested, other than by a reload."""
     BUS_LOST = "f107fe1f99aa4e509b19237e53fcedb9"
-    """The system bus went away; the boot goes on without it."""
+    """The system bus was lost; the boot continues without it."""
     BUS_BACK = "3bbb83b3d5d24e26aa0a8c09c4db836c"
     """The system bus is back."""
     BUS_NAMELESS = "a1c0a2f7a8f64d0f8f6c6f9f1de0b7a4"
@@ -150,7 +150,7 @@ class Message(Enum):
     RECORD_UNREADABLE = "ecb81557a0554452829b06960a6ae8ff"
     """A record of an earlier boot could not be read and was set aside."""
     STOPPED = "cfcb856c505c4925bc73fdbb53ba6a00"
-    """nodenetd stopped; the network stays as it is."""
+    """nodenetd stopped; the network does not change."""
     VIP_REMOVED = "4daa65fe74bb4dcf876c5431fb2dc6ca"
     """A VIP that no program of this node speaks for was removed from its link."""
     VIP_STUCK = "6c8a051d4c534007bb7988c4e44210fe"
@@ -180,4 +180,4 @@ class Message(Enum):
     HOSTED_STARTED = "f58135aa353949eaa7059cd1941f3064"
     """nodenet-hosted began."""
     HOSTED_STOPPED = "3c13c05992e44ec483aca7f1b0c6c000"
-    """nodenet-hosted stopped; hosted services go on."""
+    """nodenet-hosted stopped; hosted services continue to run."""

@@ -1,6 +1,6 @@
-"""For how long has a condition held, and how much patience is left for it?
+"""How long has a condition been true, and how much longer may a stage wait for it?
 
-The one idiom for patience: a stage keeps a `Since`, begins it when the condition is seen, and forgets it with `NEVER`.
+Every bounded wait uses this: a stage keeps a `Since`, begins it when the condition is seen, and resets it with `NEVER`.
 """
 
 from __future__ import annotations

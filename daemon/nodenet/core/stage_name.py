@@ -1,4 +1,4 @@
-"""Which stages are there, in which order, and which module makes each? The one table of stages.
+"""Which stages exist, in which order, and which module builds each? The only table of stages.
 
 Everything that names a stage (settings, status, `nodenetctl wait`, evidence of units, boot report) derives from it. To
 add a stage is to add a row here and the module that it names.

@@ -1,1 +1,1 @@
-"""The outside world, one module per thing: acts, decides nothing."""
+"""The outside world, one module for each system. Edges act and decide nothing."""

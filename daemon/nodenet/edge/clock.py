@@ -1,4 +1,4 @@
-"""What time is it, who has it been spent on, and which boot is this?
+"""What time is it, how long did nodenetd only wait for others, and which boot is this?
 
 clock_gettime(2): CLOCK_BOOTTIME; random(4): boot_id.
 """

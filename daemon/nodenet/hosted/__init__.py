@@ -1,4 +1,4 @@
-"""nodenet-hosted: the companion process that keeps a node's VIPs and API load balancer true.
+"""nodenet-hosted: the companion process that manages a node's VIPs and API load balancer.
 
-It may die at any time: DNS, VIPs and the load balancer go on without it.
+It may die at any time: DNS, VIPs and the load balancer work without it.
 """

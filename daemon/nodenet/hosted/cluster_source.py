@@ -1,4 +1,4 @@
-"""What is known of the cluster: from the API while it answers, and from this node's disk at all times?"""
+"""What is known about the cluster: from the API while it answers, and from this node's disk at any time?"""
 
 from __future__ import annotations
 

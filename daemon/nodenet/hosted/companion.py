@@ -1,4 +1,4 @@
-"""Which tasks is the companion made of? Built here from edges; every task is supervised."""
+"""Which tasks does the companion run? They are built here from edges; every task is supervised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a node leave so that no new connection fails? Its VIPs go first, and its load balancer after them."""
+"""How does a node leave so that no new connection fails? First its VIPs move away, then its load balancer stops."""
 
 from __future__ import annotations
 

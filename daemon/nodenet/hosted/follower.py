@@ -1,6 +1,6 @@
 """How is one kind of object followed: listed, watched from there, listed again when the server has forgotten?
 
-Errors pass: the next attempt comes after a back-off, with the credentials as they are then. What is known stays known.
+After an error the next attempt comes after a back-off, and reads the credentials again. What is known is kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What does nodenetd say of this node, and what does the kernel say of its node IPs?"""
+"""What does nodenetd report about this node, and where does the kernel have its node IPs?"""
 
 from __future__ import annotations
 

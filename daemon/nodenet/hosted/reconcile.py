@@ -1,4 +1,4 @@
-"""Do the files and units of hosted services match the plan? What differs is written, started or reloaded."""
+"""Do the files and units of hosted services match the plan? Whatever differs is written, started or reloaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the companion know and want at this moment? One object, which its tasks share; each writes its own part."""
+"""What does the companion know and want now? One object, which its tasks share; each task writes its own part."""
 
 from __future__ import annotations
 

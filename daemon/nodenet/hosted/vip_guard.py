@@ -1,4 +1,4 @@
-"""Has the program that speaks for this node's VIPs died and left them behind? Then they are removed at once.
+"""Has keepalived died and left this node's VIPs on its links? Then they are removed at once.
 
 Two nodes would otherwise answer for one address for as long as nothing removes it here.
 """

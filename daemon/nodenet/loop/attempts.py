@@ -1,4 +1,4 @@
-"""How is a stage attempted, so that nothing in it can end the loop?"""
+"""How is a stage attempted, so that no error of it can end the loop?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Attempts:
     """Runs one stage at a time, and counts what escapes."""
 
     def __init__(self, watchdog_loop: WatchdogLoop, clock: Clock) -> None:
-        """Beat with *watchdog_loop* meanwhile."""
+        """Attempt stages while *watchdog_loop* beats."""
         self._watchdog_loop = watchdog_loop
         self._clock = clock
         self._escapes: dict[StageName, Escapes] = {}

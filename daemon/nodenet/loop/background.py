@@ -1,4 +1,4 @@
-"""What runs beside the loop and only wakes it? Supervised: a task that raises is started again with a back-off."""
+"""Which tasks run beside the loop and wake it? A supervised task that raises is started again with a back-off."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def _supervised(name: str, work: Work, restarted: Callable[[], None]) -> N
             if failures:
                 restarted()
             await work()
-        except Exception as error:  # whatever it is, the boot goes on and the task comes back
+        except Exception as error:  # whatever it is, the boot continues and the task is started again
             failures = failures + 1 if time() - began < LONGEST_SECONDS else 1
             pause = backoff(failures, FIRST_SECONDS, LONGEST_SECONDS)
             text = f"{name} failed: {error!r}; restart {failures} in {pause:.0f} s"

@@ -1,4 +1,4 @@
-"""How often was the publication no longer true when every stage was over, and when is it made again?"""
+"""How often was the publication out of date when every stage was over, and when is it made again?"""
 
 from __future__ import annotations
 

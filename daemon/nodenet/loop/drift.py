@@ -1,4 +1,4 @@
-"""Are the published node IPs still on the node? Seen with the watchdog's beat, and reported when it is sure."""
+"""Are the published node IPs still on the node? Checked with each watchdog beat; a loss is reported when certain."""
 
 from __future__ import annotations
 

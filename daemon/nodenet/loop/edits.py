@@ -1,4 +1,4 @@
-"""Were settings or node file edited while the boot waits? No reload comes through systemd until then."""
+"""Were settings or node file edited while the boot waits? systemd delays its reload until the boot is ready."""
 
 from __future__ import annotations
 

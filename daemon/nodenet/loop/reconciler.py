@@ -1,7 +1,7 @@
 """Which stage is next, and what does an event mean? The only loop of the daemon.
 
-Level-triggered: an event says that something changed, never what; the stage that is due reads the world
-again. Nothing is decided here that ``core.boot.stages`` could decide, and nothing else waits.
+Level-triggered: an event says that something changed, never what; the stage that is due reads the present state
+again. ``core.boot.stages`` decides, and no other code waits.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class Reconciler:
             self._tell(name, outcome, self._clock.elsewhere() - elsewhere)
 
     async def _attempt(self, name: StageName) -> Outcome | None:
-        """Return the outcome of an attempt, with the watchdog beating; None when the daemon stops meanwhile."""
+        """Return the outcome of an attempt, with the watchdog beating; None when the daemon stops during it."""
         stage, stages = self._status.boot[name], self._in_force.stage_set
         facts = self._in_force.found(stage, self._status.facts)
         self._status = replace(self._status, facts=facts)

@@ -1,6 +1,6 @@
-"""What did the administrator write, may it be put in force, and was it edited since?
+"""Which settings and node file did the administrator write, are they valid, and were they edited since?
 
-Settings and node file are judged together, before either is put in force.
+Settings and node file are checked together, before either takes effect.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Inputs(Protocol):
         """Return whether that file would be taken. Raises NodenetError when that is unknown."""
 
     def build_stages(self, settings: Settings) -> StageSet:
-        """Put *settings* in force: return their stages."""
+        """Return the stages of *settings*, which take effect with that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ class Judgement:
 
 
 class InForce:
-    """What is in force of settings and node file, beside what lies on the disk."""
+    """The settings and the node file in force, compared with those on the disk."""
 
     def __init__(self, inputs: Inputs) -> None:
-        """Put what lies there in force. Raises SettingsInvalid."""
+        """Use the settings on the disk. Raises SettingsInvalid."""
         self._inputs = inputs
         self._settings = inputs.settings()
         self._since = "the start of nodenetd"
@@ -112,7 +112,7 @@ class InForce:
         self.stage_set = inputs.build_stages(self._settings)
 
     async def judge(self, facts: Facts) -> Judgement:
-        """Return whether settings and node file would be taken; nothing is in force by that, and nothing is raised."""
+        """Return whether settings and node file are valid. They do not take effect by that, and nothing is raised."""
         try:
             return await self._judge(facts)
         except Exception as error:  # noqa: BLE001  (whatever a document brings about refuses the reload that reads it)
@@ -195,7 +195,7 @@ class InForce:
         return settings == self._settings and hostname in (None, facts.hostname)
 
     def _lying(self, status: BootStatus) -> OnDisk | None:
-        """Return what lies on the disk if it is neither in force nor refused."""
+        """Return what is on the disk if it is neither in force nor refused."""
         if status.refused and self._refused:
             refused, hostname = self._refused
             lying = self._on_disk(replace(status.facts, hostname=hostname))

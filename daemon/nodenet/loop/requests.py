@@ -1,4 +1,4 @@
-"""What was asked of the loop from outside, and how are the callers answered?"""
+"""Which requests came to the loop from outside, and how are the callers answered?"""
 
 from __future__ import annotations
 

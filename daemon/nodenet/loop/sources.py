@@ -1,4 +1,4 @@
-"""Which sources of events are listened to? Those that a stage waits for, and no other: listening costs something."""
+"""Which sources of events does the daemon listen to? Only those for which a stage waits: listening has a cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does the loop work and sleep without being taken for dead by systemd?"""
+"""How does the loop work and sleep without a timeout of systemd's watchdog?"""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class WatchdogLoop:
         self._starting = starting
 
     async def beat_during(self, work: Coroutine[Any, Any, T], seconds: float = math.inf) -> T | None:
-        """Return what *work* returns, None when the daemon stops meanwhile; after *seconds* nothing beats."""
+        """Return what *work* returns, None when the daemon stops first; after *seconds* nothing beats."""
         task = asyncio.ensure_future(work)
         hung = self._clock.boottime() + seconds
         while not task.done():

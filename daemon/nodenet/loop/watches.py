@@ -1,4 +1,4 @@
-"""Who sees the status? State file, bus, service manager; none of them can end the loop."""
+"""Which observers get the status? State file, bus, service manager; none of them can end the loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Watches:
         """Show them in this order."""
         self._watches = [(watch, Guard(f"showing the status ({type(watch).__name__})")) for watch in watches]
         self.again = math.inf
-        """After how many seconds one of them wants to see the same status again."""
+        """After how many seconds an observer wants the same status again."""
 
     def show(self, status: BootStatus) -> None:
         """Show *status*; a watch that raises sees it again after a back-off."""

@@ -1,4 +1,4 @@
-"""What do stages and reconciler need from the outside world? One Protocol for each thing; edges fit it by shape."""
+"""What do stages and reconciler need from the outside world? One Protocol for each system; edges match its shape."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Host(Protocol):
     """The host's name."""
 
     def name(self) -> str:
-        """Return the name in force, as it is."""
+        """Return the kernel's name, unchanged."""
 
     async def pin(self, name: str) -> str | None:
         """Make *name* last unless one does already; return why not, if so."""
@@ -217,7 +217,7 @@ class Systemd(Protocol):
         """Return with which variables systemd starts *unit*, None when there is no such unit. Raises Unavailable."""
 
     async def service(self, name: str) -> Service | None:
-        """Return how a service stands, None while systemd does not answer."""
+        """Return the state of a service, None while systemd does not answer."""
 
     async def start_failed(self, name: str) -> str | None:
         """Forget that a service failed and start it; return why not, if so."""
@@ -257,7 +257,7 @@ class Units(Protocol):
     """The units that do stages."""
 
     async def unit(self, name: str) -> Unit:
-        """Return how a unit stands; its jobs are listened to from then on. Raises Unavailable."""
+        """Return the state of a unit; its jobs are watched from then on. Raises Unavailable."""
 
     async def start(self, unit: Unit) -> None:
         """Ask for its start. Raises UnitFailed when systemd refuses, Unavailable."""

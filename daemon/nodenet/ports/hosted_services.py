@@ -32,7 +32,7 @@ class ServiceUnits(Protocol):
         """Order its start, also after it failed too often. Raises UnitFailed where systemd refuses, Unavailable."""
 
     async def stop(self, unit: str) -> None:
-        """Order its end; none that does not run is no error. Raises UnitFailed, Unavailable."""
+        """Stop it; it is no error if it does not run. Raises UnitFailed, Unavailable."""
 
     async def reload(self, unit: str) -> None:
         """Order that it reads its configuration again, without an end where it can. Raises UnitFailed, Unavailable."""

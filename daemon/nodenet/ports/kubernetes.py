@@ -1,4 +1,4 @@
-"""What does the companion need of the Kubernetes API?"""
+"""What does nodenet-hosted need from the Kubernetes API?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the companion need of the wire, of the kernel's addresses and of the processes of keepalived?"""
+"""What does nodenet-hosted need from the wire, from the kernel's addresses and from keepalived's processes?"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The resolv-prepender stage: which DNS servers does this host ask, and is the node's own the first?
+"""The resolv-prepender stage: which DNS servers does this host use, and is the node's own the first?
 
-It runs before nodeip, since everything behind it may have to look up names, and yet names the node IP: so there are
-two passes. The first sees that resolv.conf has a nameserver at all. The second comes with the node IP, and again
-with every change of DNS: it puts the node IP first once something answers there, and keeps the file true.
+It runs before nodeip, because later stages may have to look up names. But it also needs the node IP, so it has two
+passes. The first one makes sure that resolv.conf has a nameserver. The second one runs when the node IP is known, and
+again with every change of DNS. It puts the node IP first as soon as a DNS server answers there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ log = structlog.get_logger()
 
 TOPICS = frozenset({Topic.DNS, Topic.NODE_IP, Topic.BUS})
 PATIENCE_SECONDS = 30.0
-"""How long a nameserver is waited for; then the boot goes on without: kubelet is not held back for ever."""
+"""How long the stage waits for a nameserver; then the boot continues: kubelet is not held back for ever."""
 RELOAD_OWED = PurePosixPath("/run/nodenet/resolved-reload-owed")
 """Exists while the drop-in was written and systemd-resolved has not read it."""
 MANAGER_RELOAD_OWED = PurePosixPath("/run/nodenet/network-manager-reload-owed")

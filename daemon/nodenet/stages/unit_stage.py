@@ -1,4 +1,4 @@
-"""A stage that a systemd unit does: start it unless it ran, wait for its end, believe what it published."""
+"""A stage that a systemd unit does: start the unit unless it ran, wait for its end, check what it published."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_all_mistakes_are_found_at_once_with_what_was_meant() -> None:
             "apiVersion: nmstate.io/v1\nkind: NodeNetworkConfigurationPolicy\nspec: {desiredState: {}}\n",
             (
                 "1:1 apiVersion: this is a Kubernetes manifest, not an NMState document. "
-                "Put into the file what stands below `spec.desiredState`, moved to the left margin"
+                "Put only the part below `spec.desiredState` into the file, moved to the left margin"
             ),
         ),
         (
@@ -61,7 +61,7 @@ def test_all_mistakes_are_found_at_once_with_what_was_meant() -> None:
         ),
         (
             "interfaces: [{name: a, <<: {mtu: 5}}]",
-            "1:24 interfaces[0].<<: NMState does not know merge keys. Write out the keys that `<<` stands for",
+            "1:24 interfaces[0].<<: NMState does not know merge keys. Write the keys themselves in the place of `<<`",
         ),
         (
             "interfaces: [{name: a, prefix-length: 5}]",

@@ -180,7 +180,7 @@ def test_a_second_address_does_not_move_the_node_ip_and_its_loss_is_told(product
     node.write(keyfile("eth0"), static("eth0", "10.88.0.40/24", *more), 0o600)
     node.reboot()
     assert settle(node)["node_ips"] == ["10.88.0.50"]
-    for words, node_ip, rule in (("", "10.88.0.50", "sticky"), ("--anew", "10.88.0.40", "default-route")):
+    for words, node_ip, rule in (("", "10.88.0.50", "sticky"), ("--ignore-published", "10.88.0.40", "default-route")):
         for who in ("root", "nobody"):
             explained = json.loads(node.run(f"runuser -u {who} -- nodenetctl explain node-ip --json {words}").stdout)
             rules = {item["address"]: item["rule"] for item in explained["candidates"]}

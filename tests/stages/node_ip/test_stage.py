@@ -264,8 +264,8 @@ async def test_a_reselection_forgets_what_is_published() -> None:
     rig.kernel.now = host(V4, OTHER)
     assert isinstance(await rig.attempt(), Done)
     assert rig.files.content[PRIMARY] == b"192.0.2.6"
-    assert rig.stage.explain(anew=False).node_ips == (OTHER.address,)
-    assert rig.stage.explain(anew=True).node_ips == (V4.address,)
+    assert rig.stage.explain(ignore_published=False).node_ips == (OTHER.address,)
+    assert rig.stage.explain(ignore_published=True).node_ips == (V4.address,)
     outcome = await rig.stage.attempt(Facts(), Request(reselect=True))
     assert isinstance(outcome, Done)
     assert rig.files.content[PRIMARY] == b"192.0.2.5"

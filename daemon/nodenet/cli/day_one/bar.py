@@ -1,4 +1,4 @@
-"""How far is it? A bar on standard error, where that is a terminal."""
+"""How much is done? A progress bar on standard error, if that is a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are node files read from a folder, and artefacts written without harm to what is there?"""
+"""How are node files read from a folder, and artefacts written without overwriting other content?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NODE_FILE_DIR = PurePosixPath("/etc/nmstate/openshift")
 KEYFILE_DIR = PurePosixPath("/etc/NetworkManager/system-connections")
 KEYFILE = ".nmconnection"
 PRIVATE, PUBLIC = 0o600, 0o644
-"""A node file, and all that is made from one, may have passwords."""
+"""A node file, and everything that is made from one, may contain passwords."""
 MOST_MANIFEST_BYTES = 32 << 20
 """install-config of 10 000 hosts has 15 MB."""
 _REMEDIES = {
@@ -231,7 +231,7 @@ def place(path: Path, content: bytes, *, force: bool, mode: int = PRIVATE) -> No
 
 
 def place_all(files: Mapping[Path, bytes], *, force: bool, mode: int = PRIVATE) -> None:
-    """Write several files, or none of them that was not there. Raises UsageInvalid, PublishFailed."""
+    """Write several files; if one fails, the new ones are removed again. Raises UsageInvalid, PublishFailed."""
     for path, content in files.items():
         may_be_placed(path, content, force=force)
     made: list[Path] = []

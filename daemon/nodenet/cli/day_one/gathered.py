@@ -1,4 +1,4 @@
-"""Which findings are there altogether: node files, folder, install-config, hosts, MachineConfigs?"""
+"""Which findings does a check have in all: from node files, folder, install-config, hosts and MachineConfigs?"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Can a node file be looked at before NetworkManager has ended its start?
+"""Can a node file be applied before NetworkManager has ended its start?
 
 That start ends when no first activation is left. Where no DHCP server answers, the profile that NetworkManager makes by
-itself for a link keeps it for ``dhcp-timeout`` (45 s by default, nm-settings(5)) in each of four tries. What is decided
-already on the links of the file does not change with it.
+itself for a link keeps it for ``dhcp-timeout`` (45 s by default, nm-settings(5)) in each of four tries. The rest
+of that start does not change what is already decided on the links of the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What did an earlier apply set out to do to the network, and did it get there?
+"""What was an earlier apply going to do to the network, and did it succeed?
 
 NetworkManager forgets a pending checkpoint when it dies, and a power cut leaves the profiles of an unverified apply on
 disk. So the intent is written before the network is touched. ``applying``, found at the next start, means that the

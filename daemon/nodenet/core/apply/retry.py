@@ -1,4 +1,4 @@
-"""Which failures of an apply may pass by themselves, and how often and how long is it tried again?"""
+"""Which failures of an apply may be temporary, and how often and for how long is the apply tried again?"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What becomes of an error that nothing in a stage has caught? One outcome, with a cause, a count and a budget.
+"""Which outcome has a stage that raised an unexpected error? One with a cause, a count and a budget.
 
-Nothing that escapes from a stage ends the daemon. The stage is tried again with a back-off; when the budget is spent it
-has failed, and is tried again more rarely.
+Such an error never ends the daemon. The stage is tried again with a back-off. When the budget is spent the stage has
+failed; after that it is tried again more rarely.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Escapes:
         return replace(self, number=self.number + 1, since=self.since.holds(now))
 
     def outcome(self, name: StageName, error: NodenetError, facts: Facts, now: float) -> Waiting | Failed:
-        """Return what becomes of stage *name* after *error*, the last one counted."""
+        """Return the outcome of stage *name* after *error*, which is counted already."""
         within = self.number < TRIES and self.since.left(now, BUDGET_SECONDS) > 0
         if within or name in REQUIRED:
             bound = "" if name in REQUIRED else f" of {TRIES}"

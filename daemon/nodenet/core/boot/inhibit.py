@@ -1,4 +1,4 @@
-"""Which inhibitors keep a stage from starting, and when may one be taken?
+"""Which inhibitors keep a stage from starting, and when may a program take one?
 
 A program takes an inhibitor with the bus method ``Inhibit`` and keeps it as long as the file descriptor is open. An
 inhibitor stops a stage that has not begun: a waiting stage from its next attempt, a finished one from its next run

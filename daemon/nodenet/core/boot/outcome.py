@@ -1,7 +1,7 @@
-"""What can a stage say of itself, and what may it be woken by?
+"""Which outcomes can an attempt of a stage have, and which events wake the stage again?
 
-An attempt ends in one of four outcomes. ``core.boot.stage_state`` decides what becomes of the stage by it,
-``loop.journal`` how it is logged, the reconciler acts.
+An attempt ends in one of four outcomes. ``core.boot.stage_state`` derives the next status of the stage from it,
+``loop.journal`` logs it, the reconciler acts.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Waiting:
     facts: Facts | None = None
     """What the stage knows already, where that is worth showing while it waits."""
     aside: bool = False
-    """Whether the stages behind it go on meanwhile: only READY waits."""
+    """Whether the later stages run while it waits: only READY waits then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How often may a stage be attempted? Events can come in any number, also from what the stage itself does.
+"""How often may a stage be attempted? Events can come in any number, and the stage itself can cause them.
 
 An apply changes NetworkManager, which sends signals, which wake the stage that applied. So an event wakes a stage that
 has failed only after a back-off, and no stage is attempted more than a few times in a second, whatever wakes it.

@@ -1,6 +1,6 @@
-"""What was ordered of a stage, beyond its ordinary work?
+"""What was a stage asked to do, beyond its ordinary work?
 
-An order is not a fact: facts say what is known, a request says what this attempt is asked to do. The loop makes a
+A request is not a fact: facts say what is known, a request says what this attempt is asked to do. The loop makes a
 request from an order, the stage's state keeps it while the stage waits, and `StageState.after` consumes it, in that one
 place, when the stage is over. No order outlives its run, whether nodenetd or a unit does the stage.
 """

@@ -1,6 +1,6 @@
-"""What is one stage doing, and what becomes of it by an attempt, an event or the time?
+"""What is one stage doing, and how do an attempt, an event or the time change its status?
 
-Which status may follow which is one table here; the order of the stages, READY and the node's health are in
+One table has every change of status that is allowed. The order of the stages, READY and the node's health are in
 ``core.boot.stages``.
 """
 
@@ -50,7 +50,7 @@ TRANSITIONS: dict[tuple[Status, type[Outcome] | None], Status] = {
     (Status.RUNNING, Skipped): Status.SKIPPED,
     (Status.RUNNING, Waiting): Status.WAITING,
     (Status.RUNNING, Failed): Status.FAILED,
-    # A second look at a stage that is over; one that has to wait for it leaves the stage as it is.
+    # Another attempt of a stage that is over; if that attempt has to wait, the status does not change.
     **{(over, Done): Status.DONE for over in OVER},
     **{(over, Skipped): Status.SKIPPED for over in OVER},
     **{(over, Failed): Status.FAILED for over in OVER},
@@ -78,7 +78,7 @@ class StageState:
     resumed: float | None = None
     """When its last attempt began."""
     aside: bool = False
-    """Whether the stages behind it go on while it waits: only READY waits for it."""
+    """Whether the later stages run while it waits: only READY waits for it."""
     elsewhere: float = 0.0
     """Seconds of its attempts in which others worked for it: NetworkManager, Open vSwitch, systemd."""
     request: Request = NOTHING
@@ -87,7 +87,7 @@ class StageState:
 
     @property
     def over(self) -> bool:
-        """Whether the boot goes on without it."""
+        """Whether the boot continues without it."""
         return self.status in OVER
 
     @property

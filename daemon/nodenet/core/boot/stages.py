@@ -1,6 +1,6 @@
 """Where is the boot, what comes next, and may kubelet start?
 
-Everything that decides about stages lives in this file: their order, the statuses, which status may follow
+Everything that decides about stages is in this file: their order, the statuses, which status may follow
 which, when READY=1 is due and what the node's health is. The reconciler asks and has no rules.
 """
 
@@ -38,7 +38,7 @@ class Boot:
 
     stages: tuple[StageState, ...]
     degrade: bool = True
-    """``on_failure``: whether the boot goes on past a failed stage."""
+    """``on_failure``: whether the boot continues after a failed stage."""
     looked: frozenset[StageName] = frozenset()
     """The stages that had a second look since a stage in turn was attempted."""
 

@@ -1,4 +1,4 @@
-"""Which failures did a reload neither bring nor could mend? It is answered well in spite of them."""
+"""Which failures did a reload neither cause nor could repair? The reload succeeds although they exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nodenet.core.stage_name import StageName
 def standing(boot: Boot, before: Boot, *, same_input: bool) -> frozenset[StageName]:
     """Return the stages that failed in *before*, the boot before the reload, and in *boot* for the same cause.
 
-    The cause of nmstate is its node file, so that failure stands only where settings and file are the *same_input*.
+    The cause of nmstate is its node file, so that failure is such a one only if settings and file are the *same_input*.
     """
     return frozenset(stage.name for stage in boot.stages if _stands(stage, before[stage.name], same_input=same_input))
 

@@ -82,7 +82,7 @@ class BridgeCondition:
 
     @property
     def sound(self) -> bool:
-        """Whether it can stay as it is."""
+        """Whether nothing has to be repaired."""
         whole = all(finding.rule in HARMLESS for finding in self.findings)
         return self.owner is not Owner.NONE and self.uplink is not None and whole
 
@@ -189,7 +189,7 @@ def _without_profile(bridge: str, row: OvsBridge) -> Finding:
 
 
 def _dead_ports(facts: BridgeFacts, row: OvsBridge | None) -> Iterator[OvsPort]:
-    """Yield the ports that stand for links this node does not have. Patch ports, OVN's for one, stand for none."""
+    """Yield the ports whose link this node does not have. Patch ports, such as OVN's, need no link."""
     for port in row.ports if row else ():
         if _gone(facts, port):
             yield port

@@ -1,7 +1,8 @@
-"""What of the resolver's configuration moves with a link?
+"""Which part of the DNS configuration moves with a link?
 
-NMState knows one configuration for the whole node. Where name servers stand is then libnmstate's choice (its
-``nm/query_apply/dns.rs``), and it may be ``GlobalDnsConfiguration``, beside which NetworkManager hears no link.
+NMState knows one configuration for the whole node. libnmstate then chooses where the name servers are
+written (its ``nm/query_apply/dns.rs``). If that is ``GlobalDnsConfiguration``, NetworkManager ignores the name servers
+of every link.
 """
 
 from __future__ import annotations

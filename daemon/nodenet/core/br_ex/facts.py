@@ -1,7 +1,7 @@
 """What must be known of a node before br-ex is made over one of its links?
 
 Everything that ``core.br_ex.uplink`` and ``core.br_ex.plan`` look at: what libnmstate shows, what NetworkManager
-and the database of Open vSwitch know beyond that, and the files that name a link. Values only, no judgement.
+and the database of Open vSwitch know in addition, and the files that name a link. Values only; nothing is decided here.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def other_identifiers(source: Source) -> list[IPv6Address]:
 
 
 def nm_properties(source: Source, metric: int) -> dict[str, dict[str, Any]]:
-    """Return setting → property → value for what NMState cannot say of the bridge's profile."""
+    """Return setting → property → value for what NMState has no key for in the bridge's profile."""
     found = {
         section: {key: value for key in keys if (value := source.setting(section, key)) is not None}
         for section, keys in CARRIED_OVER.items()

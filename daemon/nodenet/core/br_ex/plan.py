@@ -124,7 +124,7 @@ def _whole(sources: Mapping[Uplink, Source], datapath: Datapath, part: Part) -> 
 
 
 def _below(source: Source) -> Document:
-    """Return the uplink: without addresses, everything else as it is."""
+    """Return the uplink: without addresses, everything else unchanged."""
     kind = str(source.uplink_item.get("type"))
     kind = "ethernet" if kind == "veth" else kind  # as `veth` it would have to name its peer
     ip = {"ipv4": dict(bridge_ip.DISABLED), "ipv6": dict(bridge_ip.DISABLED)}

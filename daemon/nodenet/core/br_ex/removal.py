@@ -1,4 +1,4 @@
-"""How does a node get back to the plain uplink, with everything that moved to br-ex?
+"""How does everything that moved to br-ex move back to the uplink?
 
 The stage that applies this document restores the uplink's own profile over D-Bus, if it was kept; the document ensures
 that the addresses are there in the same transaction. Metrics are those of that profile, else NetworkManager's.

@@ -32,7 +32,7 @@ def configured(source: Source, bridge: str, metric: int) -> list[Route]:
 
 
 def learnt(source: Source, bridge: str, metric: int) -> list[Route]:
-    """Return the IPv4 routes by a gateway that DHCP gave, to stand in until the bridge has its own."""
+    """Return the IPv4 routes by a gateway that DHCP gave; they are used until the bridge has its own."""
     known = {_identity(route) for route in state.routes(source.facts.state, "config", source.link)}
     found = state.routes(source.facts.state, "running", source.link)
     given = [route for route in found if state.gateway_of(route) and not state.is_ipv6(route)]
@@ -147,7 +147,7 @@ def _has_own_metric(source: Source, route: state.State) -> bool:
 
 
 def _in_profile(profile: Profile | None, route: state.State) -> Mapping[str, Any] | None:
-    """Return what the profile says of *route* in ``route-data``."""
+    """Return *route* as an entry of the profile's ``route-data``."""
     family = "ipv6" if state.is_ipv6(route) else "ipv4"
     destination, _, length = str(route.get("destination")).partition("/")
     wanted = (destination, length, state.gateway_of(route))

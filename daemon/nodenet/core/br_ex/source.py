@@ -1,4 +1,4 @@
-"""Which link has the IP configuration of a bridge now: its uplink, or the bridge already?"""
+"""Which link has the IP configuration of a bridge now: still its uplink, or already the bridge?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a document written as YAML with a remark behind its lines? Block style, the same bytes for the same values."""
+"""How is a document written as YAML with comments behind its lines? Block style, the same bytes for the same values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a node file that brings br-ex bring all that the network plugin expects of it?
+"""Does a node file that makes br-ex make everything that the network plugin needs?
 
 The bridge, one NIC, VLAN or bond as its port, the internal interface of the same name; the MAC address of the link, and
 the metric 48 where the default route is learned (the contract of the installer's documentation).
@@ -20,7 +20,7 @@ _BRIDGE, _INTERFACE = "ovs-bridge", "ovs-interface"
 
 
 def broken(file: str, document: Block) -> Iterator[Found]:
-    """Yield what is missing of br-ex; nothing where the document has no part of it."""
+    """Yield what is missing for br-ex; nothing if the document does not make br-ex at all."""
     links = present(document)
     own = [(path, link) for path, link in links if text(link, "name") == BRIDGE]
     if not own:

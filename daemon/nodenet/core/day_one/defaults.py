@@ -1,4 +1,4 @@
-"""Which values does a new profile or link have by itself? What a host shows beyond them belongs into its node file.
+"""Which values does a new profile or link have by default? Other values of a host belong in its node file.
 
 Sources: nm-settings-nmcli(5), the kernel's bonding.rst, ip-link(8), and NMState's API reference.
 """
@@ -97,5 +97,5 @@ VLAN: Mapping[str, object] = {
 
 
 def beyond(found: Mapping[str, object], defaults: Mapping[str, object]) -> dict[str, object]:
-    """Return what of *found* has another value than *defaults*."""
+    """Return the part of *found* whose values differ from *defaults*."""
     return {key: value for key, value in found.items() if key not in defaults or defaults[key] != value}

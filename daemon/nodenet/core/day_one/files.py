@@ -1,4 +1,4 @@
-"""What is a file that an artefact carries, and how does it stand in a data URL? (RFC 2397, RFC 3986 2.1)"""
+"""Which files does an artefact carry, and how is a file written as a data URL? (RFC 2397, RFC 3986 2.1)"""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ArtefactInvalid(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CarriedFile:
-    """A file as it is to lie on the node: absolute path, whole content, permissions."""
+    """A file for the node: absolute path, whole content, permissions."""
 
     path: PurePosixPath
     content: bytes

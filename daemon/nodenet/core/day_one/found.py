@@ -1,4 +1,4 @@
-"""What did a check find, where, and what helps? One value for each finding; a report sorts and prints them."""
+"""What did a check find, where, and what is the remedy? One value for each finding; a report sorts and prints them."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def state_in(found: object) -> State:
 
 
 def not_expressed(left: State, state: State) -> list[str]:
-    """Return what of libnmstate's difference to *state* is one: links by name, else sections.
+    """Return what really differs in libnmstate's difference to *state*: links by name, else sections.
 
     Of a bridge with ports libnmstate repeats the ports, though they are the same.
     """
@@ -177,10 +177,10 @@ def _is_vrf_port(link: State, links: Sequence[State]) -> bool:
 
 
 def _attached(link: State, links: Sequence[State], kind: str) -> dict[str, Value]:
-    """Return what a link says of the bridge or VRF that it belongs to."""
+    """Return the keys by which a link names the bridge or VRF that it belongs to."""
     if kind == "ovs-interface":
         return _mac(link, links)
-    # libnmstate refuses the IP configuration of a port that is in force, unless its VRF is named there.
+    # libnmstate refuses the active IP configuration of a port, unless its VRF is named there.
     return {"controller": str(link["controller"])} if _is_vrf_port(link, links) else {}
 
 

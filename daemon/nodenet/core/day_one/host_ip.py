@@ -1,4 +1,4 @@
-"""Which IP configuration does a link of a running host have, as a node file says it? Leases are not configuration."""
+"""Which IP configuration does a link of a running host have, in keys of a node file? Leases are not configuration."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_set(section: State) -> bool:
 
 
 def sections(link: State, kind: str, running: Sequence[State]) -> dict[str, Value]:
-    """Return ``ipv4`` and ``ipv6`` of a link of type *kind*; *running* are the routes in force."""
+    """Return ``ipv4`` and ``ipv6`` of a link of type *kind*; *running* are the routes that the kernel has."""
     found: dict[str, Value] = {}
     for family, version in (("ipv4", 4), ("ipv6", 6)):
         section = link.get(family)

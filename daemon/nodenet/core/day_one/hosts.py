@@ -20,7 +20,7 @@ _DEEPEST = 40
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One host, the file that has it, and where its parts stand."""
+    """One host, the file that has it, and the places of its parts."""
 
     name: Scalar
     file: str
@@ -32,7 +32,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What install-config says of the whole cluster."""
+    """What install-config says about the whole cluster."""
 
     file: str
     document: Block

@@ -1,4 +1,4 @@
-"""How do files stand in an Ignition configuration, and how are they read back? (Ignition's specification, v3.2.0)"""
+"""How are files written into an Ignition configuration, and read back? (Ignition's specification, v3.2.0)"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _READ = "3."
 
 
 def document(files: Iterable[CarriedFile]) -> dict[str, Any]:
-    """Return the configuration with *files*, by path; modes stand in it as decimal numbers."""
+    """Return the configuration with *files*, sorted by path; modes are decimal numbers there."""
     entries = [
         {
             "path": str(file.path),

@@ -1,4 +1,4 @@
-"""Can a node file become keyfiles for the deployment image, and what will be missing there?
+"""Can keyfiles for the deployment image be made from a node file, and what will they lack?
 
 libnmstate generates NetworkManager keyfiles offline. What needs the host itself, or Open vSwitch, cannot be generated;
 libnmstate silently drops some of these settings, so they are refused here first.

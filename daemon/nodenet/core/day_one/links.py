@@ -1,4 +1,4 @@
-"""What does a node file say of links, addresses and routes, each with its place? For the rules of day one."""
+"""Which links, addresses and routes does a node file have, and in which line? For the rules of day one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO = (False, None, "", "no", "off", "n", 0)
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One static address: where it stands, and its path in the document."""
+    """One static address: its place in the text, and its path in the document."""
 
     interface: str
     value: IPv4Interface | IPv6Interface

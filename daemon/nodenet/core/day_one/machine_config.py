@@ -1,4 +1,4 @@
-"""How do node files stand in a MachineConfig, and how are they read back? (machineconfiguration.openshift.io/v1)
+"""How are node files written into a MachineConfig, and how are they read back? (machineconfiguration.openshift.io/v1)
 
 The object is written with fixed lines and base64, so that the same files give the same bytes.
 """

@@ -1,4 +1,4 @@
-"""Which rules does one node file break, on its own? And what must the others know of it, to be compared with it?"""
+"""Which rules does one node file break, and what of its content is compared with the other files?"""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class _Reader:
         return Block(first, column + 1, items=tuple(items), is_list=True, size=size)
 
     def _value(self, rest: str, number: int, start: int, column: int, depth: int) -> Node:
-        """Return the value that stands in a line, and go behind it."""
+        """Return the value in this line, and continue behind it."""
         if _LITERAL.match(rest):
             return self._literal(number, start, column)
         self._now += 1

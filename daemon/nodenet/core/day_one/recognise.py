@@ -1,4 +1,4 @@
-"""Is this a file of another tool, and what should become of it? By what stands in it, and by its name."""
+"""Is this a file of another tool, and what should the user do with it? Recognised by its content and by its name."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _IS_NETWORKD = "this is a file of systemd-networkd", _NMSTATE_DOCUMENT
 _OF_KIND = {
     "NodeNetworkConfigurationPolicy": (
         "a NodeNetworkConfigurationPolicy of kubernetes-nmstate",
-        "Put into the file what stands below `spec.desiredState`, moved to the left margin",
+        "Put only the part below `spec.desiredState` into the file, moved to the left margin",
     ),
     "NodeNetworkConfigurationEnactment": (
         "a NodeNetworkConfigurationEnactment of kubernetes-nmstate",
-        "Put into the file what stands below `status.desiredState`, moved to the left margin",
+        "Put only the part below `status.desiredState` into the file, moved to the left margin",
     ),
     "NodeNetworkState": (
         "a NodeNetworkState of kubernetes-nmstate, the report of a running host",
@@ -35,7 +35,7 @@ _OF_KIND = {
     ),
     "NMStateConfig": (
         "an NMStateConfig of the assisted installer",
-        "Put into the file what stands below `spec.config`, moved to the left margin",
+        "Put only the part below `spec.config` into the file, moved to the left margin",
     ),
     "MachineConfig": (
         "a MachineConfig",
@@ -45,7 +45,7 @@ _OF_KIND = {
     "Secret": ("a Secret", "Name it with --hosts FILE, beside its BareMetalHost"),
     "AgentConfig": (
         "an agent-config of the agent-based installer",
-        "Put into a file for each host what stands below its `networkConfig`, moved to the left margin",
+        "Put the part below the `networkConfig` of each host into a file of that host, moved to the left margin",
     ),
 }
 _BUTANE = frozenset({"fcos", "rhcos", "openshift", "flatcar", "r4e", "fiot"})
@@ -121,7 +121,11 @@ def _of_keys(document: Block, keys: set[str]) -> tuple[str, str] | None:
 
 
 _BY_NAME = (
-    (r"(?:ifcfg|route6?|rule6?|keys)-.+", Rule.OTHER_TOOL, ("this is an ifcfg file", "Write it as an NMState document")),
+    (
+        r"(?:ifcfg|route6?|rule6?|keys)-.+",
+        Rule.OTHER_TOOL,
+        ("this is an ifcfg file", "Write it as an NMState document"),
+    ),
     (r".+\.nmconnection", Rule.OTHER_TOOL, _IS_KEYFILE),
     (
         r".+\.(?:bu|butane|ign|fcc)",

@@ -24,7 +24,7 @@ Lines = Callable[[str, int], str | None]
 _KEY = re.compile(r"\s*(?:- +)*[\"']?(?P<key>[\w./<-]+)[\"']? *:(?: |$)")
 _IN_URL = re.compile(r"//[^/\s@]*@")
 _OPAQUE = frozenset({"data", "stringdata", "nmstate", "source", "sshkey", "additionaltrustbundle", "username"})
-"""Keys whose values are long, or none of our business."""
+"""Keys whose values are long or private."""
 
 
 def text(found: Sequence[Found], lines: Lines) -> str:

@@ -22,7 +22,7 @@ WHY: Mapping[Rule, str] = {
         "The file cannot be read: permissions, a link that leads nowhere, a directory or a device of that name."
     ),
     Rule.CHANGED: (
-        "Another program wrote to the folder during the check, so that the findings belong to no state of it."
+        "Another program wrote to the folder during the check. The findings may mix old and new content of the files."
     ),
     Rule.NO_DOCUMENT: "The file is not a mapping of keys.",
     Rule.NMSTATE_KEY: (
@@ -93,7 +93,9 @@ WHY: Mapping[Rule, str] = {
     Rule.EXTENSION: ("The name of the file does not end in `.yml`. Other readers of /etc/nmstate/openshift ignore it."),
     Rule.TWO_FILES: "Two files are for the same host, and no rule says which one wins.",
     Rule.FILE_NAME: ("No host finds the file, because its name is not a host name or another file is found first."),
-    Rule.ADDRESS_TWICE: ("Two hosts have one address. Each of them loses its connections when the other one speaks."),
+    Rule.ADDRESS_TWICE: (
+        "Two hosts have the same address. Each of them loses its connections when the other one sends packets."
+    ),
     Rule.CLUSTER_FILE: (
         "`cluster.yml` is for every host without a file of its own, and it holds a static address or a MAC "
         "address, which only one host can have."
@@ -103,7 +105,7 @@ WHY: Mapping[Rule, str] = {
     Rule.NO_HOST: ("A node file is for a host that neither install-config nor hosts have. Its name may be mistyped."),
     Rule.SHAPE: "install-config or the hosts file does not have the structure that the installer expects.",
     Rule.HOST_TWICE: "Two hosts have one name.",
-    Rule.MAC_TWICE: "Two hosts have one MAC address: the installer and the switches find only one of them.",
+    Rule.MAC_TWICE: "Two hosts have the same MAC address: the installer and the switches find only one of the hosts.",
     Rule.BAD_MAC: "`bootMACAddress` is missing or not a MAC address.",
     Rule.OUTSIDE: (
         "No address of the host is in `networking.machineNetwork`: kubelet would register with an address "
@@ -132,4 +134,4 @@ WHY: Mapping[Rule, str] = {
     ),
     Rule.SECRET_DIFFERS: ("The Secret carries another address, gateway or NIC than the node file of its host."),
 }
-"""Why each rule is there: what becomes of the host."""
+"""Why each rule exists: what happens to the host."""

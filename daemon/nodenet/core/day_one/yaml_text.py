@@ -1,4 +1,4 @@
-"""Where in a YAML text does a value stand, so that text can be inserted there and every other byte stays?
+"""Where in a YAML text is a value, so that text can be inserted there and every other byte stays?
 
 The text is never emitted from its values: comments, order, anchors and quoting belong to the person who wrote it.
 """

@@ -1,7 +1,7 @@
-"""Which address does ``api-int`` have, and does this cluster balance its API itself?
+"""Which address does ``api-int`` have, and does the cluster run its own API load balancer?
 
-One effective address drives DNS on every node: that of the resource, else the API VIP. An address that is an API VIP
-means that the cluster balances its API itself; another address is an external load balancer's.
+DNS on every node uses one address: that of the resource, else the API VIP. If it is an API VIP, the cluster runs its
+own load balancer. Any other address belongs to an external load balancer.
 """
 
 from __future__ import annotations

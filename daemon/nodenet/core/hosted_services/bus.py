@@ -1,4 +1,4 @@
-"""What does nodenet-hosted offer on the bus? The reviewed contract is ``units/dbus/org.nodenet1.Hosted.xml``."""
+"""What does nodenet-hosted offer on the bus? The contract is ``units/dbus/org.nodenet1.Hosted.xml``."""
 
 from __future__ import annotations
 

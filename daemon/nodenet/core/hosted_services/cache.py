@@ -1,7 +1,7 @@
-"""What is remembered of the cluster on this node's disk, and may it be believed?
+"""What does this node keep on disk about its cluster, and can it be used?
 
-A cache holds one document of the API (the resource, or the list of nodes) with its resource version, the cluster that
-it was read from and a checksum. A torn file, or one of another cluster, is not used.
+A cache holds one document of the API (the resource, or the list of nodes) with its resource version, the name of its
+cluster and a checksum. A torn file, or a file of another cluster, is not used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What does this node know of its cluster: from the API, from the cache, and from the file of its administrator?
+"""What does this node know about its cluster: from the API, from the cache, and from the file of its administrator?
 
 Each source is a document as JSON values. A document that cannot be used is left out with the reason; what is known
-from another source, or from before, stays in force.
+from another source, or from before, is still used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may ask this node's dnsmasq? This node and its pods, and no host outside. (nft(8))
+"""Which clients may query this node's dnsmasq? This node and its pods, and no host outside. (nft(8))
 
 dnsmasq asks other servers for every client that reaches it, and hosts outside would use it to attack others (RFC 5358).
 Programs of this node come in by the loopback link and pods by links of their own; what comes in by the link of the node

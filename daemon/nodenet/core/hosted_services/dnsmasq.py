@@ -1,7 +1,7 @@
 """What does dnsmasq's configuration say, and which names does it answer from disk? (dnsmasq(8))
 
-The addresses that may change (``api-int``, ``api``, nodes) stand in a hosts file, which dnsmasq reads again without a
-restart. Upstream servers are set over D-Bus and stand in no file.
+The addresses that may change (``api-int``, ``api``, nodes) are in a hosts file, which dnsmasq reads again without a
+restart. Upstream servers are set over D-Bus and are in no file.
 """
 
 from __future__ import annotations

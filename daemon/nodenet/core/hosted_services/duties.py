@@ -1,8 +1,8 @@
 """Which hosted services does this node run, which VIPs may it hold, and why?
 
 The rules are those of DESIGN.md and docs/hosted-services.md: the control plane carries API and ingress VIPs, workers
-carry ingress VIPs, remote workers none. A node that the cluster's list does not name never speaks VRRP. What another
-node says of its own addresses takes no VIP away from the cluster: it is reported, and the wire shows who holds it.
+carry ingress VIPs, remote workers none. A node that is not in the cluster's list never speaks VRRP. If another
+node reports a VIP as its own address, the cluster keeps the VIP: this is reported, and the wire shows who holds it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why is a VIP, ``api-int`` or a hosted service as it is? Text for people, from the report's document."""
+"""Who holds a VIP, what is ``api-int``, why does a hosted service run? Text for people, from the report's document."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which link has to pass packets on, from the host to its pods and back?
+"""Which link must forward packets between the network and the pods?
 
-On-premises platforms with VIPs ask for it on the link that carries the node IP, and only there (ip-sysctl in the
-kernel's documentation: ``conf/LINK/forwarding``). NetworkManager handles router advertisements by itself, so that
-the kernel's refusal of them on a forwarding link does no harm.
+On-premises platforms with VIPs need it on the link that carries the node IP, and only there (ip-sysctl in the
+kernel's documentation: ``conf/LINK/forwarding``). NetworkManager handles router advertisements by itself, so it
+does not matter that the kernel ignores them on a forwarding link.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is a service of this node healthy, after answers that came, came late, or did not come?
+"""Is a service of this node healthy, if its checks were answered, answered late, or not answered?
 
 A slow answer is not a dead service, and the holder of a VIP is given more patience than a candidate: when all API
 servers fail together, each candidate's weight has fallen before the holder's, and when they come back the holder's

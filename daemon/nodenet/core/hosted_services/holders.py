@@ -1,4 +1,4 @@
-"""Who holds a VIP, judged by the answers on the wire, and who gives it up where two do?
+"""Who holds a VIP according to the answers on the wire, and who gives it up if two hosts hold it?
 
 No API is asked: an address is held by the hosts that answer for it (RFC 826, RFC 4861), and each node decides alone.
 Nodes that see each other's answers come to the same decision, because all compare the same link-layer addresses.
@@ -33,7 +33,7 @@ def holders(sighting: Sighting, own_name: str, peers: Mapping[str, str]) -> tupl
 
 
 def strangers(sighting: Sighting, peers: Mapping[str, str]) -> frozenset[str]:
-    """Return the MACs that answer for the VIP and belong to no node that may hold it."""
+    """Return the MACs that answer for the VIP and do not belong to a node that may hold it."""
     return sighting.others - peers.keys()
 
 

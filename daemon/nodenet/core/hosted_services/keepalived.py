@@ -88,7 +88,7 @@ def _instance(inputs: Inputs, duty: VipDuty) -> str:
 def _peers(inputs: Inputs, duty: VipDuty, place: Place) -> Iterator[str]:
     """Yield the unicast peers: the other nodes that may hold this VIP and have an address in its subnet.
 
-    Without a peer nothing is said of unicast: keepalived refuses a source address without peers.
+    Without a peer there are no unicast keys: keepalived refuses a source address without peers.
     """
     roles = {Role.CONTROL_PLANE} if duty.purpose is Purpose.API else set(Role)
     others = [node for node in inputs.nodes if node.role in roles and node.name != inputs.here.name]

@@ -1,6 +1,6 @@
-"""How is the API reached, and as whom? A kubeconfig file (``kubectl config``), as far as a node's credentials need it.
+"""Which server and which credentials does a kubeconfig file name? (``kubectl config``; as far as a node needs it.)
 
-Certificates and keys stand in the file (``…-data``, base64) or in files beside it. A login by another program, by
+Certificates and keys are in the file (``…-data``, base64) or in files beside it. A login by another program, by
 password or through a proxy is refused: a node's kubeconfig has none of these.
 """
 

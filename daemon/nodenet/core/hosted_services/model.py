@@ -1,4 +1,4 @@
-"""Which values describe a cluster's hosted services: the spec, the nodes, this node, and who does what?"""
+"""Which values describe a cluster's hosted services: the spec, the nodes, this node, and the duties of each?"""
 
 from __future__ import annotations
 

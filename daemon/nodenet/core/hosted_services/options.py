@@ -1,4 +1,4 @@
-"""What do the settings ask of hosted services?"""
+"""Which settings do hosted services have?"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What happens to the unit of a hosted service: start, reload, stop, or nothing?
 
-What runs goes on unless the settings or the API itself say otherwise: a cached resource, or a list of nodes that was
+A service that runs is stopped only by the settings or by the API itself. A cached resource, or a list of nodes that was
 lost, stops nothing. Another stack on this node stops ours at once.
 """
 

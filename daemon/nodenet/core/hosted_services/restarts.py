@@ -1,4 +1,4 @@
-"""When is a unit started again that systemd has given up?"""
+"""When does nodenet start a unit again that systemd no longer restarts?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the unit of a hosted service run, and what does systemd say of it? (org.freedesktop.systemd1(5))"""
+"""Does the unit of a hosted service run, and in which state is it? (org.freedesktop.systemd1(5))"""
 
 from __future__ import annotations
 

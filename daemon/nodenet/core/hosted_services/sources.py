@@ -1,7 +1,7 @@
-"""Whose word counts for the spec and the nodes: the API's, the cache's, the file's, or the defaults?
+"""Which source gives the spec and the nodes: the API, the cache, the file, or the defaults?
 
-A cached or filed spec may start and keep services. It never begins a teardown: what runs goes on until the API itself
-says otherwise.
+A spec from the cache or the file may start and keep services. It never stops one: a service that runs is stopped only
+when the API itself says so.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nodenet.core.hosted_services.model import ClusterNode, Origin, Service, Spe
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The spec and the nodes in force, each with the place where it was read."""
+    """The spec and the nodes that are used, each with its source."""
 
     spec: Spec
     spec_origin: Origin

@@ -1,7 +1,7 @@
-"""Which VIPs must be removed from this node's links, because no program of this node speaks for them any more?
+"""Which VIPs must be removed from this node's links, because no keepalived of this node announces them any more?
 
-keepalived that is killed leaves its addresses behind: the peers elect another holder, and two hosts answer for one
-address for as long as nothing removes it here.
+A keepalived that is killed leaves its addresses on the links. The peers then elect another holder, and two hosts answer
+for one address until something removes it here.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 keepalived reads one number for each purpose from a file and adds it to the priority of these VIPs (keepalived.conf(5),
 ``track_file``). At ``OUT`` and below, the instance is in its fault state: it sends nothing and holds no address. So no
-program is started or stopped, and a companion that dies leaves everything as it is.
+program is started or stopped, and nothing changes when nodenet-hosted dies.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Stance(StrEnum):
     """What a node is for the VIPs of one purpose."""
 
     PROBING = "probing"
-    """Nothing is known of the wire yet."""
+    """The wire was not asked yet."""
     CANDIDATE = "candidate"
     STAYING_OUT = "staying-out"
     """A host that is no peer holds the VIP, as the node that installs a cluster does."""
@@ -83,7 +83,7 @@ def _wanted(stance: Stance, look: Look) -> Stance:
 def at_start(weight: int | None, *, speaking: bool) -> Position:
     """Return the position of a companion that starts while keepalived is *speaking* VRRP with *weight*, or is not.
 
-    A node that takes part goes on taking part: the death of the companion moves no VIP.
+    A node that takes part continues to do so: the death of nodenet-hosted moves no VIP.
     """
     takes_part = speaking and weight is not None and weight > OUT
     return Position(Stance.CANDIDATE if takes_part else Stance.PROBING)

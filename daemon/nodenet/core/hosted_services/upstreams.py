@@ -1,7 +1,7 @@
 """Which DNS servers does this node's dnsmasq ask for names that it does not know from disk?
 
 The servers that NetworkManager knows, and for the cluster's domain a CoreDNS of this node while it answers: pods and
-services may have names there. The names of the API never leave this node.
+services may have names there. Queries for the names of the API never leave this node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Are hosted services of this node decided and does its DNS answer, and what is wrong if not?"""
+"""Has nodenet-hosted decided, does this node's DNS answer, and what is wrong if not?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a kind of object after a list and the events of its watch? (Kubernetes API concepts, "Watch")
+"""Which objects of a kind exist after a list and the events of its watch? (Kubernetes API concepts, "Watch")
 
 Events are applied in their order; a bookmark only renews the resource version. When the server no longer has the
 events since a version (410, ``Expired``), everything is listed again. Of each object only what is used is kept.
@@ -27,7 +27,7 @@ class Expired(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The objects by name, and the version from which a watch goes on; empty before the first list."""
+    """The objects by name, and the version from which a watch continues; empty before the first list."""
 
     objects: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}))
     resource_version: str = ""

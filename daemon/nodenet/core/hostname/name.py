@@ -1,7 +1,7 @@
-"""Is this a valid name for a node, and which file names belong to it?
+"""Is this a valid name for a node, and which node files belong to it?
 
-The kernel, hostnamed and DHCP servers hand out names as they please: upper case, a trailing dot, the whole
-domain name or ``localhost`` until something better is known.
+The kernel, hostnamed and DHCP servers give names in many forms: in upper case, with a trailing dot, with the whole
+domain, or ``localhost`` until something better is known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where can a node's name come from, which of the names is it, and why not another?
+"""Where can a node's name come from, which of the names is used, and why not another one?
 
-A static name wins. Without one a full name that a DHCPv6 server gave outranks what is in force, because what is in
-force at that moment may be a short name that an earlier source gave, and a name that is pinned stays for ever. All
-others are only shown: the program that sets the kernel's name (systemd, NetworkManager, cloud agents) has chosen.
+A static name wins. Without one, a full name from a DHCPv6 server outranks the present name, because that may be a short
+name from an earlier source, and a name that is pinned stays for ever. All others are only shown: the program that sets
+the kernel's name (systemd, NetworkManager, cloud agents) has chosen.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def static_source(content: bytes | None) -> Source:
 
 
 def kernel_source(name: str, made_up: bytes | None) -> Source:
-    """Return the source that the name in force is; *made_up*: the content of FALLBACK_FILE."""
+    """Return the source of the present name; *made_up*: the content of FALLBACK_FILE."""
     fallback = (made_up or b"").decode(errors="replace").strip()
     return Source(Origin.KERNEL, "the kernel", name, fallback=bool(name) and name == fallback)
 
 
 def static_name(content: bytes | None) -> str:
-    """Return the name in the content of /etc/hostname (hostname(5)): the first line that is no comment."""
+    """Return the name in the content of /etc/hostname (hostname(5)): the first line that is not a comment."""
     lines = (line.strip() for line in (content or b"").decode(errors="replace").splitlines())
     return next((line for line in lines if line and not line.startswith("#")), "")
 

@@ -1,4 +1,4 @@
-"""Where in a JSON document is a reader that gets stuck?"""
+"""At which place of a JSON document did a reader fail?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_OF_A_KEY = 40
 
 
 def path_at(text: str, end: int) -> str:
-    """Return the path (RFC 9535's way of writing) of what stands before position *end* of *text*.
+    """Return the path (in the notation of RFC 9535) of the value before position *end* of *text*.
 
     The text up to there need not be a whole document, but it must have been read without complaint.
     """

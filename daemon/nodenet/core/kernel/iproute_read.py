@@ -1,8 +1,8 @@
-"""How is a snapshot written down, so that any host can make one with iproute2 alone?
+"""Which JSON document is a snapshot, so that any host can make one with iproute2 alone?
 
 The document has four keys, each what iproute2 prints: ``links`` (``ip -j -d link``), ``addresses``
 (``ip -j -d address``), ``routes`` (``ip -j -d -4 route show table all``) and ``routes6`` (the same with ``-6``).
-Keys and fields may be missing; the kernel's own defaults take their place. What is there must have the right type.
+Keys and fields may be missing; the kernel's own defaults are used then. Each value must have the right type.
 A list is read as the output of ``ip -j address`` alone.
 """
 

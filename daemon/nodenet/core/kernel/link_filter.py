@@ -1,6 +1,6 @@
 """Which of the kernel's link events wake a listener that watches only a few links? (socket(7), SO_ATTACH_FILTER)
 
-A node's links change with each pod. The kernel drops what is about other links before it wakes anybody.
+A node's links change with each pod. The kernel drops events of other links before they wake a process.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 RTMGRP_LINK = 0x1
 _INDEX_OFFSET = 20
-"""Of ifi_index: struct nlmsghdr has 16 bytes, and 4 of struct ifinfomsg stand before it (linux/rtnetlink.h)."""
+"""Of ifi_index: struct nlmsghdr has 16 bytes, and 4 bytes of struct ifinfomsg precede it (linux/rtnetlink.h)."""
 _LOAD_WORD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
 _INSTRUCTION = struct.Struct("=HBBI")
 _WHOLE, _NOTHING = 0xFFFFFFFF, 0

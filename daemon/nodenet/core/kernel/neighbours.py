@@ -71,12 +71,12 @@ def learn(link_index: int, neighbour: Neighbour) -> bytes:
 
 
 def get(link_index: int, address: IPAddress) -> bytes:
-    """Return the question what is known of *address* (answered since Linux 5.1)."""
+    """Return the request for what the kernel knows about *address* (answered since Linux 5.1)."""
     return _message(_GET, _REQUEST, link_index, address)
 
 
 def probe(link_index: int, address: IPAddress) -> bytes:
-    """Return the order to ask one again whose link-layer address is known; meanwhile it stays in use."""
+    """Return the request to probe a neighbour again; its known link-layer address stays in use during the probe."""
     return _message(_NEW, _REQUEST | _REPLACE, link_index, address, state=_PROBE)
 
 

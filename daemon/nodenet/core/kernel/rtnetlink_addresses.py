@@ -1,6 +1,6 @@
 """What do the kernel's answers about addresses mean? (rtnetlink(7), linux/if_addr.h)
 
-Thousands of addresses have messages that are laid out alike: the layout is found once and holds until one differs.
+The messages of thousands of addresses have the same layout: it is computed once and used until a message differs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What do links, addresses and routes of this host look like at one moment?
+"""Which links, addresses and routes does this host have at one moment?
 
-The kernel's own words and values, no judgement. Names tie the parts together as they do in iproute2's output:
+The kernel's words and values; nothing is decided here. Names tie the parts together as they do in iproute2's output:
 a link's name is unique in its network namespace.
 """
 

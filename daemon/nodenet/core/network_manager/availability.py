@@ -1,6 +1,6 @@
 """NetworkManager is not on the bus: will it start by itself, and if not, what can an administrator do?
 
-The words are systemd's own (org.freedesktop.systemd1(5)): load and active state, and the result of a service.
+The states are systemd's own (org.freedesktop.systemd1(5)): load and active state, and the result of a service.
 """
 
 from __future__ import annotations

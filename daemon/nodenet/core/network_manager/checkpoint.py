@@ -1,4 +1,4 @@
-"""What is a checkpoint of NetworkManager, and what does its rollback forget?"""
+"""What is a checkpoint of NetworkManager, and what does its rollback not restore?"""
 
 from __future__ import annotations
 

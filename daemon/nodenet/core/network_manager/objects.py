@@ -1,6 +1,6 @@
 """What do the objects that NetworkManager has on the bus mean? (its D-Bus API reference, "D-Bus API Types")
 
-Everything here takes plain values: the edge has taken the variants away.
+Everything here takes plain values: the edge has unpacked the variants.
 """
 
 from __future__ import annotations

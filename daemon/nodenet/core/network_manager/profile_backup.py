@@ -1,4 +1,4 @@
-"""How is a connection profile remembered, so that it can be given back as it was, in this boot or a later one?"""
+"""How is a connection profile stored, so that it can be restored unchanged, in this boot or a later one?"""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class KeptProfile:
     def for_link(self, old: str, new: str) -> KeptProfile:
         """Return the profile for a link that was called *old* and is called *new* now.
 
-        A profile that matches its link by anything else than that name is returned as it is.
+        A profile that matches its link by anything else than that name is returned unchanged.
         """
         settings = json.loads(json.dumps(self.settings).replace(_named(old), _named(new)))
         keyfile = self.keyfile and re.sub(

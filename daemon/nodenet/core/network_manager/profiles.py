@@ -1,4 +1,4 @@
-"""What does NetworkManager know of a link: its device, its profile, its leases?"""
+"""What does NetworkManager know about a link: its device, its profile, its leases?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What did the process that runs libnmstate answer, and is it something that can be worked with?"""
+"""What did the process that runs libnmstate answer, and is the answer valid?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Answer:
 
 
 CHECKPOINT = b'{"checkpoint": '
-"""How a line begins that is no answer yet: the report of the checkpoint that an apply has made."""
+"""The prefix of a line that is not the answer: the report of the checkpoint that an apply has made."""
 
 
 def checkpoint_of(line: bytes) -> str | None:

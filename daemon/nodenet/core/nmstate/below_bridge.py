@@ -1,7 +1,7 @@
-"""What of a node file stands on br-ex by now, and is no longer to be looked for on the link that the file names?
+"""Which part of a node file has moved to br-ex, so that it is not expected on the link that the file names?
 
-A file gives an address to a bond; configure-ovs then moves the bond's whole IP configuration to br-ex. The file is in
-force all the same: libnmstate would only see a port that has no address, and refuse to give it one.
+A file gives an address to a bond; configure-ovs then moves the bond's whole IP configuration to br-ex. The file
+is still in force, but libnmstate sees a port without an address, and would refuse to give it one.
 """
 
 from __future__ import annotations

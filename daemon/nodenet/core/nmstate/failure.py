@@ -1,4 +1,4 @@
-"""How can a call of libnmstate fail, and what is the remedy?"""
+"""In which ways can a call of libnmstate fail, and what is the remedy?"""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PERMANENT = (
     "unknown device type",
     "eopnotsupp",
 )
-"""What NetworkManager says of a type of link that this kernel cannot make (errno 95, EOPNOTSUPP), in lower case."""
+"""NetworkManager's message for a type of link that this kernel cannot make (errno 95, EOPNOTSUPP), in lower case."""
 
 
 class NmstateFailure(NodenetError):

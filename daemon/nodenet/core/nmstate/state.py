@@ -1,4 +1,4 @@
-"""What does libnmstate show of one link?
+"""What does libnmstate show about one link?
 
 Look-ups in the document of ``libnmstate.show()`` (NMState's schema). A bridge of Open vSwitch and its internal
 interface share a name there; a link's controller is known from the controller's list of ports only.
@@ -19,7 +19,7 @@ State = Mapping[str, Any]
 
 
 def without_addresses(state: State, addresses: Collection[str]) -> State:
-    """Return *state* without IP addresses that belong to no configuration, such as a VIP that this node holds now."""
+    """Return *state* without *addresses* that no configuration contains, such as a VIP that this node holds now."""
     if not addresses:
         return state
     return {**state, "interfaces": [_without(item, addresses) for item in _interfaces(state)]}

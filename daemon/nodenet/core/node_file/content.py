@@ -1,6 +1,6 @@
-"""What does a node file ask for, and is it fit to be applied, as far as that is known without looking at the network?
+"""What does a node file ask for, and can it be applied, as far as that is known without looking at the network?
 
-libnmstate gets the *text* of the file, unchanged. The tree read here is for look-ups and findings only.
+libnmstate gets the *text* of the file, unchanged. The tree read here is used for look-ups and findings only.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def remaining(difference: Mapping[str, Any], state: Mapping[str, Any]) -> dict[s
     """Return what is left of libnmstate's *difference* to *state* once what it only takes for one is left out.
 
     The state names the main table of every route, a node file rarely does. ``allow-extra-patch-ports`` is an order for
-    the apply and no part of any state. Both arguments are documents of libnmstate; an empty result: nothing to do.
+    the apply and is not in any state. Both arguments are documents of libnmstate. An empty result: nothing to do.
     """
     known = [_with_table(route) for route in state.get("routes", {}).get("config", ())]
     left = {key: value for key, value in difference.items() if value and key not in {"routes", "interfaces"}}

@@ -1,4 +1,4 @@
-"""Which file belongs to this node, and is it fit to be read?
+"""Which file belongs to this node, and can it be used?
 
 ``<whole host name>``, ``<short host name>``, ``cluster``; ``.yml`` or ``.yaml``. The first that exists
 replaces the others; files are never merged.

@@ -1,4 +1,4 @@
-"""What can be wrong with a node file, where, and how is it said?"""
+"""What can be wrong with a node file, where, and how is it reported?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nodenet.core.node_file.yaml_text import Node
 MOST_SHOWN = 60
 """Characters of a wrong value that are shown."""
 MOST_FINDINGS = 200
-"""Findings of one file that are listed; after so many the file is something else."""
+"""Findings of one file that are listed; a file with more is not a node file."""
 
 
 class Severity(StrEnum):
@@ -39,7 +39,7 @@ class Finding:
     names_its_key: bool = False
     """The cause says which key is meant."""
     by_table: bool = False
-    """Our table of NMState's keys says so: a libnmstate that takes the file knows better."""
+    """The finding is from our table of NMState's keys. If libnmstate accepts the file, the finding is dropped."""
 
     def sentence(self) -> str:
         """Return key, value and cause in one line."""
@@ -60,13 +60,13 @@ def at(node: Node, key: str, cause: str, remedy: str, value: str | None = None) 
 
 
 def shown(text: str) -> str:
-    """Return a value as it is quoted, of MOST_SHOWN characters at most, each one printable."""
+    """Return a value for a message: MOST_SHOWN characters at most, each one printable."""
     short = text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + "..."
     return printable(short) or "''"
 
 
 def printable(text: str) -> str:
-    """Return *text* with what a terminal would obey written out."""
+    """Return *text* with control characters written as escapes."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -1,7 +1,7 @@
 """Can the gateways of a node file be reached over the links that it describes?
 
-A gateway outside every subnet of its link is accepted by everything and never answers: a warning, because the link
-may have more addresses than the file knows (by DHCP, by another program).
+Every program accepts a gateway outside the subnets of its link, but it never answers. This is a warning only: the link
+may have addresses that are not in the file (from DHCP or another program).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def unreachable_gateways(document: Block) -> Iterator[Finding]:
 
 
 def _subnets(document: Block) -> Iterator[tuple[tuple[str, int], Subnets]]:
-    """Yield the subnets of each link and family whose addresses stand in the file, all of them."""
+    """Yield the subnets of each link and family if the file has all addresses of that link and family."""
     for _, link in interfaces(document):
         if text(link, "type") == "ovs-bridge" or text(link, "state") in ("absent", "ignore"):
             continue

@@ -1,6 +1,6 @@
 """Is every key of a node file one of NMState's, and is its value of the right kind?
 
-libnmstate stops at the first mistake and names neither its line nor what was meant.
+libnmstate stops at the first mistake and reports neither its line nor which key was probably meant.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _not_a_state(document: Block) -> Finding | None:
             first,
             first.text,
             "this is a Kubernetes manifest, not an NMState document",
-            "Put into the file what stands below `spec.desiredState`, moved to the left margin",
+            "Put only the part below `spec.desiredState` into the file, moved to the left margin",
         )
     if policy := sorted(names & _POLICY):
         key = next(key for key, _ in document.entries if key.text in _POLICY)
@@ -160,7 +160,7 @@ def _unknown(key: Scalar, path: str, name: str) -> Finding:
 def _meant(key: str, name: str) -> tuple[str, str]:
     keys = schema.section(name)
     if key == "<<":
-        return "NMState does not know merge keys", "Write out the keys that `<<` stands for"
+        return "NMState does not know merge keys", "Write the keys themselves in the place of `<<`"
     word = key[: max(map(len, keys)) * 2]
     near = difflib.get_close_matches(word.lower().replace("_", "-"), list(keys), n=3, cutoff=NEAR) or [
         known for known in keys if known.replace("_", "-") == word.lower().replace("_", "-")

@@ -1,7 +1,7 @@
-"""Which types of interfaces does libnmstate know, and what is said about an unknown one?
+"""Which types of interfaces does libnmstate know, and what is reported for an unknown one?
 
-For an unknown type libnmstate only logs a line: it looks the link up by its name, drops what only the intended type
-has, and reports success.
+For an unknown type libnmstate only logs a line: it finds the link by its name, drops the keys of the intended type,
+and reports success.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which links does a node file configure: which exist before it, which can it make, which get a lease?"""
+"""Which links does a node file configure: which must exist before, which does it make, which get a lease?"""
 
 from __future__ import annotations
 

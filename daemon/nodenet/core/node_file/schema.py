@@ -2,7 +2,7 @@
 
 Names and kinds as the nmstate crate reads them (version VERSION); tests/libnmstate holds the table to the crate.
 Kinds: ``text``, ``flag`` (a boolean, also in words), ``bool``, ``int`` (digits in quotes too), ``=a,b`` (one of these),
-``any``, ``@section``, and any of them in brackets for a list. ``a|b`` are two spellings of one key.
+``any``, ``@section``, and any of these in brackets for a list. ``a|b`` are two spellings of one key.
 """
 
 from __future__ import annotations

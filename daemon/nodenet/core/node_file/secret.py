@@ -1,8 +1,8 @@
 """Which values of a node file are secret, and how do they stay out of journal, status and bus?
 
 libnmstate quotes a value as it *read* it: ``+4912345678`` becomes ``4912345678``, ``12345678.50`` becomes
-``12345678.5``. So each spelling of a secret is hidden, and of a text about a document with secrets every number and
-every quoted word that the document does not show elsewhere.
+``12345678.5``. So each spelling of a secret is hidden. In a text about a document with secrets, every number and
+every quoted word is hidden too, unless it is in the document as a value that is not secret.
 """
 
 from __future__ import annotations

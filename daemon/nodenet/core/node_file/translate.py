@@ -1,7 +1,7 @@
-"""What do libnmstate's words about a document mean, where in the file, and what helps?
+"""What do libnmstate's messages about a document mean, which line do they mean, and what is the remedy?
 
-libnmstate speaks of its own types (`expected struct InterfaceIp with 18 elements`), quotes values as it read them and
-names no line. Its words are those of the crate's version in ``schema.VERSION``.
+libnmstate names its own types (`expected struct InterfaceIp with 18 elements`), quotes values as it read them and
+names no line. The messages are those of the crate's version in ``schema.VERSION``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def shown_words(words: str) -> str:
 
 
 def finding_of(failure: NmstateFailure, document: Node | None, secrets: Secrets) -> Finding:
-    """Return the finding for the mistake that *failure* speaks of, as near to its place as is known."""
+    """Return the finding for the mistake in *failure*, at the most exact place that is known."""
     words = " ".join(failure.said.split())
     of_link = _OF_LINK.fullmatch(words)
     of_place = None if of_link else _PLACED.fullmatch(words)
@@ -70,7 +70,7 @@ def finding_of(failure: NmstateFailure, document: Node | None, secrets: Secrets)
 
 
 def _place(document: Node | None, name: str, key: str) -> tuple[Node | None, str]:
-    """Return the node that a key or value *key* of the interface *name* stands at, and its path."""
+    """Return the node with the key or value *key* of the interface *name*, and its path."""
     start: tuple[Node | None, str] = (document, "")
     if isinstance(document, Block) and name:
         start = next(((link, path) for path, link in interfaces(document) if text(link, "name") == name), start)
@@ -143,7 +143,10 @@ _MEANINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Translation]],
             _fixed("this is not an IP address or subnet", "Write one such as 192.0.2.5, or 192.0.2.0/24 for a subnet"),
         ),
         (r"cannot parse integer from empty", _fixed("the value is empty", "Write a number, or remove the key")),
-        (r"repetition limit exceeded", _fixed("its aliases repeat too much", "Write out what the aliases stand for")),
+        (
+            r"repetition limit exceeded",
+            _fixed("its aliases repeat too much", "Write the values themselves in the place of the aliases"),
+        ),
         (
             r"(?:did not find|could not find|while parsing|while scanning|mapping values are not|found character)",
             _fixed("libnmstate reads other YAML than nodenetd here", "Write it in block style, with quotes"),

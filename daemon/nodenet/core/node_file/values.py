@@ -1,4 +1,4 @@
-"""What of a node file's values can never be applied, on whichever host?
+"""Which values of a node file can never be applied, whatever the host is?
 
 What depends on the host is not judged here: whether a link exists, what its hardware can do.
 """

@@ -1,8 +1,8 @@
 """How is the YAML of a node file read, whatever it contains?
 
 The result is a tree of scalars as they are written, each with its line and column: a MAC address is never read as a
-number, ``1e3`` and ``010`` stay names. Depth and size are bounded before anything is built, an alias included: nine
-nested aliases of twenty entries each stand for 500 milliards of values. YAML 1.2.2 (https://yaml.org/spec/1.2.2).
+number, ``1e3`` and ``010`` stay text. Depth and size, including aliases, are bounded before anything is built: nine
+nested aliases of twenty entries each mean 500 billion values. YAML 1.2.2 (https://yaml.org/spec/1.2.2).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Misread(NodeFileInvalid):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value as it is written; *plain*: without quotes, tag or block style."""
+    """A value as it is written in the text; *plain*: without quotes, tag or block style."""
 
     text: str
     line: int

@@ -1,4 +1,4 @@
-"""What do the scalars of a node file mean, to a libnmstate that takes no text?
+"""Which values do the scalars of a node file have, for a libnmstate that takes no text?
 
 YAML 1.2.2, section 10.3 (https://yaml.org/spec/1.2.2), as the crate's parser reads it.
 """

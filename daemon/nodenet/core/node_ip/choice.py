@@ -1,6 +1,6 @@
-"""Of the addresses in their order of preference, which become the node IPs?
+"""Which addresses become the node IPs, from all eligible ones in their order of preference?
 
-The best one leads, unless the last choice stands; of each further family one goes with it.
+The best address is the primary node IP, unless the last choice is kept. One address of each other family is added.
 """
 
 from __future__ import annotations

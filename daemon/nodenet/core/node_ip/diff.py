@@ -1,4 +1,4 @@
-"""Between two looks at a host, which verdicts on its addresses changed?"""
+"""Which verdicts on addresses differ between two snapshots?"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which published node IPs has the node lost, and why?
 
-The kernel's list of addresses decides. Whether a server can listen on an address says nothing: with
-`net.ipv4.ip_nonlocal_bind`, which is usual beside keepalived, it can on every address.
+The kernel's list of addresses decides. Whether a server can listen on an address proves nothing: with
+`net.ipv4.ip_nonlocal_bind`, which is usual on nodes with keepalived, it can listen on every address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How is a selection shown to programs: ``nodenetctl explain node-ip --json`` and the D-Bus method Explain?"""
+"""How is a selection written as JSON: ``nodenetctl explain node-ip --json`` and the D-Bus method Explain?"""
 
 from __future__ import annotations
 

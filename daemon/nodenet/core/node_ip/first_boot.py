@@ -1,7 +1,7 @@
-"""Before the node IPs are chosen for the first time: what may still come although nothing shows it yet?
+"""Which addresses may still come before the first selection, although nothing shows them yet?
 
-Later boots keep the first choice, so it must not depend on which link is configured first. ``pending`` has what is
-visibly on its way.
+Later boots keep the first choice, so it must not depend on which link is configured first. ``pending`` has the
+addresses that are visibly on their way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where does the administrator say the node IP is, and can that be understood?
+"""Which hints for the node IP did the administrator give, and can they be parsed?
 
 A hint is an address, a prefix or the name of a link. An address of this node means that address; another one means its
 subnet. The name of a link means the bridge over it, too. Hints come from the environment file that administrators know

@@ -1,4 +1,4 @@
-"""What has a selection read, and which links may carry the node IP?"""
+"""What does a selection read, and which links may have the node IP?"""
 
 from __future__ import annotations
 

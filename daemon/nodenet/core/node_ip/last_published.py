@@ -1,8 +1,8 @@
-"""Which node IPs were published last, so that a reboot does not select others without need?
+"""Which node IPs were published last, so that a reboot does not select other ones without a reason?
 
-The published files themselves say it, whichever program wrote them. The record beside them only adds what they do not
-have: the link, and what was waited for without result. So a full disk, a lost record or a node that another program
-has configured until now does not lead to other node IPs.
+This is read from the published files themselves, whichever program wrote them. The record beside them only adds what
+they do not have: the link, and which addresses did not come in time. A full disk, a lost record or a node that another
+program configured does not lead to other node IPs.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def last_publication(
 
 
 def render(sticky: LastPublished) -> bytes:
-    """Return the record as it is kept."""
+    """Return the record as text for its file."""
     document = {
         "version": VERSION,
         "addresses": [str(address) for address in sticky.addresses],

@@ -1,6 +1,6 @@
 """Which families have no node IP, and why?
 
-The reasons are in the words that STATUS= and ``nodenetctl status`` show; what may change first comes first.
+The reasons are the texts that STATUS= and ``nodenetctl status`` show. The reason that may change first is the first.
 """
 
 from __future__ import annotations

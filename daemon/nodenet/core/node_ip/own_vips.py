@@ -1,8 +1,8 @@
-"""Is one of the VIPs an address of this very node?
+"""Is one of the VIPs this node's own address?
 
-A VIP moves from node to node. Where it is a node's own address, every other node loses that node, and the node itself
-has no address left to register with. keepalived, too, puts VIPs on a node: those are recognised by what it needs, an
-address of the node's own in the same subnet.
+A VIP moves from node to node. If it is a node's own address, the other nodes lose that node, and the node has no
+address to register with. keepalived also puts VIPs on a node. These are recognised because keepalived needs another
+address of the node in the same subnet.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""For how long is something better waited for, once there is something to publish?
+"""How long does a selection wait for a better address when it has one already?
 
-Later boots keep the first choice, so it must not depend on what is configured first. But no boot waits long for what
-did not come in the boot before.
+Later boots keep the first choice, so it must not depend on what is configured first. But no boot waits long for an
+address that did not come in the boot before.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What may still come that would change a selection, and what does a node without node IP wait for?
+"""Which addresses may still come and change a selection, and what does a node without node IP wait for?
 
-The caller waits; this module returns the reason, in the words that STATUS= and ``nodenetctl status`` show.
+The caller waits; this module returns the reason, as STATUS= and ``nodenetctl status`` show it.
 """
 
 from __future__ import annotations

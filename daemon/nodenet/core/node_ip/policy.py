@@ -1,4 +1,4 @@
-"""What does the administrator want of the node IP?"""
+"""Which node IP does the administrator ask for?"""
 
 from __future__ import annotations
 

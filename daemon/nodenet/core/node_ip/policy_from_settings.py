@@ -1,4 +1,4 @@
-"""What does the administrator want of the node IP, put together from settings and hint file?"""
+"""Which node IP does the administrator ask for, in the settings and in the hint file?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do kubelet, CRI-O, keepalived and scripts read about the node IPs, and what does it say now?
+"""Which files about the node IPs do kubelet, CRI-O, keepalived and scripts read, and what do the files contain now?
 
 Every published file is made from one value, ``Publication``. The same publication gives the same bytes, so that a
 second run writes nothing. What is published is read back from the files themselves: they are what other programs use,

@@ -1,6 +1,6 @@
-"""Of the addresses that may be the node IP, which is the best?
+"""Which of the eligible addresses is the best node IP?
 
-One tuple decides: the lower, the better. It ends in values that no two addresses share, so there are no ties and
+One tuple decides: the lowest is the best. It ends in values that no two addresses share, so there are no ties and
 the order in which the kernel lists links and addresses cannot matter.
 """
 
@@ -45,7 +45,7 @@ class DefaultRoute:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What routes and hints say about addresses, looked up once for all of them.
+    """What routes and hints mean for addresses, computed once for all addresses.
 
     *advertised* has the prefix lengths of a link's RA routes: the subnet that a /128 from DHCPv6 lies in.
     *below* has, for a bridge or bond, the names of the links below it.

@@ -175,7 +175,7 @@ def _dad_failed(case: Case) -> bool:
 
 
 def _tentative(case: Case) -> bool:
-    """Whether duplicate address detection still runs; an optimistic address is usable meanwhile (RFC 4429)."""
+    """Whether duplicate address detection still runs; an optimistic address can be used already (RFC 4429)."""
     flags = case.address.flags
     return AddressFlag.TENTATIVE in flags and AddressFlag.OPTIMISTIC not in flags
 

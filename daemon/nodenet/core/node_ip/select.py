@@ -1,4 +1,4 @@
-"""Which addresses are this node's, and why not the others?
+"""Which addresses are the node IPs, and why not the others?
 
 ``select`` is pure: one kernel snapshot and the policy in, the node IPs and a verdict for every address out. ``rules``
 has the rules that reject an address, ``ranking`` the order of preference, ``choice`` decides between families and about
@@ -123,7 +123,7 @@ def select_bindable(
 def _pardoned(judged: Sequence[Judged], published: LastPublished) -> list[Judged]:
     """Return the verdicts without those that reject a published address for a passing reason: kubelet may use it.
 
-    An address that is on several links, and eligible on one of them, needs no pardon on the others.
+    If an address is on several links and eligible on one, its verdicts on the other links do not matter.
     """
     lost = set(published.addresses) - {item.case.address.address for item in judged if item.rule is None}
     return [
@@ -158,7 +158,7 @@ def _explained(inputs: SelectionInputs) -> Selection:
 
 
 def _rest(inputs: SelectionInputs, rules: _Winners) -> tuple[Candidate, ...]:
-    """Return a verdict for every address that is no node IP, by link and address."""
+    """Return a verdict for every address that is not a node IP, by link and address."""
     node_ips = {id(place.address) for place in inputs.chosen}
     places = {id(place.address): place for place in inputs.places}
     return tuple(

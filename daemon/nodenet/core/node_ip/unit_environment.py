@@ -1,7 +1,7 @@
 """With which variables does systemd start kubelet and CRI-O, and who sets them?
 
-A drop-in that sorts after ours, and any EnvironmentFile=, outrank what nodenetd publishes; UnsetEnvironment= takes it
-away at last (systemd.exec(5)). And a drop-in that systemd has not read yet does not exist for the unit.
+A drop-in that sorts after ours, and any EnvironmentFile=, override what nodenetd publishes; UnsetEnvironment= removes a
+variable from all of them (systemd.exec(5)). A drop-in that systemd has not read yet has no effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nodenet.core.node_ip.published_files import PublishedFile
 
 @dataclass(frozen=True, slots=True)
 class UnitEnvironment:
-    """What systemd knows of a unit: Environment=, EnvironmentFile=, its drop-ins in order, and UnsetEnvironment=."""
+    """What systemd knows about a unit: Environment=, EnvironmentFile=, its drop-ins in order, and UnsetEnvironment=."""
 
     variables: Mapping[str, str]
     files: tuple[PurePosixPath, ...] = ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from nodenet.core.network_manager.profiles import MADE_BY_NM, _nothing
 
 PHYSICAL = frozenset({"", "system", "dpdk", "afxdp"})
-"""Types of interfaces of Open vSwitch that stand for a link of the host (ovs-vswitchd.conf.db(5), Interface)."""
+"""Types of interfaces of Open vSwitch that are a link of the host (ovs-vswitchd.conf.db(5), Interface)."""
 
 
 @dataclass(frozen=True, slots=True)

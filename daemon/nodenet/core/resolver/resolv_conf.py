@@ -1,4 +1,4 @@
-"""What must resolv.conf say so that the node's own resolver is asked first, and everything else is kept?
+"""How is resolv.conf changed so that the node's own DNS server is asked first, and everything else is kept?
 
 Text is read as glibc reads it (resolv.conf(5), res_init): a keyword is in the first column with a blank behind
 it, only LF ends a line, the last of ``search`` and ``domain`` counts, three nameservers are used. What is not
@@ -58,7 +58,7 @@ def without(content: bytes, address: IPAddress) -> bytes:
 
 
 def nameservers(content: bytes | None) -> tuple[IPAddress, ...]:
-    """Return the nameservers in force, in their order; also those beyond the third."""
+    """Return the nameservers in their order; also those after the third, which glibc ignores."""
     found = map(_server, _LINE.findall(content or b""))
     return tuple(address for address in found if address is not None)
 
@@ -133,7 +133,7 @@ def _at_most_three(lines: list[bytes]) -> list[bytes]:
 
 
 def _with_search(lines: list[bytes], domain: bytes) -> list[bytes]:
-    """Put *domain* first in the search list that is in force; make one where there is none."""
+    """Put *domain* first in the search list that glibc uses; add a list if there is none."""
     parsed = [(index, _words(line)) for index, line in enumerate(lines)]
     lists = [(index, words) for index, words in parsed if words[1:] and words[0] in (b"search", b"domain")]
     if not lists:

@@ -1,7 +1,7 @@
 """Which DNS servers does this host ask, which file lists them, and what has to be written?
 
 Three ways exist, alone or together: a plain /etc/resolv.conf, NetworkManager's own file that it links to, and
-systemd-resolved with its stub. Pure: the stage looks, this module says what is to be done.
+systemd-resolved with its stub. Pure: the stage reads, this module decides what must be done.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ BEAT_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True)
 class ManagerDns:
-    """What NetworkManager's DnsManager says of itself; *domains* in its order."""
+    """What NetworkManager's DnsManager reports; *domains* in its order."""
 
     rc_manager: str = ""
     domains: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class View:
         return self.manager.domains if self.manager else ()
 
     def upstream(self, own: Sequence[IPAddress] = ()) -> tuple[IPAddress, ...]:
-        """Return the nameservers in force beside the node's *own* addresses."""
+        """Return the present nameservers without the node's *own* addresses."""
         text = self.found if self.place is None else self.source
         return tuple(server for server in nameservers(text) if server not in own)
 

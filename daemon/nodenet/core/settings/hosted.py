@@ -1,4 +1,4 @@
-"""What can be set about hosted services and about the cluster's API: the tables ``[hosted]`` and ``[kubernetes]``?"""
+"""Which settings do hosted services and the cluster's API have: the tables ``[hosted]`` and ``[kubernetes]``?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does each key of a settings file accept, and what is said when something else stands there?"""
+"""Which values does each key of a settings file accept, and which error reports another value?"""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _path(value: object) -> str:
 
 
 def _ca_file(value: object) -> str:
-    """Return a path that can stand in haproxy's configuration as it is."""
+    """Return a path that needs no quoting in haproxy's configuration."""
     path = _path(value)
     if not _PLAIN_PATH.fullmatch(path):
         raise Refused("expected a path of letters, digits and '._+@/-'")

@@ -1,7 +1,7 @@
-"""What did the administrator ask for, and which file says so?
+"""Which settings exist, and which values do they have?
 
-Pure: text in, values out. Every key is optional. What is not understood is refused, because a mistyped key that
-is passed over in silence is found on the day it was needed. Syntax: TOML 1.0 (https://toml.io).
+Pure: text in, values out. Every key is optional. What is not understood is refused: a mistyped key that
+is silently ignored would be noticed only when its effect is needed. Syntax: TOML 1.0 (https://toml.io).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STAGES = tuple(name.value for name in StageName)
 
 
 class OnFailure(StrEnum):
-    """What becomes of the boot when the network asked for cannot be had."""
+    """How the boot continues when the configured network cannot be applied."""
 
     DEGRADE = "degrade"
     WAIT = "wait"
@@ -76,7 +76,7 @@ Families = Literal["auto"] | tuple[Literal["ipv4", "ipv6"], ...]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings in force; the defaults are those of a node with no settings file."""
+    """All settings; the defaults are those of a node without a settings file."""
 
     platform: str = "none"
     network_type: str = ""

@@ -1,4 +1,4 @@
-"""How do the settings files become the settings in force, and what is refused?"""
+"""How are the settings files read and merged, and what is refused?"""
 
 from __future__ import annotations
 

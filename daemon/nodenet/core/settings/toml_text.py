@@ -60,6 +60,6 @@ def _refuse_costly(path: str, content: bytes) -> None:
 
 
 def shown(value: object) -> str:
-    """Return *value* as it is quoted in an error, of MOST_SHOWN characters at most."""
+    """Return *value* for an error message, MOST_SHOWN characters at most."""
     text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
     return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + "..."

@@ -1,4 +1,4 @@
-"""What does an administrator have to know after a reload that the daemon accepted?
+"""What must an administrator know after a reload that the daemon accepted?
 
 The daemon reports an error for what it refused. A reload that it accepted can still leave the node with a problem,
 or without something that it had before.

@@ -1,7 +1,7 @@
 """Which objects, interfaces and types does nodenetd offer on the bus?
 
 Tables, and the introspection XML that is made from them (D-Bus specification, "Introspection Data Format"). The
-reviewed contract lies in ``units/dbus/``, and a test holds these tables to it.
+contract is in ``units/dbus/``; a test compares these tables with it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _described(interface: Interface) -> Iterable[str]:
 
 
 def complete_types(signature: str) -> list[str]:
-    """Return the single complete types of *signature*: basic types and arrays of them are all we use in calls."""
+    """Return the single complete types of *signature*: our calls use only basic types and arrays of these."""
     types = [""]
     for code in signature:
         types[-1] += code

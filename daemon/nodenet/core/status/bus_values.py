@@ -1,4 +1,4 @@
-"""What do properties and signals on the bus say of a status?"""
+"""Which values do the properties and signals on the bus have for a status?"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class BootStatus:
     drift: Problem | None = None
     inhibitors: Inhibitors = ()
     refused: Refusal | None = None
-    """Why the settings or the node file on the disk are not in force; the next boot will read them."""
+    """Why the settings or the node file on the disk were refused; the next boot will read them."""
     uplink: Problem | None = None
     """Why the node IPs cannot be reached: the carrier of the uplink or a gateway is lost."""
 

@@ -1,4 +1,4 @@
-"""Which events does `nodenetctl monitor` print, and which did it print before?
+"""Which events does `nodenetctl monitor` print, each only once?
 
 Two sources report the same changes: signals on the bus, one for each step, and the status document, which contains only
 the present state. Both are converted to events here, and an event without news is dropped.

@@ -1,4 +1,4 @@
-"""What is the status of the node while nodenetd is not running?
+"""What is known about the node while nodenetd is not running?
 
 The state file stays when nodenetd ends. Its content was true when it was written and may not be true any more.
 """

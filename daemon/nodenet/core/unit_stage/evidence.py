@@ -1,7 +1,7 @@
-"""Something else did a stage's work: by what is it known, and what does the boot learn from it?
+"""A unit did the work of a stage: what proves it, and which facts follow from it?
 
 A unit that ended well is believed only when what the stage publishes is there. One table: a stage, what must be
-found, and the facts that follow. The paths are those that the node's other software waits for.
+found, and the facts that follow. The paths are those for which the node's other software waits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NODE_IP_FILES = (PRIMARY, IPV4, IPV6)
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The marker, a copy of the file in force: its digest, and what it asked for; None where it cannot be read."""
+    """The marker, a copy of the applied file: its digest, and what the file asked for; None if it cannot be read."""
 
     digest: str | None = None
     brings_bridge: bool = False
@@ -74,7 +74,7 @@ def _not_applied(found: Evidence) -> str | None:
 
 
 def _network(found: Evidence, facts: Facts) -> Facts:
-    """Take from the marker what the file in force asked for."""
+    """Read from the marker what the applied file asked for."""
     if found.applied is None or found.applied.digest is None:
         return facts
     return replace(facts, applied_digest=found.applied.digest, brings_bridge=found.applied.brings_bridge)

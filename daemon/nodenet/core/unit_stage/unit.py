@@ -1,6 +1,6 @@
-"""A stage is done by a systemd unit: has it run, must it be started, and what does its end mean?
+"""Has the systemd unit of a stage run, must it be started, and what does its result mean?
 
-The words are systemd's own: load, active and sub state, a service's result (org.freedesktop.systemd1(5)), and the
+The states are systemd's own: load, active and sub state, a service's result (org.freedesktop.systemd1(5)), and the
 result of a job as the signal JobRemoved reports it.
 """
 

@@ -1,1 +1,1 @@
-"""The uplink after READY: which links and gateways are watched, and when is the node degraded by them?"""
+"""The uplink after READY: which links and gateways are watched, and when do they make the node degraded?"""

@@ -1,7 +1,7 @@
-"""When is the node degraded by its uplink, and in which words?
+"""When does the uplink make the node degraded, and what is reported?
 
-A short loss is not reported, and a link that comes and goes is not reported each time: what was lost must have been
-back for a while.
+A short loss is not reported, and a link that comes and goes is not reported each time: it must have been
+back for some time first.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ FINE = Condition()
 
 
 def has_carrier(links: Sequence[Link | None]) -> bool:
-    """Return whether one of *links*, the uplinks, can carry packets; None stands for a link that does not exist."""
+    """Return whether one of *links*, the uplinks, can carry packets; None is a link that does not exist."""
     return any(link is not None and link.up and link.carrier for link in links)
 
 

@@ -42,7 +42,7 @@ def uplinks(place: Place, bridges: Iterable[OvsBridge]) -> tuple[str, ...]:
     """Return the links whose carrier counts, at least one.
 
     An Open vSwitch bridge always has a carrier: what counts is its uplink, or where that is not known (the node file
-    made the bridge) the links of the host that are ports of it.
+    made the bridge) the links of the host that are its ports.
     """
     if place.uplink:
         return (place.uplink,)

@@ -1,6 +1,6 @@
-"""What becomes of a D-Bus method call: an answer, a refusal, silence, or the end of the bus itself?
+"""How does a D-Bus method call end: with an answer, a refusal, silence, or the loss of the bus?
 
-Every call has a deadline. The end of the connection ends the calls that wait for an answer, and none begins on a dead
+Every call has a deadline. When the connection ends, so do the calls that wait for an answer; no call begins on a dead
 connection.
 """
 
@@ -25,7 +25,7 @@ ABSENT = (".ServiceUnknown", ".NameHasNoOwner", ".NoReply", ".Disconnected")
 """How the errors end that the bus itself answers with where a service is not there, or no longer."""
 UNREADABLE = "org.freedesktop.DBus.Error.InconsistentMessage"
 REPLY_BYTES = 16 * 1024 * 1024
-"""More than NetworkManager says of ten thousand links; the bus passes on only replies to calls that were made."""
+"""More than NetworkManager's answer for ten thousand links; the bus passes on only replies to calls that were made."""
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 
 

@@ -1,6 +1,6 @@
 """Which call is answered next, when one program makes thousands?
 
-One from each caller in turn, so that a caller with many calls waits for itself.
+One from each caller in turn, so that a caller with many calls delays only its own.
 """
 
 from __future__ import annotations

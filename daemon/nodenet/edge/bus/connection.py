@@ -1,7 +1,7 @@
-"""How does the daemon speak D-Bus, on a bus that may be late, stalled, killed or never there?
+"""How does the daemon use D-Bus, on a bus that may be late, stopped, killed or missing?
 
-``Bus.run`` keeps one connection up: whatever ends it, the next one comes after a pause. What is emitted goes through a
-bounded, coalescing outbox that waits for an answer of the bus before it sends more.
+``Bus.run`` keeps one connection open: whatever ends it, it connects again after a pause. Signals go through a bounded
+outbox, which merges changes and waits for an answer of the bus before it sends more.
 """
 
 from __future__ import annotations

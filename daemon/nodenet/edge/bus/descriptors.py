@@ -1,7 +1,7 @@
-"""What becomes of file descriptors that come with a message? None is wanted: they are closed.
+"""How are file descriptors closed that come with a message? nodenetd uses none of them.
 
-Not by the thread of the event loop: close(2) waits for as long as the sender of the descriptor likes, for example by
-SO_LINGER (socket(7)) or by a file of a FUSE file system.
+Another thread than that of the event loop closes them: the sender can make close(2) block, for example with SO_LINGER
+(socket(7)) or with a file of a FUSE file system.
 """
 
 from __future__ import annotations

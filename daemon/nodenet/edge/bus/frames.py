@@ -1,4 +1,4 @@
-"""How does a stream of bytes become D-Bus messages, whatever another program sent?
+"""How is a stream of bytes read as D-Bus messages, whatever another program sent?
 
 D-Bus specification, "Message Protocol". The bus checks that a message is well formed, but any local user chooses its
 size, its types and its header fields. So only the header is read at first, and the reader of the stream decides from

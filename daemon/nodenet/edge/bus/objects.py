@@ -1,7 +1,7 @@
-"""How are objects on the bus served, to all users for questions and to root for orders?
+"""How are objects on the bus served: calls that read to all users, calls that change something to root?
 
-Questions wait in a separate queue; orders never wait behind them. What an object is, and what its methods do, its
-subclass says. Whatever anybody sends, the process answers with a reply or an error, and goes on.
+Calls that read wait in a separate queue; calls of root never wait behind them. A subclass defines the object and its
+methods. Every call, whatever it contains, is answered with a reply or an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How are signals sent to a bus that may not read? Few at a time, and of what changed often only the newest."""
+"""How are signals sent to a bus that may not read? Few at a time, and only the newest value of each property."""
 
 from __future__ import annotations
 

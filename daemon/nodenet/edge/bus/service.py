@@ -1,7 +1,7 @@
 """What does nodenetd offer to programs over D-Bus, and how does it report changes to them?
 
 The objects, their interfaces and values come from ``core.status.bus_interfaces`` and ``core.status.bus_values``; how
-calls are taken and answered is ``edge.bus.objects``.
+calls are received and answered is in ``edge.bus.objects``.
 """
 
 from __future__ import annotations

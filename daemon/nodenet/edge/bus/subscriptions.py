@@ -1,4 +1,4 @@
-"""Whose signals are believed?
+"""Which signals come from the program that they claim to come from?
 
 Any local user can send a signal with any path, interface and member to a connection. Only the sender cannot be
 forged: the bus writes the unique name of the connection into each message. A subscription names its sender, and the
@@ -71,7 +71,7 @@ class Subscriptions:
         self._owners = {BUS_NAME: BUS_NAME}
 
     def owner_is(self, name: str, owner: str) -> None:
-        """Take the bus's answer that *owner* owns *name*; a change that was reported meanwhile is newer."""
+        """Store the bus's answer that *owner* owns *name*, unless a change was reported since: that is newer."""
         self._owners.setdefault(name, owner)
 
     def owner_changed(self, frame: Frame) -> None:
@@ -86,7 +86,7 @@ class Subscriptions:
         return next(self._for(frame), None) is not None or frame.sender == BUS_NAME
 
     def deliver(self, frame: Frame, failed: Callable[[Exception], None]) -> None:
-        """Pass a signal to its handlers; *failed* takes what one of them raises, and the others go on."""
+        """Pass a signal to its handlers; *failed* gets what a handler raises, and the other handlers still run."""
         for signal, handler in tuple(self._for(frame)):
             try:
                 body = frame.values()

@@ -1,7 +1,7 @@
-"""How are bytes carried to the bus and back without ever keeping the event loop?
+"""How are bytes sent to the bus and read from it without blocking the event loop?
 
 One connection, from connect(2) to its end. Each turn of the loop reads at most ``READ_BYTES`` and handles at most
-``FRAMES_PER_TURN`` messages, whatever waits in the socket. What the bus does not take yet is queued.
+``FRAMES_PER_TURN`` messages, whatever waits in the socket. Bytes that the bus does not accept yet are queued.
 """
 
 from __future__ import annotations

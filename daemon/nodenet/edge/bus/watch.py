@@ -1,7 +1,7 @@
 """Does the system bus still answer, while its connection is open?
 
-A stopped bus looks like a bus on which nothing happens: a program that waits for a signal goes on waiting. So the bus
-is asked from time to time, and when it answers again, everything that may have been missed is read.
+A stopped bus looks like a bus on which nothing happens: a program that waits for a signal waits for ever. So the bus is
+pinged from time to time. When it answers again, every state that a missed signal may have changed is read.
 """
 
 from __future__ import annotations

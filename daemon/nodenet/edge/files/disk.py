@@ -1,4 +1,4 @@
-"""How are files written so that no reader sees half of one, and read so that no other user can plant one?
+"""How are files written so that no reader sees half a file, and read so that no other user can put a file there?
 
 A write goes to a temporary file in the same directory, is synced, and takes the old file's place by rename(2);
 after a power cut there is the old file or the new one. Equal content is not written, so that an unchanged file
@@ -156,7 +156,7 @@ def _fill(temporary: Path, content: bytes, mode: int, like: PurePath) -> None:
 def _keep_label(descriptor: int, like: PurePath) -> None:
     """Give the new file the SELinux label of the one it replaces.
 
-    Where there was none, the kernel's own rule for new files of that directory stands (selinux(8)).
+    If there was no file, the kernel's rule for new files of that directory applies (selinux(8)).
     """
     if not Path("/sys/fs/selinux/enforce").exists():
         return

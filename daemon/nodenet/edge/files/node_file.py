@@ -1,4 +1,4 @@
-"""How is a node file read, so that only root can have written what root applies?"""
+"""How is a node file read, so that root applies only what root wrote?"""
 
 from __future__ import annotations
 

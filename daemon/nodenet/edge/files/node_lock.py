@@ -1,6 +1,7 @@
-"""Has nodenetd ended? It holds a lock from its start to its end, however it ends.
+"""Does nodenetd run? It holds a lock from its start to its end, however it ends.
 
-The lock is looked up and not tried: a process that takes it, even for a moment, keeps a starting nodenetd out.
+The holder of the lock is looked up; the lock is not taken: a process that takes it, even for a moment, would keep a
+nodenetd from starting.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which settings files does this node have?
 
-Settings decide what root's daemon does, so only root may be able to write them.
+Settings decide what a daemon of root does, so files that another user can write are refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which VRRP advertisements reach this node? (raw(7))
 
-They are read where keepalived reads them, behind the packet filter: what is filtered is not heard here either.
+They are read where keepalived reads them, behind the packet filter: what is filtered does not arrive here either.
 """
 
 from __future__ import annotations

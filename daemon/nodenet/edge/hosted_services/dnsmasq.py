@@ -1,4 +1,4 @@
-"""How does this node's dnsmasq get its upstream servers, and when does it come and go? (its DBus-interface document)
+"""How does this node's dnsmasq get its upstream servers, and when does it start and stop? (its DBus-interface document)
 
 dnsmasq forgets what it was sent over D-Bus when it restarts: its name then gets another owner.
 """

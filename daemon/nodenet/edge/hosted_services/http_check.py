@@ -16,7 +16,7 @@ _LINE_BYTES = 1024
 
 
 class HttpChecks:
-    """Checks, with the CA as it is now."""
+    """Checks, with the CA that is on the disk now."""
 
     def __init__(self) -> None:
         """Read no CA yet."""

@@ -1,4 +1,4 @@
-"""What does another stack have on this node: static pods, sockets that listen, and programs that speak VRRP?"""
+"""Does another stack run on this node: static pods, listening sockets, programs that speak VRRP?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does nodenet's own nft table come and go? (nft(8))
+"""How is nodenet's own nft table set and removed? (nft(8))
 
 nft reads a whole file as one transaction: a packet meets the old table or the new one.
 """

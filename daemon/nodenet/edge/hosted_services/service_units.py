@@ -49,7 +49,7 @@ class ServiceUnits:
         await self._order("StartUnit", unit)
 
     async def stop(self, unit: str) -> None:
-        """Order its end; none that does not run is no error. Raises UnitFailed, Unavailable."""
+        """Stop it; it is no error if it does not run. Raises UnitFailed, Unavailable."""
         try:
             await self._call_raw("StopUnit", "ss", [unit, "replace"])
         except Refused as error:

@@ -1,4 +1,4 @@
-"""Where does this node keep what it knows of its cluster, and its weights?"""
+"""Where does this node keep what it knows about its cluster, and its VRRP weights?"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What is this host called, and how is the name kept?
+"""What is the name of this host, and how is a name made permanent?
 
-The kernel's name is what hostnamed, NetworkManager (DHCP, reverse DNS) and boot loaders all end up setting
-(hostname(7)), and reading it needs no bus; hostnamed's signal says that it changed, and only hostnamed can
-make it last (org.freedesktop.hostname1(5)).
+hostnamed, NetworkManager (DHCP, reverse DNS) and boot loaders all set the kernel's name (hostname(7)), and reading it
+needs no bus. A signal of hostnamed reports a change, and only hostnamed can make a name permanent
+(org.freedesktop.hostname1(5)).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Hostnamed:
         bus.subscribe(Signal(NAME, PATH, PROPERTIES, "PropertiesChanged"), lambda _: changed())
 
     def name(self) -> str:
-        """Return the name in force, as it is."""
+        """Return the kernel's name, unchanged."""
         return socket.gethostname()
 
     async def pin(self, name: str) -> str | None:

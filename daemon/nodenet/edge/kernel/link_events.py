@@ -1,7 +1,6 @@
-"""Has a link a carrier, and when does that change? (rtnetlink(7))
+"""Does a link have a carrier, and when does that change? (rtnetlink(7))
 
-For a few links at a time and for as long as the daemon runs: without another process, and without waking for the
-links of pods.
+It watches a few links for as long as the daemon runs, without another process. Events of pods' links do not wake it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class LinkEvents:
         self._indices: tuple[int, ...] = ()
 
     def link(self, name: str) -> Link | None:
-        """Return a link as it is now, None where there is none. Raises Unavailable."""
+        """Return the present state of a link, None if it does not exist. Raises Unavailable."""
         try:
             index = socket.if_nametoindex(name)
         except OSError:

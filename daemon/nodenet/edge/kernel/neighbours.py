@@ -1,7 +1,7 @@
-"""Does a host on a link, such as the gateway, answer, and which hosts does the kernel know there?
+"""Does a host on a link, such as the gateway, answer, and which neighbours does the kernel know there?
 
-The kernel asks: it gets the order to resolve the address on that link (ARP, RFC 826; neighbour solicitation, RFC 4861),
-and reports an answer. No packet of ours is routed anywhere, and none needs an open port at the other end.
+The kernel does the work: it resolves the address on that link (ARP, RFC 826; neighbour solicitation, RFC 4861) and
+reports an answer. No packet is routed, and the other host needs no open port.
 """
 
 from __future__ import annotations

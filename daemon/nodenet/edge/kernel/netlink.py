@@ -1,8 +1,8 @@
 """What does the kernel say about links, addresses and routes, and when does it change?
 
-Reading is done with the standard library (rtnetlink(7)): importing pyroute2 costs 120-160 ms, which neither a boot
-nor a command line has to spare, and decoding whole routing tables costs more still. Watching, which begins later
-and is rare, is pyroute2's, in a child process (``edge.kernel.watcher``).
+Reading is done with the standard library (rtnetlink(7)): importing pyroute2 costs 120-160 ms, which is too
+long for a boot and for a command, and decoding whole routing tables takes even longer. Events are read by pyroute2 in a
+child process (``edge.kernel.watcher``), which starts later and only when a stage waits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import is_denied
 
 ATTEMPTS = 5
-"""How often a dump that the kernel calls inconsistent is read again; a busy host may never hold still."""
+"""How often a dump that the kernel marks as inconsistent is read again; a busy host may change all the time."""
 RECEIVE_BYTES = 65_536
 WATCHER = Path(__file__).with_name("watcher.py")
 _TIMEOUT_SECONDS = 10.0

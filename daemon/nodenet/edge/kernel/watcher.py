@@ -1,8 +1,8 @@
 """When do the kernel's links, addresses or routes change? This program reports it, in a separate process.
 
 Importing pyroute2 takes 10 MB for as long as a process runs, and a tenth of a second in the middle of a boot; a child
-process has both to itself and ends with the wait that it was started for. It writes a line when it has begun to
-listen and one after each change, and ends with its input.
+process keeps this cost away from the daemon, and ends with the wait for which it was started. It writes a line when it
+listens and one after each change, and exits when its standard input is closed.
 
 Run as a script: it must not import the daemon.
 """

@@ -19,7 +19,7 @@ from nodenet.edge.kubernetes import credentials
 
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
 WATCH_SECONDS = 300
-"""After so long the server ends a watch, and the next one goes on from its version."""
+"""After so long the server ends a watch, and the next one continues from its version."""
 MOST_BYTES = 64 << 20
 """A page of five hundred Nodes with all their images has some megabytes."""
 LINE_BYTES = 4 << 20

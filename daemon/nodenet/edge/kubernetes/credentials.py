@@ -1,6 +1,6 @@
-"""Which kubeconfig does this node have, and what is a TLS context made of it?
+"""Which kubeconfig does this node have, and which TLS context follows from it?
 
-Certificates and keys never touch the disk: the TLS library reads what stands in a kubeconfig from memory files.
+Certificates and keys are never written to the disk: the TLS library reads those of a kubeconfig from memory files.
 """
 
 from __future__ import annotations

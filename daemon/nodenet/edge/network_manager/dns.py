@@ -1,7 +1,7 @@
-"""What does NetworkManager know of DNS, and when does that change?
+"""Which DNS configuration does NetworkManager have, and when does it change?
 
-A thin client of org.freedesktop.NetworkManager.DnsManager (its D-Bus API reference). Leases that are renewed, links
-that come and go and reloaded configuration all end in its PropertiesChanged.
+A thin client of org.freedesktop.NetworkManager.DnsManager (its D-Bus API reference). Renewed leases, links
+that appear or disappear, and a reloaded configuration all cause its PropertiesChanged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which devices and profiles does NetworkManager have, and how is a profile changed, kept and given back?
+"""Which devices and profiles does NetworkManager have, and how is a profile changed, stored and restored?
 
-A thin client of its D-Bus API. All objects are read with one call (they are of one moment then), and the settings of
-each profile with one more; a thousand links take about a second. What is changed is saved: a profile that only lives
-in memory would be another after a reboot.
+A thin client of its D-Bus API. All objects are read with one call, so they belong to one moment, and the settings of
+each profile with one more; a thousand links take about a second. Changes are saved to disk: a profile that is changed
+only in memory would be different after a reboot.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Profiles:
     async def set(self, uuid: str, changes: Changes) -> bool:
         """Change properties of a profile, on disk; None: back to its default. Return whether anything differed.
 
-        The device that uses it goes on as it was until ``reapply``. Raises Unavailable.
+        The device that uses it does not change until ``reapply``. Raises Unavailable.
         """
         path = await self._path(uuid)
         settings = await self._settings(path)
@@ -138,7 +138,7 @@ class Profiles:
             await self._ask(device, f"{NAME}.Device", "Reapply", *body, 0)
 
     async def ask_again(self, link: str) -> None:
-        """Let the device's DHCPv4 client ask from the beginning; the profile stays as it is. Raises Unavailable.
+        """Let the device's DHCPv4 client ask from the beginning; the profile does not change. Raises Unavailable.
 
         Only a changed setting makes NetworkManager do so; a second less of what is for ever changes nothing else.
         """

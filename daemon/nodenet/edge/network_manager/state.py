@@ -1,6 +1,6 @@
 """Is NetworkManager ready, and which checkpoints are pending?
 
-A thin client of org.freedesktop.NetworkManager (its D-Bus API reference). Profiles are libnmstate's business.
+A thin client of org.freedesktop.NetworkManager (its D-Bus API reference). Profiles are changed by libnmstate.
 """
 
 from __future__ import annotations

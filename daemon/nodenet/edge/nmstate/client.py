@@ -1,4 +1,4 @@
-"""How is libnmstate called by a daemon that must never hang or crash with it?
+"""How is libnmstate called so that it can hang or crash without the daemon?
 
 Each transaction has a child process (``edge.nmstate.worker``) that is killed at its deadline.
 """

@@ -1,11 +1,11 @@
-"""What runs libnmstate? This program, in a separate process, one per transaction.
+"""This program runs libnmstate, in a separate process for each transaction.
 
 A libnmstate call cannot be cancelled, may hang with NetworkManager and brings 14 MB of code along; a child
-process can be killed, and when it dies NetworkManager reverts an uncommitted change by itself. It reads one
-JSON request a line on stdin, writes one JSON answer a line on stdout, and ends with its input. An answer has the
-seconds in which others worked for it: NetworkManager, the kernel, Open vSwitch. It also has what the library logged,
-each line once: the library says a thing as often as it reads a document. An apply writes a line before its answer, with
-the checkpoint that it has made.
+process can be killed, and when it dies NetworkManager reverts an uncommitted change by itself. It reads one JSON
+request from each line of stdin, writes one JSON answer in a line to stdout, and exits when stdin is closed. An answer
+contains the seconds in which other programs worked for it: NetworkManager, the kernel, Open vSwitch. It also contains
+what the library logged, each line once: the library logs a line each time that it reads a document. An apply writes a
+line before its answer, with the checkpoint that it has made.
 
 Run as a script: it must not import the daemon.
 """
@@ -52,11 +52,11 @@ ACTIVATION_FAILED = "Got activation failure "
 _answers: TextIO = sys.stdout
 """Where answers go; set by ``main``."""
 _seconds: list[float] = []
-"""How long others worked for the present order."""
+"""How long other programs worked for the present request."""
 
 
 def others(call: Callable[..., Any], *words: object, **named: object) -> Any:  # noqa: ANN401  (what *call* returns)
-    """Return what *call* does, which asks others, and take note how long that took."""
+    """Return the result of *call*, in which other programs do the work, and record how long it took."""
     began = time.monotonic()
     try:
         return call(*words, **named)
@@ -114,7 +114,7 @@ def compare(text: str, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def configurations(text: str) -> dict[str, Any]:
-    """Return the files that NetworkManager would read for *text*, and what libnmstate logged meanwhile."""
+    """Return the files that NetworkManager would read for *text*, and what libnmstate logged about it."""
     import libnmstate  # noqa: PLC0415
 
     said = io.StringIO()

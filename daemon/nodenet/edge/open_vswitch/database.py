@@ -1,7 +1,7 @@
-"""Is Open vSwitch alive, and what does its database hold?
+"""Does Open vSwitch work, and what does its database contain?
 
-A client of ovsdb-server's JSON-RPC (RFC 7047) on its Unix socket. A connection is made for each question and lives
-no longer; every wait has a deadline. ovs-vswitchd is spoken to through the database only: a client that raises
+A client of ovsdb-server's JSON-RPC (RFC 7047) on its Unix socket. Each request has its own connection, and every
+wait has a deadline. ovs-vswitchd is reached through the database only: a client that raises
 ``next_cfg`` sees ``cur_cfg`` follow as soon as ovs-vswitchd has carried out what the database says
 (ovs-vswitchd.conf.db(5)).
 """

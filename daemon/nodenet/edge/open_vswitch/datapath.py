@@ -1,7 +1,7 @@
 """Does the kernel have Open vSwitch's datapath? (linux/genetlink.h, linux/openvswitch.h)
 
 The database lists the type ``system`` whether or not the kernel can do it. The generic netlink family
-``ovs_datapath`` exists only with the kernel module; the question makes the kernel load it where it is installed.
+``ovs_datapath`` exists only with the kernel module; asking for it makes the kernel load the module if it is installed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Does a DNS server answer at an address of this node?
 
-One real query over UDP (RFC 1035 §4.1), with a deadline. Whatever comes back under the query's number counts, an
-error as well: the server is there. The kernel refuses a port that is not open at once.
+One real query over UDP (RFC 1035 §4.1), with a deadline. Any reply with the query's number is an answer, also an
+error: a server is there. If the port is not open, the kernel reports that at once.
 """
 
 from __future__ import annotations

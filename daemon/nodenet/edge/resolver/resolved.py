@@ -1,8 +1,7 @@
-"""Does systemd-resolved run, and how is it made to read its drop-ins again?
+"""Does systemd-resolved run, and how does it read its drop-ins again?
 
-org.freedesktop.resolve1(5) is only looked for, never called: a call would start the service.
-Reloading is systemd's business (org.freedesktop.systemd1(5)): versions that cannot reload are restarted, one that
-does not run stays so.
+Only the owner of the name org.freedesktop.resolve1 is looked up: a call would start the service. systemd does the
+reload (org.freedesktop.systemd1(5)): it restarts a version that cannot reload, and does not start one that is stopped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does a unit have processes? From the cgroup tree, which needs neither the bus nor systemctl nor root."""
+"""Does a unit have processes? Read from the cgroup tree: neither the bus nor systemctl nor root is needed."""
 
 from __future__ import annotations
 

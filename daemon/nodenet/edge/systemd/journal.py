@@ -2,8 +2,8 @@
 
 Under systemd every call is one entry in the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL). Errors,
 waits and readiness are printed on the console too, for a machine where no login is possible. When nodenetd is started
-by hand, calls are lines on standard error. Logging never blocks and never raises for outside reasons: lost entries are
-counted.
+by hand, calls are lines on standard error. Logging never blocks, and never raises an error of the journal: lost entries
+are counted.
 """
 
 from __future__ import annotations

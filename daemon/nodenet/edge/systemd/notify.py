@@ -1,6 +1,6 @@
 """How is the state of the service reported to the service manager? (sd_notify(3), without its library.)
 
-A service manager that does not read is no reason to stop the boot: nothing here blocks or raises.
+A service manager that does not read must not stop the boot: nothing here blocks or raises.
 """
 
 from __future__ import annotations

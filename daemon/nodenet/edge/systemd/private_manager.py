@@ -1,4 +1,4 @@
-"""How is systemd asked while the system bus is down? systemctl of root uses systemd's private socket."""
+"""How does nodenetd reach systemd while the system bus is down? systemctl of root uses systemd's private socket."""
 
 from __future__ import annotations
 

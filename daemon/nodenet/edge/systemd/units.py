@@ -1,4 +1,4 @@
-"""How is systemd made to read its unit files again, to start a unit, and how does its job end?"""
+"""How does systemd read its unit files again and start a unit, and how did the start end?"""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Systemd:
         return UnitEnvironment(pairs, paths, tuple(map(PurePosixPath, drop_ins)), changed is True, tuple(removals))
 
     async def service(self, name: str) -> Service | None:
-        """Return how a service stands, None while systemd does not answer. Few bytes: this is asked often."""
+        """Return the state of a service, None while systemd does not answer. Few bytes: this is read often."""
         try:
             (listed,) = await self._bus.call(NAME, PATH, MANAGER, "ListUnitsByNames", "as", [[name]])
             _, _, load_state, active_state, _, _, path, _, job, _ = listed[0]
@@ -138,7 +138,7 @@ class Units:
             ) from error
 
     def ended(self, unit: Unit) -> str | None:
-        """Return how its newest job ended, None when none did since it was asked for."""
+        """Return the result of the newest job of *unit*, None if no job ended since its start was requested."""
         return self._ended.get(unit.id)
 
 

@@ -1,7 +1,7 @@
-"""Is NetworkManager on the bus, and if not, what does the wait say, and is NetworkManager started?
+"""Is NetworkManager on the bus, and if not, what is reported, and is NetworkManager started?
 
 A NetworkManager that systemd has given up is started again, a few times, each with a line in the journal: nothing else
-would start it, and the node would have no network. One that was stopped or masked is only named.
+would start it, and the node would have no network. One that was stopped or masked is only reported.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class NodeFiles:
         return known.desired
 
     async def _unless_libnmstate_knows_better(self, file: NodeFile, wrong: list[Finding]) -> list[Finding]:
-        """Return *wrong*, findings by our table, or nothing where libnmstate takes the file as it is."""
+        """Return *wrong*, findings by our table, or nothing if libnmstate accepts the file unchanged."""
         try:
             async with self._nmstate.transaction() as transaction:
                 final = await transaction.validate(file.text)

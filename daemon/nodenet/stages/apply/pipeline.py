@@ -1,6 +1,6 @@
-"""How does a document become the network's state, or leave it as it was?
+"""How is a document applied to the network, or the network left as it was?
 
-intent → apply, verified but uncommitted → the caller's own checks → commit → record; or roll back, and say why.
+intent → apply, verified but uncommitted → the caller's own checks → commit → record; or roll back, and report why.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Pipeline:
 
     @property
     def record(self) -> Intent | None:
-        """What the last apply set out to do, and whether it got there."""
+        """What the last apply was going to do, and whether it succeeded."""
         return self._records.load(self._path, intent.parse)
 
     async def obstacle(self, name: str, *, uses_ovs: bool, early: bool = False) -> Waiting | None:
@@ -248,7 +248,7 @@ def _with_more(failure: NodenetError, more: str) -> NmstateFailure:
 
 
 async def _shielded(work: Coroutine[None, None, None] | asyncio.Task[None]) -> None:
-    """Finish *work* although the caller is cancelled meanwhile; then raise CancelledError."""
+    """Finish *work* even if the caller is cancelled; raise CancelledError after that."""
     task = asyncio.ensure_future(work)
     cancelled = False
     while not task.done():

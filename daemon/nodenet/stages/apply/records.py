@@ -1,4 +1,4 @@
-"""What is remembered from boot to boot, and what becomes of a record that cannot be read?"""
+"""Which records are kept from boot to boot, and what is done with a record that cannot be read?"""
 
 from __future__ import annotations
 

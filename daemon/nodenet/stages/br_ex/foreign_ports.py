@@ -1,4 +1,4 @@
-"""Which ports of other programs are on the bridges? Each is logged once a boot."""
+"""Which ports of other programs are on the bridges? Each is logged once in a boot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where do the facts come from that br-ex is planned on? Nothing is touched."""
+"""How are the facts gathered on which br-ex is planned? Nothing is changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEW_LINKS = "default"
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """The edges that know something of the node."""
+    """The edges that have facts about the node."""
 
     profiles: Profiles
     ovsdb: Ovsdb
@@ -99,12 +99,12 @@ class Gatherer:
 
 
 def _with_addresses(state: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the links that speak IP: only their settings can matter, and a node may have a thousand others."""
+    """Yield the links with IP: only their settings can matter, and a node may have a thousand others."""
     for interface in state.get("interfaces", ()):
         if any(interface.get(family, {}).get("enabled") for family in ("ipv4", "ipv6")):
             yield interface["name"]
 
 
 def _could_be_a_link(name: str) -> bool:
-    """Whether it may stand in a path: the plan refuses the others, with the reason."""
+    """Whether the name may be part of a path: the plan refuses the others, with the reason."""
     return name not in ("", ".", "..") and not set(name) & set("/\0\n")

@@ -1,4 +1,4 @@
-"""What is looked at while the bridges are there, and when is the next look?
+"""What is checked while the bridges exist, and when is the next check?
 
 A static copy of a lease is removed as soon as a DHCP server confirms the lease; then only Open vSwitch is watched.
 """

@@ -1,4 +1,4 @@
-"""How are leased addresses static on a bridge at first, and given back to DHCP?"""
+"""How are leased addresses static on a bridge at first, and how does DHCP get them back?"""
 
 from __future__ import annotations
 

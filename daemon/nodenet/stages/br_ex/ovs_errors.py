@@ -1,4 +1,4 @@
-"""What does Open vSwitch say of the interfaces of a bridge while it is made?
+"""Which errors does Open vSwitch report for the interfaces of a bridge while it is made?
 
 libnmstate reports only that the result is not what was asked for. The reason is in the database, in ``Interface.error``
 (ovs-vswitchd.conf.db(5)), and a rollback removes the rows: so they are read while the apply runs.
@@ -19,7 +19,7 @@ EVERY_SECONDS = 0.3
 
 @contextlib.asynccontextmanager
 async def ovs_errors(ovsdb: Ovsdb, links: Collection[str]) -> AsyncIterator[None]:
-    """Add what Open vSwitch says of *links* to the cause of an NmstateFailure that leaves the block."""
+    """Add the errors of *links* in Open vSwitch to the cause of an NmstateFailure that leaves the block."""
     errors: dict[str, str] = {}
     reader = asyncio.create_task(_read(ovsdb, links, errors))
     try:
@@ -36,7 +36,7 @@ async def ovs_errors(ovsdb: Ovsdb, links: Collection[str]) -> AsyncIterator[None
 
 async def _read(ovsdb: Ovsdb, links: Collection[str], errors: dict[str, str]) -> None:
     while True:
-        with contextlib.suppress(Unavailable):  # the database may restart meanwhile; the stage reports that itself
+        with contextlib.suppress(Unavailable):  # the database may be restarting; the stage reports that itself
             for bridge in await ovsdb.bridges():
                 found = (interface for port in bridge.ports for interface in port.interfaces)
                 errors |= {item.name: item.error for item in found if item.error and item.name in links}

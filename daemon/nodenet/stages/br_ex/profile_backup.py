@@ -1,4 +1,4 @@
-"""How is a profile that libnmstate writes into kept, so that it can be given back with every comment in it?"""
+"""How is a profile stored before libnmstate changes it, so that it can be restored with every comment?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHOUT_COMMENTS = "NetworkManager has its settings, but not its comments"
 
 @dataclass(frozen=True, slots=True)
 class ProfileKeeper:
-    """Keeps what NetworkManager says of a profile, and what its file says beyond that."""
+    """Stores the settings that NetworkManager has for a profile, and the rest of its file."""
 
     profiles: Profiles
     files: Files

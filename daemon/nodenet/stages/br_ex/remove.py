@@ -1,6 +1,6 @@
-"""How does a node get back to the plain uplink?
+"""How is br-ex removed, and how does the uplink get its configuration back?
 
-In one transaction, like the making: the addresses must be on the uplinks before it is committed. The uplinks' own
+In one transaction, as br-ex is made: the addresses must be on the uplinks before it is committed. The uplinks' own
 profiles are restored as they were before libnmstate changed them.
 """
 
@@ -75,7 +75,7 @@ class BridgeRemover:
         originals = {link: kept for link, kept in record.originals.items() if link in uplinks} if record else {}
 
         async def accept() -> None:
-            # The link goes on as libnmstate set it: what the profile says beyond that is for its next activation.
+            # The link keeps what libnmstate set; the other settings of the profile take effect at its next activation.
             for kept in originals.values():
                 if error := await self._keeper.give_back(kept):
                     log.warning(error.cause, message=error.message, stage="configure-ovs", remedy=error.remedy)

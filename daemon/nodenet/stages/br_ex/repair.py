@@ -235,7 +235,7 @@ class RecoverFirst:
         addresses = " and ".join(lease.address for lease in record.leases.values())
         if self._unconfirmed.left(now, CONFIRM_SECONDS) > 0:
             return Waiting(f"no DHCP server has confirmed {addresses} in this boot yet", MANAGER, 0.5)
-        # RFC 2131 section 3.7: a client may go on with its lease when no server answers.
+        # RFC 2131 section 3.7: a client may continue to use its lease when no server answers.
         with self._going_on():
             self._maker.hold_leases(record)
         if record == self._held:

@@ -1,7 +1,7 @@
 """The configure-ovs stage: is br-ex there, over the link that carries the node IP, and if not, can it be made?
 
 prove Open vSwitch → gather → plan → difference → make, with the address carried over → finish. Nothing is touched
-before Open vSwitch is seen to work; what fails is rolled back, reported, and tried again when the cause may be gone.
+before Open vSwitch is seen to work; a failure is rolled back, reported, and tried again when the cause may be gone.
 """
 
 from __future__ import annotations

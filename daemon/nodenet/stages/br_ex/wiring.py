@@ -1,4 +1,4 @@
-"""What is the making of br-ex made of? Wired once, for the daemon and for the tests."""
+"""How are the parts that make br-ex connected? Once, for the daemon and for the tests."""
 
 from __future__ import annotations
 

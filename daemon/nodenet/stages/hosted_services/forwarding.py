@@ -1,6 +1,6 @@
 """Does the link of the node IP forward packets, also after the node IP moved to br-ex?
 
-This is not a stage: it watches what the stages find out, so that it follows the node IP wherever it moves.
+This is not a stage: it reads the facts of the stages, so it follows the node IP to any link.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Forwarding:
         self._links = links
         self._told: str | None = None
         self.settings = Settings()
-        """Those in force; the composition renews them."""
+        """The present settings; the assembly replaces them at a reload."""
 
     def show(self, status: BootStatus) -> None:
         """See to the link of the node IP; what cannot be set is reported once for a link."""

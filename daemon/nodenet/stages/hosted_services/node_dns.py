@@ -1,7 +1,7 @@
-"""Does dnsmasq answer the cluster's names on this node, from disk, and whom does it ask for all others?
+"""Does dnsmasq answer the cluster's names on this node, from disk, and which servers does it use for all others?
 
-Looked at in the second pass of resolv-prepender and with each change of DNS: every look compares what is with what
-should be, so that a dnsmasq that was killed, restarted or misled is right again after the next one.
+Checked in the second pass of resolv-prepender and with each change of DNS. Every check compares the present state with
+the wanted one, so a dnsmasq that was killed, restarted or changed is correct again after the next check.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class NodeDns:
         return DnsLook(problem=_down(running) if failed else None, seconds=LOOK_SECONDS)
 
     async def _guard_port(self, inputs: Inputs) -> Problem | None:
-        """Refuse queries from outside; return why that did not succeed: DNS of the node goes on."""
+        """Refuse queries from outside; return why that failed, if it did: DNS of the node works in any case."""
         wanted = dns_guard.rules(inputs.here)
         try:
             if wanted != self._rules or not await self._edges.guard.is_there():

@@ -1,4 +1,4 @@
-"""What does this node know of its cluster without the API: from the caches and from its administrator's file?"""
+"""What does this node know about its cluster without the API: from the caches and from its administrator's file?"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OnDisk:
         self._judged: tuple[object, Known] | None = None
 
     def known(self, name: str, facts: Facts, snapshot: Snapshot) -> Known:
-        """Return the inputs of this node's plan as its disk gives them, and what of it cannot be used."""
+        """Return the inputs of this node's plan from its disk, and which files cannot be used."""
         selection = facts.selection
         place = here(
             name,

@@ -1,8 +1,8 @@
 """The hosted-services stage: do this node's DNS and its VIPs work as the cluster needs them?
 
-It starts nodenet-hosted, which decides about VIPs and the load balancer and says READY to systemd then. The stage is
-over when that has happened and the node IP answers DNS. Both are bounded: kubelet runs the API servers, so it is never
-held for them for ever.
+It starts nodenet-hosted, which decides about VIPs and the load balancer and then sends READY to systemd. The stage is
+over when that has happened and DNS answers on the node IP. Both waits are bounded: kubelet runs the API servers, so it
+is never held back for ever.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class HostedServicesStage:
         self._settings = settings
         self._waits = NEVER
         self._started: bytes | None = None
-        """The mark that this nodenetd has started the companion with: the file of it may not be writable."""
+        """The mark with which this nodenetd started the companion. The file with the mark may not be writable."""
         self._restarts = Restarts()
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002  (no request is for it)
@@ -85,7 +85,7 @@ class HostedServicesStage:
         return Done(found.detail, facts, Message.HOSTED_SERVICES, found.problem, Again(TOPICS, found.seconds))
 
     async def _companion(self, now: float) -> Running | None:
-        """See that nodenet-hosted runs with the settings in force; return how it does, None where systemd is silent."""
+        """Make nodenet-hosted run with the present settings; return its state, None while systemd does not answer."""
         units, files = self._outside.units, self._outside.files
         try:
             running = await units.state(paths.COMPANION)

@@ -1,6 +1,6 @@
 """Must a node file wait until NetworkManager has ended its start?
 
-Not where that start, which lasts for seconds by then, waits for leases that the file does not ask for.
+No, if that start has lasted for seconds and only waits for leases that the file does not ask for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nodenet.ports import Clock, Manager, Profiles
 
 
 class EarlyStart:
-    """How long NetworkManager has been starting, and which files failed meanwhile."""
+    """How long NetworkManager has been starting, and which files failed during its start."""
 
     def __init__(self, manager: Manager, profiles: Profiles, clock: Clock) -> None:
         """Ask *manager* and *profiles*."""

@@ -1,7 +1,7 @@
-"""The nmstate stage: is this node's file in force, and if not, can it be put in force?
+"""The nmstate stage: is this node's file applied, and if not, can it be applied?
 
-find → read → parse → ready? → difference → plan → the apply pipeline → record. Where a file is refused, the
-place for re-applying the last known good one is ``_refused``.
+find → read → parse → ready? → difference → plan → the apply pipeline → record. If a file is refused,
+``_refused`` is the place where the last known good one could be applied.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Tries:
 
 
 class NmstateStage:
-    """Puts the node file in force, or says why not and leaves the network as it was."""
+    """Applies the node file, or reports why not and leaves the network as it was."""
 
     def __init__(
         self, files: Files, nmstate: Nmstate, pipeline: Pipeline, early: EarlyStart, directory: PurePath
@@ -246,7 +246,7 @@ class NmstateStage:
         return _failed(facts, failure, cause)
 
     def _as_before(self, facts: Facts) -> Facts:
-        """Return the facts of the file that is in force still; as they are where the record cannot be read."""
+        """Return the facts of the file that is still applied; unchanged if the record cannot be read."""
         try:
             record = self._pipeline.record
         except PublishFailed:  # a problem of every pass that reaches the network
@@ -262,7 +262,7 @@ class NmstateStage:
         self._mark(job.file)
 
     def _mark(self, file: NodeFile) -> None:
-        """Keep the compatibility marker a byte copy of the file in force; root's alone, it may hold secrets."""
+        """Keep the compatibility marker a byte copy of the applied file, for root only: it may contain secrets."""
         self._files.write(self._directory / node_file.APPLIED, file.text.encode(), 0o600)
 
 

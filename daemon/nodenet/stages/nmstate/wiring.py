@@ -1,4 +1,4 @@
-"""What is the nmstate stage made of?"""
+"""How is the nmstate stage built?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""May kubelet start with what is published? Asked right before READY."""
+"""May kubelet start with the published node IPs? Checked directly before READY."""
 
 from __future__ import annotations
 

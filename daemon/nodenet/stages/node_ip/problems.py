@@ -26,7 +26,7 @@ def node_ips_lost(cause: str) -> Problem:
 def no_longer_selected(refused: Iterable[IPAddress]) -> Problem:
     """Return the problem of node IPs in use that a selection of now would not choose."""
     cause = f"{listed(refused)}, published as node IP, would not be selected now"
-    remedy = f"Look at `nodenetctl explain node-ip --anew`; {RESELECT}"
+    remedy = f"Look at `nodenetctl explain node-ip --ignore-published`; {RESELECT}"
     return Problem(Message.NODE_IP_DRIFT, cause, remedy)
 
 

@@ -1,6 +1,6 @@
-"""The nodeip stage: which addresses is this node known by?
+"""The nodeip stage: which addresses are the node IPs of this node?
 
-Read the kernel → select → bind-test → publish → read back. Nothing eligible: wait for the kernel's next event.
+Read the kernel → select → bind-test → publish → read back. If nothing is eligible, wait for the kernel's next event.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class NodeipStage:
         self._lost = NEVER
         """When what kubelet runs with was first seen to be gone."""
         self._kept = False
-        """Whether the last attempt left the publication as it is, because kubelet or CRI-O runs with it."""
+        """Whether the last attempt did not change the publication, because kubelet or CRI-O runs with it."""
         self._unread = 0
         """How often in a row systemd did not read the drop-ins."""
         self._logged: set[str] = set()
@@ -117,9 +117,9 @@ class NodeipStage:
             self._warn_once(note, Message.NODE_IP_NOTE)
         return await self._publish(selection, snapshot, facts)
 
-    def explain(self, *, anew: bool) -> Selection:
-        """Return the selection as it would be made now (*anew*: by a reselection); nothing is published."""
-        record = None if anew else self._published()
+    def explain(self, *, ignore_published: bool) -> Selection:
+        """Return what a selection would find now; nothing is published. *ignore_published*: as a reselection does."""
+        record = None if ignore_published else self._published()
         return self._choice(self._wishes(), record)[1]
 
     def drift(self, facts: Facts) -> Problem | None:
@@ -181,7 +181,7 @@ class NodeipStage:
         return going and await self._systemd.any_runs(USERS) is not False
 
     def _keep(self, published: LastPublished, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
-        """Leave the publication as it is; ``drift`` reports lost node IPs until they are back."""
+        """Do not change the publication; ``drift`` reports lost node IPs until they are back."""
         before = facts.selection or self._as_published(published, snapshot)
         facts = replace(facts, selection=replace(before, node_ips=published.addresses, notes=selection.notes))
         running = f"{listed(published.addresses)}, which kubelet or CRI-O runs with"

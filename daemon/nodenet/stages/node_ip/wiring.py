@@ -1,4 +1,4 @@
-"""What is the nodeip stage made of?"""
+"""How is the nodeip stage built?"""
 
 from __future__ import annotations
 
