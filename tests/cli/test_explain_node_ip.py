@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from nodenet.cli.main import parser
+
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "fixtures" / "node_ip"
 TWO_LINKS = CASES / "vip-subnet" / "snapshot.json"
@@ -184,6 +186,13 @@ def test_names_from_elsewhere_do_not_steer_the_terminal() -> None:
     assert b"eth?[2J?" in done.stdout
     assert b"\x1b" not in done.stdout
     assert not done.stderr
+
+
+@pytest.mark.parametrize("option", ["--ignore-published", "--anew"])
+def test_published_node_ips_can_be_ignored(option: str) -> None:
+    """The former name of the option is accepted, and not shown."""
+    assert parser().parse_args(["explain", "node-ip", option]).ignore_published
+    assert b"--anew" not in explain("--help").stdout
 
 
 @pytest.mark.parametrize("verb", [("explain",), ("explain", "node-ip"), ("snapshot",)])

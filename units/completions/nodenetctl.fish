@@ -76,7 +76,7 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nod
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain node-ip' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain node-ip' -l snapshot -xka "(__fish_complete_path (commandline -ct))" -d 'explain this snapshot (`-`: standard input; at most 32 MiB) instead of this host'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain node-ip' -l diff -xka "(__fish_complete_path (commandline -ct))" -d 'show only the verdicts that differ in this snapshot (`-` as above)'
-complete -c nodenetctl -n '_shtab_nodenetctl_using explain node-ip' -l anew -d 'ignore published node IPs, as a reselection does'
+complete -c nodenetctl -n '_shtab_nodenetctl_using explain node-ip' -l ignore-published -d 'ignore published node IPs, as a reselection does'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain node-ip' -l vip -x -d 'a VIP; may be repeated'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain node-ip' -l hint -x -d 'an address, a prefix or the name of a link; may be repeated, in order'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain node-ip' -l hint-required -d 'select only addresses that match the hint'

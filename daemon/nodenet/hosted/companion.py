@@ -83,9 +83,7 @@ class Companion:
         units = ServiceUnits(self.bus, lambda _: self.state.changed())
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
         self._edges = Edges(ConfigurationFiles(), units, RedirectTable(), dnsmasq, OtherStacks())
-        self._gather = Gather(
-            self.state, _status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists
-        )
+        self._gather = Gather(self.state, _status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists)
         self.shown: list[Any] = []
         """What shows the document: each is called with it when it changed."""
         self._last: dict[str, Any] | None = None

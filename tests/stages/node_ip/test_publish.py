@@ -142,10 +142,9 @@ async def test_an_override_whose_file_is_not_found_degrades_the_node(variables: 
     assert problem.message is Message.NODE_IP_OVERRIDDEN
     name = variables.get("KUBELET_NODE_IP")
     starts = f"starts with {name} instead of" if name else "starts without"
-    assert problem.cause.startswith(
-        f"kubelet.service {starts} KUBELET_NODE_IP=192.0.2.5 (another drop-in changes it)"
-    )
+    assert problem.cause.startswith(f"kubelet.service {starts} KUBELET_NODE_IP=192.0.2.5 (another drop-in changes it)")
     assert "out of what `systemctl cat kubelet.service` shows, run" in problem.remedy
+    assert outcome.facts
     assert await rig.stage.confirm(outcome.facts) is None
 
 
