@@ -142,9 +142,16 @@ class Cluster:
             if process.poll() is not None:
                 raise host.LabError(f"{name} ended with {process.returncode}:\n{host.tail(self.log(name))}")
 
-    def _start(self, *command: str | Path) -> None:
-        name = Path(command[0]).name
+    def run(self, name: str, *command: str | Path) -> None:
+        """Start a program beside the control plane; it ends with it."""
         self._running[name] = self.lan.start(*command, output=self.directory / f"{name}.log")
+
+    def processes(self) -> dict[str, int]:
+        """Return the process of each program that runs."""
+        return {name: process.pid for name, process in self._running.items()}
+
+    def _start(self, *command: str | Path) -> None:
+        self.run(Path(command[0]).name, *command)
 
     def _credentials(self, user: str, groups: Sequence[str]) -> Credentials:
         stem = self.directory / user.replace(":", "-")

@@ -24,6 +24,7 @@ from harness import namespaces as ns
 CLONE_NEWNET = 0x40000000
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
+JSON = "application/json"
 FIELD_MANAGER = "lab"
 TIMEOUT = 30.0
 
@@ -96,9 +97,13 @@ class Client:
         """Change an object by a merge patch (RFC 7386): null removes a key."""
         return self._request("PATCH", path, change, kind=MERGE)
 
-    def delete(self, path: str) -> Document:
-        """Delete an object."""
-        return self._request("DELETE", path)
+    def create(self, path: str, document: Document) -> Document:
+        """Create an object in the collection at a path, or one of its subresources such as a token."""
+        return self._request("POST", path, document, kind=JSON)
+
+    def delete(self, path: str, **query: str) -> Document:
+        """Delete an object; `propagationPolicy` may be `Foreground`, `Background` or `Orphan`."""
+        return self._request("DELETE", _with(path, query))
 
     def path_of(self, document: Document) -> str:
         """Return the path of an object by its apiVersion, kind, namespace (`default`) and name."""
@@ -153,10 +158,14 @@ class Client:
             raise ApiError(f"{method} {path}", status, reply)
         return reply
 
-    def _exchange(self, method: str, path: str, body: Document | None, kind: str) -> tuple[int, str]:
+    def connection(self) -> http.client.HTTPConnection:
+        """Return a connection of this user; it serves one request after the other until it is closed."""
         connection = http.client.HTTPConnection(self.server.address, self.server.port, timeout=TIMEOUT)
-        with contextlib.closing(connection):
-            connection.sock = self._secured(connect(self.server.netns, self.server.address, self.server.port))
+        connection.sock = self._secured(connect(self.server.netns, self.server.address, self.server.port))
+        return connection
+
+    def _exchange(self, method: str, path: str, body: Document | None, kind: str) -> tuple[int, str]:
+        with contextlib.closing(self.connection()) as connection:
             headers = {"Accept": "application/json", **({"Content-Type": kind} if kind else {})}
             try:
                 connection.request(method, path, None if body is None else json.dumps(body), headers)
