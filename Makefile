@@ -56,6 +56,9 @@ uninstall: ## remove what install made; settings and state stay
 wheel: ## build libnmstate's Python module, print the wheel's path
 	@$(PYTHON) packaging/libnmstate/build_wheel.py
 
+plugin: ## build the CNI plugin nodenet-ipam, print its path
+	@$(PYTHON) packaging/cni/build_plugin.py
+
 clean: ## remove what was made inside the repository
 	@rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
@@ -70,4 +73,4 @@ $(STAMP): packaging/host-packages packaging/requirements.txt packaging/requireme
 	@$(PIP) --force-reinstall "$$($(PYTHON) packaging/libnmstate/build_wheel.py)"
 	@touch $@
 
-.PHONY: help demo test check fmt lab bench install uninstall wheel clean
+.PHONY: help demo test check fmt lab bench install uninstall wheel plugin clean

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -48,6 +49,8 @@ if any(module in sys.builtin_module_names or find_spec(module) for module in ("_
 LAUNCHERS = {
     "usr/libexec/nodenetd": "nodenet.daemon",
     "usr/libexec/nodenet-hosted": "nodenet.hosted.process",
+    "usr/libexec/nodenet-ipam": "nodenet.cni.process",
+    "usr/libexec/nodenet/cni/install-plugin": "nodenet.cni.install_plugin",
     "usr/bin/nodenetctl": "nodenet.cli.main",
 }
 UNITS = {
@@ -59,15 +62,18 @@ UNITS = {
     "nodenet-dnsmasq.service": "usr/lib/systemd/system/nodenet-dnsmasq.service",
     "nodenet-keepalived.service": "usr/lib/systemd/system/nodenet-keepalived.service",
     "nodenet-haproxy.service": "usr/lib/systemd/system/nodenet-haproxy.service",
+    "nodenet-ipam.service": "usr/lib/systemd/system/nodenet-ipam.service",
     "nodenet.preset": "usr/lib/systemd/system-preset/80-nodenet.preset",
     "nodenet.tmpfiles.conf": "usr/lib/tmpfiles.d/nodenet.conf",
     "nodenet.sysusers.conf": "usr/lib/sysusers.d/nodenet.conf",
     "nodenet.catalog": "usr/lib/systemd/catalog/nodenet.catalog",
     "dbus/org.nodenet1.conf": "usr/share/dbus-1/system.d/org.nodenet1.conf",
     "dbus/org.nodenet1.Hosted.conf": "usr/share/dbus-1/system.d/org.nodenet1.Hosted.conf",
+    "dbus/org.nodenet1.Ipam.conf": "usr/share/dbus-1/system.d/org.nodenet1.Ipam.conf",
     "dbus/org.nodenet1.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
     "dbus/org.nodenet1.Stage.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Stage.xml",
     "dbus/org.nodenet1.Hosted.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Hosted.xml",
+    "dbus/org.nodenet1.Ipam.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Ipam.xml",
     "nodenet.toml": "usr/share/nodenet/nodenet.toml",
     "completions/nodenetctl.bash": "usr/share/bash-completion/completions/nodenetctl",
     "completions/_nodenetctl": "usr/share/zsh/site-functions/_nodenetctl",
@@ -77,6 +83,17 @@ UNITS = {
         for unit in sorted((ROOT / "units" / "compat").iterdir())
     },
 }
+CNI_PLUGIN = "usr/libexec/nodenet/cni/nodenet-ipam"
+CLUSTER = {
+    # below packaging/cluster/ → below DESTDIR
+    path.relative_to(HERE / "cluster").as_posix(): f"usr/share/nodenet/cluster/{path.relative_to(HERE / 'cluster')}"
+    for path in sorted((HERE / "cluster").rglob("*.yaml"))
+}
+OWN_DIRECTORIES = (
+    *("usr/libexec/nodenet/cni", "usr/libexec/nodenet", "usr/share/nodenet/cluster/examples"),
+    *("usr/share/nodenet/cluster", "usr/share/nodenet"),
+)
+"""What is removed when it is empty, the inner ones first."""
 MANUAL = {
     # below docs/man/ → below DESTDIR
     "nodenetctl.1": "usr/share/man/man1/nodenetctl.1",
@@ -127,6 +144,9 @@ def install(destdir: Path) -> None:
         write(destdir / target, (ROOT / "units" / source).read_text(encoding="utf-8"), 0o644)
     for source, target in MANUAL.items():
         write(destdir / target, (ROOT / "docs" / "man" / source).read_text(encoding="utf-8"), 0o644)
+    for source, target in CLUSTER.items():
+        write(destdir / target, (HERE / "cluster" / source).read_text(encoding="utf-8"), 0o644)
+    write(destdir / CNI_PLUGIN, plugin().read_bytes(), 0o755)
     compile_bytecode(destdir)
     if destdir.resolve() == Path("/"):
         notify_system()
@@ -193,8 +213,11 @@ def uninstall(destdir: Path) -> None:
     A link that stays would make kubelet unstartable: it would require a unit that does not exist.
     """
     shutil.rmtree(destdir / LIBRARY, ignore_errors=True)
-    for path in (*LAUNCHERS, *UNITS.values(), *MANUAL.values()):
+    for path in (*LAUNCHERS, CNI_PLUGIN, *UNITS.values(), *MANUAL.values(), *CLUSTER.values()):
         (destdir / path).unlink(missing_ok=True)
+    for directory in OWN_DIRECTORIES:
+        with suppress(OSError):
+            (destdir / directory).rmdir()
     units = destdir / "etc/systemd/system"
     for link in list(units.rglob("*")):
         if link.is_symlink() and is_ours(link, destdir):
@@ -217,11 +240,11 @@ def is_ours(link: Path, destdir: Path) -> bool:
     return str(target.relative_to("/")) in UNITS.values()
 
 
-def write(path: Path, text: str, mode: int) -> None:
+def write(path: Path, content: str | bytes, mode: int) -> None:
     """Replace a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".nodenet-{path.name}")
-    fresh.write_text(text, encoding="utf-8")
+    fresh.write_bytes(content.encode() if isinstance(content, str) else content)
     fresh.chmod(mode)
     fresh.replace(path)
 
@@ -266,6 +289,12 @@ def pip(*arguments: str) -> None:
 def wheel() -> Path:
     """Return libnmstate's wheel, built once for each state of its sources."""
     build = [sys.executable, str(HERE / "libnmstate" / "build_wheel.py")]
+    return Path(subprocess.run(build, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+
+
+def plugin() -> Path:
+    """Return the CNI plugin, built once for each state of its sources."""
+    build = [sys.executable, str(HERE / "cni" / "build_plugin.py")]
     return Path(subprocess.run(build, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
 
 

@@ -64,6 +64,7 @@ OFFERED = {
     "nodenetctl explain ": {"node-ip", "br-ex", "hostname", "api-int", "vip", "hosted"},
     "nodenetctl bridge ": {"remove", "make"},
     "nodenetctl wait ": set(STAGES),
+    "nodenetctl claims ": {"explain", "check"},
     "nodenetctl wait no": {"nodeip"},
     "nodenetctl reload --w": {"--wait"},
     "nodenetctl explain hostname --": {"--help", "--json", "--no-dns"},

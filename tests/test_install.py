@@ -27,12 +27,23 @@ OURS = {
     "usr/bin/nodenetctl",
     "usr/libexec/nodenetd",
     "usr/libexec/nodenet-hosted",
+    "usr/libexec/nodenet-ipam",
+    "usr/libexec/nodenet/cni/install-plugin",
+    "usr/libexec/nodenet/cni/nodenet-ipam",
     "usr/lib/systemd/system/nodenetd.service",
     "usr/lib/systemd/system/nodenet-ready.service",
     "usr/lib/systemd/system/nodenet-wait@.service",
-    *(f"usr/lib/systemd/system/nodenet-{name}.service" for name in ("hosted", "dnsmasq", "keepalived", "haproxy")),
+    *(
+        f"usr/lib/systemd/system/nodenet-{name}.service"
+        for name in ("hosted", "dnsmasq", "keepalived", "haproxy", "ipam")
+    ),
     "usr/lib/sysusers.d/nodenet.conf",
     "usr/share/dbus-1/system.d/org.nodenet1.Hosted.conf",
+    "usr/share/dbus-1/system.d/org.nodenet1.Ipam.conf",
+    *(
+        f"usr/share/nodenet/cluster/{path.relative_to(ROOT / 'packaging/cluster')}"
+        for path in (ROOT / "packaging/cluster").rglob("*.yaml")
+    ),
     *(f"usr/lib/systemd/system/{unit.name}" for unit in (ROOT / "units/compat").iterdir()),
     "usr/lib/systemd/system-preset/80-nodenet.preset",
     "usr/lib/systemd/catalog/nodenet.catalog",
@@ -41,6 +52,7 @@ OURS = {
     "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
     "usr/share/dbus-1/interfaces/org.nodenet1.Stage.xml",
     "usr/share/dbus-1/interfaces/org.nodenet1.Hosted.xml",
+    "usr/share/dbus-1/interfaces/org.nodenet1.Ipam.xml",
     "usr/share/dbus-1/system.d/org.nodenet1.conf",
     "usr/share/fish/vendor_completions.d/nodenetctl.fish",
     "usr/share/man/man1/nodenetctl.1",

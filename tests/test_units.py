@@ -22,6 +22,7 @@ from nodenet.core.hosted_services.dnsmasq import BUS_NAME
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.paths import COMPANION_NAME as COMPANION
 from nodenet.core.messages import Message
+from nodenet.core.persistent_ips import bus as ipam_bus
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, STAGE
 from nodenet.core.status.document import BootStatus, document
 
@@ -47,6 +48,8 @@ ExecStart=/bin/sh
 PROGRAMS = {
     "/usr/libexec/nodenetd",
     "/usr/libexec/nodenet-hosted",
+    "/usr/libexec/nodenet-ipam",
+    "/usr/libexec/nodenet/cni/install-plugin",
     "/usr/bin/nodenetctl",
     "/usr/sbin/dnsmasq",
     "/usr/sbin/keepalived",
@@ -209,6 +212,19 @@ def test_hosted_services_are_hardened(unit: str, most: int) -> None:
     assert int(service["OOMScoreAdjust"]) < 0
     assert service["Restart"] in ("always", "on-failure")
     assert all("sh" not in Path(words[0]).name for name, words in commands() if name == f"{unit}.service")
+
+
+def test_persistent_ips_are_hardened() -> None:
+    """No capability, no shell, and the socket's directory and the store are all that it writes."""
+    command = ["systemd-analyze", "security", "--offline=true", "--threshold=25", "--no-pager"]
+    path = UNITS / "nodenet-ipam.service"
+    done = subprocess.run([*command, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout.splitlines()[-1]
+    service = Unit(path)["Service"]
+    assert service["CapabilityBoundingSet"] == ""
+    assert "ReadWritePaths" not in service
+    assert (service["RuntimeDirectory"], service["StateDirectory"]) == ("nodenet", "nodenet")
+    assert {"containerd.service", "crio.service"} <= set(Unit(path)["Unit"]["Before"].split())
 
 
 def test_no_hosted_service_starts_by_itself() -> None:
@@ -377,6 +393,25 @@ def test_everybody_may_look_at_hosted_services_and_only_root_may_steer_them() ->
     assert hosted_rules({"context": "default"}) == denied + ours
     assert ("allow", {"own": COMPANION}) in hosted_rules({"user": "root"})
     assert ("allow", {"send_destination": BUS_NAME}) in hosted_rules({"user": "root"})
+
+
+def test_everybody_may_look_at_persistent_ips_and_only_root_may_check_them() -> None:
+    root = ET.parse(UNITS / "dbus/org.nodenet1.Ipam.conf").getroot()  # noqa: S314 - our own file
+    policies = {str(policy.attrib): [(rule.tag, rule.attrib) for rule in policy] for policy in root.findall("policy")}
+    assert policies.pop(str({"user": "root"})) == [
+        ("allow", {"own": ipam_bus.NAME}),
+        ("allow", {"send_destination": ipam_bus.NAME}),
+    ]
+    (rules,) = policies.values()
+    assert rules[0] == ("deny", {"send_destination": ipam_bus.NAME})
+    for tag, rule in rules[1:]:
+        assert (tag, rule["send_destination"], rule["send_type"], rule["max_fds"]) == (
+            *("allow", ipam_bus.NAME, "method_call", "0"),
+        )
+    ours = {rule["send_member"] for _, rule in rules[1:] if rule["send_interface"] == ipam_bus.IPAM.name}
+    assert ours == set(ipam_bus.IPAM.methods) - ipam_bus.IPAM.mutators
+    properties = {rule["send_member"] for _, rule in rules[1:] if rule["send_interface"].endswith(".Properties")}
+    assert properties == {"Get", "GetAll"}
 
 
 def test_the_users_of_the_policy_are_made(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "uplink_health": ("boot", "kernel", "open_vswitch"),
     "status": ("boot",),
     "hosted_services": ("boot", "kernel", "node_file", "settings", "status"),
+    "persistent_ips": ("status",),
     "unit_stage": ("boot", "hostname", "kernel", "node_file", "node_ip", "resolver"),
 }
 """Room of core → the rooms of core that it may import; each may import the modules of ``core`` itself."""
@@ -57,6 +58,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "assembly": ("core", "edge", "loop.reload", "loop.uplink", "stage_edges", "stages"),
     "daemon": ("core", "edge", "assembly", "loop.background", "loop.reconciler", "loop.uplink"),
     "hosted": ("core", "edge", "loop.background", "ports"),
+    "cni": ("core", "edge"),
     "cli": ("core", "edge"),
 }
 """Everything beside the rooms of core, stages and edge; who may import ``core`` as a whole may import its rooms."""

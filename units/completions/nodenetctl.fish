@@ -45,8 +45,8 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain api-int' 'explain vip' 'explain hosted' hosted check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' version
-set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network-type --node-files --out --platform --role --settings --snapshot --step --svg --timeout --vip -b
+set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' version
+set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --platform --role --settings --snapshot --step --svg --timeout --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -109,6 +109,12 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l json -d 'print the
 complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l watch -d 'print again after each change, until interrupted'
 complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'read this file (default: /run/nodenet/hosted/status.json)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using hosted; and test $_shtab_nodenetctl_npos -eq 0' -ka "drain undrain" -d 'drain or undrain'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a claims -d 'show which workload has which address, why a claim waits, and whether everything agrees'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l network -x -d 'show the addresses of this network only'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l json -d 'print the document that the service returns'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l repair -d 'with check: also repair what can safely be repaired'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims; and test $_shtab_nodenetctl_npos -eq 0' -ka "explain check" -d 'explain or check'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a check -d 'check node files without changing the network'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -l json -d 'print a JSON document with an entry for each file'

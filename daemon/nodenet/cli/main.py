@@ -20,6 +20,7 @@ VERBS = {
     "boot-report": "show where the time of a boot went, as text, JSON or a picture",
     "explain": "show why an address is the node IP, which link br-ex uses, who holds a VIP, and more",
     "hosted": "show DNS, VIPs and load balancer of this node and who holds each VIP; drain this node",
+    "claims": "show which workload has which address, why a claim waits, and whether everything agrees",
     "check": "check node files without changing the network",
     "reload": "read settings and node file again, as `systemctl reload nodenetd`",
     "reselect": "select the node IPs again; --dry-run only prints what would change",

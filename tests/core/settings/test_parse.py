@@ -230,4 +230,4 @@ def test_the_example_file_shows_every_default() -> None:
     result = parse([(str(EXAMPLE), text.encode())])
     assert result.settings == Settings()
     assert "default" not in result.origins.values()
-    assert set(tomllib.loads("\n".join(lines))) <= {"bridge", "hosted", "kubernetes", "stages"}
+    assert set(tomllib.loads("\n".join(lines))) <= {"bridge", "hosted", "ipam", "kubernetes", "stages"}

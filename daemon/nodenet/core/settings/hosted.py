@@ -70,7 +70,3 @@ class KubernetesSettings:
     """Credentials of the API; empty: the first usual file of a kubelet that exists."""
     node_name: str = ""
     """This node's name in the cluster; empty: its host name."""
-
-
-TABLES = {"hosted": HostedSettings, "kubernetes": KubernetesSettings}
-"""The tables whose keys are the fields of a class."""

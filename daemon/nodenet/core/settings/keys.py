@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TypeVar
 
 from nodenet.core.settings.hosted import Enabled, HostedMode, RoleSetting
+from nodenet.core.settings.ipam import NotAllowed
 from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, ResolverMode
 from nodenet.core.settings.toml_text import shown
 
@@ -164,6 +165,14 @@ def _node_name(value: object) -> str:
     return name
 
 
+def _namespace(value: object) -> str:
+    """Return the name of a namespace (RFC 1123, label)."""
+    name = _text(value)
+    if not _LABEL.fullmatch(name):
+        raise Refused("expected the name of a namespace, such as 'kube-system'")
+    return name
+
+
 def _probe_target(value: object) -> ProbeTarget:
     text = _text(value)
     if "://" not in text:
@@ -240,5 +249,9 @@ KEYS: dict[str, Callable[[object], object]] = {
     "hosted.ca_file": _ca_file,
     "kubernetes.kubeconfig": lambda value: _path(value) if value else _text(value),
     "kubernetes.node_name": _node_name,
+    "ipam.kubeconfig": lambda value: _path(value) if value else _text(value),
+    "ipam.cni_bin_dirs": lambda value: _list(value, _path, 'a list of directories, such as ["/opt/cni/bin"]'),
+    "ipam.lease_namespace": _namespace,
+    "ipam.claim_not_allowed": lambda value: NotAllowed(_one_of(tuple(NotAllowed), value)),
     **{f"stages.{stage}": partial(_provider, stage) for stage in STAGES},
 }

@@ -13,13 +13,16 @@ from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
 from typing import Any, Literal
 
-from nodenet.core.settings.hosted import TABLES, HostedSettings, KubernetesSettings
+from nodenet.core.settings.hosted import HostedSettings, KubernetesSettings
+from nodenet.core.settings.ipam import IpamSettings
 from nodenet.core.stage_name import StageName
 
 DEFAULT = "default"
 """The origin of a value that no file sets."""
 STAGES = tuple(name.value for name in StageName)
 """The stages that have a provider."""
+TABLES = {"hosted": HostedSettings, "kubernetes": KubernetesSettings, "ipam": IpamSettings}
+"""The tables whose keys are the fields of a class."""
 
 
 class OnFailure(StrEnum):
@@ -102,6 +105,7 @@ class Settings:
     bridge_datapath: Datapath = Datapath.SYSTEM
     hosted: HostedSettings = field(default_factory=HostedSettings)
     kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
+    ipam: IpamSettings = field(default_factory=IpamSettings)
     stages: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict.fromkeys(STAGES, "builtin")))
     """Stage → provider: ``builtin``, ``unit:NAME`` or ``skip``."""
 

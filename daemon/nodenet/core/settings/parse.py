@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.settings.hosted import TABLES
 from nodenet.core.settings.keys import KEYS, Refused, meant
-from nodenet.core.settings.model import DEFAULT, Settings, SettingsResult, Written, values
+from nodenet.core.settings.model import DEFAULT, TABLES, Settings, SettingsResult, Written, values
 from nodenet.core.settings.toml_text import MOST_SHOWN, flat, shown
 
 

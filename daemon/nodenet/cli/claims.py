@@ -1,0 +1,95 @@
+"""Which workload has which address of this node's networks, and why?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from typing import Any
+
+from nodenet.cli.ask import ask
+from nodenet.cli.outputs import note
+from nodenet.cli.table import Table, printable
+from nodenet.core.errors import Unavailable, UsageInvalid
+from nodenet.core.persistent_ips import screen
+from nodenet.core.persistent_ips.bus import IPAM, NAME, PATH, REPAIR
+
+SECONDS, CHECK_SECONDS = 10.0, 300.0
+DEGRADED = 2
+REMEDY = "Look at `systemctl status nodenet-ipam`; it is off until `systemctl enable --now nodenet-ipam`"
+_CLAIM = re.compile(r"[a-z0-9.-]+/[a-z0-9.-]+")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.description = (
+        "Show the addresses that nodenet-ipam gave to workloads: address, state, claim, pod, node, and since when. "
+        "This needs no API. `explain` shows why a claim has its address, or what it waits for. `check` compares the "
+        "store of this node with the Leases and claims of the cluster, for root. "
+        "Exits 0 without problems, 2 where there are problems or differences."
+    )
+    parser.add_argument("order", nargs="?", choices=("explain", "check"), metavar="ORDER", help="explain or check")
+    parser.add_argument("claim", nargs="?", metavar="CLAIM", help="NAMESPACE/NAME of the claim to explain")
+    parser.add_argument("--network", default="", metavar="NAME", help="show the addresses of this network only")
+    parser.add_argument("--json", action="store_true", help="print the document that the service returns")
+    parser.add_argument("--repair", action="store_true", help="with check: also repair what can safely be repaired")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what was asked for; return the exit code."""
+    _judge(arguments)
+    if arguments.order == "explain":
+        print("\n".join(map(printable, _asked("Explain", arguments.claim, SECONDS).splitlines())))
+        return 0
+    if arguments.order == "check":
+        return _check(repair=arguments.repair, as_json=arguments.json)
+    document = json.loads(_asked("GetClaims", arguments.network, SECONDS))
+    if arguments.json:
+        print(json.dumps(document, indent=2))
+    else:
+        _show(document)
+    return DEGRADED if document["problems"] else 0
+
+
+def _judge(arguments: argparse.Namespace) -> None:
+    """Raise UsageInvalid for words that do not belong together."""
+    if arguments.order == "explain" and not _CLAIM.fullmatch(arguments.claim or ""):
+        raise UsageInvalid("explain takes NAMESPACE/NAME of a claim", remedy="Run `nodenetctl claims` to see all")
+    if arguments.order != "explain" and arguments.claim:
+        raise UsageInvalid(f"{arguments.order} takes no claim", remedy="Run `nodenetctl claims explain NAMESPACE/NAME`")
+    if arguments.order and arguments.network:
+        raise UsageInvalid(f"{arguments.order} takes no --network", remedy="Run it without")
+    if arguments.repair and arguments.order != "check":
+        raise UsageInvalid("--repair belongs to check", remedy="Run `nodenetctl claims check --repair`")
+
+
+def _asked(member: str, argument: str, seconds: float) -> str:
+    try:
+        (answer,) = ask(member, "s", [argument], seconds=seconds, at=(NAME, PATH, IPAM.name))
+    except Unavailable as error:
+        if error.cause == f"{NAME} is not on the bus":
+            raise Unavailable("nodenet-ipam does not run on this node", remedy=REMEDY) from error
+        raise
+    return str(answer)
+
+
+def _check(*, repair: bool, as_json: bool) -> int:
+    document = json.loads(_asked("Check", REPAIR if repair else "", CHECK_SECONDS))
+    if as_json:
+        print(json.dumps(document, indent=2))
+    else:
+        print("\n".join(map(printable, screen.differences(document))))
+    return DEGRADED if screen.open_differences(document) else 0
+
+
+def _show(document: dict[str, Any]) -> None:
+    for problem in document["problems"]:
+        note(f"nodenetctl: {printable(problem)}")
+    if rows := screen.rows(document):
+        table = Table(screen.HEADINGS)
+        for row in rows:
+            table.add(row)
+        print(table.render(coloured=sys.stdout.isatty()))
+    else:
+        print(screen.NOTHING)
