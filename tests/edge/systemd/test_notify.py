@@ -34,6 +34,17 @@ def test_the_manager_gets_every_message(manager: tuple[socket.socket, str]) -> N
     ]
 
 
+@pytest.mark.parametrize("letter", ["x", "é", "\N{KEY}", "\ud800"])
+def test_a_long_cause_does_not_cost_ready(manager: tuple[socket.socket, str], letter: str) -> None:
+    """A message of more than 4096 bytes is ignored by systemd, and READY with it (R17)."""
+    listener, name = manager
+    Notifier({"NOTIFY_SOCKET": name}).ready(f"degraded: {letter * 300_000}")
+    message = listener.recv(1 << 20)
+    assert message.startswith(b"READY=1\nSTATUS=degraded: ")
+    assert message.decode().endswith("…")
+    assert len(message) <= 4096
+
+
 def test_a_beat_feeds_the_watchdog_and_extends_only_a_start(manager: tuple[socket.socket, str]) -> None:
     listener, name = manager
     watched = Notifier({"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())})

@@ -14,6 +14,8 @@ EXTENSION_SECONDS = 90.0
 """The start timeout after a watchdog message, counted from that message."""
 IDLE_SECONDS = 30.0
 """Between two messages where no watchdog is set."""
+STATUS_BYTES = 2048
+"""systemd drops a whole message of more than 4096 bytes (PIPE_BUF), and READY=1 with it."""
 
 
 class Notifier:
@@ -67,7 +69,11 @@ class Notifier:
 
 def _status(text: str) -> str:
     """Return the STATUS= line; one line, since the next would be another assignment."""
-    return "STATUS=" + " ".join(text.split())
+    line = " ".join(text.split())
+    data = line.encode(errors="replace")
+    if len(data) > STATUS_BYTES:
+        line = data[:STATUS_BYTES].decode(errors="ignore") + "…"
+    return f"STATUS={line}"
 
 
 def _watchdog_seconds(environment: Mapping[str, str]) -> float | None:
