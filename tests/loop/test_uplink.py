@@ -41,8 +41,11 @@ class FakeLinks:
     changed: Callable[[], None] = lambda: None
     closed: int = 0
     unknown: Exception | None = None
+    asked: int = 0
 
     def link(self, name: str) -> Link | None:
+        self.asked += 1
+        assert self.asked < 1000, "the watch asks without a pause"
         if self.unknown:
             raise self.unknown
         return self.known.get(name)
@@ -346,6 +349,21 @@ def test_a_kernel_that_does_not_answer_is_asked_again() -> None:
         await asyncio.sleep(PROBE_SECONDS + 5.0)
 
     assert run(story, rig).causes == ["eth0, the uplink of br-ex, has no carrier"]
+
+
+def test_a_kernel_that_stops_to_answer_in_a_loss_is_asked_again_with_pauses() -> None:
+    """Without descriptors nothing is known of the link, and the loss is due to be reported all the time (R9)."""
+
+    async def story(rig: Rig) -> None:
+        rig.links.pull("eth0")
+        await asyncio.sleep(1.0)
+        rig.links.unknown, rig.links.asked = Unavailable("The kernel does not say how eth0 is"), 0
+        await asyncio.sleep(30.0)
+        assert 10 <= rig.links.asked <= 20
+        rig.links.unknown = None
+        await asyncio.sleep(3.0)
+
+    assert run(story).causes == ["eth0, the uplink of br-ex, has no carrier"]
 
 
 def test_a_watch_that_is_started_again_after_an_error_watches_the_same_uplink() -> None:

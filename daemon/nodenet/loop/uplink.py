@@ -34,7 +34,7 @@ PROBE_SECONDS = 60.0
 ANSWER_SECONDS = 2.0
 """How long a gateway may take: it is on the same link."""
 AGAIN_SECONDS = 2.0
-"""Before a gateway that did not answer is asked again."""
+"""Before a gateway that did not answer is asked again, or a kernel that did not say how a link is."""
 SILENT_SECONDS = 10.0
 """The same once its silence is reported."""
 PORTS_SECONDS = PROBE_SECONDS / 2
@@ -131,10 +131,13 @@ class UplinkWatch:
     async def _watch_carrier(self, place: Place) -> None:
         while True:
             self._look_again.clear()
-            with contextlib.suppress(Unavailable):  # not known at present: the next look is in a minute
+            least = 0.0
+            try:
                 self._look_at_carrier(place, await self._uplinks(place))
+            except Unavailable:  # not known at present: the next look is in a minute, or soon where one is due
+                least = AGAIN_SECONDS
             due = self._carrier.due(CARRIER)
-            left = None if due is None else max(due - self._edges.clock.boottime(), 0.0)
+            left = None if due is None else max(due - self._edges.clock.boottime(), least)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(left):
                     await self._look_again.wait()
