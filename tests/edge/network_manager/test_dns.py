@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edge.bus.test_connection import client, quiet, running
+from edge.crossing_bus import CrossingBus
 from edge.private_bus import PrivateBus
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.edge.bus.connection import PROPERTIES, Message, Variant
@@ -82,6 +83,17 @@ async def test_it_is_asked_once_until_it_says_that_it_changed(private_bus: Priva
         made.forget()
         await made.dns()
         assert service.asked == 3
+
+
+async def test_an_answer_that_a_change_follows_is_not_kept() -> None:
+    """Both are read from the bus at once, and the change is handled first: no later signal would correct it."""
+    before, after = ({"Configuration": Variant("aa{sv}", [entry(name)])} for name in ("old.test", "new.test"))
+    bus = CrossingBus([before, after])
+    made = DnsManager(bus, lambda: None)
+    await made.dns()
+    bus.crosses = False
+    assert await made.dns() == ManagerDns("", ("new.test",))
+    assert await made.dns() == ManagerDns("", ("new.test",))
 
 
 async def test_one_that_is_not_there_is_asked_again(private_bus: PrivateBus) -> None:

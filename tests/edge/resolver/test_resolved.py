@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from edge.bus.test_connection import client, quiet, running
+from edge.crossing_bus import CrossingBus
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import PublishFailed
 from nodenet.edge.bus.connection import Message
@@ -73,6 +74,16 @@ async def test_it_runs_while_somebody_owns_its_name(private_bus: PrivateBus) -> 
         await other.release_name(NAME)
         await asyncio.wait_for(woken.wait(), 5)
         assert not await made.runs()
+
+
+async def test_an_answer_that_a_start_follows_is_not_kept() -> None:
+    """Both are read from the bus at once, and the start is handled first."""
+    bus = CrossingBus([False, True])
+    made = Resolved(bus, lambda: None)
+    await made.runs()
+    bus.crosses = False
+    assert await made.runs()
+    assert await made.runs()
 
 
 async def test_a_reload_is_over_when_its_job_is(private_bus: PrivateBus) -> None:

@@ -31,23 +31,30 @@ class DnsManager:
         self._bus = bus
         self._changed = changed
         self._known: ManagerDns | None = None
+        self._changes = 0
+        """How often it said that it changed."""
         bus.subscribe(Signal(MANAGER, DNS_PATH, PROPERTIES, "PropertiesChanged"), lambda _: self._news())
         bus.subscribe(name_owner_changed(MANAGER), lambda _: self._news())
 
     def forget(self) -> None:
         """Ask again: signals were lost with the bus."""
         self._known = None
+        self._changes += 1
 
     async def dns(self) -> ManagerDns | None:
         """Return what it says, None while it does not answer."""
-        if self._known is None:
-            try:
-                (found,) = await self._bus.call(MANAGER, DNS_PATH, PROPERTIES, "GetAll", "s", [NAME])
-            except (Unavailable, Refused):
-                return None
-            plain = {key: value.value for key, value in found.items()}
-            self._known = ManagerDns(str(plain.get("RcManager", "")), tuple(_domains(plain.get("Configuration", ()))))
-        return self._known
+        if self._known is not None:
+            return self._known
+        changes = self._changes
+        try:
+            (found,) = await self._bus.call(MANAGER, DNS_PATH, PROPERTIES, "GetAll", "s", [NAME])
+        except (Unavailable, Refused):
+            return None
+        plain = {key: value.value for key, value in found.items()}
+        known = ManagerDns(str(plain.get("RcManager", "")), tuple(_domains(plain.get("Configuration", ()))))
+        if changes == self._changes:  # else a signal that came behind the answer was handled before this
+            self._known = known
+        return known
 
     async def read_configuration(self) -> str | None:
         """Let it read its configuration files again; return why it does not, if so."""
@@ -65,7 +72,7 @@ class DnsManager:
         return None
 
     def _news(self) -> None:
-        self._known = None
+        self.forget()
         self._changed()
 
 

@@ -28,6 +28,8 @@ class Resolved:
         self._bus = bus
         self._changed = changed
         self._runs: bool | None = None
+        self._changes = 0
+        """How often it started or stopped."""
         self._jobs: dict[str, asyncio.Future[str]] | None = None
         bus.subscribe(name_owner_changed(NAME), self._owner_changed)
         bus.subscribe(manager_object.job_removed(UNIT), self._job_removed)
@@ -35,16 +37,20 @@ class Resolved:
     def forget(self) -> None:
         """Ask again: signals were lost with the bus."""
         self._runs = None
+        self._changes += 1
 
     async def runs(self) -> bool:
         """Return whether it runs; without a bus it cannot be used, which is the same."""
-        if self._runs is None:
-            try:
-                (owned,) = await self._bus.call(*DBUS, "NameHasOwner", "s", [NAME])
-            except (Unavailable, Refused):
-                return False
+        if self._runs is not None:
+            return self._runs
+        changes = self._changes
+        try:
+            (owned,) = await self._bus.call(*DBUS, "NameHasOwner", "s", [NAME])
+        except (Unavailable, Refused):
+            return False
+        if changes == self._changes:  # else a signal that came behind the answer was handled before this
             self._runs = bool(owned)
-        return self._runs
+        return bool(owned)
 
     async def reload(self) -> None:
         """Let it read its configuration again; return when it has. Raises PublishFailed."""
@@ -65,7 +71,7 @@ class Resolved:
             raise PublishFailed(f"systemd-resolved did not read its drop-in again: {result}", remedy=_REMEDY)
 
     def _owner_changed(self, _: Sequence[Any]) -> None:
-        self._runs = None
+        self.forget()
         self._changed()
 
     def _job_removed(self, body: Sequence[Any]) -> None:
