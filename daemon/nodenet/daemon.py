@@ -121,13 +121,13 @@ class ServiceManager:
         self._confirmed = True
 
 
-def own_the_node() -> int:
+def own_the_node(run: Path = RUN) -> int:
     """Take the lock that only one nodenetd can have; return its descriptor. Raises AlreadyRunning.
 
     Only root may open the file: any other user who locked it would keep nodenetd from starting.
     """
-    RUN.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(RUN / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    run.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(run / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     os.fchmod(descriptor, 0o600)  # an earlier version made it readable by all
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -135,7 +135,8 @@ def own_the_node() -> int:
         pid = os.read(descriptor, 20).decode(errors="replace").strip()
         raise AlreadyRunning(f"nodenetd runs already, as process {pid}", remedy="Stop it first") from error
     os.truncate(descriptor, 0)
-    os.write(descriptor, f"{os.getpid()}\n".encode())
+    with suppress(OSError):  # /run is full: the number is for people, the lock is held without it
+        os.write(descriptor, f"{os.getpid()}\n".encode())
     return descriptor
 
 

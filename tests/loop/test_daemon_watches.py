@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,8 +17,9 @@ import pytest
 import structlog
 
 from nodenet.core.boot.stages import new_boot
+from nodenet.core.errors import AlreadyRunning
 from nodenet.core.status.document import BootStatus
-from nodenet.daemon import ServiceManager, StateFile
+from nodenet.daemon import ServiceManager, StateFile, own_the_node
 from nodenet.edge.systemd.notify import Notifier
 
 READY = replace(BootStatus(new_boot({}, degrade=True)), ready=True)
@@ -106,3 +110,27 @@ async def test_the_state_file_is_written_again_until_it_is_there(tmp_path: Path)
     place.rmdir()
     assert file.show(READY) is None
     assert '"ready": true' in place.read_text()
+
+
+OWNER = """
+import resource, sys
+from pathlib import Path
+from nodenet.daemon import own_the_node
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # no byte can be written, as where /run is full
+own_the_node(Path(sys.argv[1]))
+print("owned", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_node_is_owned_though_no_byte_can_be_written(tmp_path: Path) -> None:
+    """The lock counts and not the number in its file: nodenetd starts where /run is full (R16)."""
+    owner = [sys.executable, "-c", OWNER, str(tmp_path)]
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(owner, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout
+        assert first.stdout.readline() == "owned\n"
+        with pytest.raises(AlreadyRunning):
+            own_the_node(tmp_path)
+        first.communicate()
+    assert first.returncode == 0
