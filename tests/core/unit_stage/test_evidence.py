@@ -69,6 +69,34 @@ def test_the_boot_learns_what_the_unit_published() -> None:
     assert facts.applied_digest == "c0ffee"
 
 
+@pytest.mark.parametrize(
+    ("ipv4", "ipv6", "published"),
+    [
+        (b"192.0.2.9", b"", ["192.0.2.5"]),
+        (b"192.0.2.5", b"2001:db8::5", ["192.0.2.5", "2001:db8::5"]),
+        (b"192.0.2.9", b"2001:db8::5", ["192.0.2.5", "2001:db8::5"]),
+        (b"192.0.2.5", b"none", ["192.0.2.5"]),
+    ],
+)
+def test_the_primary_address_decides_over_what_an_earlier_run_left(
+    ipv4: bytes, ipv6: bytes, published: list[str]
+) -> None:
+    """As where nodenetd reads them back: an address that is gone would hold kubelet back for ever (R13)."""
+    files = {PRIMARY: b"192.0.2.5", RUN / "ipv4": ipv4, RUN / "ipv6": ipv6}
+    found = Evidence(files=files, snapshot=HERE)
+    proof = proof_of(StageName.NODEIP)
+    assert proof.missing(found) is None
+    selection = proof.learnt(found, Facts()).selection
+    assert selection
+    assert [str(ip) for ip in selection.node_ips] == published
+
+
+def test_an_empty_primary_file_is_half_a_publication() -> None:
+    """The address of the other family does not take its place."""
+    found = Evidence(files={PRIMARY: b"", RUN / "ipv4": b"192.0.2.5"}, snapshot=HERE)
+    assert proof_of(StageName.NODEIP).missing(found) == f"{PRIMARY} holds something that is no address"
+
+
 def test_the_node_ip_is_on_the_bridge_that_a_unit_made() -> None:
     """Status, forwarding and look-ups follow it there."""
     before = Facts(selection=Selection((ip_address("192.0.2.5"),), "eth0"))

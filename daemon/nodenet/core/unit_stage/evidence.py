@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
 from pathlib import PurePosixPath
 
 from nodenet.core.boot.facts import Facts
@@ -17,7 +16,8 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_file import content as desired
 from nodenet.core.node_file import find as node_file
-from nodenet.core.node_ip.published_files import BRIDGE_UP, IPV4, IPV6, PRIMARY, REMOTE_WORKER, RUN
+from nodenet.core.node_ip import published_files
+from nodenet.core.node_ip.published_files import BRIDGE_UP, IPV4, IPV6, PRIMARY, REMOTE_WORKER
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.resolver.view import DONE
 from nodenet.core.stage_name import StageName
@@ -84,21 +84,12 @@ def _not_there(path: PurePosixPath) -> Callable[[Evidence], str | None]:
     return lambda found: None if path in found.files else f"{path} is not there"
 
 
-def node_ips(found: Evidence) -> tuple[IPAddress, ...]:
-    """Return the addresses that are published, the primary one first; none where a file holds something else."""
-    texts = [found.files[path].decode(errors="replace").strip() for path in NODE_IP_FILES if path in found.files]
-    try:
-        return tuple(dict.fromkeys(ip_address(text) for text in texts if text))
-    except ValueError:
-        return ()
-
-
 def _no_node_ip(found: Evidence) -> str | None:
     if PRIMARY not in found.files:
         return f"{PRIMARY} is not there"
-    published = node_ips(found)
+    published, _ = published_files.node_ips(found.files)
     if not published:
-        return f"{RUN} holds something that is no address"
+        return f"{PRIMARY} holds something that is no address"
     if _link_of(found, published[0]) is None:
         return f"{published[0]} of {PRIMARY} is on no link of this node"
     return None
@@ -109,7 +100,7 @@ def _link_of(found: Evidence, address: IPAddress) -> str | None:
 
 
 def _selection(found: Evidence, facts: Facts) -> Facts:
-    published = node_ips(found)
+    published, _ = published_files.node_ips(found.files)
     selection = Selection(published, _link_of(found, published[0]), remote_worker=REMOTE_WORKER in found.files)
     return replace(facts, selection=selection)
 
