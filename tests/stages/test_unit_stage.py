@@ -122,6 +122,18 @@ async def test_without_systemd_on_the_bus_the_stage_waits() -> None:
     assert Topic.BUS in outcome.topics
 
 
+async def test_a_start_that_does_not_reach_systemd_is_repeated() -> None:
+    """The bus went away in between: the unit has not run, and its publication is not waited for (R8)."""
+    rig = Rig()
+    rig.units.refuses = Unavailable("the system bus went away")
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.units.refuses = None
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "other.service, which was started"
+    assert rig.units.started == ["other.service"] * 2
+
+
 async def test_a_start_that_systemd_refuses_is_a_failure() -> None:
     """With systemd's own words."""
     rig = Rig()

@@ -57,8 +57,9 @@ class UnitStage:
             move = plan(unit, self._units.ended(unit), tried=self._started_for == request.run)
             match move:
                 case Move.START:
-                    self._started_for, self._over = request.run, NEVER
-                    await self._units.start(unit)
+                    self._over = NEVER
+                    await self._units.start(unit)  # one that did not get there is not the start of this run
+                    self._started_for = request.run
                     return Waiting(f"{self._unit}, which was started", frozenset({Topic.UNIT}), LOOK_SECONDS)
                 case Waiting():
                     return move
