@@ -183,7 +183,7 @@ class Assembly:
         return json.dumps(explanation(self.nodeip.explain(ignore_published=topic == "reselect")))
 
     def settings(self) -> Settings:
-        """Return the settings as they lie on the disk. Raises SettingsInvalid."""
+        """Return the settings as they lie on the disk. Raises SettingsInvalid, Unavailable."""
         return settings_parser.parse(settings_files.read()).settings
 
     def node_file(self, settings: Settings, facts: Facts) -> Facts:

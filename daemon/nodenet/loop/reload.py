@@ -68,7 +68,7 @@ class Inputs(Protocol):
     """Settings and node file as they lie on the disk."""
 
     def settings(self) -> Settings:
-        """Return the settings. Raises SettingsInvalid."""
+        """Return the settings. Raises SettingsInvalid, Unavailable."""
 
     def node_file(self, settings: Settings, facts: Facts) -> Facts:
         """Return *facts* with the node file that *settings* lead to."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from nodenet.core.errors import SettingsInvalid
-from nodenet.edge.files.settings import MAX_BYTES, read
+from nodenet.core.errors import SettingsInvalid, Unavailable
+from nodenet.edge.files.settings import MAX_BYTES, _unreadable, read
 
 
 @pytest.fixture
@@ -52,6 +53,15 @@ def test_a_fifo_does_not_hang_the_boot(place: Path) -> None:
 def test_the_size_has_a_limit(place: Path) -> None:
     (place / "nodenet.toml").write_bytes(b"#" * (MAX_BYTES + 1))
     assert "larger than 1 MiB" in refusal(place)
+
+
+@pytest.mark.parametrize("number", [errno.ENFILE, errno.ENOMEM, errno.EINTR])
+def test_what_says_nothing_of_the_file_is_no_mistake_of_the_file(number: int) -> None:
+    """The daemon would end with exit code 78, and would not be started again (R53)."""
+    error = _unreadable("/etc/nodenet/nodenet.toml", OSError(number, os.strerror(number)))
+    assert isinstance(error, Unavailable)
+    assert not error.permanent
+    assert error.cause == f"/etc/nodenet/nodenet.toml cannot be read: {os.strerror(number)}"
 
 
 def test_a_directory_in_place_of_the_file_is_named(place: Path) -> None:

@@ -14,8 +14,9 @@ from nodenet.core.errors import NodeFileInvalid, NodenetError, Unavailable
 
 MAX_BYTES = 1 << 20
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR})
+PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR})
 """Errors that say something about the daemon or the kernel, and nothing about the file (open(2))."""
+USES_TOO_MUCH = "See which process uses so much (`ls /proc/*/fd`, `free`)"
 
 
 def listing(directory: PurePath) -> tuple[str, ...]:
@@ -69,8 +70,8 @@ def whole(what: object, file: BinaryIO) -> bytes:
 
 def _failed(what: str, error: OSError, remedy: str) -> NodenetError:
     cause = f"{what}: {error.strerror}"
-    if error.errno in _PASSING:
-        return Unavailable(cause, remedy="See which process uses so much (`ls /proc/*/fd`, `free`)")
+    if error.errno in PASSING:
+        return Unavailable(cause, remedy=USES_TOO_MUCH)
     return NodeFileInvalid(cause, remedy=remedy)
 
 

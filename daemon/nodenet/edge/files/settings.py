@@ -8,14 +8,18 @@ from __future__ import annotations
 import os
 import stat
 
-from nodenet.core.errors import SettingsInvalid
+from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable
+from nodenet.edge.files.node_file import PASSING, USES_TOO_MUCH
 
 DIRECTORY = "/etc/nodenet"
 MAX_BYTES = 1 << 20
 
 
 def read(directory: str = DIRECTORY) -> list[tuple[str, bytes]]:
-    """Return (path, content) of `nodenet.toml` and of its drop-ins by name, in order. Raises SettingsInvalid."""
+    """Return (path, content) of `nodenet.toml` and of its drop-ins by name, in order.
+
+    Raises SettingsInvalid, and Unavailable where the kernel cannot open a file at the moment.
+    """
     first = f"{directory}/nodenet.toml"
     drop_ins = f"{first}.d"
     paths = [first, *(f"{drop_ins}/{name}" for name in _names(drop_ins) if name.endswith(".toml"))]
@@ -60,5 +64,8 @@ def _check(path: str, status: os.stat_result) -> None:
         raise SettingsInvalid(f"{path} belongs to uid {status.st_uid}", remedy=f"Run: chown root {path}")
 
 
-def _unreadable(path: str, error: OSError) -> SettingsInvalid:
-    return SettingsInvalid(f"{path} cannot be read: {error.strerror}", remedy="Mend or remove it")
+def _unreadable(path: str, error: OSError) -> NodenetError:
+    cause = f"{path} cannot be read: {error.strerror}"
+    if error.errno in PASSING:
+        return Unavailable(cause, remedy=USES_TOO_MUCH)
+    return SettingsInvalid(cause, remedy="Mend or remove it")
