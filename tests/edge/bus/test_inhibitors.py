@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from dbus_next.constants import MessageFlag
 
 from edge.bus.test_connection import client, running
 from edge.bus.test_service import ORDERS, START
@@ -126,6 +127,25 @@ async def test_a_caller_that_takes_no_descriptors_holds_nothing(private_bus: Pri
         assert await other.wait_up(5)
         with pytest.raises(Exception, match=r".*"):
             await other.call(NAME, PATH, MANAGER.name, "Inhibit", "sss", ["nmstate", "a", "b"], seconds=2)
+        await book.empty()
+
+
+async def test_a_caller_that_wants_no_reply_holds_nothing(private_bus: PrivateBus) -> None:
+    """Nobody gets the descriptor: the inhibitor ends, or its stage would wait for ever."""
+    book, taken = Book(), asyncio.Event()
+
+    def take(stage: StageName, who: str, why: str) -> int:
+        taken.set()
+        return book.locks.take(stage, who, why)
+
+    bus = Bus(address=private_bus.address, changed=lambda _: None)
+    Service(bus, replace(ORDERS, inhibit=take), lambda: START)
+    async with running(bus), client(private_bus.address) as other:
+        assert await bus.wait_up(5)
+        call = Message(NAME, PATH, MANAGER.name, "Inhibit", signature="sss", body=["nmstate", "a", "b"])
+        call.flags = MessageFlag.NO_REPLY_EXPECTED
+        await other.send(call)
+        await asyncio.wait_for(taken.wait(), 5)
         await book.empty()
 
 

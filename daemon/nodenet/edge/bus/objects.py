@@ -22,6 +22,7 @@ from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import Interface, introspection
 from nodenet.edge.bus.call_queue import CallQueue
 from nodenet.edge.bus.connection import PROPERTIES, UNKNOWN_METHOD, Bus, Frame, Message, Refused, Variant, just
+from nodenet.edge.bus.descriptors import close
 from nodenet.edge.bus.frames import NO_REPLY_EXPECTED
 
 log = structlog.get_logger()
@@ -136,6 +137,7 @@ class BusObjects(abc.ABC):
 
     def _reply(self, call: Frame, reply: Message) -> None:
         if call.flags & NO_REPLY_EXPECTED:
+            close(reply.unix_fds or ())  # an inhibitor that no caller gets must not last
             return
         try:
             self._bus.reply(call, reply)
