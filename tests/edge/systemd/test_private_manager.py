@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pytest
 
+from nodenet.core.errors import Unavailable
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
+from nodenet.edge.systemd import private_manager
 from nodenet.edge.systemd.private_manager import parse_shown, parse_states
 
 SHOWN = """LoadState=loaded
@@ -52,6 +54,13 @@ def test_a_unit_that_is_not_there_has_none(text: str) -> None:
 def test_which_units_run_is_read(states: tuple[str, ...], runs: object) -> None:
     """Where systemctl names fewer units than were asked for, nothing is known."""
     assert parse_states("\n\n".join(f"ActiveState={state}" for state in states) + "\n", 2) is runs
+
+
+async def test_a_systemctl_that_does_not_start_is_no_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As where no more processes can be started: that may pass."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match="systemctl does not start: No such file or directory"):
+        await private_manager.environment("kubelet.service")
 
 
 @pytest.mark.parametrize(("word", "needed"), [("yes", True), ("no", False)])

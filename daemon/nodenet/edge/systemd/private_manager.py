@@ -71,9 +71,12 @@ def parse_shown(text: str) -> UnitEnvironment | None:
 async def _systemctl(seconds: float, *words: str) -> str:
     """Return what systemctl prints. Raises Unavailable."""
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        "systemctl", *words, stdout=pipe, stderr=pipe, stdin=asyncio.subprocess.DEVNULL
-    )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "systemctl", *words, stdout=pipe, stderr=pipe, stdin=asyncio.subprocess.DEVNULL
+        )
+    except OSError as error:
+        raise Unavailable(f"systemctl does not start: {error.strerror or error}") from error
     try:
         async with asyncio.timeout(seconds):
             output, errors = await process.communicate()
