@@ -47,7 +47,7 @@ def test_an_error_of_ours_comes_back_from_its_own_message() -> None:
 
 def test_every_error_has_its_own_bus_name() -> None:
     """The list is complete: a new class that is not in it would come back from the bus as another."""
-    assert [error for error in NAMED if error not in ERRORS] == [errors.NotAllowed, errors.Forbidden]
+    assert [error for error in NAMED if error not in ERRORS] == [errors.NotAFile, errors.NotAllowed, errors.Forbidden]
     assert [error_named(error.bus_name) for error in ERRORS] == list(ERRORS)
     assert error_named("org.nodenet1.Error.Unheard") is NodenetError
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 import pytest
+from structlog.testing import capture_logs
 
 from fakes import FakeFiles, FakeHost, FakeLeaseNames
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Skipped, Topic, Waiting
 from nodenet.core.boot.request import Request
 from nodenet.core.boot.stages import new_boot
+from nodenet.core.errors import NotAFile
 from nodenet.core.hostname.sources import Origin, Source
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
@@ -150,3 +152,15 @@ async def test_a_rename_is_not_taken_by_a_run_of_another_stage() -> None:
     assert isinstance(outcome, Done)
     assert (outcome.message, outcome.facts.hostname) == (Message.HOSTNAME_CHANGED, "worker-0")
     assert host.pinned == ["worker-0"]
+
+
+async def test_a_directory_in_the_place_of_the_static_name_says_nothing() -> None:
+    """A container runtime makes one for a mount of a file that does not exist; kubelet starts all the same (R15)."""
+    wrong = NotAFile("/etc/hostname cannot be read: Is a directory", remedy="Remove this directory")
+    stage = HostnameStage(FakeHost(), FakeLeaseNames(), FakeFiles(bad={"/etc/hostname": wrong}), DIRECTORY)
+    with capture_logs() as logs:
+        for run in (0, 1):
+            outcome = await stage.attempt(Facts(), Request(run))
+            assert isinstance(outcome, Done)
+            assert outcome.facts.hostname == "worker-0"
+    assert [entry["event"] for entry in logs] == ["/etc/hostname cannot be read: Is a directory. Remove this directory"]

@@ -107,6 +107,13 @@ class PublishFailed(NodenetError):
     message = Message.PUBLISH_FAILED
 
 
+class NotAFile(PublishFailed):
+    """A directory has the place of a file, so the file says nothing.
+
+    A container runtime makes such a directory for a mount whose source does not exist.
+    """
+
+
 class UnitFailed(NodenetError):
     """A unit that does a stage cannot be started or ended badly."""
 
@@ -186,7 +193,7 @@ ERRORS: tuple[type[NodenetError], ...] = (
     *(ApplyFailed, RollbackFailed, PublishFailed, UnitFailed, UplinkRefused, BridgeForeign, StageFailed),
     *(Unavailable, Busy, AlreadyRunning, AccessDenied),
 )
-"""Every kind of error that has its own bus name. NotAllowed and Forbidden go over the bus as Unavailable."""
+"""Every kind of error that has its own bus name. The others go over the bus as the class that they derive from."""
 
 ERROR_OF: Mapping[Message, type[NodenetError]] = {
     Message.INTERNAL_ERROR: NodenetError,

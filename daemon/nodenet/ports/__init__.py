@@ -66,7 +66,7 @@ class Files(Protocol):
         """Return the bytes of a node file. Raises NodeFileInvalid when it is not fit to be trusted."""
 
     def read(self, path: PurePath) -> bytes | None:
-        """Return a file's bytes, None when it does not exist."""
+        """Return a file's bytes, None when it does not exist. Raises PublishFailed, NotAFile for a directory."""
 
     def leads_to(self, path: PurePath) -> PurePosixPath | None:
         """Return the file that a symbolic link ends at, None for what is no link."""

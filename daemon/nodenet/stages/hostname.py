@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 
 import structlog
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.errors import NotAFile
 from nodenet.core.hostname.name import normalised
 from nodenet.core.hostname.sources import (
     FALLBACK_FILE,
@@ -47,6 +48,8 @@ class HostnameStage:
         self._directory = directory
         self._pinned_for: int | None = None
         """The run that the name was made static in; after it the name is only compared."""
+        self._told: set[PurePosixPath] = set()
+        """The directories that were logged."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return Done with the name, Waiting while the host has no valid one."""
@@ -83,10 +86,20 @@ class HostnameStage:
 
     async def _sources(self) -> tuple[Source, ...]:
         """Return what a name may be taken from, the one in force last."""
-        static = static_source(self._files.read(STATIC_FILE))
+        static = static_source(self._read(STATIC_FILE))
         # A valid static name is never overwritten, so the leases are not needed.
         leases = await self._leases.names() if refusal(static) else ()
-        return (static, *leases, kernel_source(self._host.name(), self._files.read(FALLBACK_FILE)))
+        return (static, *leases, kernel_source(self._host.name(), self._read(FALLBACK_FILE)))
+
+    def _read(self, path: PurePosixPath) -> bytes | None:
+        """Return what *path* says; a directory in its place says nothing, and is logged once. Raises PublishFailed."""
+        try:
+            return self._files.read(path)
+        except NotAFile as error:
+            if path not in self._told:
+                self._told.add(path)
+                log.warning(f"{error}", message=error.message, stage="hostname")
+            return None
 
 
 def build(edges: StageEdges, settings: Settings) -> HostnameStage:

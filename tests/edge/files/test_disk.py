@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.core.errors import PublishFailed
+from nodenet.core.errors import NotAFile, PublishFailed
 from nodenet.core.node_ip.published_files import CRIO_DROP_IN, KUBELET_DROP_IN
 from nodenet.core.node_ip.published_files import PRIMARY as PRIMARY_IP
 from nodenet.core.resolver.view import DONE, DROP_IN, LEFT_ALONE, RESOLV_CONF
@@ -158,3 +158,11 @@ def test_a_file_in_place_of_a_directory_of_ours_is_replaced(tmp_path: Path) -> N
 
 def _environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def test_a_directory_in_the_place_of_a_file_is_told_from_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """It says nothing, and no disk has to be mended."""
+    with pytest.raises(NotAFile) as caught:
+        files.read(tmp_path)
+    assert caught.value.cause == f"{tmp_path} cannot be read: Is a directory"
+    assert caught.value.remedy == "Remove this directory (a file belongs in its place)"

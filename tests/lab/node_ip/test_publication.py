@@ -9,6 +9,7 @@ import pytest
 from boot.test_coordination import HOLD, HOLDER
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from nodenet.core.node_ip.policy_from_settings import HINT_FILE
 from story import KUBELET, RUN, causes, nothing_left, settle, stage, status, story
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
@@ -80,9 +81,13 @@ def test_kubelet_waits_until_systemd_has_read_the_drop_ins(product_node: NodeFac
 
 @pytest.mark.parametrize("kind", ["drop-in", "environment file", "removal"])
 def test_a_file_that_overrides_the_node_ip_is_named(product_node: NodeFactory, lan: Lan, kind: str) -> None:
-    """It wins, as systemd wants it; the node is degraded and says by whom, until the file is gone (S2)."""
+    """It wins, as systemd wants it; the node is degraded and says by whom, until the file is gone (S2).
+
+    However long the cause is: systemd ignores a message of more than 4096 bytes, and READY with it (R17).
+    """
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     directory = "/etc/systemd/system/kubelet.service.d"
+    value = "10.0.0.9"
     if kind == "drop-in":
         source = f"{directory}/99-site.conf"
         files = {source: "[Service]\nEnvironment=KUBELET_NODE_IP=10.0.0.9\n"}
@@ -92,36 +97,44 @@ def test_a_file_that_overrides_the_node_ip_is_named(product_node: NodeFactory, l
     else:
         source = "/etc/kubernetes/kubelet-env"
         drop_in = f"[Service]\nEnvironmentFile=-{source}\n"
-        files = {source: "KUBELET_NODE_IP=10.0.0.9\n", f"{directory}/10-env.conf": drop_in}
+        value = ",".join([value] * 500)
+        files = {source: f"KUBELET_NODE_IP={value}\n", f"{directory}/10-env.conf": drop_in}
     node = product_node(flavour=Flavour.OPENSHIFT, files=files)
     node.boot()
     document = settle(node)
     (node_ip,) = document["node_ips"]
     assert document["health"] == "degraded"
-    cause = f"kubelet.service starts with 10.0.0.9 instead of KUBELET_NODE_IP={node_ip} ({source} sets it)"
+    cause = f"kubelet.service starts with {value} instead of KUBELET_NODE_IP={node_ip} ({source} sets it)"
     if kind == "removal":
         cause = f"kubelet.service starts without KUBELET_NODE_IP={node_ip} ({source} unsets it)"
     assert causes(node) == [cause]
     assert cause in node.run("nodenetctl status", check=False).stdout
-    assert node.record("kubelet").environment.get("KUBELET_NODE_IP") == (None if kind == "removal" else "10.0.0.9")
+    assert node.record("kubelet").environment.get("KUBELET_NODE_IP") == (None if kind == "removal" else value)
     node.run(f"rm {source}; systemctl daemon-reload; systemctl reload nodenetd")
     assert settle(node)["health"] == "ok"
 
 
 def test_a_directory_in_the_place_of_a_published_file_is_one_problem(product_node: NodeFactory, lan: Lan) -> None:
-    """A container's mount makes such a directory: kubelet starts, and the status names path and remedy."""
+    """A container's mount makes such a directory: kubelet starts, and the status names path and remedy (R15).
+
+    So do mounts of files that are only read, and that do not exist: the static host name and the hint.
+    """
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
-    node = with_early(product_node(flavour=Flavour.OPENSHIFT), f"mkdir -p {RUN}/primary-ip")
+    others = f"/etc/hostname {HINT_FILE}"
+    makes = f"rm -f /etc/hostname; mkdir -p {RUN}/primary-ip {others}"
+    node = with_early(product_node(flavour=Flavour.OPENSHIFT), makes)
     node.boot()
     document = settle(node)
-    assert (document["health"], document["ready"]) == ("degraded", True)
+    assert (document["health"], document["ready"], document["hostname"]) == ("degraded", True, node.name)
+    remedy = "Remove this directory (a file belongs in its place)"
+    assert document["notes"] == [f"{HINT_FILE} cannot be read: Is a directory. {remedy}"]
     cause = f"{RUN}/primary-ip cannot be written: Is a directory"
     assert causes(node) == [cause]
     shown = node.run("nodenetctl status", check=False).stdout
     assert cause in shown
-    assert "Remove this directory (a file belongs in its place); then run `nodenetctl reload --wait`" in shown
+    assert f"{remedy}; then run `nodenetctl reload --wait`" in shown
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
-    node.run(f"rmdir {RUN}/primary-ip; nodenetctl reload --wait")
+    node.run(f"rmdir {RUN}/primary-ip {others}; nodenetctl reload --wait")
     assert settle(node)["health"] == "ok"
     assert node.run(f"cat {RUN}/primary-ip").stdout == document["node_ips"][0]
     nothing_left(node)

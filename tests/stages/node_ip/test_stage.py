@@ -9,12 +9,12 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from fakes import FakeKernel, FakeManager, FakeSystemd
+from fakes import FakeFiles, FakeKernel, FakeManager, FakeSystemd, stage_edges
 from node_ip_rig import DEFAULT, DEFAULT6, ETH0, KUBELET, LINK_LOCAL, OTHER, PRIMARY, V4, V6, Rig, host
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Topic, Waiting
 from nodenet.core.boot.request import Request
-from nodenet.core.errors import PublishFailed
+from nodenet.core.errors import NotAFile, PublishFailed
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Snapshot
 from nodenet.core.messages import Message
@@ -29,9 +29,11 @@ from nodenet.core.node_ip.patience import (
     SETTLE_SECONDS,
 )
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.policy_from_settings import PolicyReading
+from nodenet.core.node_ip.policy_from_settings import HINT_FILE, PolicyReading
+from nodenet.core.settings.model import Settings
 from nodenet.stages.node_ip.publish import RELOAD_OWED
 from nodenet.stages.node_ip.stage import BACK_SECONDS
+from nodenet.stages.node_ip.wiring import build
 
 
 async def test_the_choice_is_published_and_systemd_reads_it() -> None:
@@ -471,3 +473,23 @@ async def test_a_network_manager_that_will_not_come_is_told_with_the_way_out() -
     assert outcome.reason.startswith("NetworkManager is masked (systemctl unmask NetworkManager; ")
     assert "eth0" in outcome.reason
     assert outcome.seconds <= 5.0
+
+
+async def test_a_directory_in_the_place_of_the_hint_file_has_no_hint() -> None:
+    """A container runtime makes one for a mount of a file that does not exist; kubelet starts all the same (R15)."""
+    wrong = NotAFile(f"{HINT_FILE} cannot be read: Is a directory", remedy="Remove this directory")
+    kernel, files = FakeKernel(host(V4)), FakeFiles(bad={HINT_FILE: wrong})
+    stage = build(stage_edges(kernel=kernel, files=files), Settings(families=("ipv4",)))
+    outcome = await stage.attempt(Facts())
+    assert isinstance(outcome, Done), outcome
+    assert outcome.facts.selection
+    assert outcome.facts.selection.node_ips == (V4.address,)
+    assert outcome.facts.selection.notes == (f"{wrong}",)
+
+
+async def test_a_hint_file_that_cannot_be_read_is_waited_for() -> None:
+    """It may ask for another node IP."""
+    unread = PublishFailed(f"{HINT_FILE} cannot be read: Input/output error", remedy="The disk fails")
+    kernel, files = FakeKernel(host(V4)), FakeFiles(bad={HINT_FILE: unread})
+    with pytest.raises(PublishFailed):
+        await build(stage_edges(kernel=kernel, files=files), Settings()).attempt(Facts())

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath, PurePosixPath
 
-from nodenet.core.errors import PublishFailed
+from nodenet.core.errors import NotAFile, PublishFailed
 from nodenet.edge.files.node_file import MAX_BYTES, listing, read_node_file
 
 __all__ = ["clear_stray", "leads_to", "listing", "read", "read_node_file", "remove", "write"]
@@ -86,7 +86,10 @@ def remove(path: PurePath) -> bool:
 
 
 def read(path: PurePath, limit: int = MAX_BYTES) -> bytes | None:
-    """Return a file's bytes, None when it does not exist. Raises PublishFailed when it cannot be read whole."""
+    """Return a file's bytes, None when it does not exist. Raises PublishFailed when it cannot be read whole.
+
+    A directory in its place is NotAFile.
+    """
     with _explained(path, "read"):
         try:
             with Path(path).open("rb") as file:
@@ -181,4 +184,5 @@ def _explained(path: PurePath, what: str) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, "Look at `journalctl -k`")
-        raise PublishFailed(f"{path} cannot be {what}: {error.strerror}", remedy=remedy) from error
+        kind = NotAFile if isinstance(error, IsADirectoryError) else PublishFailed
+        raise kind(f"{path} cannot be {what}: {error.strerror}", remedy=remedy) from error

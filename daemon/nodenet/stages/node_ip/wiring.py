@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 
-from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
+from nodenet.core.errors import NotAFile, SettingsInvalid
+from nodenet.core.node_ip.policy_from_settings import HINT_FILE, PolicyReading, read_policy
 from nodenet.core.settings.model import Settings
+from nodenet.ports import Files
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.node_ip.stage import NodeipStage
+
+
+def _wishes(settings: Settings, files: Files) -> PolicyReading:
+    """Return the policy as it is written now. Raises PublishFailed where the hint file cannot be read.
+
+    A directory in its place holds no hint: it is a problem beside the policy, and the node IP is selected.
+    """
+    try:
+        return read_policy(settings, files.read(PurePath(HINT_FILE)))
+    except NotAFile as error:
+        reading = read_policy(settings, None)
+        return replace(reading, problems=(SettingsInvalid(error.cause, remedy=error.remedy), *reading.problems))
 
 
 def build(edges: StageEdges, settings: Settings) -> NodeipStage:
@@ -18,6 +33,6 @@ def build(edges: StageEdges, settings: Settings) -> NodeipStage:
         edges.systemd,
         edges.clock,
         edges.presence,
-        lambda: read_policy(settings, edges.files.read(PurePath(HINT_FILE))),
+        lambda: _wishes(settings, edges.files),
         edges.boot_id,
     )
