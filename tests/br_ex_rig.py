@@ -19,6 +19,7 @@ from fakes import (
     FakeOvsdb,
     FakeProfiles,
     FakeSysctls,
+    FakeSystemd,
     stage_edges,
 )
 from nodenet.core.apply import intent
@@ -71,6 +72,7 @@ class Rig:
     sysctls: FakeSysctls = field(default_factory=FakeSysctls)
     neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours({GATEWAY}))
     kernel: FakeKernel = field(default_factory=FakeKernel)
+    systemd: FakeSystemd = field(default_factory=FakeSystemd)
     boot_id: str = BOOT_ID
     vips: tuple[IPAddress, ...] = ()
 
@@ -92,6 +94,7 @@ class Rig:
             sysctls=self.sysctls,
             neighbours=self.neighbours,
             kernel=self.kernel,
+            systemd=self.systemd,
             boot_id=self.boot_id,
         )
         self.verifier = Verifier(self.kernel, self.profiles, self.neighbours, 0.05, 0.05)

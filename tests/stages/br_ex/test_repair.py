@@ -11,6 +11,8 @@ from structlog.testing import capture_logs
 
 from br_ex_rig import MAC, NODE_IP, Rig, interrupted
 from fakes import BOOT_ID, FakeKernel, FakeOvsdb
+from nodenet.core.apply import intent
+from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -21,7 +23,7 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.repair import CONFIRM_SECONDS, RecoverFirst
@@ -65,6 +67,11 @@ def of_next_boot(
     chooser = Chooser(rig)
     rig.recover._stage = chooser
     return rig, chooser, rig.recover
+
+
+def left_open(rig: Rig, boot_id: str = "the last boot") -> None:
+    """Let the result of the apply not be known."""
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, boot_id, 5.0))
 
 
 async def test_a_lease_that_ended_while_the_power_was_off_is_gone_before_the_choice() -> None:
@@ -119,6 +126,49 @@ async def test_a_lease_that_is_valid_still_is_waited_for_and_then_known_as_uncon
     assert rig.record.leases["br-ex"].noted.boot_id == BOOT_ID
     await stage.attempt(Facts())
     assert len(chooser.saw) == 2
+
+
+async def test_a_lease_of_an_interrupted_apply_that_ended_is_gone_before_the_choice() -> None:
+    """The power went when the profiles were on the disk, before the apply was known to be good (R3)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    left_open(rig)
+    rig.clock.now += 7 * 86400
+    await stage.attempt(Facts())
+    assert chooser.saw == [["set", "reapply"]]
+    assert (rig.record.finish, rig.record.leases) == (None, {})
+
+
+async def test_a_silent_server_does_not_hold_the_choice_back_after_an_interrupted_apply() -> None:
+    """NetworkManager's start never ends then; the lease is still valid (R3)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    left_open(rig)
+    rig.manager.status = ManagerState.STARTING
+    waiting = await stage.attempt(Facts())
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason == "no DHCP server has confirmed 10.88.0.113 in this boot yet"
+    rig.clock.now += CONFIRM_SECONDS
+    await stage.attempt(Facts())
+    assert chooser.saw == [[]]
+
+
+async def test_an_apply_that_was_interrupted_before_the_bridge_came_waits_for_no_server() -> None:
+    """The uplink has its lease by itself."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    left_open(rig)
+    rig.place("eth0")
+    await stage.attempt(Facts())
+    assert chooser.saw == [[]]
+
+
+async def test_an_apply_that_was_interrupted_in_this_boot_is_rolled_back_before_the_choice() -> None:
+    """Its address may go with the rollback."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    left_open(rig, BOOT_ID)
+    rig.manager.status = ManagerState.STARTING
+    waiting = await stage.attempt(Facts())
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason == ManagerState.STARTING
+    assert chooser.saw == []
 
 
 async def test_a_server_that_confirms_ends_the_wait() -> None:
@@ -193,6 +243,20 @@ async def test_without_networkmanager_the_choice_waits() -> None:
     assert isinstance(waiting, Waiting)
     assert waiting.reason == "restoring the network from before br-ex: NetworkManager is not on the bus"
     assert chooser.saw == []
+
+
+async def test_a_networkmanager_that_has_failed_is_started_for_what_is_to_be_restored() -> None:
+    """No other stage asks for it before: without a node file nmstate is skipped (R8)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.manager.crash()
+    rig.profiles.broken = Unavailable("NetworkManager is not on the bus")
+    rig.systemd.stands = Service("loaded", "failed", "", "start-limit-hit")
+    for _ in range(2):
+        waiting = await stage.attempt(Facts())
+        assert isinstance(waiting, Waiting)
+        assert waiting.reason.startswith("NetworkManager has failed: start-limit-hit")
+        rig.clock.now += PAUSES[0]
+    assert (rig.systemd.started, chooser.saw) == (1, [])
 
 
 async def test_repair_removes_dead_rows_of_ours_only() -> None:

@@ -105,6 +105,11 @@ class Pipeline:
             return Waiting(f"Open vSwitch's database is not there yet, and {name} needs it", seconds=1.0)
         return await self._clear_checkpoints()
 
+    async def unanswered(self, reason: str) -> Waiting:
+        """Return the wait with *reason*, for which NetworkManager has no answer yet; one that has failed is started."""
+        state, words = await self._edges.presence.look()
+        return Waiting(words if state is ManagerState.ABSENT else reason, MANAGER)
+
     async def _clear_checkpoints(self) -> Waiting | None:
         """Roll back what an interrupted apply of ours left; wait for the checkpoint of another program."""
         records = [self._records.load(path, intent.parse) for path in (INTENT, BRIDGE_INTENT)]

@@ -35,6 +35,7 @@ PATIENCE_SECONDS = 5.0
 """How long the address may take to come back by itself: a rollback has just been asked for, or a server is slow."""
 CONFIRM_SECONDS = 10.0
 """How long a DHCP server may take to confirm a lease of an earlier boot before it is used without."""
+RESTORING = "restoring the network from before br-ex"
 
 
 class BridgeRepairer:
@@ -156,7 +157,7 @@ class RecoverFirst:
                 if waiting := await self._repaired():
                     return waiting
         except Unavailable as error:
-            return _restoring(error)
+            return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")
         outcome = await self._stage.attempt(facts, request)
         if isinstance(outcome, Done) and outcome.problem is None:
             return replace(outcome, problem=self._problem)
@@ -168,7 +169,11 @@ class RecoverFirst:
         if record and await self._follow_renamed(record):
             record = self._maker.record
         if intent and record and intent.phase is Phase.APPLYING:
-            return await self._recover(record)
+            # NetworkManager has no checkpoint of an earlier boot: an address that is there needs no rollback first.
+            if not (intent.boot_id != self._pipeline.boot_id and self._has_address(record)):
+                return await self._recover(record)
+            if not self._is_static(record):
+                return None
         if record and record.leases and (waiting := await self._settle(record)):
             return waiting
         if record and record.originals and not self._looked:
@@ -182,7 +187,7 @@ class RecoverFirst:
                 if record := self._maker.record:
                     await self._follow_renamed(record)
         except Unavailable as error:
-            return _restoring(error)
+            return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")
         return None
 
     async def _recover(self, record: BridgeRecord) -> Waiting | None:
@@ -261,6 +266,11 @@ class RecoverFirst:
         present = {item.address for item in self._kernel.snapshot().addresses}
         return any(address in present for address in record.addresses)
 
+    def _is_static(self, record: BridgeRecord) -> bool:
+        """Return whether a bridge has the address of a lease of *record* already."""
+        places = {(str(item.address), item.link) for item in self._kernel.snapshot().addresses}
+        return any((lease.address, bridge) in places for bridge, lease in record.leases.items())
+
     async def _give_back(self, record: BridgeRecord, why: str, old_names: Collection[str] = ()) -> None:
         if record != self._given_back:
             text = f"{why}. The network from before br-ex is restored"
@@ -284,7 +294,3 @@ class RecoverFirst:
         """Keep the first of all errors as the problem of the stage."""
         for error in errors:
             self._problem = self._problem or Problem.of(error)
-
-
-def _restoring(error: Unavailable) -> Waiting:
-    return Waiting(f"restoring the network from before br-ex: {error.cause}", MANAGER)
