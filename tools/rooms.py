@@ -41,10 +41,11 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "hosted_services": ("core.kernel", "edge.bus", "edge.files", "edge.kernel", "edge.systemd"),
     "hostname": ("edge.bus",),
     "kernel": ("core.node_ip",),
-    "kubernetes": ("core.hosted_services",),
+    "kubernetes": ("core.hosted_services", "core.persistent_ips"),
     "network_manager": ("core.resolver", "edge.bus"),
     "nmstate": ("core.node_file",),
     "open_vswitch": (),
+    "persistent_ips": (),
     "resolver": ("edge.bus", "edge.systemd"),
     "systemd": ("core.network_manager", "core.node_ip", "core.unit_stage", "edge.bus"),
 }

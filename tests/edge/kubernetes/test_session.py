@@ -1,0 +1,126 @@
+"""Connections that are kept: credentials that are renewed, an API that asks for patience, one that does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from edge.kubernetes.api_server import Reply, Request, api_server, status
+from nodenet.core.persistent_ips.api import ApiAway
+from nodenet.edge.kubernetes import session as module
+from nodenet.edge.kubernetes.session import Session
+
+
+async def test_a_renewed_token_is_used_by_the_next_request(tmp_path: Path) -> None:
+    async with api_server(tmp_path, lambda _: Reply()) as server:
+        session = Session(str(server.kubeconfig), lambda _: None)
+        await session.request("GET", "/a")
+        server.write_kubeconfig("second")
+        await session.request("GET", "/b")
+        await session.request("GET", "/c")
+        await session.close()
+    tokens = [request.headers["authorization"] for request in server.requests]
+    assert tokens == ["Bearer first", "Bearer second", "Bearer second"]
+    assert server.connections == 2
+
+
+async def test_requests_under_way_end_on_the_old_credentials(tmp_path: Path) -> None:
+    async with api_server(tmp_path, lambda request: Reply(seconds=0.3 if request.path == "/slow" else 0)) as server:
+        session = Session(str(server.kubeconfig), lambda _: None)
+        slow = asyncio.create_task(session.request("GET", "/slow"))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        server.write_kubeconfig("second")
+        assert (await session.request("GET", "/b")).status == 200
+        assert (await slow).status == 200
+        await session.close()
+
+
+async def test_a_refused_token_is_read_again(tmp_path: Path) -> None:
+    """The file may be replaced in the moment between; nothing but the next request needs it."""
+    read: list[tuple[str, ...]] = []
+    async with api_server(tmp_path, lambda _: status(401)) as server:
+        session = Session(str(server.kubeconfig), read.append)
+        await session.request("GET", "/a")
+        await session.request("GET", "/a")
+        await session.close()
+    assert len(read) == 2
+
+
+async def test_without_credentials_it_is_away_and_later_it_is_not(tmp_path: Path) -> None:
+    async with api_server(tmp_path, lambda _: Reply()) as server:
+        content = server.kubeconfig.read_bytes()
+        server.kubeconfig.unlink()
+        session = Session(str(server.kubeconfig), lambda _: None)
+        with pytest.raises(ApiAway, match="kubeconfig cannot be read: No such file or directory"):
+            await session.request("GET", "/a")
+        server.kubeconfig.write_bytes(content)
+        assert (await session.request("GET", "/a")).status == 200
+        await session.close()
+
+
+async def test_weaknesses_are_reported_whenever_the_file_is_read(tmp_path: Path) -> None:
+    weak: list[tuple[str, ...]] = []
+    async with api_server(tmp_path, lambda _: Reply()) as server:
+        server.kubeconfig.chmod(0o644)
+        session = Session(str(server.kubeconfig), weak.append)
+        await session.request("GET", "/a")
+        await session.request("GET", "/a")
+        await session.close()
+    ((weakness,),) = weak
+    assert "other users can read the credentials" in weakness
+
+
+async def test_an_api_that_asks_for_patience_gets_it(tmp_path: Path) -> None:
+    def answer(_: Request) -> Reply:
+        return Reply(429, headers={"Retry-After": "0"}) if len(server.requests) < 3 else Reply()
+
+    async with api_server(tmp_path, answer) as server:
+        session = Session(str(server.kubeconfig), lambda _: None)
+        assert (await session.request("GET", "/a")).status == 200
+        await session.close()
+    assert len(server.requests) == 3
+
+
+async def test_patience_ends(tmp_path: Path) -> None:
+    async with api_server(tmp_path, lambda _: Reply(429, headers={"Retry-After": "0"})) as server:
+        session = Session(str(server.kubeconfig), lambda _: None)
+        assert (await session.request("GET", "/a")).status == 429
+        await session.close()
+    assert len(server.requests) == 1 + module.PAUSES
+
+
+async def test_a_server_that_is_gone_is_away_and_is_found_again(tmp_path: Path) -> None:
+    replies = [Reply(), Reply(silent=True), Reply()]
+    async with api_server(tmp_path, lambda _: replies.pop(0)) as server:
+        session = Session(str(server.kubeconfig), lambda _: None)
+        assert (await session.request("GET", "/a")).status == 200
+        with pytest.raises(ApiAway, match="does not answer GET /a: "):
+            await session.request("GET", "/a")
+        assert (await session.request("GET", "/a")).status == 200
+        await session.close()
+
+
+async def test_an_answer_without_an_end_is_not_kept(tmp_path: Path) -> None:
+    huge = b"x" * (module.MOST_BYTES + 1)
+    async with api_server(tmp_path, lambda _: Reply(document=huge)) as server:
+        session = Session(str(server.kubeconfig), lambda _: None)
+        with pytest.raises(ApiAway, match="longer than"):
+            await session.request("GET", "/a")
+        await session.close()
+
+
+async def test_another_ca_is_no_api(tmp_path: Path) -> None:
+    """The token is not sent to a server whose certificate this CA did not sign."""
+    other = tmp_path / "other"
+    other.mkdir()
+    async with api_server(tmp_path, lambda _: Reply()) as server, api_server(other, lambda _: Reply()) as second:
+        server.port = second.port
+        server.write_kubeconfig()
+        session = Session(str(server.kubeconfig), lambda _: None)
+        with pytest.raises(ApiAway, match="certificate verify failed"):
+            await session.request("GET", "/a")
+        await session.close()
+    assert second.requests == []
