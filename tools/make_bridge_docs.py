@@ -26,7 +26,7 @@ INTERFACE = 2
 
 CHOICES: Mapping[UplinkRule, tuple[str, str]] = {
     UplinkRule.DEFAULT_BRIDGE: ("the first line of `/etc/ovnk/default_bridge`", "choice-default-bridge"),
-    UplinkRule.NODE_IP: ("the link that the node IP is on; the link below br-ex where it is there", "dhcp4"),
+    UplinkRule.NODE_IP: ("the link that has the node IP; if that is br-ex, the link below it", "dhcp4"),
     UplinkRule.REMEMBERED: ("the uplink of the last boot, by name or by MAC", "choice-remembered-renamed"),
     UplinkRule.DEFAULT_ROUTE: ("the default route of the lowest metric, IPv4 first", "choice-default-route"),
     UplinkRule.EXTRA_BRIDGE: ("br-ex1: the first line of `/etc/ovnk/extra_bridge`", "choice-extra-bridge"),
@@ -53,31 +53,31 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     ("privacy addresses", "whether they are made", "privacy-addresses", "beyond.ipv6.ip6-privacy"),
     (
         "default route",
-        "metric 48, br-ex1 49; a second one stays behind it",
+        "metric 48, br-ex1 49; a second one keeps a higher metric",
         "multipath-and-second-default-route",
         "routes",
     ),
     ("never-default", "no default route from DHCP", "never-default", "ipv4.auto-gateway"),
     ("ignore-auto-routes", "no routes from DHCP", "ignore-auto-routes-own-table", "ipv4.auto-routes"),
-    ("route table", "of what comes from DHCP", "ignore-auto-routes-own-table", "ipv4.auto-route-table-id"),
+    ("route table", "the table for routes from DHCP", "ignore-auto-routes-own-table", "ipv4.auto-route-table-id"),
     ("on-link routes", "set in NetworkManager; NMState has no key", STATIC, "on-link"),
     ("policy rules", "a rule about the uplink becomes one about the bridge", STATIC, "rules"),
     (
         "name servers",
-        "beside or instead of those of DHCP, with their order",
+        "in addition to those of DHCP or instead of them, in their order",
         "dns-instead-of-dhcp",
         "beyond.ipv4.dns-data",
     ),
     ("ignore-auto-dns", "none from DHCP", "dns-instead-of-dhcp", "ipv4.auto-dns"),
-    ("may-fail", "which family activation waits for", "may-fail-and-hostname", "wait-ip"),
+    ("may-fail", "the family for which activation waits", "may-fail-and-hostname", "wait-ip"),
     ("firewalld's zone", "and mDNS, LLMNR, metered", "may-fail-and-hostname", "beyond.connection.zone"),
     ("IPv4 link-local", "set in NetworkManager; NMState has no key", "ipv4-link-local", "beyond.ipv4.method"),
-    ("IPv6 left to the kernel", "it stays so", "ipv6-left-to-the-kernel", "beyond.ipv6.method"),
+    ("IPv6 left to the kernel", "unchanged", "ipv6-left-to-the-kernel", "beyond.ipv6.method"),
     ("MTU", "that of the uplink", "mtu-9000", "mtu"),
     ("MAC", "that of the uplink", "bond-802-3ad", "copy-mac-from"),
     (
         "MAC of a bond with fail_over_mac",
-        "the bridge's own: the bond's moves",
+        "the bridge gets its own MAC: that of the bond changes",
         "bond-active-backup-fail-over-mac",
         "copy-mac-from",
     ),
@@ -137,7 +137,7 @@ def findings() -> str:
         parts = [part for each in expected_of(CASES / case)["bridges"] for part in each["findings"]]
         found = next(part for part in parts if part["rule"] == rule)
         rows.append((f"`{rule}`", found["sentence"], "yes" if found["ours"] else "no", f"`{case}`"))
-    return table(("finding", "example", "may be mended", "case"), rows)
+    return table(("finding", "example", "nodenetd repairs it", "case"), rows)
 
 
 def owners() -> str:

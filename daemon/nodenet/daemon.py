@@ -156,7 +156,7 @@ def main() -> int:
             leave_word(error)
         return error.exit_code
     except Exception as error:
-        log.exception(f"nodenetd met an error it has no name for: {error!r}", message=Message.INTERNAL_ERROR)  # noqa: TRY401  (the line must name it; the traceback is a field)
+        log.exception(f"nodenetd had an unexpected error: {error!r}", message=Message.INTERNAL_ERROR)  # noqa: TRY401  (the line must name it; the traceback is a field)
         return EX_SOFTWARE
 
 

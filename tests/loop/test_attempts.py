@@ -26,7 +26,7 @@ from nodenet.core.status.document import line
 from nodenet.loop.reload import Judged, StageSet
 
 T = TypeVar("T")
-BUG = "nmstate met an error it has no name for: IndexError: list index out of range"
+BUG = "nmstate had an unexpected error: IndexError: list index out of range"
 NMSTATE, NODEIP = StageName.NMSTATE, StageName.NODEIP
 
 
@@ -209,7 +209,7 @@ async def test_no_error_of_an_idle_look_ends_the_daemon() -> None:
             await asyncio.sleep(10)
         assert [line["event"].partition(" (")[0] for line in lines] == [
             "192.0.2.5 cannot be bound: Address already in use",
-            "the look at the published node IPs met an error it has no name for: ZeroDivisionError: division by zero",
+            "the look at the published node IPs had an unexpected error: ZeroDivisionError: division by zero",
         ]
         rig.look = None
         rig.drift = PROBLEM
@@ -247,7 +247,7 @@ async def test_no_error_of_a_reload_ends_the_daemon(where: str) -> None:
     async with rig.running() as reconciler:
         await rig.until(lambda: rig.ready)
         inputs.on = True
-        with pytest.raises(NodenetError, match=r"the reload met an error it has no name for: KeyError: '%YAML 1.3'"):
+        with pytest.raises(NodenetError, match=r"the reload had an unexpected error: KeyError: '%YAML 1.3'"):
             await reconciler.reload()
         inputs.on = False
         await reconciler.reload()

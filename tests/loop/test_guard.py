@@ -25,4 +25,4 @@ def test_an_error_gives_the_other_result_and_one_line_until_it_changes() -> None
 def test_an_error_without_a_name_is_caught_too() -> None:
     with capture_logs() as logs:
         assert Guard("the look").run(lambda: 1 // 0, 7) == 7
-    assert logs[0]["cause"].startswith("the look met an error it has no name for: ZeroDivisionError")
+    assert logs[0]["cause"].startswith("the look had an unexpected error: ZeroDivisionError")

@@ -144,7 +144,7 @@ class Message(Enum):
     ALREADY_RUNNING = "e75a5025ca734495ac7ae238304b604c"
     """Another nodenetd owns this node."""
     INTERNAL_ERROR = "c4835851c02b43118b0fcb037ded987d"
-    """nodenetd met an error it has no name for."""
+    """nodenetd had an unexpected error."""
     WATCHER_FAILED = "d8aa854c19e143839203e1849ab40c1d"
     """A task of nodenetd that listens to events failed and is started again."""
     RECORD_UNREADABLE = "ecb81557a0554452829b06960a6ae8ff"

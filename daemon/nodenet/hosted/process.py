@@ -42,7 +42,7 @@ def main() -> int:
         log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
         return error.exit_code
     except Exception as error:
-        log.exception(f"nodenet-hosted met an error it has no name for: {error!r}", message=Message.INTERNAL_ERROR)  # noqa: TRY401
+        log.exception(f"nodenet-hosted had an unexpected error: {error!r}", message=Message.INTERNAL_ERROR)  # noqa: TRY401
         return EX_SOFTWARE
 
 

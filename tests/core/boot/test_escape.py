@@ -53,6 +53,6 @@ def test_every_error_gets_a_cause() -> None:
     assert named(ERROR, "a stage") is ERROR
     assert str(named(FileNotFoundError(2, "No such file"), "a stage")).startswith("a stage: No such file")
     known = named(ValueError("two\nlines"), "a stage")
-    assert known.cause.startswith("a stage met an error it has no name for: ValueError: two lines")
+    assert known.cause.startswith("a stage had an unexpected error: ValueError: two lines")
     assert (known.remedy, is_unforeseen(known), is_unforeseen(ERROR)) == (REPORT, True, False)
     assert isinstance(known, NodenetError)

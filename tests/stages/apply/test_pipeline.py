@@ -227,7 +227,7 @@ async def test_a_stop_in_the_middle_of_an_apply_rolls_back() -> None:
 
 
 async def test_whatever_escapes_from_an_apply_rolls_back_first() -> None:
-    """An error that nodenetd has no name for is a failed try with a cause (R6)."""
+    """An unexpected error is a failed try with a cause (R6)."""
     rig = Rig()
     with pytest.raises(NmstateFailure) as raised:
         await rig.apply(IndexError("list index out of range"))

@@ -53,7 +53,7 @@ def named(error: BaseException, where: str) -> NodenetError:
         reason = error.strerror or str(error)
         return Unavailable(f"{where}: {reason}", remedy="Look at `journalctl -b -u nodenetd`")
     text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    return NodenetError(f"{where} met an error it has no name for: {text}{_place(error)}", remedy=REPORT)
+    return NodenetError(f"{where} had an unexpected error: {text}{_place(error)}", remedy=REPORT)
 
 
 def is_unforeseen(error: NodenetError) -> bool:
