@@ -11,9 +11,10 @@ from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable
-from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.model import Here, Inputs, Options
+from nodenet.core.hosted_services.plan import NodePlan, plan
 from nodenet.core.hosted_services.running import DnsLook, Running
 from nodenet.core.hostname.sources import Source
 from nodenet.core.ip import IPAddress
@@ -539,17 +540,18 @@ class FakeNodeDns:
     found: DnsLook = field(default_factory=DnsLook)
     is_wanted: bool = False
     looks: list[tuple[IPAddress, ...]] = field(default_factory=list)
-    inputs: Known = field(default_factory=lambda: Known(Inputs(Options(), Here("worker-0"))))
+    inputs: Inputs = field(default_factory=lambda: Inputs(Options(), Here("worker-0")))
     other_stack: bool = False
+    stuck: Problem | None = None
 
     async def look(self, facts: Facts, known: tuple[IPAddress, ...]) -> DnsLook:  # noqa: ARG002
         self.looks.append(known)
         return self.found
 
-    def known(self, facts: Facts) -> Known:  # noqa: ARG002
-        return self.inputs
+    async def judged(self, facts: Facts) -> NodePlan:  # noqa: ARG002
+        return NodePlan(plan(self.inputs), self.inputs)
 
-    def waits(self, facts: Facts) -> bool:  # noqa: ARG002
+    async def waits(self, facts: Facts) -> bool:  # noqa: ARG002
         return self.other_stack
 
 

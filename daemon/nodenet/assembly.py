@@ -35,6 +35,7 @@ from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
 from nodenet.edge.hosted_services.other_stacks import OtherStacks
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
 from nodenet.edge.hosted_services.service_units import ServiceUnits
+from nodenet.edge.hosted_services.sockets import Sockets
 from nodenet.edge.hosted_services.state_files import CacheFiles
 from nodenet.edge.hostname.hostnamed import Hostnamed
 from nodenet.edge.hostname.lease_names import LeaseNames
@@ -94,6 +95,7 @@ class Assembly:
         self._service_units = ServiceUnits(self.bus, lambda unit: wake(Topic.DNS if unit == DNS_UNIT else Topic.UNIT))
         self._dnsmasq = Dnsmasq(self.bus, lambda: wake(Topic.DNS))
         self._caches = CacheFiles()
+        self._dns_of_node: tuple[Settings, NodeDns] | None = None
         self.edges = self._stage_edges()
         self.forwarding = Forwarding(self.edges.sysctls)
         self.uplink_edges = UplinkEdges(LinkEvents(), self.edges.neighbours, self.edges.kernel, self.ovsdb, self.clock)
@@ -127,6 +129,12 @@ class Assembly:
         )
 
     def _node_dns(self, settings: Settings) -> NodeDns:
+        """Return DNS of this node: the stages of one boot share it, so that one knows what the other has found."""
+        if self._dns_of_node is None or self._dns_of_node[0] is not settings:
+            self._dns_of_node = settings, self._new_node_dns(settings)
+        return self._dns_of_node[1]
+
+    def _new_node_dns(self, settings: Settings) -> NodeDns:
         edges = NodeDnsEdges(
             files=files,
             host=self.host,
@@ -139,6 +147,7 @@ class Assembly:
             guard=RedirectTable(table=DNS_TABLE),
             caches=self._caches,
             stacks=OtherStacks(),
+            sockets=Sockets(),
         )
         return NodeDns(edges, settings)
 

@@ -101,10 +101,12 @@ class FakeUnits:
 
     def __init__(self, *running: str) -> None:
         self.running = set(running)
+        self.missing: dict[str, str] = {}
         self.orders: list[tuple[str, str]] = []
 
     async def state(self, unit: str) -> Running:
-        return Running("loaded", "active" if unit in self.running else "inactive")
+        up = "active" if unit in self.running else "inactive"
+        return Running("loaded", up, missing=self.missing.get(unit, ""))
 
     async def start(self, unit: str) -> None:
         self.orders.append(("start", unit))

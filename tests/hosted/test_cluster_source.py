@@ -12,7 +12,16 @@ import pytest
 from nodenet.core.errors import Forbidden, PublishFailed, Unavailable
 from nodenet.core.hosted_services import cache, resource
 from nodenet.core.hosted_services.model import Origin
-from nodenet.hosted.cluster_source import NODES, RESOURCES, ClusterSource, Identity
+from nodenet.core.hosted_services.watching import Known
+from nodenet.hosted.cluster_source import (
+    BURST,
+    FILE_SECONDS,
+    NODES,
+    PAUSE_SECONDS,
+    RESOURCES,
+    ClusterSource,
+    Identity,
+)
 
 DOMAIN = "c1.example.com"
 IDENTITY = Identity("m0", DOMAIN, "boot-1")
@@ -50,7 +59,7 @@ class FakeFiles:
     def remove(self, name: str) -> None:
         self.caches.pop(name, None)
 
-    def resource(self) -> object | None:
+    async def resource(self) -> object | None:
         if isinstance(self.filed, Exception):
             raise self.filed
         return self.filed
@@ -85,11 +94,13 @@ def source(lists: Mapping[str, Any], files: FakeFiles | None = None) -> ClusterS
 
 
 async def during(work: Callable[[], Any], seconds: float = 1.0) -> None:
-    task = asyncio.ensure_future(work())
+    """Let *work*, a method of a source, and the taking of what it hears go on for a time."""
+    tasks = [asyncio.ensure_future(work()), asyncio.ensure_future(work.__self__.take())]  # type: ignore[attr-defined]
     await asyncio.sleep(seconds)
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+    for task in tasks:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
 async def test_live_nodes_are_kept_on_disk_once() -> None:
@@ -108,7 +119,7 @@ async def test_credentials_for_the_own_node_only_give_its_role_and_keep_the_cach
     files = FakeFiles()
     await during(source({NODES: [node("m0"), node("m1")]}, files).follow_nodes)
     made = source({NODES: Forbidden("403")}, files)
-    made.read_disk()
+    await made.read_disk()
     await during(made.follow_nodes)
     assert made.cluster.own is not None
     assert (list(made.cluster.nodes), made.problem) == ([Origin.CACHE], None)
@@ -118,7 +129,7 @@ async def test_an_api_that_does_not_answer_leaves_what_is_on_disk() -> None:
     files = FakeFiles(filed=object_named())
     await during(source({NODES: [node("m0")]}, files).follow_nodes)
     made = source({NODES: Unavailable("connection refused")}, files)
-    made.read_disk()
+    await made.read_disk()
     await during(made.follow_nodes, 30)
     assert made.cluster.nodes[Origin.CACHE][0]["metadata"]["name"] == "m0"
     assert made.cluster.resources == {Origin.FILE: object_named()}
@@ -139,7 +150,7 @@ async def test_the_resource_is_taken_cached_and_forgotten_when_it_was_removed() 
     assert made.cluster.resources[Origin.LIVE]["spec"] == {"ingressHa": "Disabled"}
     assert cache.parse(files.caches["cr"], DOMAIN).generation == 3
     gone = source({RESOURCES: []}, files)
-    gone.read_disk()
+    await gone.read_disk()
     assert Origin.CACHE in gone.cluster.resources
     await during(gone.follow_resource)
     assert (gone.cluster.resources, files.caches) == ({}, {})
@@ -163,7 +174,7 @@ async def test_a_cluster_without_the_kind_keeps_the_cache() -> None:
     files = FakeFiles()
     await during(source({RESOURCES: [object_named()]}, files).follow_resource)
     made = source({RESOURCES: Forbidden("404")}, files)
-    made.read_disk()
+    await made.read_disk()
     await during(made.follow_resource)
     assert Origin.CACHE in made.cluster.resources
     assert made.problem is None
@@ -174,12 +185,59 @@ async def test_a_torn_cache_and_one_of_another_cluster_are_not_used(torn: bytes)
     files = FakeFiles()
     files.caches = {"nodes": torn, "cr": cache.render(cache.Cached(object_named(), "other.example.com", "1"))}
     made = source({}, files)
-    made.read_disk()
+    await made.read_disk()
     assert (dict(made.cluster.nodes), dict(made.cluster.resources)) == ({}, {})
 
 
 @pytest.mark.parametrize("wrong", [ValueError("it is not YAML"), PublishFailed("it cannot be read")])
 async def test_a_file_that_cannot_be_used_is_left_out(wrong: Exception) -> None:
     made = source({}, FakeFiles(filed=wrong))
-    made.read_disk()
+    await made.read_disk()
     assert dict(made.cluster.resources) == {}
+
+
+async def test_an_object_that_is_not_valid_does_not_replace_the_cached_one() -> None:
+    files = FakeFiles()
+    await during(source({RESOURCES: [object_named()]}, files).follow_resource)
+    kept = files.caches["cr"]
+    wrong = object_named() | {"spec": {"ingressHa": "maybe"}}
+    made = source({RESOURCES: [wrong]}, files)
+    await during(made.follow_resource)
+    assert made.cluster.resources[Origin.LIVE]["spec"] == {"ingressHa": "maybe"}
+    assert files.caches["cr"] == kept
+
+
+async def test_a_cluster_that_goes_on_changing_is_taken_with_pauses() -> None:
+    """Every change reloads keepalived and haproxy, and a Node is written by its own kubelet."""
+    files, times = FakeFiles(), []
+    now = asyncio.get_running_loop().time
+    made = ClusterSource(FakeApi({}), files, IDENTITY, lambda: times.append(now()))
+    task = asyncio.ensure_future(made.take())
+    began = now()
+    for number in range(600):
+        made._hear("nodes", Known({"m0": node("m0", f"192.0.2.{number % 200 + 1}")}, str(number)))
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(PAUSE_SECONDS)
+    task.cancel()
+    assert BURST <= len(times) <= BURST + 60 / PAUSE_SECONDS + 1
+    assert times[0] - began < 0.1, "the first change is taken at once"
+    assert files.writes == len(times)
+    last = made.cluster.nodes[Origin.LIVE][0]["status"]["addresses"][0]["address"]
+    assert last == "192.0.2.200", "the last word is in force"
+
+
+async def test_the_file_of_the_administrator_is_followed_and_a_wrong_one_replaces_none() -> None:
+    """The daemon reads it with each look, and both write the names that dnsmasq answers."""
+    files = FakeFiles(filed=object_named(generation=1))
+    made = source({}, files)
+    await made.read_disk()
+    task = asyncio.ensure_future(made.follow_file())
+    for filed, wanted in (
+        (object_named(generation=2), object_named(generation=2)),
+        (ValueError("it is not YAML"), object_named(generation=2)),
+        (None, None),
+    ):
+        files.filed = filed
+        await asyncio.sleep(FILE_SECONDS + 1)
+        assert made.cluster.resources.get(Origin.FILE) == wanted
+    task.cancel()

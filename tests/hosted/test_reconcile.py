@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from ipaddress import ip_address
 
@@ -15,7 +16,7 @@ from nodenet.core.hosted_services.model import Mode, Origin, Service
 from nodenet.core.hosted_services.paths import HOSTS, RELEASE, TEXTS, UNITS
 from nodenet.core.hosted_services.two_stacks import Listener, Others
 from nodenet.core.settings.hosted import HostedMode
-from nodenet.hosted.reconcile import Edges, Reconciler
+from nodenet.hosted.reconcile import RELOAD_SECONDS, RELOADS, Edges, Reconciler
 from nodenet.hosted.state import State
 
 KEEPALIVED, HAPROXY, DNSMASQ = (UNITS[one] for one in (Service.KEEPALIVED, Service.HAPROXY, Service.DNSMASQ))
@@ -185,3 +186,47 @@ async def test_a_quiet_look_asks_systemd_nothing_and_sees_another_stack_all_the_
     bench.others.found = Others(manifests={"keepalived.yaml"})
     await bench.reconciler.reconcile(ask_systemd=False)
     assert bench.units.orders == [("stop", KEEPALIVED)]
+
+
+async def test_a_service_that_keeps_failing_is_started_with_growing_pauses() -> None:
+    """The end of each start job wakes the look."""
+    bench = Bench(state())
+    await bench.look()
+    bench.units.orders.clear()
+    for _ in range(600):
+        bench.units.running.clear()
+        await bench.look()
+        await asyncio.sleep(0.1)
+    assert bench.units.orders.count(("start", HAPROXY)) == 4, "after 2, 6, 14 and 30 seconds"
+
+
+async def test_a_service_that_ran_for_a_while_is_started_at_once() -> None:
+    bench = Bench(state())
+    await bench.look()
+    await asyncio.sleep(120)
+    await bench.look()
+    bench.units.running.discard(HAPROXY)
+    assert await bench.look() == [("start", HAPROXY)]
+
+
+async def test_a_program_that_is_not_installed_is_named_and_not_started() -> None:
+    bench = Bench(state())
+    bench.units.missing[HAPROXY] = "/usr/sbin/haproxy"
+    assert await bench.look() == [("start", KEEPALIVED)]
+    shown = bench.state.report().services[Service.HAPROXY]
+    assert shown.problem == "its program /usr/sbin/haproxy is not installed: install haproxy"
+    bench.units.missing.clear()
+    assert await bench.look() == [("start", HAPROXY)]
+
+
+async def test_reloads_come_with_pauses_when_peers_go_on_changing_and_the_last_one_is_done() -> None:
+    bench = Bench(state(), KEEPALIVED, HAPROXY)
+    given = bench.state.known.inputs
+    fewer = tuple(node for node in given.nodes if node.name != "master-2")
+    for number in range(100):
+        bench.state.take(Known(replace(given, nodes=fewer if number % 2 else given.nodes)))
+        await bench.look()
+    assert bench.units.orders.count(("reload", KEEPALIVED)) == RELOADS
+    await asyncio.sleep(RELOAD_SECONDS)
+    assert await bench.look() == [("reload", KEEPALIVED), ("reload", HAPROXY)]
+    assert await bench.look() == []

@@ -57,6 +57,17 @@ def ask_from_outside(lan: Lan, server: str, name: str) -> str:
     return lan.run("python3", "-c", ASK, server, name, "A").strip()
 
 
+def ask_from_pod(node: Node, server: str, name: str) -> str:
+    """Return what *server* answers to a pod of *node*, on a cable as network plugins make it."""
+    node.run(
+        "ip netns add pod && ip link add veth-pod type veth peer name eth0 netns pod"
+        " && ip address add 10.1.0.1/32 dev veth-pod && ip link set veth-pod up && ip route add 10.1.0.2 dev veth-pod"
+        " && ip -n pod address add 10.1.0.2/32 dev eth0 && ip -n pod link set eth0 up"
+        " && ip -n pod route add 10.1.0.1 dev eth0 && ip -n pod route add default via 10.1.0.1"
+    )
+    return node.run(["ip", "netns", "exec", "pod", "python3", "-c", ASK, server, name, "A"]).stdout.strip()
+
+
 def until_answer(node: Node, name: str, wanted: str, server: str = "127.0.0.1", *, timeout: float = 20) -> None:
     """Wait until *server* answers so."""
     host.eventually(
@@ -64,6 +75,7 @@ def until_answer(node: Node, name: str, wanted: str, server: str = "127.0.0.1", 
     )
 
 
-def start_server(node: Node, unit: str, address: str, port: int, answered: str) -> None:
-    """Let a DNS server of *node* answer every name with one address."""
-    node.run(["systemd-run", f"--unit={unit}", "--quiet", "python3", "-c", SERVE, address, str(port), answered])
+def start_server(node: Node, unit: str, place: tuple[str, int], answered: str, *, user: str = "root") -> None:
+    """Let a DNS server at an address and port of *node* answer every name with one address."""
+    how = ["systemd-run", f"--unit={unit}", f"--uid={user}", "--quiet"]
+    node.run([*how, "python3", "-c", SERVE, place[0], str(place[1]), answered])

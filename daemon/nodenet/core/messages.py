@@ -91,6 +91,8 @@ class Message(Enum):
     """Another program has port 53 of this node."""
     CLUSTER_DNS_CHANGED = "033d5b777808470ea4409419910c5a00"
     """CoreDNS of this node answers and is asked for the cluster's names, or does not any more."""
+    CLUSTER_DNS_REFUSED = "030297df68524c32aeb2894f37de383f"
+    """A server on CoreDNS's port is not asked for the cluster's names: it is not root's."""
     HINT_IGNORED = "3691840dddc541638e4a5cc5792f613e"
     """A node IP hint could not be used."""
     PUBLISH_FAILED = "cf72e2ab6bcc4fd1b2c291a593d43dfd"

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import structlog
 
 from nodenet.core.errors import Forbidden, PublishFailed
 from nodenet.core.hosted_services import cache, resource
+from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.cache import Cached, CacheInvalid
 from nodenet.core.hosted_services.cluster import Cluster
 from nodenet.core.hosted_services.model import Origin
+from nodenet.core.hosted_services.resource import QUICK_BYTES
 from nodenet.core.hosted_services.watching import Known, slim_node, slim_resource
 from nodenet.core.messages import Message
 from nodenet.hosted.follower import REFUSED_SECONDS, Follower, Kind
+from nodenet.hosted.gather import QUICK_NODES
 from nodenet.ports.kubernetes import Cluster as ApiCluster
 from nodenet.ports.vips import CacheFiles
 
@@ -24,6 +28,11 @@ log = structlog.get_logger()
 
 NODES = "/api/v1/nodes"
 RESOURCES = f"/apis/{resource.GROUP}/{resource.VERSION}/hostednetservices"
+OWN = "own"
+"""What is heard of this node's own Node where the credentials may not list them all."""
+FILE_SECONDS = 5.0
+BURST, PAUSE_SECONDS = 5, 15.0
+"""So many changes of the cluster are taken at once, and one more after each pause."""
 RETRY_SECONDS = 900.0
 """After so long with its own Node only, the node asks for the whole list again."""
 
@@ -49,6 +58,11 @@ class ClusterSource:
         self._boot_id = identity.boot_id
         self._changed = changed
         self._failures: dict[str, str] = {}
+        self._heard: dict[str, Known] = {}
+        """What the API has said since it was taken last."""
+        self._wake = asyncio.Event()
+        self._last_filed: Any = None
+        self._unusable = ""
         self.cluster = Cluster()
 
     @property
@@ -56,26 +70,48 @@ class ClusterSource:
         """Why the API is not heard, None while it is."""
         return next(iter(self._failures.values()), None)
 
-    def read_disk(self) -> None:
-        """Take what the caches and the administrator's file have."""
-        resources, nodes = {}, {}
-        if (found := self._cached("cr")) is not None:
-            resources[Origin.CACHE] = found
-        if (filed := self._filed()) is not None:
-            resources[Origin.FILE] = filed
-        if (found := self._cached("nodes")) is not None:
-            nodes[Origin.CACHE] = found
-        self.cluster = Cluster(resources, nodes)
+    async def read_disk(self) -> None:
+        """Take what the caches and the administrator's file have; what is long is read in a thread."""
+        documents = {name: await self._cached(name) for name in ("cr", "nodes")}
+        filed = await self._filed()
+        resources = {Origin.CACHE: documents["cr"], Origin.FILE: filed}
+        nodes = {Origin.CACHE: documents["nodes"]}
+        self.cluster = Cluster(_present(resources), _present(nodes))
+
+    async def follow_file(self) -> None:
+        """Take each change of the administrator's file; one that cannot be used replaces none. Never ends."""
+        while True:
+            await asyncio.sleep(FILE_SECONDS)
+            filed, others = await self._filed(), _without(self.cluster.resources, Origin.FILE)
+            if filed != self.cluster.resources.get(Origin.FILE):
+                self.cluster = replace(self.cluster, resources=others | _present({Origin.FILE: filed}))
+                self._changed()
+
+    async def take(self) -> None:
+        """Take what the API says and keep it on disk, with pauses while it goes on changing. Never ends.
+
+        Each change reloads keepalived and haproxy and empties dnsmasq's cache, and Nodes are written by other hosts.
+        """
+        budget = Budget(BURST, PAUSE_SECONDS)
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(budget.wait(_now()))
+            self._wake.clear()
+            heard, self._heard = self._heard, {}
+            for name, known in heard.items():
+                await self._take(name, known)
+            budget = budget.used(_now())
+            self._changed()
 
     async def follow_nodes(self) -> None:
         """Follow all Nodes; only this node's own where the credentials may not list them. Never ends."""
         while True:
             try:
-                await self._follow("nodes", Kind(NODES, slim_node), self._take_nodes)
+                await self._follow("nodes", Kind(NODES, slim_node))
             except Forbidden:
                 try:
                     async with asyncio.timeout(RETRY_SECONDS):
-                        await self._follow("nodes", Kind(NODES, slim_node, self._node), self._take_own)
+                        await self._follow("nodes", Kind(NODES, slim_node, self._node), OWN)
                 except TimeoutError:
                     continue
                 except Forbidden as error:
@@ -86,12 +122,13 @@ class ClusterSource:
         """Follow the HostedNetServices object; a cluster that has no such kind is asked again from time to time."""
         while True:
             try:
-                await self._follow("cr", Kind(RESOURCES, slim_resource, resource.NAME), self._take_resource)
+                await self._follow("cr", Kind(RESOURCES, slim_resource, resource.NAME))
             except Forbidden:  # an answer: the API is there, and has no such kind or keeps it to itself
                 self._fail("cr", None)
                 await asyncio.sleep(REFUSED_SECONDS)
 
-    async def _follow(self, name: str, kind: Kind, take: Callable[[Known], None]) -> None:
+    async def _follow(self, name: str, kind: Kind, heard: str = "") -> None:
+        take = partial(self._hear, heard or name)
         await Follower(self._api, kind, take, lambda problem: self._fail(name, problem)).run()
 
     def _fail(self, name: str, problem: str | None) -> None:
@@ -108,36 +145,46 @@ class ClusterSource:
         if problem != before:
             self._changed()
 
-    def _take_nodes(self, known: Known) -> None:
-        items = [known.objects[name] for name in sorted(known.objects)]
-        self.cluster = replace(self.cluster, nodes={Origin.LIVE: items, **_without_live(self.cluster.nodes)}, own=None)
-        if items:
-            self._keep("nodes", items, known.resource_version)
-        self._changed()
+    def _hear(self, name: str, known: Known) -> None:
+        self._heard.pop(name, None)  # the last word comes last
+        self._heard[name] = known
+        self._wake.set()
 
-    def _take_own(self, known: Known) -> None:
-        self.cluster = replace(self.cluster, own=known.objects.get(self._node))
-        self._changed()
+    async def _take(self, name: str, known: Known) -> None:
+        if name == OWN:
+            self.cluster = replace(self.cluster, own=known.objects.get(self._node))
+        elif name == "nodes":
+            items = [known.objects[one] for one in sorted(known.objects)]
+            nodes = {Origin.LIVE: items, **_without(self.cluster.nodes, Origin.LIVE)}
+            self.cluster = replace(self.cluster, nodes=nodes, own=None)
+            if items:
+                await self._keep("nodes", items, known.resource_version)
+        else:
+            await self._take_resource(known)
 
-    def _take_resource(self, known: Known) -> None:
+    async def _take_resource(self, known: Known) -> None:
         """Take the live object; a list without it means that the administrator removed it, and its cache goes."""
-        found, others = known.objects.get(resource.NAME), _without_live(self.cluster.resources)
+        found, others = known.objects.get(resource.NAME), _without(self.cluster.resources, Origin.LIVE)
         if found is not None:
             self.cluster = replace(self.cluster, resources={Origin.LIVE: found, **others})
-            self._keep("cr", found, known.resource_version, found["metadata"].get("generation"))
+            if _is_usable(found):  # one that is not would take the place of the last good one
+                await self._keep("cr", found, known.resource_version, found["metadata"].get("generation"))
         else:
-            self.cluster = replace(self.cluster, resources={key: others[key] for key in others if key is Origin.FILE})
+            self.cluster = replace(self.cluster, resources=_without(others, Origin.CACHE))
             self._forget("cr")
-        self._changed()
 
-    def _keep(self, name: str, document: Any, version: str, generation: object = 0) -> None:  # noqa: ANN401
+    async def _keep(self, name: str, document: Any, version: str, generation: object = 0) -> None:  # noqa: ANN401
         number = generation if isinstance(generation, int) else 0
-        content = cache.render(Cached(document, self._domain, version, number, self._boot_id))
+        kept = Cached(document, self._domain, version, number, self._boot_id)
+        slow = isinstance(document, list) and len(document) > QUICK_NODES
         try:
-            if (old := self._files.read(name)) is None or not _same(old, document, self._domain):
-                self._files.write(name, content)
+            await asyncio.to_thread(self._write, name, kept) if slow else self._write(name, kept)
         except PublishFailed as error:
             log.error(error.cause, message=Message.PUBLISH_FAILED, cause=error.cause, remedy=error.remedy)
+
+    def _write(self, name: str, kept: Cached) -> None:
+        if (old := self._files.read(name)) is None or not _same(old, kept.document, self._domain):
+            self._files.write(name, cache.render(kept))
 
     def _forget(self, name: str) -> None:
         try:
@@ -145,26 +192,48 @@ class ClusterSource:
         except PublishFailed as error:
             log.error(error.cause, message=Message.PUBLISH_FAILED, cause=error.cause, remedy=error.remedy)
 
-    def _cached(self, name: str) -> Any:  # noqa: ANN401
+    async def _cached(self, name: str) -> Any:  # noqa: ANN401
         try:
-            content = self._files.read(name)
-            return None if content is None else cache.parse(content, self._domain).document
+            if (content := self._files.read(name)) is None:
+                return None
+            work = content, self._domain
+            found = await asyncio.to_thread(cache.parse, *work) if len(content) > QUICK_BYTES else cache.parse(*work)
         except (CacheInvalid, PublishFailed) as error:
             cause = f"The cache {name}.json is not used: {error}"
             log.warning(cause, message=Message.HOSTED_INPUT_INVALID, cause=cause)
             return None
+        return found.document
 
-    def _filed(self) -> Any:  # noqa: ANN401
+    async def _filed(self) -> Any:  # noqa: ANN401
+        """Return the object of the administrator's file; what was read last where it cannot be used now."""
         try:
-            return self._files.resource()
+            self._last_filed, self._unusable = await self._files.resource(), ""
         except (ValueError, PublishFailed) as error:
             cause = f"The file of HostedNetServices is not used: {error}"
-            log.error(cause, message=Message.HOSTED_INPUT_INVALID, cause=cause, remedy="Correct the file")
-            return None
+            if cause != self._unusable:
+                log.error(cause, message=Message.HOSTED_INPUT_INVALID, cause=cause, remedy="Correct the file")
+            self._unusable = cause
+        return self._last_filed
 
 
-def _without_live(documents: Mapping[Origin, Any]) -> dict[Origin, Any]:
-    return {origin: document for origin, document in documents.items() if origin is not Origin.LIVE}
+def _without(documents: Mapping[Origin, Any], origin: Origin) -> dict[Origin, Any]:
+    return {one: document for one, document in documents.items() if one is not origin}
+
+
+def _present(documents: Mapping[Origin, Any]) -> dict[Origin, Any]:
+    return {origin: document for origin, document in documents.items() if document is not None}
+
+
+def _is_usable(document: object) -> bool:
+    try:
+        resource.spec_of(document)
+    except resource.ResourceInvalid:
+        return False
+    return True
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _same(old: bytes, document: Any, domain: str) -> bool:  # noqa: ANN401

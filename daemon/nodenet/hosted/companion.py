@@ -90,10 +90,10 @@ class Companion:
         self.ready = asyncio.Event()
         """Set when which services and VIPs this node has was decided once."""
 
-    def start(self, background: Background) -> None:
-        """Begin all tasks."""
-        self.state.drained = Path(DRAINED).exists()
-        self.source.read_disk()
+    async def start(self, background: Background) -> None:
+        """Read the disk, then begin all tasks."""
+        self.state.drained = disk.read(DRAINED) is not None
+        await self.source.read_disk()
         self.keeper.prepare(speaking=speaks(self._processes.now(), PROGRAM))
         self._follow_nodenetd()
         background.start("the connection to the bus", self.bus.run, self.state.changed)
@@ -102,6 +102,8 @@ class Companion:
         background.start("the checks of haproxy", self._checks.watch_balancer)
         background.start("the checks of this node's servers", self._checks.watch_servers)
         background.start("the check of the API by its VIP", self._checks.watch_vip)
+        background.start("what the API says", self.source.take)
+        background.start("the administrator's file", self.source.follow_file)
         background.start("the watch of the Nodes", self.source.follow_nodes)
         background.start("the watch of HostedNetServices", self.source.follow_resource)
 
@@ -109,16 +111,16 @@ class Companion:
         """Decide for the first time, then look at the wire and reconcile."""
         async with adverts.listen(self.keeper.heard) as inodes:
             await self.bus.wait_up(BUS_SECONDS)
-            self._gather()
+            await self._gather()
             reconciler = Reconciler(self.state, self._edges, self._settings.hosted.mode, inodes)
             self.keeper.write_weights()  # before keepalived starts: a node that has not looked yet stays out
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.keeper.run())
                 tasks.create_task(follow(self.state, reconciler, self._gathered, self._show))
 
-    def _gathered(self) -> None:
+    async def _gathered(self) -> None:
         before = self.state.plan.vips
-        self._gather()
+        await self._gather()
         if self.state.plan.vips != before:
             self.keeper.write_weights()
             self.keeper.look_now.set()
@@ -185,7 +187,7 @@ def _status() -> dict[str, Any] | None:
     try:
         content = disk.read(STATUS)
         found = json.loads(content) if content else None
-    except (PublishFailed, ValueError):
+    except (PublishFailed, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 

@@ -17,7 +17,8 @@ from nodenet.ports.kubernetes import Api, Cluster
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
 REFUSED_SECONDS = 300.0
 """What the credentials may not read, or the cluster does not have, is asked for again that rarely."""
-PAGE = "500"
+PAGE = "100"
+"""A Node with all its images has some 50 KB, and the JSON of a page is read in one piece."""
 QUICK_SECONDS = 5.0
 """A watch that ended sooner counts as a failure: a server that ends them at once is not asked without a pause."""
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from typing import Any
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.cluster import Cluster, known
+from nodenet.core.hosted_services.cluster import Cluster, Known, known
 from nodenet.core.hosted_services.here import here
+from nodenet.core.hosted_services.model import Here
+from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.hosted.state import State
+
+QUICK_NODES = 200
+"""More are judged in a thread: ten thousand take a good part of a second."""
 
 
 class Gather:
@@ -31,8 +37,9 @@ class Gather:
         self._snapshot = snapshot
         self._cluster = cluster
         self._remote_worker = remote_worker
+        self._last: tuple[Cluster, Here] | None = None
 
-    def __call__(self) -> None:
+    async def __call__(self) -> None:
         """Look, and take what is new into the state."""
         document = self._status()
         node_ips = _node_ips(document) if document else ()
@@ -44,7 +51,18 @@ class Gather:
         self._state.report_failure("kernel", None)
         if not places.places and self._state.here.places:
             return  # the node IP is gone for a moment, as while it moves to a bridge: the last plan stays
-        self._state.take(known(self._cluster(), self._state.options, places))
+        cluster, before = self._cluster(), self._last
+        if before is not None and before[0] is cluster and before[1] == places:
+            return  # what the same inputs mean is known
+        slow = max((len(nodes) for nodes in cluster.nodes.values()), default=0) > QUICK_NODES
+        self._state.take(
+            *(await asyncio.to_thread(self._judge, cluster, places) if slow else self._judge(cluster, places))
+        )
+        self._last = cluster, places
+
+    def _judge(self, cluster: Cluster, places: Here) -> tuple[Known, Plan]:
+        found = known(cluster, self._state.options, places, self._state.known.specs)
+        return found, plan(found.inputs)
 
 
 def _node_ips(document: Mapping[str, Any]) -> tuple[IPAddress, ...]:

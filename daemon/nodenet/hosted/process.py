@@ -61,7 +61,7 @@ async def serve() -> int:
     on_bus = BusObject(companion.bus, lambda: companion.document, companion.drain.drain, companion.drain.undo)
     companion.shown.append(on_bus.show)
     background = Background()
-    companion.start(background)
+    await companion.start(background)
     background.start("the watchdog", lambda: _beat(notifier))
     try:
         with suppress(TimeoutError):

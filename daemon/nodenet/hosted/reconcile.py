@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import PurePath
@@ -11,10 +11,12 @@ from pathlib import PurePath
 import structlog
 
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable, UnitFailed
+from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.orders import Now, Order, order
 from nodenet.core.hosted_services.paths import HOSTS, RELEASE, TEXTS, UNITS
 from nodenet.core.hosted_services.release import batch
+from nodenet.core.hosted_services.restarts import LONGEST_SECONDS, Restarts
 from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
@@ -31,6 +33,8 @@ READY_ADDRESS = ip_address("127.0.0.1")
 LOOK_SECONDS = 10.0
 QUIET_LOOKS = 3
 """systemd, which reports the end of each job, is asked at every third look while nothing happens."""
+RELOADS, RELOAD_SECONDS = 10, 5.0
+"""So many reloads of a service at once, and one more after each pause: a look later at most."""
 BURST_SECONDS = 0.05
 """Changes that follow one another so closely are one."""
 
@@ -58,6 +62,8 @@ class Reconciler:
         self._behind: set[Service] = set()
         """Services that run with an older configuration than the one on the disk."""
         self._redirected: bool | None = None
+        self._starts: dict[Service, Restarts] = {}
+        self._reloads: dict[Service, Budget] = dict.fromkeys(UNIT_SERVICES, Budget(RELOADS, RELOAD_SECONDS))
 
     async def reconcile(self, *, ask_systemd: bool = True) -> None:
         """Do what is missing; what fails is reported, and tried again with the next change or look.
@@ -91,6 +97,7 @@ class Reconciler:
             self._state.report_failure("systemd", str(error))
             return self._state.running.get(service, False)
         self._state.report_failure("systemd", None)
+        self._state.missing[service] = found.missing if not found.is_up else ""
         return found.is_up or found.is_settling
 
     def _look_for_others(self) -> None:
@@ -165,6 +172,8 @@ class Reconciler:
         now = Now(running, service in self._behind, self._state.waits.get(service), drained)
         what = order(service, wanted=wanted, inputs=self._state.known.inputs, now=now)
         unit = UNITS[service]
+        if not self._may(service, what):
+            return
         try:
             match what:
                 case Order.START:
@@ -181,6 +190,22 @@ class Reconciler:
         self._state.report_failure(f"unit {service}", None)
         self._behind.discard(service)
         log.info(f"systemd was asked for: {what} {unit}", message=Message.HOSTED_CHANGED)
+
+    def _may(self, service: Service, what: Order) -> bool:
+        """Return whether *what* is due: what fails, or changes, again and again is asked for with pauses."""
+        now = asyncio.get_running_loop().time()
+        starts, reloads = self._starts.get(service, Restarts()), self._reloads[service]
+        if what is Order.START:
+            if self._state.missing.get(service) or starts.left(now) > 0:
+                return False
+            self._starts[service] = starts.after_start(now)
+        elif what is Order.STOP or (self._state.running[service] and starts.left(now) < -LONGEST_SECONDS):
+            self._starts.pop(service, None)
+        if what is Order.RELOAD:
+            if reloads.wait(now) > 0:
+                return False
+            self._reloads[service] = reloads.used(now)
+        return True
 
     def _holds(self) -> bool:
         return any(sighting.here for sighting in self._state.sightings.values())
@@ -219,12 +244,14 @@ class Reconciler:
             log.error(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause, remedy=error.remedy)
 
 
-async def follow(state: State, reconciler: Reconciler, gather: Callable[[], None], shown: Callable[[], None]) -> None:
+async def follow(
+    state: State, reconciler: Reconciler, gather: Callable[[], Awaitable[None]], shown: Callable[[], None]
+) -> None:
     """Reconcile after each change and from time to time, until cancelled."""
     quiet = 0
     while True:
         state.wake.clear()
-        gather()
+        await gather()
         await reconciler.reconcile(ask_systemd=quiet % QUIET_LOOKS == 0)
         shown()
         try:

@@ -27,6 +27,8 @@ class State:
     running: dict[Service, bool] = field(default_factory=dict)
     waits: dict[Service, str] = field(default_factory=dict)
     """Why another stack keeps a service from running."""
+    missing: dict[Service, str] = field(default_factory=dict)
+    """The path of a service's program where it is not on this node."""
     decided: bool = False
     """Whether units, other stacks and node IPs were looked at once: before that, nothing is removed."""
     failures: dict[str, str] = field(default_factory=dict)
@@ -44,9 +46,9 @@ class State:
         """Begin with a node that has no address yet."""
         self.take(Known(Inputs(self.options, Here(self.node))))
 
-    def take(self, known: Known) -> None:
-        """Take other inputs, and make the plan that follows from them."""
-        self.known, self.plan = known, plan(known.inputs)
+    def take(self, known: Known, made: Plan | None = None) -> None:
+        """Take other inputs, and the plan *made* of them; None: make it."""
+        self.known, self.plan = known, made or plan(known.inputs)
 
     @property
     def here(self) -> Here:
@@ -105,6 +107,8 @@ class State:
             return None
         if waits := self.waits.get(service):
             return f"waits: {waits}"
+        if program := self.missing.get(service):
+            return f"its program {program} is not installed: install {service}"
         if service in (Service.KEEPALIVED, Service.HAPROXY) and not self.running.get(service) and not self.drained:
             return f"it does not run: see `systemctl status nodenet-{service}`"
         return None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Protocol
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.hosted_services.plan import NodePlan
 from nodenet.core.hosted_services.running import DnsLook, Running
 from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.sock_diag import Listening
 
 
 class ConfigurationFiles(Protocol):
@@ -67,6 +69,13 @@ class Dnsmasq(Protocol):
         """Let it read its hosts file again and forget what it has cached. Raises Unavailable."""
 
 
+class Sockets(Protocol):
+    """The sockets of this node."""
+
+    def udp(self, ports: Collection[int]) -> tuple[Listening, ...]:
+        """Return the UDP sockets that wait for packets on *ports*. Raises Unavailable."""
+
+
 class NodeDns(Protocol):
     """DNS of this node, where nodenetd itself runs it."""
 
@@ -77,8 +86,12 @@ class NodeDns(Protocol):
     async def look(self, facts: Facts, known: tuple[IPAddress, ...]) -> DnsLook:
         """See to it; *known* are the DNS servers beside this node's own addresses. Never raises."""
 
-    def waits(self, facts: Facts) -> bool:
+    @property
+    def stuck(self) -> Problem | None:
+        """What keeps it from answering until an administrator has done something, as the last look found."""
+
+    async def waits(self, facts: Facts) -> bool:
         """Return whether another stack has to go first. Raises Unavailable, PublishFailed."""
 
-    def known(self, facts: Facts) -> Known:
-        """Return the inputs of this node's plan as its disk gives them. Raises NodenetError."""
+    async def judged(self, facts: Facts) -> NodePlan:
+        """Return this node's plan as its disk gives it. Raises NodenetError."""

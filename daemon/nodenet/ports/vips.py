@@ -53,7 +53,7 @@ class CacheFiles(Protocol):
     def remove(self, name: str) -> None:
         """Remove a cache. Raises PublishFailed."""
 
-    def resource(self) -> object | None:
+    async def resource(self) -> object | None:
         """Return the HostedNetServices object of the administrator's file, None without one.
 
         Raises ValueError for a file that cannot be understood, PublishFailed where it cannot be read.

@@ -1,13 +1,21 @@
 """Kubeconfig files as tools write them, and files that cannot be used."""
 
 import base64
+import json
 from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.hosted_services.kubeconfig import Access, KubeconfigInvalid, Material, parse, warnings
+from nodenet.core.hosted_services.kubeconfig import (
+    MOST_BYTES,
+    Access,
+    KubeconfigInvalid,
+    Material,
+    parse,
+    warnings,
+)
 
 HERE = PurePosixPath("/var/lib/kubelet")
 DATA = base64.b64encode(b"PEM").decode()
@@ -91,7 +99,7 @@ def test_what_cannot_be_used_is_named(cluster: str, user: str, reason: str) -> N
 
 
 def test_documents_that_are_none() -> None:
-    for content in (b"", b"[]", b"a: [", b"\xff", b"current-context: x", b"x" * (1 << 20) + b"y"):
+    for content in (b"", b"[]", b"a: [", b"\xff", b"current-context: x", b"x" * MOST_BYTES + b"y"):
         with pytest.raises(KubeconfigInvalid):
             parse(content, HERE)
 
@@ -118,6 +126,56 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 )
 def test_a_file_that_is_broken_near_a_secret_shows_nothing_of_it(text: str) -> None:
     """The reason goes to the journal and to a status that every user may read."""
-    with pytest.raises(KubeconfigInvalid, match=r"^it is not YAML \(line \d\)$|^the document") as refused:
+    with pytest.raises(
+        KubeconfigInvalid, match=r"^it is not YAML \(line \d\)$|^it has a key twice \(line 2\)$|^the document"
+    ) as refused:
         parse(text.encode(), HERE)
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a: !!bool foo\n",
+        b"a: !!int ''\n",
+        b"a: !!float x\n",
+        b"a: !!timestamp x\n",
+        b"? {a: b}\n: 1\n",
+        b"? [a]\n: 1\n",
+        b"!!set {a}\n",
+        b"!!omap [a]\n",
+        b"!!pairs [a]\n",
+        b"!!binary x\n",
+        b"%YAML 1.3\n---\na: 1\n",
+        b"a: &x [*x]\n",
+        b"a: !!map b\n  c: d\n",
+        b'a: "\\U00110000"\n',
+        b"[" * 5000,
+        b"a: &a [x]\n"
+        + b"".join(b"%c: &%c [%s]\n" % (n + 1, n + 1, b", ".join([b"*%c" % n] * 10)) for n in range(97, 105)),
+    ],
+)
+def test_a_tag_an_alias_or_depth_raises_nothing_else(content: bytes) -> None:
+    """The constructors of a YAML library raise TypeError, AssertionError, KeyError and IndexError (R42, R43)."""
+    with pytest.raises(KubeconfigInvalid):
+        parse(content, HERE)
+
+
+WORDS = st.sampled_from(
+    ["clusters", "users", "contexts", "current-context", "name", "cluster", "user", "context", "server", "token", "c"]
+)
+VALUES = st.recursive(
+    WORDS | st.integers() | st.booleans() | st.none() | st.text(max_size=6) | st.just("https://a:6443"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=25,
+)
+
+
+@given(st.dictionaries(WORDS, VALUES, max_size=6))
+def test_any_document_is_read_or_refused_in_one_printable_line(document: dict[str, object]) -> None:
+    said = ""
+    try:
+        assert parse(json.dumps(document).encode(), HERE).server.startswith("https://")
+    except KubeconfigInvalid as error:
+        said = str(error)
+    assert said.isprintable()

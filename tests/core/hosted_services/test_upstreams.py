@@ -2,7 +2,8 @@
 
 from ipaddress import ip_address
 
-from nodenet.core.hosted_services.upstreams import MOST, servers
+from nodenet.core.hosted_services.upstreams import MOST, makers, servers
+from nodenet.core.kernel.sock_diag import Listening
 
 SITE = (ip_address("10.0.0.1"), ip_address("fe80::1%eth0"))
 
@@ -17,3 +18,15 @@ def test_the_cluster_s_own_server_is_asked_for_its_domain_only() -> None:
     cluster = (ip_address("127.0.0.1"), 5354)
     assert servers(SITE[:1], cluster, "c.example.com") == (("127.0.0.1#5354", "c.example.com"), ("10.0.0.1",))
     assert servers((), None, "c.example.com") == ()
+
+
+def test_whoever_may_hear_a_question_counts() -> None:
+    """A socket of another user on all addresses, or a second one on the same address, would answer for pods."""
+    address, port = ip_address("127.0.0.1"), 5354
+    root = Listening(port, 1, address)
+    user = Listening(port, 1, ip_address("::"), uid=1000)
+    assert makers((address, port), ()) == frozenset()
+    assert makers((address, port), (root,)) == {0}
+    assert makers((address, port), (root, user)) == {0, 1000}
+    assert makers((address, port), (root, Listening(port, 1, ip_address("::"), uid=1000, only_ipv6=True))) == {0}
+    assert makers((address, 5353), (root, user)) == frozenset()

@@ -87,6 +87,15 @@ async def test_how_a_unit_runs(private_bus: PrivateBus) -> None:
         assert not (await units.state(UNIT)).is_loaded
 
 
+async def test_a_program_that_is_not_on_this_node_is_named(private_bus: PrivateBus) -> None:
+    async with systemd(private_bus) as (units, stand, _):
+        for path, missing in (("/bin/sh", ""), ("/nowhere/dnsmasq", "/nowhere/dnsmasq")):
+            stand.service["ExecStart"] = Variant("a(sasbttttuii)", [[path, [path], False, 0, 0, 0, 0, 0, 0, 0]])
+            assert (await units.state(UNIT)).missing == missing
+        stand.service["RootDirectory"] = Variant("s", "/srv/root")
+        assert (await units.state(UNIT)).missing == ""
+
+
 async def test_orders_and_the_end_of_jobs(private_bus: PrivateBus) -> None:
     """A start gives the start limit back first; jobs of other units are not heard."""
     async with systemd(private_bus) as (units, stand, heard):

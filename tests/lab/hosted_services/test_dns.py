@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from dns_questions import ask, ask_from_outside, start_server, until_answer
+from dns_questions import ask, ask_from_outside, ask_from_pod, start_server, until_answer
 from factories import NodeFactory
-from harness import Dhcp, Ipv6, Lan
+from harness import Dhcp, Ipv6, Lab, Lan
+from hosted_watch import stage_ended
 from lookups import resolv_conf, servers, until_first
 from nodenet.core.hosted_services.cache import Cached, render
-from story import causes, nothing_left, settle, stage
+from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS
+from story import causes, nothing_left, ready_monotonic, settle, stage
 
 API_INT, API, APP = "api-int.c.example.com", "api.c.example.com", "console.apps.c.example.com"
 NODES = [
@@ -50,7 +52,7 @@ def test_names_are_answered_from_disk_and_the_other_servers_follow_network_manag
     node.run("systemctl start nodenetd")
     # Another server by a profile: taken up without a restart.
     pid = node.run(f"systemctl show -P MainPID {UNIT}").stdout
-    start_server(node, "site-dns", "127.0.0.99", 53, "192.0.2.99")
+    start_server(node, "site-dns", ("127.0.0.99", 53), "192.0.2.99")
     profile = node.run("nmcli -g GENERAL.CONNECTION device show eth0").stdout.strip()
     node.run(["nmcli", "connection", "modify", profile, "ipv4.ignore-auto-dns", "yes", "ipv4.dns", "127.0.0.99"])
     node.run("nmcli device reapply eth0")
@@ -62,18 +64,72 @@ def test_names_are_answered_from_disk_and_the_other_servers_follow_network_manag
     assert node.run(f"systemctl show -P MainPID {UNIT}").stdout != pid
     assert ask(node, API_INT, node_ip) == "NOERROR 10.88.0.5"
     # A CoreDNS: asked for the cluster's names while it answers; api-int stays dnsmasq's.
-    start_server(node, "coredns", "127.0.0.1", 5354, "192.0.2.54")
+    start_server(node, "coredns", ("127.0.0.1", 5354), "192.0.2.54")
     until_answer(node, "pod.c.example.com", "NOERROR 192.0.2.54", timeout=40)
     assert ask(node, API_INT) == "NOERROR 10.88.0.5"
     assert ask(node, "site.test") == "NOERROR 192.0.2.99"
     node.run("systemctl stop coredns")
     until_answer(node, "pod.c.example.com", "NOERROR 192.0.2.99", timeout=40)
+    # A user's program in its place is named and not asked; CoreDNS that is back is.
+    start_server(node, "user-dns", ("127.0.0.1", 5354), "192.0.2.66", user="nobody")
+    node.wait_until("journalctl -b -u nodenetd | grep -q 'not asked for names of c.example.com: user '", timeout=40)
+    assert ask(node, "other-pod.c.example.com") == "NOERROR 192.0.2.99"
+    node.run("systemctl stop user-dns")
+    start_server(node, "coredns", ("127.0.0.1", 5354), "192.0.2.54")
+    until_answer(node, "pod.c.example.com", "NOERROR 192.0.2.54", timeout=40)
     nothing_left(node)
     # A bus that is restarted: dnsmasq does not connect to it by itself, and loses its servers if it is restarted.
     node.run("systemctl restart dbus.socket dbus.service", timeout=60)
     node.wait_until("busctl call org.freedesktop.DBus / org.freedesktop.DBus GetNameOwner s org.nodenet1.Dnsmasq")
     until_answer(node, "site.test", "NOERROR 192.0.2.99")
     assert ask(node, API_INT, node_ip) == "NOERROR 10.88.0.5"
+
+
+def test_hosts_on_no_link_use_the_node_s_dns_and_pods_do(hosted_node: NodeFactory, lab: Lab, lan: Lan) -> None:
+    """A host on the LAN, one behind a second card, and one that sends to a loopback address; then a pod."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, extra=("--address=/site.test/192.0.2.77",)))
+    other = lab.lan("other", serve=False)
+    unmanaged = {"/etc/NetworkManager/conf.d/lab.conf": "[keyfile]\nunmanaged-devices=interface-name:eth1\n"}
+    node = hosted_node(nics=[lan, other], files=unmanaged)
+    node.boot()
+    (node_ip,) = settle(node)["node_ips"]
+    until_answer(node, "site.test", "NOERROR 192.0.2.77")
+    node.run("ip address add 10.88.1.50/24 dev eth1 && ip link set eth1 up")
+    node.run("sysctl -q net.ipv4.conf.eth1.route_localnet=1")  # as network plugins set it
+    other.run("ip", "route", "add", f"{node_ip}/32", "via", "10.88.1.50")
+    other.run("sysctl", "-qw", "net.ipv4.conf.all.route_localnet=1")
+    other.run("ip", "route", "add", "127.0.0.1/32", "via", "10.88.1.50", "table", "100")
+    other.run("ip", "rule", "add", "pref", "1", "to", "127.0.0.1", "table", "100")
+    other.run("ip", "rule", "add", "pref", "2", "table", "local")
+    other.run("ip", "rule", "delete", "pref", "0", "table", "local")
+    guarded = "nft list table inet nodenet_dns | grep -q eth1"
+    node.wait_until(guarded, timeout=30)
+    # Without the guard, each of them is answered.
+    node.run("systemctl stop nodenetd && nft delete table inet nodenet_dns")
+    asked = (lan, node_ip), (other, node_ip), (other, "127.0.0.1")
+    assert [ask_from_outside(where, server, "site.test") for where, server in asked] == ["NOERROR 192.0.2.77"] * 3
+    node.run("systemctl start nodenetd", timeout=90)
+    node.wait_until(guarded, timeout=30)
+    refused = [ask_from_outside(where, server, "site.test") for where, server in asked]
+    assert refused == ["ConnectionRefusedError", "ConnectionRefusedError", "TimeoutError"]
+    assert ask_from_pod(node, node_ip, "site.test") == "NOERROR 192.0.2.77"
+
+
+def test_a_node_without_dnsmasq_is_degraded_at_once(hosted_node: NodeFactory, lan: Lan) -> None:
+    """Not after the half minute that DNS is waited for: kubelet starts, and DNS is there once dnsmasq is."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    drop_in = "/etc/systemd/system/nodenet-dnsmasq.service.d/lab.conf"
+    arguments = "--keep-in-foreground --conf-file=/run/nodenet/hosted/dnsmasq.conf --log-facility=- --pid-file="
+    node = hosted_node(files={drop_in: f"[Service]\nExecStart=\nExecStart=/usr/local/sbin/dnsmasq {arguments}\n"})
+    node.boot()
+    document = settle(node)
+    assert document["health"] == "degraded"
+    assert "dnsmasq of this node is not started: /usr/local/sbin/dnsmasq is not installed" in causes(node)
+    node.record("kubelet")
+    assert ready_monotonic(node) - stage_ended(node, "nodeip") < PATIENCE_SECONDS / 2
+    node.run("ln -s /usr/sbin/dnsmasq /usr/local/sbin/dnsmasq")
+    until_answer(node, API_INT, "NOERROR 10.88.0.5", timeout=40)
+    node.wait_until("nodenetctl status | grep -q ^ok", timeout=40)
 
 
 def test_the_cached_nodes_are_answered_and_a_cache_that_cannot_be_used_is_named(

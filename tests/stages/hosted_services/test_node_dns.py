@@ -24,6 +24,7 @@ from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings
 from nodenet.core.settings.model import Settings
 from nodenet.stages.hosted_services.node_dns import CONFIGURATION, LOCALHOST, UNIT, NodeDns, NodeDnsEdges
+from stages.hosted_services.test_cluster_dns import FakeSockets
 from stages.hosted_services.test_on_disk import NODE, FakeCaches, cached
 
 NODE_IP, SITE = ip_address("192.0.2.10"), ip_address("10.0.0.1")
@@ -93,6 +94,7 @@ class Rig:
     guard: FakeTable = field(default_factory=FakeTable)
     caches: FakeCaches = field(default_factory=FakeCaches)
     stacks: FakeStacks = field(default_factory=FakeStacks)
+    sockets: FakeSockets = field(default_factory=lambda: FakeSockets({CLUSTER_DNS: {0}}))
     probe: FakeProbe = field(default_factory=FakeProbe)
     clock: FakeClock = field(default_factory=FakeClock)
     kernel: FakeKernel = field(default_factory=lambda: FakeKernel(ON_ETH0))
@@ -115,6 +117,7 @@ class Rig:
             guard=self.guard,
             caches=self.caches,
             stacks=self.stacks,
+            sockets=self.sockets,
         )
         self.dns = NodeDns(edges, settings or self.settings)
 
@@ -323,6 +326,19 @@ async def test_an_installation_without_the_unit_is_named() -> None:
     assert look.problem.cause == ("nodenet-dnsmasq.service cannot be started: systemd has no such unit (not-found)")
 
 
+async def test_a_node_without_dnsmasq_is_named_at_once_and_nothing_is_started() -> None:
+    """Its unit would be started five times, and the boot would wait for half a minute for an answer."""
+    rig = Rig()
+    rig.units.now[UNIT] = Running("loaded", "inactive", missing="/usr/sbin/dnsmasq")
+    look = await rig.look()
+    assert look.problem
+    assert look.problem.cause == "dnsmasq of this node is not started: /usr/sbin/dnsmasq is not installed"
+    assert (look.lasts, rig.dns.stuck, rig.units.orders) == (True, look.problem, [])
+    rig.units.now[UNIT] = Running("loaded", "inactive")
+    await rig.served()
+    assert rig.dns.stuck is None
+
+
 async def test_another_program_on_port_53_is_named_and_dnsmasq_waits_until_it_has_left() -> None:
     rig = Rig()
     rig.stacks.others = Others(listeners=[Listener(53, False, ip_address("0.0.0.0"), "named.service")])  # noqa: S104
@@ -331,8 +347,10 @@ async def test_another_program_on_port_53_is_named_and_dnsmasq_waits_until_it_ha
     assert look.problem.message is Message.DNS_PORT_TAKEN
     assert look.problem.cause.startswith("dnsmasq of this node is not started: named.service listens on port 53")
     assert rig.units.orders == []
+    assert rig.dns.stuck == look.problem
     rig.stacks.others = Others()
     await rig.served()
+    assert rig.dns.stuck is None
 
 
 async def test_a_program_on_port_53_of_another_address_is_in_nobody_s_way() -> None:
@@ -350,7 +368,7 @@ async def test_the_former_stack_s_coredns_goes_first_and_ours_stops_when_it_come
     assert (look.problem, look.waits) == (None, True)
     assert look.note.startswith("dnsmasq waits: kubelet has the static pod /etc/kubernetes/manifests/coredns.yaml")
     assert rig.units.orders == []
-    assert rig.dns.waits(FACTS)
+    assert await rig.dns.waits(FACTS)
     rig.stacks.others = Others()
     await rig.served()
     rig.stacks.others = Others(manifests=["coredns.yaml"])
@@ -367,10 +385,12 @@ async def test_a_coredns_is_asked_for_the_cluster_s_names_while_it_answers() -> 
     look = await rig.look()
     assert rig.dnsmasq.given[-1] == (("127.0.0.1#5354", "c.example.com"), (str(SITE),))
     assert look.seconds == 5.0
+    read = rig.dnsmasq.hosts_read
     rig.probe.ports.clear()
     look = await rig.look()
     assert rig.dnsmasq.given[-1] == ((str(SITE),),)
     assert look.seconds == 15.0
+    assert rig.dnsmasq.hosts_read == read + 1, "what it had said is forgotten"
     rig.probe.ports.add(CLUSTER_DNS)
     await rig.look()
     assert rig.dnsmasq.given[-1][0] == ("127.0.0.1#5354", "c.example.com")

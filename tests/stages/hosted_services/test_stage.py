@@ -9,10 +9,9 @@ import pytest
 
 from fakes import FakeClock, FakeFiles, FakeNodeDns, FakeProbe, FakeServiceUnits, FakeTable
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Skipped, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import paths
-from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.model import Here, Inputs
 from nodenet.core.hosted_services.options import options_of
 from nodenet.core.hosted_services.paths import COMPANION
@@ -50,7 +49,7 @@ class Rig:
         self.reload(self.settings)
 
     def reload(self, settings: Settings) -> None:
-        self.dns.inputs = Known(Inputs(options_of(settings), Here("m0")))
+        self.dns.inputs = Inputs(options_of(settings), Here("m0"))
         outside = HostedEdges(self.units, self.dns, self.probe, self.redirect, self.files, self.clock)
         self.stage = HostedServicesStage(outside, settings)
 
@@ -143,6 +142,28 @@ async def test_dns_that_does_not_answer_is_waited_for_as_long() -> None:
     done = await rig.done()
     assert done.problem
     assert done.problem.message is Message.NODE_DNS_FAILED
+
+
+async def test_dns_that_does_not_come_by_itself_is_a_problem_at_once() -> None:
+    """It is not installed, or another program has its port: half a minute of each boot was lost."""
+    rig = Rig(probe=FakeProbe())
+    rig.units.now[COMPANION] = Running("loaded", "active")
+    rig.dns.stuck = Problem(Message.DNS_PORT_TAKEN, "named.service listens on port 53", "Stop it")
+    done = await rig.done()
+    assert done.problem == rig.dns.stuck
+    rig.probe.servers.add(NODE_IP)  # that program answers on the node IP
+    assert (await rig.done()).problem is None
+
+
+async def test_a_companion_that_is_not_installed_is_a_problem_at_once() -> None:
+    rig = Rig()
+    rig.units.obeys = False
+    rig.units.now[COMPANION] = Running("loaded", "inactive", missing="/usr/libexec/nodenet-hosted")
+    done = await rig.done()
+    assert done.problem
+    assert done.problem.cause == (
+        "nodenet-hosted.service does not run: its program /usr/libexec/nodenet-hosted is not installed"
+    )
 
 
 async def test_dns_of_others_is_not_waited_for() -> None:

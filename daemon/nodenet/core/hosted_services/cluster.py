@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Origin, Role, Spec
@@ -16,6 +17,7 @@ from nodenet.core.hosted_services.resource import ResourceInvalid, spec_of
 from nodenet.core.hosted_services.sources import choose
 
 Documents = Mapping[Origin, Any]
+NONE: Mapping[Origin, Spec] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,18 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The inputs of a plan, and what is wrong with the documents that were not used."""
+    """The inputs of a plan, and what is wrong with the documents that were not used; *specs*: those that can be."""
 
     inputs: Inputs
     problems: tuple[str, ...] = ()
+    specs: Mapping[Origin, Spec] = field(default_factory=dict)
 
 
-def known(cluster: Cluster, options: Options, here: Here) -> Known:
-    """Return the inputs of a plan. Spec and nodes are chosen each for itself, in the order of ``Origin``."""
+def known(cluster: Cluster, options: Options, here: Here, last: Mapping[Origin, Spec] = NONE) -> Known:
+    """Return the inputs of a plan. Spec and nodes are chosen each for itself, in the order of ``Origin``.
+
+    *last*: the specs that were found before; where the document of a source cannot be used now, its last one stays.
+    """
     problems: list[str] = []
     specs: dict[Origin, Spec] = {}
     for origin, document in cluster.resources.items():
@@ -45,6 +51,8 @@ def known(cluster: Cluster, options: Options, here: Here) -> Known:
             specs[origin] = spec_of(document)
         except ResourceInvalid as error:
             problems.append(f"HostedNetServices ({origin}) is not used: {error}")
+            if origin in last:
+                specs[origin] = last[origin]
     chosen = choose(specs, _nodes(cluster, problems))
     role = options.role or _own_role(cluster)
     inputs = Inputs(
@@ -55,7 +63,7 @@ def known(cluster: Cluster, options: Options, here: Here) -> Known:
         chosen.nodes,
         chosen.nodes_origin,
     )
-    return Known(inputs, tuple(problems))
+    return Known(inputs, tuple(problems), specs)
 
 
 def _nodes(cluster: Cluster, problems: list[str]) -> dict[Origin, tuple[ClusterNode, ...]]:

@@ -1,32 +1,77 @@
 """Which clients may query this node's dnsmasq? This node and its pods, and no host outside. (nft(8))
 
 dnsmasq asks other servers for every client that reaches it, and hosts outside would use it to attack others (RFC 5358).
-Programs of this node come in by the loopback link and pods by links of their own; what comes in by the link of the node
-IP is from outside. Only the node IPs are guarded: another DNS server on another address stays as it is.
+A node answers for its addresses on each of its links, so that every link which leads to other hosts is guarded.
+Programs of this node come in by the loopback link, and pods by links that lead to pods alone. Only the addresses that
+dnsmasq listens on are guarded: another DNS server on another address stays as it is.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from nodenet.core.hosted_services.model import Here, Place
+from nodenet.core.hosted_services.model import Here
 from nodenet.core.ip import Family, family_of
+from nodenet.core.kernel.snapshot import Link, Snapshot
 
 TABLE = "inet nodenet_dns"
 REMOVAL = f"table {TABLE}\ndelete table {TABLE}\n"
 """Removes the table, and is no error where there is none: it is declared first."""
+POD_KINDS = frozenset({"veth", "netkit", "openvswitch", "dummy", "ifb"})
+"""Kinds of links that network plugins make for pods (ip-link(8)). Pods ask their own node, so that no tunnel is one."""
 _PLAIN = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
+_BRIDGE_NAME = "br-"
+"""How Open vSwitch bridges of the host's own networks are named, as br-ex is; br-int has no address."""
 
 
-def rules(here: Here) -> str:
-    """Return the rules in nft's syntax, which replace the whole table in one transaction."""
-    lines = "".join(f"        {_rule(place)}\n" for place in here.places.values())
+def outside(here: Here, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the links by which other hosts reach this node, by name: all but loopback and those of pods."""
+    subnets = {one.link for one in snapshot.addresses if _is_of_a_network(one.prefix_length, one.address.is_link_local)}
+    carriers = {place.link for place in here.places.values()}
+    bridged = {link.master for link in snapshot.links if link.master and link.kind not in POD_KINDS}
+
+    def leads_out(link: Link) -> bool:
+        match link.kind:
+            case "bridge":
+                return link.name in bridged
+            case "veth":  # as the only cards of a node that is a container itself
+                return link.name in subnets and link.master is None
+            case "openvswitch":
+                return link.name in subnets and link.name.startswith(_BRIDGE_NAME)
+        return link.kind not in POD_KINDS
+
+    found = {link.name for link in snapshot.links if not link.loopback and leads_out(link)}
+    return tuple(sorted(found | carriers))
+
+
+def _is_of_a_network(prefix_length: int, link_local: bool) -> bool:  # noqa: FBT001
+    """Return whether an address has neighbours: that of the end of a pod's cable is alone (/32)."""
+    return prefix_length not in (32, 128) and not link_local
+
+
+def rules(here: Here, links: Iterable[str]) -> str:
+    """Return the rules in nft's syntax, which replace the whole table in one transaction. *links* are outside."""
+    lines = "".join(f"        {line}\n" for line in (_LOOPBACK, *_refusals(here, _matched(links))))
     chain = f"    chain from_outside {{\n        type filter hook input priority 0; policy accept;\n{lines}    }}\n"
     return f"{REMOVAL}table {TABLE} {{\n{chain}}}\n"
 
 
-def _rule(place: Place) -> str:
-    protocol = "ip6" if family_of(place.address) is Family.IPV6 else "ip"
+_DNS = "meta l4proto { tcp, udp } th dport 53"
+_LOOPBACK = f'iifname != "lo" ip daddr 127.0.0.1 {_DNS} drop'
+"""The kernel lets such a packet in where a network plugin has set route_localnet."""
+
+
+def _matched(links: Iterable[str]) -> str:
+    names = tuple(links)
+    quoted = ", ".join(f'"{name}"' for name in names)
     # A name with a quote would end the string; then every link but loopback is outside.
-    link = f'iifname "{place.link}"' if _PLAIN.fullmatch(place.link) else 'iifname != "lo"'
-    return f"{link} {protocol} daddr {place.address} meta l4proto {{ tcp, udp }} th dport 53 reject"
+    if not names or not all(map(_PLAIN.fullmatch, names)):
+        return 'iifname != "lo"'
+    return f"iifname {{ {quoted} }}"
+
+
+def _refusals(here: Here, links: str) -> Iterable[str]:
+    for place in here.places.values():
+        protocol = "ip6" if family_of(place.address) is Family.IPV6 else "ip"
+        yield f"{links} {protocol} daddr {place.address} {_DNS} reject"

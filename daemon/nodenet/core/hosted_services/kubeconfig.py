@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from nodenet.core.hosted_services.resource import doubled
+from nodenet.core.node_file.yaml_text import Misread, load
+from nodenet.core.node_file.yaml_values import json_values
 
-MOST_BYTES = 1 << 20
+MOST_BYTES = 256 * 1024
+"""Credentials have some kilobytes."""
 UNSUPPORTED = ("exec", "auth-provider", "username", "password")
 
 
@@ -49,13 +51,7 @@ def parse(content: bytes, directory: PurePosixPath) -> Access:
     """Return what the current context says; relative paths are below *directory*. Raises KubeconfigInvalid."""
     if len(content) > MOST_BYTES:
         raise KubeconfigInvalid(f"it has {len(content)} bytes; {MOST_BYTES} are the most")
-    try:
-        root = YAML(typ="safe", pure=True).load(content.decode())
-    except (YAMLError, ValueError, RecursionError) as error:
-        # Not the parser's own words: they quote the lines around, and tokens and keys stand there.
-        mark = getattr(error, "problem_mark", None)
-        raise KubeconfigInvalid(f"it is not YAML{f' (line {mark.line + 1})' if mark else ''}") from None
-    document = _mapping(root, "the document")
+    document = _mapping(_values(content), "the document")
     name = _text(document, "current-context", "the document")
     context = _named(document, "contexts", "context", name)
     cluster = _named(document, "clusters", "cluster", _text(context, "cluster", "the context"))
@@ -74,6 +70,19 @@ def parse(content: bytes, directory: PurePosixPath) -> Access:
         _optional(cluster, "tls-server-name"),
         cluster.get("insecure-skip-tls-verify") is True,
     )
+
+
+def _values(content: bytes) -> object:
+    """Return the JSON values of the file. Not the parser's own words in an error: tokens and keys stand around."""
+    try:
+        root = load("the file", content.decode())
+    except UnicodeDecodeError:
+        raise KubeconfigInvalid("it is not UTF-8") from None
+    except Misread as error:
+        raise KubeconfigInvalid(f"it is not YAML (line {error.line})") from None
+    if (twice := doubled(root)) is not None:
+        raise KubeconfigInvalid(f"it has a key twice (line {twice.line})")
+    return json_values(root)
 
 
 def warnings(access: Access, mode: int) -> tuple[str, ...]:

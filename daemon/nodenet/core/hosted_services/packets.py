@@ -18,8 +18,10 @@ VRRP_PROTOCOL = 112
 NEIGHBOUR_ADVERT = 136
 _ARP = struct.Struct("!HHBBH6s4s6s4s")
 _ETHERNET, _IPV4, _REQUEST, _REPLY = 1, 0x0800, 1, 2
-_TTL, _NEAR = 8, 255
-"""Where an IPv4 header has its TTL, and what it is on the link of its sender."""
+_TTL = 8
+"""Where an IPv4 header has its TTL."""
+NEAR = 255
+"""The TTL, or the hop limit, of what no router has passed on."""
 _SOLICIT = 135
 _SOURCE_ADDRESS, _TARGET_ADDRESS = 1, 2
 _SOLICITED_NODE = int(IPv6Address("ff02::1:ff00:0"))
@@ -92,7 +94,7 @@ def after_ipv4_header(packet: bytes) -> bytes:
 
     Empty for a packet cut short, and for one that a router has passed on (RFC 5798, 7.1).
     """
-    return packet[4 * (packet[0] & 0x0F) :] if len(packet) > _TTL and packet[_TTL] == _NEAR else b""
+    return packet[4 * (packet[0] & 0x0F) :] if len(packet) > _TTL and packet[_TTL] == NEAR else b""
 
 
 def shown(mac: bytes) -> str:

@@ -32,6 +32,15 @@ class Plan:
     """What the cluster has not reported yet, as in its installation; no problem by itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """A plan, the inputs that it is made of, and what of their sources cannot be used."""
+
+    plan: Plan
+    inputs: Inputs
+    problems: tuple[str, ...] = ()
+
+
 def plan(inputs: Inputs) -> Plan:
     """Return what this node does for the cluster; the same inputs give the same plan in whatever order nodes come."""
     api = api_int(inputs)

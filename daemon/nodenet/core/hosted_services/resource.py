@@ -13,7 +13,7 @@ from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.hosted_services.model import Spec
 from nodenet.core.hosted_services.nodes import is_of_a_host
 from nodenet.core.ip import IPAddress, family_of
-from nodenet.core.node_file.yaml_text import Block, Node, load
+from nodenet.core.node_file.yaml_text import Block, Node, Scalar, load
 from nodenet.core.node_file.yaml_values import json_values
 
 GROUP = "clusterhostednetservices.operator.io"
@@ -23,6 +23,8 @@ NAME = "cluster"
 SWITCHES = {"Enabled": True, "Disabled": False}
 FILE_BYTES = 256 * 1024
 """The longest file that is read: some five thousand nodes."""
+QUICK_BYTES = 8 * 1024
+"""What is longer is read in a thread: a parser of YAML needs a second for the longest file."""
 
 
 class ResourceInvalid(ValueError):
@@ -37,17 +39,17 @@ def document_of(name: str, content: bytes) -> object:
         raise ValueError(f"{name} is not UTF-8 at byte {error.start}") from None
     except NodeFileInvalid as error:
         raise ValueError(f"{error.cause}: {error.remedy}") from None
-    if (twice := _doubled(document)) is not None:
-        raise ValueError(f"{name} has the key {_shown(twice)} twice: remove one of them")
+    if (twice := doubled(document)) is not None:
+        raise ValueError(f"{name} has the key {_shown(twice.text)} twice: remove one of them")
     return json_values(document)
 
 
-def _doubled(node: Node | None) -> str | None:
+def doubled(node: Node | None) -> Scalar | None:
     """Return a key that one mapping of the document has twice, None where there is none."""
     if not isinstance(node, Block):
         return None
-    own = (key.text for key, _ in node.doubled)
-    below = map(_doubled, (*(value for _, value in node.entries), *node.items))
+    own = (key for key, _ in node.doubled)
+    below = map(doubled, (*(value for _, value in node.entries), *node.items))
     return next((key for key in (*own, *below) if key is not None), None)
 
 

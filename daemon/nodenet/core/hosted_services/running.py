@@ -13,7 +13,8 @@ LOADED, ACTIVE, FAILED = "loaded", "active", "failed"
 class Running:
     """A unit's LoadState, ActiveState, SubState and Result, the user id of its processes, and its restarts.
 
-    *uid* is None while it has no process; a unit with a dynamic user has another one after each start.
+    *uid* is None while it has no process; a unit with a dynamic user has another one after each start. *missing* is the
+    path of its program where that is not on this node.
     """
 
     load: str
@@ -24,6 +25,7 @@ class Running:
     restarts: int = 0
     job: bool = False
     """Whether a job is queued for it."""
+    missing: str = ""
 
     @property
     def is_loaded(self) -> bool:
@@ -45,6 +47,8 @@ class Running:
         """Why it does not run, in systemd's words."""
         if not self.is_loaded:
             return f"systemd has no such unit ({self.load})"
+        if self.missing:
+            return f"its program {self.missing} is not installed"
         return f"{self.active}, result {self.result}" if self.active == FAILED else self.active
 
 
@@ -52,10 +56,12 @@ class Running:
 class DnsLook:
     """What a look at this node's DNS found: a *note* for the stage's line, a *problem*, and when to look again.
 
-    *waits*: another stack serves DNS, and ours has to wait until it is gone.
+    *waits*: another stack serves DNS, and ours has to wait until it is gone. *lasts*: the problem does not pass by
+    itself, so that the boot does not wait for it.
     """
 
     note: str = ""
     problem: Problem | None = None
     seconds: float | None = None
     waits: bool = False
+    lasts: bool = False

@@ -1,7 +1,8 @@
 """Which DNS servers does this node's dnsmasq ask for names that it does not know from disk?
 
 The servers that NetworkManager knows, and for the cluster's domain a CoreDNS of this node while it answers: pods and
-services may have names there. Queries for the names of the API never leave this node.
+services may have names there. Queries for the names of the API never leave this node. Any user may listen on the ports
+of CoreDNS, so that a server is asked only where all sockets that hear the question are root's.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.sock_diag import Listening
 
 CLUSTER_PORTS = (5354, 5353)
 """Where a CoreDNS of this node listens: 53 is dnsmasq's, and 5353 may be the port of multicast DNS (RFC 6762)."""
@@ -20,12 +22,21 @@ MOST = 8
 """Servers that dnsmasq is given; a lookup that all of them leave unanswered has long failed."""
 
 Servers = tuple[tuple[str, ...], ...]
+Place = tuple[IPAddress, int]
+"""An address and a port."""
+ROOT = 0
 
 
-def servers(known: Iterable[IPAddress], cluster: tuple[IPAddress, int] | None, domain: str) -> Servers:
+def servers(known: Iterable[IPAddress], cluster: Place | None, domain: str) -> Servers:
     """Return the servers in the form of dnsmasq's ``SetServersEx``: each an address, then the domains it serves."""
     site = tuple((str(address),) for address in dict.fromkeys(known))[:MOST]
     if cluster is None or not domain:
         return site
     address, port = cluster
     return ((f"{address}#{port}", domain), *site)
+
+
+def makers(place: Place, sockets: Iterable[Listening]) -> frozenset[int]:
+    """Return the users whose sockets hear a question to *place*; several may share one port (SO_REUSEADDR)."""
+    address, port = place
+    return frozenset(one.uid for one in sockets if one.port == port and one.hears(address))

@@ -31,12 +31,20 @@ class Verdict:
     seconds: float = WELL_SECONDS
 
 
-def verdict(plan: Plan, unusable: tuple[str, ...], companion: Running | None, *, dns: bool | None) -> Verdict:
+def verdict(
+    plan: Plan,
+    unusable: tuple[str, ...],
+    companion: Running | None,
+    *,
+    dns: bool | None,
+    stuck: Problem | None = None,
+) -> Verdict:
     """Return the verdict. *unusable*: inputs that cannot be used; *companion*: None while systemd does not answer.
 
-    *dns*: whether the node IP answers; None where this node's DNS is not ours to run now.
+    *dns*: whether the node IP answers; None where this node's DNS is not ours to run now. *stuck*: what keeps DNS from
+    answering and does not pass by itself.
     """
-    awaited, failed = _missing(companion, dns)
+    awaited, failed = _missing(companion, dns, stuck)
     contradictions = (
         *(Problem(Message.HOSTED_INPUT_INVALID, one, _CORRECT) for one in unusable),
         *(Problem(Message.HOSTED_PROBLEM, *_parts(one)) for one in plan.problems),
@@ -45,14 +53,21 @@ def verdict(plan: Plan, unusable: tuple[str, ...], companion: Running | None, *,
     return Verdict(_detail(plan, dns), awaited, problem, UNWELL_SECONDS if failed else WELL_SECONDS)
 
 
-def _missing(companion: Running | None, dns: bool | None) -> tuple[str, Problem | None]:  # noqa: FBT001
+def _missing(
+    companion: Running | None,
+    dns: bool | None,  # noqa: FBT001
+    stuck: Problem | None,
+) -> tuple[str, Problem | None]:
     """Return what may still come, in words, and the problem that it is once the patience is over."""
     if companion is None:
         return f"systemd, to ask for {COMPANION}", _companion_down("systemd does not answer")
     if not companion.is_up:
-        passes = companion.is_settling or (companion.active == "inactive" and companion.is_loaded)
+        fits = companion.is_loaded and not companion.missing
+        passes = companion.is_settling or (companion.active == "inactive" and fits)
         awaited = f"{COMPANION}, which decides about VIPs ({companion.why_down})" if passes else ""
         return awaited, _companion_down(f"{COMPANION} does not run: {companion.why_down}")
+    if dns is False and stuck:
+        return "", stuck
     if dns is False:
         cause = "No DNS server answers on the node IP"
         return "DNS on the node IP", Problem(Message.NODE_DNS_FAILED, cause, _LOOK_AT_DNS)

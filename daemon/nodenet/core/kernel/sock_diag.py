@@ -1,4 +1,4 @@
-"""Which TCP sockets listen on this host, and which control group made each? (sock_diag(7), linux/inet_diag.h)"""
+"""Which sockets of this host wait for clients, and whose are they? (sock_diag(7), linux/inet_diag.h)"""
 
 from __future__ import annotations
 
@@ -13,26 +13,40 @@ from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes
 ANY = IPv4Address(0)
 FAMILIES = (AF_INET, AF_INET6)
 _BY_FAMILY, _REQUEST_DUMP, _DONE = 20, 0x301, 3
-_TCP, _LISTEN = 6, 1 << 10
-_CGROUP_ID = 21
+TCP, UDP = 6, 17
+_STATES = {TCP: 1 << 10, UDP: 1 << 7}
+"""TCP_LISTEN; a UDP socket without a peer is in TCP_CLOSE."""
+_ONLY_IPV6, _CGROUP_ID = 11, 21
 _HEADER = struct.Struct("=IHHII")
 _QUESTION = struct.Struct("=BBBxI")
 _ID_BYTES = 48
 _MESSAGE_BYTES = 4 + _ID_BYTES + 20
+_UID = 4 + _ID_BYTES + 12
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """A socket: its port, the id of its maker's control group (Linux 5.8 and later; None before), and its address."""
+    """A socket: its port, the id of its maker's control group (Linux 5.8 and later; None before), and its address.
+
+    *uid* is its maker's. *only_ipv6*: it gets nothing by IPv4, though its address is unspecified (IPV6_V6ONLY).
+    """
 
     port: int
     group: int | None
     address: IPAddress = ANY
+    uid: int = 0
+    only_ipv6: bool = False
+
+    def hears(self, address: IPAddress) -> bool:
+        """Return whether a packet to *address* may come to it."""
+        if self.address.is_unspecified:
+            return self.address.version == address.version or (self.address.version == 6 and not self.only_ipv6)
+        return address in (self.address, getattr(self.address, "ipv4_mapped", None))
 
 
-def question(family: int, port: int) -> bytes:
-    """Return the question for all TCP sockets of *family* that listen on *port*: the kernel passes over all others."""
-    body = _QUESTION.pack(family, _TCP, 0, _LISTEN) + struct.pack("!H", port) + bytes(_ID_BYTES - 2)
+def question(family: int, port: int, protocol: int = TCP) -> bytes:
+    """Return the question for all sockets of *family* that wait on *port*: the kernel passes over all others."""
+    body = _QUESTION.pack(family, protocol, 0, _STATES[protocol]) + struct.pack("!H", port) + bytes(_ID_BYTES - 2)
     return _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, _REQUEST_DUMP, 1, 0) + body
 
 
@@ -48,9 +62,11 @@ def answers(data: bytes) -> Iterator[Listening]:
         message = memoryview(data)[offset + _HEADER.size : offset + length]
         if len(message) >= _MESSAGE_BYTES:
             (port,) = struct.unpack_from("!H", message, 4)
-            group = attributes(message, _MESSAGE_BYTES).get(_CGROUP_ID)
+            (uid,) = struct.unpack_from("=I", message, _UID)
+            more = attributes(message, _MESSAGE_BYTES)
+            group, only = more.get(_CGROUP_ID), more.get(_ONLY_IPV6)
             made = struct.unpack("=Q", group)[0] if group is not None and len(group) == 8 else None
-            yield Listening(port, made, _address(message[0], bytes(message[8:24])))
+            yield Listening(port, made, _address(message[0], bytes(message[8:24])), uid, bool(only and only[0]))
         offset += (length + 3) & ~3
 
 

@@ -1,6 +1,7 @@
 """Which VRRP advertisements reach this node? (raw(7))
 
-They are read where keepalived reads them, behind the packet filter: what is filtered does not arrive here either.
+They are read where keepalived reads them, behind the packet filter: what is filtered is not heard here either. What a
+router has passed on is none (RFC 5798, 5.1.1.3 and 5.1.2.3): of IPv4 the header says it, of IPv6 the kernel.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import struct
 from collections.abc import AsyncIterator, Callable
 
 from nodenet.core.errors import Unavailable
@@ -17,6 +19,8 @@ from nodenet.core.hosted_services.packets import Advert
 
 _RECEIVE_BYTES = 2048
 _BURST = 64
+_ANCILLARY_BYTES = socket.CMSG_SPACE(4)
+_NEAR = struct.pack("=i", packets.NEAR)
 
 
 @contextlib.asynccontextmanager
@@ -43,16 +47,22 @@ async def listen(heard: Callable[[Advert], None]) -> AsyncIterator[frozenset[int
 
 def _socket(family: socket.AddressFamily) -> socket.socket:
     kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
-    return socket.socket(family, kind, packets.VRRP_PROTOCOL)
+    line = socket.socket(family, kind, packets.VRRP_PROTOCOL)
+    if family == socket.AF_INET6:
+        line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
+    return line
 
 
 def _reader(line: socket.socket, family: socket.AddressFamily, heard: Callable[[Advert], None]) -> Callable[[], None]:
     def readable() -> None:
         with contextlib.suppress(OSError):
             for _ in range(_BURST):
-                packet = line.recv(_RECEIVE_BYTES)
-                found = packets.advert(packets.after_ipv4_header(packet) if family == socket.AF_INET else packet)
-                if found is not None:
+                packet, ancillary, _, _ = line.recvmsg(_RECEIVE_BYTES, _ANCILLARY_BYTES)
+                if family == socket.AF_INET:
+                    packet = packets.after_ipv4_header(packet)
+                elif (socket.IPPROTO_IPV6, socket.IPV6_HOPLIMIT, _NEAR) not in ancillary:
+                    continue
+                if (found := packets.advert(packet)) is not None:
                     heard(found)
 
     return readable

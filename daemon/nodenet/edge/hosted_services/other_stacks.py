@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 from collections.abc import Collection, Iterator
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path, PurePath
 
-from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.packets import VRRP_PROTOCOL
 from nodenet.core.hosted_services.two_stacks import MANIFESTS, Listener, Others
 from nodenet.core.kernel import sock_diag
-from nodenet.core.kernel.sock_diag import Listening
+from nodenet.core.kernel.sock_diag import TCP, UDP
+from nodenet.edge.hosted_services.sockets import waiting
 
-_SOCK_DIAG = 4
-_TIMEOUT_SECONDS = 5.0
-_RECEIVE_BYTES = 65_536
-_PARTS = 64
-"""Parts of an answer that are read: some ten thousand sockets on one port."""
+DNS_PORTS = frozenset({53})
+"""Where a server may listen by UDP alone. On ports above 1023 a UDP socket of any user is in no way of ours."""
 
 
 class OtherStacks:
@@ -38,7 +34,7 @@ class OtherStacks:
         groups = {status.st_ino for unit in units for status in self._statuses(unit)}
         listeners = tuple(
             Listener(one.port, ours := one.group in groups, one.address, "" if ours else self._program(one.group))
-            for one in _listening(ports)
+            for one in chain(waiting(TCP, ports), waiting(UDP, DNS_PORTS & set(ports)))
             if one.group is not None
         )
         return Others(self._names(), listeners, 0 if groups else len(_speakers() - set(own_sockets)))
@@ -71,24 +67,3 @@ def _speakers() -> frozenset[int]:
         with contextlib.suppress(OSError):  # a kernel without IPv6
             found |= sock_diag.raw_sockets(Path("/proc/self/net", name).read_text(encoding="ascii"), VRRP_PROTOCOL)
     return frozenset(found)
-
-
-def _listening(ports: Collection[int]) -> Iterator[Listening]:
-    """Yield the sockets that listen on *ports*; what others listen on, any user in any number, is not looked at."""
-    try:
-        for family, port in product(sock_diag.FAMILIES, ports):
-            yield from _listening_on(family, port)
-    except OSError as error:
-        raise Unavailable(f"The sockets that listen cannot be listed: {error.strerror or error}") from error
-
-
-def _listening_on(family: int, port: int) -> Iterator[Listening]:
-    # A socket for each question: the kernel takes no second one before it has answered the first to its end.
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as kernel:
-        kernel.settimeout(_TIMEOUT_SECONDS)
-        kernel.send(sock_diag.question(family, port))
-        for _ in range(_PARTS):
-            data = kernel.recv(_RECEIVE_BYTES)
-            yield from sock_diag.answers(data)
-            if sock_diag.is_last(data):
-                break

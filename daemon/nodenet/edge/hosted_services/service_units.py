@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -40,6 +41,7 @@ class ServiceUnits:
             uid=None if service["UID"] == NO_UID or not service["MainPID"] else service["UID"],
             restarts=service["NRestarts"],
             job=common["Job"][0] != 0,
+            missing=_missing(service),
         )
 
     async def start(self, unit: str) -> None:
@@ -95,6 +97,15 @@ class ServiceUnits:
 
     async def _call_raw(self, method: str, signature: str = "", body: Sequence[Any] = ()) -> Sequence[Any]:
         return await self._bus.call(NAME, PATH, MANAGER, method, signature, list(body))
+
+
+def _missing(service: Mapping[str, Any]) -> str:
+    """Return the program of a service where it is not on this node; empty as well where the root is another one."""
+    commands = service.get("ExecStart") or ()
+    if not commands or service.get("RootDirectory") or service.get("RootImage"):
+        return ""
+    program = str(commands[0][0])
+    return "" if os.access(program, os.X_OK) else program
 
 
 def _refused(unit: str, error: Refused) -> UnitFailed:

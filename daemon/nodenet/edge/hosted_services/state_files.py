@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path, PurePosixPath
 
 from nodenet.core.hosted_services.cache import MOST_BYTES
-from nodenet.core.hosted_services.resource import FILE_BYTES, document_of
+from nodenet.core.hosted_services.resource import FILE_BYTES, QUICK_BYTES, document_of
 from nodenet.edge.files import disk
 
 CACHE = PurePosixPath("/var/lib/nodenet/hosted")
@@ -34,13 +35,15 @@ class CacheFiles:
         """Remove a cache. Raises PublishFailed."""
         disk.remove(self._directory / f"{name}.json")
 
-    def resource(self) -> object | None:
+    async def resource(self) -> object | None:
         """Return the object of the administrator's file, None without one. Raises ValueError, PublishFailed."""
         content = disk.read(self._resource, FILE_BYTES)
         if content is None:
             return None
         if content != self._parsed[0]:  # it is looked at with each look at DNS
-            self._parsed = content, _document(str(self._resource), content)
+            work = str(self._resource), content
+            slow = len(content) > QUICK_BYTES
+            self._parsed = content, await asyncio.to_thread(_document, *work) if slow else _document(*work)
         if isinstance(self._parsed[1], ValueError):
             raise self._parsed[1].with_traceback(None)
         return self._parsed[1]

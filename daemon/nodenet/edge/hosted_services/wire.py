@@ -27,7 +27,7 @@ MOST_CLAIMS = 64
 _ICMP6_FILTER = 1
 _RECEIVE_BYTES = 2048
 _ANCILLARY_BYTES = socket.CMSG_SPACE(4)
-_NEAR = struct.pack("=i", 255)
+_NEAR = struct.pack("=i", packets.NEAR)
 """The hop limit of what no router has passed on (RFC 4861, 7.1.2)."""
 _PASSING = (errno.ENETDOWN, errno.ENOBUFS, errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAGAIN)
 """A question that cannot be sent at this moment is asked again."""

@@ -6,6 +6,8 @@ GET is sent.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
@@ -21,7 +23,7 @@ CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
 WATCH_SECONDS = 300
 """After so long the server ends a watch, and the next one continues from its version."""
 MOST_BYTES = 64 << 20
-"""A page of five hundred Nodes with all their images has some megabytes."""
+"""A page of a hundred Nodes with all their images has some megabytes."""
 LINE_BYTES = 4 << 20
 """etcd keeps no object of more than 1.5 MiB."""
 REMEDY = "See `nodenetctl hosted`; nodes go on from what they have on disk"
@@ -114,8 +116,10 @@ class KubernetesCluster:
         self._kubeconfig = kubeconfig
         self._weak = weak
 
-    def connect(self) -> Api:
-        """Return a connection with the credentials as they are now. Raises Unavailable."""
-        access, weaknesses = credentials.load(self._kubeconfig)
+    @contextlib.asynccontextmanager
+    async def connect(self) -> AsyncIterator[Api]:
+        """Connect with the credentials as they are now, for as long as the block lasts. Raises Unavailable."""
+        access, weaknesses = await asyncio.to_thread(credentials.load, self._kubeconfig)  # a file may be long
         self._weak(weaknesses)
-        return Api(access)
+        async with Api(access) as api:
+            yield api

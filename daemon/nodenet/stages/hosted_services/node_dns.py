@@ -6,7 +6,6 @@ the wanted one, so a dnsmasq that was killed, restarted or changed is correct ag
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
@@ -18,24 +17,25 @@ from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
-from nodenet.core.hosted_services import dns_guard, paths, upstreams
-from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services import dns_guard, dns_problems, paths, upstreams
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Inputs, Service
 from nodenet.core.hosted_services.options import options_of
-from nodenet.core.hosted_services.plan import Plan, plan
+from nodenet.core.hosted_services.plan import NodePlan
 from nodenet.core.hosted_services.restarts import Restarts
 from nodenet.core.hosted_services.running import DnsLook, Running
 from nodenet.core.hosted_services.two_stacks import Others, why_waiting
 from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.core.settings.model import Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
 from nodenet.ports import Clock, Files, Host, Kernel, ResolverProbe
-from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits
+from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits, Sockets
 from nodenet.ports.vips import CacheFiles, OtherStacks
+from nodenet.stages.hosted_services.cluster_dns import ClusterDns
 from nodenet.stages.hosted_services.on_disk import OnDisk
 
 log = structlog.get_logger()
@@ -64,6 +64,7 @@ class NodeDnsEdges:
     guard: RedirectTable
     caches: CacheFiles
     stacks: OtherStacks
+    sockets: Sockets
 
 
 class NodeDns:
@@ -76,18 +77,18 @@ class NodeDns:
         self._options = options_of(settings)
         self._given: tuple[str | None, upstreams.Servers] = (None, ())
         """The process that was given servers last, and these."""
-        self._cluster: tuple[IPAddress, int] | None = None
-        """The CoreDNS of this node that answered last."""
+        self._cluster = ClusterDns(edges.probe, edges.sockets, self._options.cluster_domain)
         self._stale = False
         """Whether the process that runs may have read an older configuration."""
         self._disk = OnDisk(edges.caches, self._options)
-        self._planned: tuple[Inputs, Plan] | None = None
         self._restarts = Restarts()
         self._nameless = NEVER
         """Since when dnsmasq runs without a name on the bus."""
         self._renewals = Restarts()
         self._rules = ""
         self._logged = ""
+        self.stuck: Problem | None = None
+        """What the last look found that keeps dnsmasq from answering until an administrator has done something."""
 
     @property
     def is_wanted(self) -> bool:
@@ -97,6 +98,11 @@ class NodeDns:
 
     async def look(self, facts: Facts, known: tuple[IPAddress, ...]) -> DnsLook:
         """See to dnsmasq; *known* are the DNS servers beside this node's own addresses. Never raises."""
+        found = await self._looked(facts, known)
+        self.stuck = found.problem if found.lasts else None
+        return found
+
+    async def _looked(self, facts: Facts, known: tuple[IPAddress, ...]) -> DnsLook:
         try:
             if not self.is_wanted:
                 await self._leave()
@@ -104,14 +110,15 @@ class NodeDns:
             if facts.selection is None or not facts.selection.node_ips:
                 await self._prepare()
                 return DnsLook()
-            given = self.known(facts)
+            snapshot = self._edges.kernel.snapshot()
+            given = await self._judged(facts, snapshot)
             if len(given.inputs.here.places) < len(facts.selection.node_ips):
                 # As while a node IP moves to br-ex: dnsmasq, which listens on it, stays as it is.
                 await self._give_servers(await self._edges.dnsmasq.owner(), known, given.inputs)
                 return DnsLook(seconds=LOOK_SECONDS)
-            return await self._serve(given, known)
+            return await self._serve(given, snapshot, known)
         except (PublishFailed, Unavailable, UnitFailed) as error:
-            return DnsLook(problem=_problem(error.cause, error.remedy), seconds=LOOK_SECONDS)
+            return DnsLook(problem=dns_problems.of(error.cause, error.remedy), seconds=LOOK_SECONDS)
         except Exception as error:  # noqa: BLE001  (resolv.conf is kept true whatever is wrong with dnsmasq)
             return DnsLook(problem=self._unforeseen(error), seconds=upstreams.ALIVE_SECONDS)
 
@@ -121,20 +128,22 @@ class NodeDns:
         if self._logged != known.cause:
             self._logged = known.cause
             log.error(known.cause, message=known.message, stage=StageName.RESOLV_PREPENDER.value, exc_info=error)
-        return _problem(known.cause, known.remedy)
+        return dns_problems.of(known.cause, known.remedy)
 
-    def known(self, facts: Facts) -> Known:
-        """Return the inputs of this node's plan as its disk gives them. Raises NodenetError."""
+    async def judged(self, facts: Facts) -> NodePlan:
+        """Return this node's plan as its disk gives it. Raises NodenetError."""
+        return await self._judged(facts, self._edges.kernel.snapshot())
+
+    async def _judged(self, facts: Facts, snapshot: Snapshot) -> NodePlan:
         name = self._settings.kubernetes.node_name or facts.hostname or self._edges.host.name()
-        return self._disk.known(name, facts, self._edges.kernel.snapshot())
+        return await self._disk.judged(name, facts, snapshot)
 
-    def waits(self, facts: Facts) -> bool:
+    async def waits(self, facts: Facts) -> bool:
         """Return whether another stack has to go first. Raises Unavailable, PublishFailed."""
-        return why_waiting(Service.DNSMASQ, self._others(self.known(facts).inputs), ()) is not None
+        return why_waiting(Service.DNSMASQ, self._others((await self.judged(facts)).inputs), ()) is not None
 
-    async def _serve(self, given: Known, known: tuple[IPAddress, ...]) -> DnsLook:
-        inputs, edges = given.inputs, self._edges
-        made = self._plan(inputs)
+    async def _serve(self, given: NodePlan, snapshot: Snapshot, known: tuple[IPAddress, ...]) -> DnsLook:
+        inputs, made, edges = given.inputs, given.plan, self._edges
         if Service.DNSMASQ not in made.texts:
             return DnsLook(note="DNS is not served")
         texts: dict[PurePath, str] = {CONFIGURATION: made.texts[Service.DNSMASQ], paths.HOSTS: made.hosts}
@@ -148,13 +157,16 @@ class NodeDns:
         self._stale = self._stale or CONFIGURATION in changed
         if not running.is_up:
             look = await self._start(running)
-            unguarded = await self._guard_port(inputs)  # a moment later: it takes less time than dnsmasq to start
+            unguarded = await self._guard_port(inputs, snapshot)  # it takes less time than dnsmasq to start
             return replace(look, problem=look.problem or unguarded)
-        return await self._keep(inputs, known, hosts_differ=paths.HOSTS in changed)
+        unguarded = await self._guard_port(inputs, snapshot)
+        return await self._keep(inputs, known, unguarded, hosts_differ=paths.HOSTS in changed)
 
-    async def _keep(self, inputs: Inputs, known: tuple[IPAddress, ...], *, hosts_differ: bool) -> DnsLook:
+    async def _keep(
+        self, inputs: Inputs, known: tuple[IPAddress, ...], unguarded: Problem | None, *, hosts_differ: bool
+    ) -> DnsLook:
         """See that a dnsmasq which runs has read what is on the disk, and asks the present servers."""
-        edges, unguarded = self._edges, await self._guard_port(inputs)
+        edges = self._edges
         self._restarts = Restarts()
         if self._stale:
             await edges.units.restart(UNIT)
@@ -167,7 +179,7 @@ class NodeDns:
         if hosts_differ:
             await edges.dnsmasq.read_hosts()
         await self._give_servers(owner, known, inputs)
-        again = upstreams.ALIVE_SECONDS if self._cluster else upstreams.SEARCH_SECONDS
+        again = upstreams.ALIVE_SECONDS if self._cluster.place else upstreams.SEARCH_SECONDS
         return DnsLook(problem=unguarded, seconds=again)
 
     async def _prepare(self) -> None:
@@ -181,15 +193,10 @@ class NodeDns:
         now = self._edges.clock.boottime()
         self._nameless = self._nameless.holds(now)
         if self._nameless.left(now, NAMELESS_SECONDS) > 0 or self._renewals.left(now) > 0:
-            return _nameless() if self._renewals.failures else None
+            return dns_problems.nameless() if self._renewals.failures else None
         self._renewals = self._renewals.after_start(now)
         await self._edges.units.restart(UNIT)
-        return _nameless() if self._renewals.failures > 1 else None
-
-    def _plan(self, inputs: Inputs) -> Plan:
-        if self._planned is None or self._planned[0] is not inputs:
-            self._planned = inputs, plan(inputs)
-        return self._planned[1]
+        return dns_problems.nameless() if self._renewals.failures > 1 else None
 
     async def _blocked(self, inputs: Inputs, running: Running) -> DnsLook | None:
         """Return what keeps dnsmasq from running: another stack, which goes first, or another program on its port."""
@@ -198,7 +205,9 @@ class NodeDns:
             await self._stop(running)
             return DnsLook(note=f"dnsmasq waits: {waits}", seconds=upstreams.SEARCH_SECONDS, waits=True)
         if not running.is_up and (taken := why_waiting(Service.DNSMASQ, others, (PORT,))):
-            return DnsLook(problem=_taken(taken), seconds=upstreams.SEARCH_SECONDS)
+            return DnsLook(problem=dns_problems.taken(taken), seconds=upstreams.SEARCH_SECONDS, lasts=True)
+        if running.missing and not running.is_up:
+            return DnsLook(problem=dns_problems.missing(running.missing), seconds=upstreams.SEARCH_SECONDS, lasts=True)
         return None
 
     def _others(self, inputs: Inputs) -> Others:
@@ -215,53 +224,41 @@ class NodeDns:
         # Also one that is inactive: the end of its start job wakes this look, and a condition of the unit may not hold.
         failed = running.active == "failed" or not running.is_loaded or self._restarts.failures > 0
         if (left := self._restarts.left(now)) > 0:
-            return DnsLook(problem=_down(running), seconds=left)
+            return DnsLook(problem=dns_problems.down(running), seconds=left)
         self._restarts = self._restarts.after_start(now)
         await self._edges.units.start(UNIT)
         self._stale = False
-        return DnsLook(problem=_down(running) if failed else None, seconds=LOOK_SECONDS)
+        return DnsLook(problem=dns_problems.down(running) if failed else None, seconds=LOOK_SECONDS)
 
-    async def _guard_port(self, inputs: Inputs) -> Problem | None:
-        """Refuse queries from outside; return why that failed, if it did: DNS of the node works in any case."""
-        wanted = dns_guard.rules(inputs.here)
+    async def _guard_port(self, inputs: Inputs, snapshot: Snapshot) -> Problem | None:
+        """Refuse queries from outside; return why that did not succeed: DNS of the node goes on."""
+        wanted = dns_guard.rules(inputs.here, dns_guard.outside(inputs.here, snapshot))
         try:
             if wanted != self._rules or not await self._edges.guard.is_there():
                 await self._edges.guard.put(wanted)
                 self._rules = wanted
         except Unavailable as error:
             self._rules = ""
-            return _problem(f"Hosts outside can use this node's DNS: {error.cause}", error.remedy)
+            return dns_problems.of(f"Hosts outside can use this node's DNS: {error.cause}", error.remedy)
         return None
 
     async def _give_servers(self, owner: str | None, known: tuple[IPAddress, ...], inputs: Inputs) -> None:
         """Let dnsmasq ask the present servers: at its start, and whenever they change."""
         if owner is None:
             return
-        domain = self._options.cluster_domain
+        another = False
         if self._given[0] == owner:  # not before its first servers: that would delay them
-            await self._look_for_cluster_dns(inputs, domain)
-        wanted = upstreams.servers(known, self._cluster, domain)
+            another = await self._cluster.look((LOCALHOST, *inputs.here.addresses))
+        wanted = upstreams.servers(known, self._cluster.place, self._options.cluster_domain)
         if self._given != (owner, wanted):
             await self._edges.dnsmasq.set_servers(wanted)
+            if another:  # what the one before has said is forgotten: it may have been another program's word
+                await self._edges.dnsmasq.read_hosts()
             if self._given[0] != owner:
                 where = " and ".join(map(str, inputs.here.addresses))
                 text = f"dnsmasq answers on {where}; it asks {', '.join(one[0] for one in wanted) or 'no other server'}"
                 log.info(text, message=Message.NODE_DNS_STARTED, stage=StageName.RESOLV_PREPENDER.value)
             self._given = (owner, wanted)
-
-    async def _look_for_cluster_dns(self, inputs: Inputs, domain: str) -> None:
-        before, name = self._cluster, f"api-int.{domain}"
-        if before and await self._edges.probe.answers(before[0], name, before[1]):
-            return
-        addresses = (LOCALHOST, *inputs.here.addresses)
-        places = [(address, port) for port in upstreams.CLUSTER_PORTS for address in addresses]
-        alive = await asyncio.gather(*(self._edges.probe.answers(address, name, port) for address, port in places))
-        self._cluster = next((place for place, answers in zip(places, alive, strict=True) if answers), None)
-        if before != self._cluster:
-            where = self._cluster or before
-            says = "answers and is asked for" if self._cluster else "does not answer and is no longer asked for"
-            text = f"CoreDNS on {where[0]} port {where[1]} {says} names of {domain}" if where else ""
-            log.info(text, message=Message.CLUSTER_DNS_CHANGED, stage=StageName.RESOLV_PREPENDER.value)
 
     async def _leave(self) -> None:
         """Stop what an earlier look of this boot has started; where nothing was, nothing is asked."""
@@ -278,22 +275,3 @@ class NodeDns:
         if self._rules:
             await self._edges.guard.remove()
             self._rules = ""
-
-
-def _problem(cause: str, remedy: str) -> Problem:
-    return Problem(Message.NODE_DNS_FAILED, cause, remedy or f"See `systemctl status {UNIT}`")
-
-
-def _down(running: Running) -> Problem:
-    if not running.is_loaded:
-        return _problem(f"{UNIT} cannot be started: {running.why_down}", "Install nodenet's units again")
-    return _problem(f"{UNIT} does not run: {running.why_down}", f"See `journalctl -u {UNIT}`")
-
-
-def _nameless() -> Problem:
-    return _problem(f"{UNIT} is not on the system bus: its servers cannot be set", "See `journalctl -b -u dbus`")
-
-
-def _taken(reason: str) -> Problem:
-    cause = f"dnsmasq of this node is not started: {reason}"
-    return Problem(Message.DNS_PORT_TAKEN, cause, 'Stop that program, or set `enabled = "no"` in `[hosted]`')

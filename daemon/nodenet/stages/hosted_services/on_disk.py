@@ -1,21 +1,30 @@
-"""What does this node know about its cluster without the API: from the caches and from its administrator's file?"""
+"""What does this node know about its cluster without the API: from the caches and from its administrator's file?
+
+A list of ten thousand nodes takes a good part of a second to read and to judge, so that it is done in a thread, and
+once: nodenetd hears events and answers on the bus meanwhile. A file that was good in this run and is not any more is
+named, and what it said stays in force.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import asyncio
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import PublishFailed
 from nodenet.core.hosted_services.cache import CacheInvalid, parse
-from nodenet.core.hosted_services.cluster import Cluster, Known, known
+from nodenet.core.hosted_services.cluster import Cluster, known
 from nodenet.core.hosted_services.here import here
-from nodenet.core.hosted_services.model import Options, Origin
+from nodenet.core.hosted_services.model import Here, Options, Origin, Spec
+from nodenet.core.hosted_services.plan import NodePlan, plan
+from nodenet.core.hosted_services.resource import QUICK_BYTES
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.ports.vips import CacheFiles
 
 CACHES = {"cr": "The cached HostedNetServices", "nodes": "The cached list of nodes"}
+
+FILED = "file"
 
 
 class OnDisk:
@@ -25,12 +34,14 @@ class OnDisk:
         """*options* name the cluster: what belongs to another one is not used."""
         self._files = files
         self._options = options
-        self._seen: tuple[object, Cluster, tuple[str, ...]] = (None, Cluster(), ())
-        self._version = 0
-        self._judged: tuple[object, Known] | None = None
+        self._good: dict[str, Any] = {}
+        """The last content of each cache, and the last object of the file, that could be used."""
+        self._specs: Mapping[Origin, Spec] = {}
+        self._judged: tuple[object, NodePlan] | None = None
+        self._one_look = asyncio.Lock()
 
-    def known(self, name: str, facts: Facts, snapshot: Snapshot) -> Known:
-        """Return the inputs of this node's plan from its disk, and which files cannot be used."""
+    async def judged(self, name: str, facts: Facts, snapshot: Snapshot) -> NodePlan:
+        """Return this node's plan as its disk gives it."""
         selection = facts.selection
         place = here(
             name,
@@ -38,43 +49,50 @@ class OnDisk:
             snapshot,
             remote_worker=selection is not None and selection.remote_worker,
         )
-        cluster, problems = self._cluster()
-        if self._judged is None or self._judged[0] != (self._version, place):
-            found = known(cluster, self._options, place)
-            self._judged = (self._version, place), replace(found, problems=(*problems, *found.problems))
-        return self._judged[1]
+        async with self._one_look:
+            problems: list[str] = []
+            contents = {cache: self._read(cache, problems) for cache in CACHES}
+            filed = await self._filed(problems)
+            key = contents, filed, tuple(problems), place
+            if self._judged is None or self._judged[0] != key:
+                slow = filed is not None or sum(map(len, filter(None, contents.values()))) > QUICK_BYTES
+                work = contents, filed, tuple(problems), place
+                self._judged = key, await asyncio.to_thread(self._judge, *work) if slow else self._judge(*work)
+            return self._judged[1]
 
-    def _cluster(self) -> tuple[Cluster, tuple[str, ...]]:
-        """Return the documents; ten thousand Nodes are read again only when their file is another one."""
-        problems: list[str] = []
-        contents = {cache: self._read(cache, problems) for cache in CACHES}
-        filed = dict(_filed(self._files, problems))
-        key = contents, filed, tuple(problems)
-        if self._seen[0] != key:
-            cached = {cache: dict(self._parsed(cache, contents[cache], problems)) for cache in CACHES}
-            self._version += 1
-            self._seen = key, Cluster(cached["cr"] | filed, cached["nodes"]), tuple(problems)
-        return self._seen[1], self._seen[2]
+    def _judge(
+        self, contents: Mapping[str, bytes | None], filed: object, problems: tuple[str, ...], place: Here
+    ) -> NodePlan:
+        found: list[str] = [*problems]
+        cached = {cache: dict(self._parsed(cache, contents[cache], found)) for cache in CACHES}
+        administrators = {} if filed is None else {Origin.FILE: filed}
+        cluster = Cluster(cached["cr"] | administrators, cached["nodes"])
+        given = known(cluster, self._options, place, self._specs)
+        self._specs = given.specs
+        return NodePlan(plan(given.inputs), given.inputs, (*found, *given.problems))
 
-    def _read(self, cache: str, problems: list[str]) -> bytes | None:
+    def _read(self, cache: str, problems: list[str]) -> Any:  # noqa: ANN401
         try:
             return self._files.read(cache)
         except PublishFailed as error:
             problems.append(f"{CACHES[cache]} is not used: {error}")
-            return None
+            return self._good.get(cache)
 
     def _parsed(self, cache: str, content: bytes | None, problems: list[str]) -> Iterator[tuple[Origin, Any]]:
-        if content is None:
+        for tried in (content, self._good.get(cache)):
+            try:
+                found = parse(tried, self._options.cluster_domain) if tried is not None else None
+            except CacheInvalid as error:
+                problems.append(f"{CACHES[cache]} is not used: {error}")
+                continue
+            if found is not None:
+                self._good[cache] = tried
+                yield Origin.CACHE, found.document
             return
+
+    async def _filed(self, problems: list[str]) -> object | None:
         try:
-            yield Origin.CACHE, parse(content, self._options.cluster_domain).document
-        except CacheInvalid as error:
-            problems.append(f"{CACHES[cache]} is not used: {error}")
-
-
-def _filed(files: CacheFiles, problems: list[str]) -> Iterator[tuple[Origin, Any]]:
-    try:
-        if (document := files.resource()) is not None:
-            yield Origin.FILE, document
-    except (ValueError, PublishFailed) as error:
-        problems.append(f"The HostedNetServices of the administrator is not used: {error}")
+            self._good[FILED] = await self._files.resource()
+        except (ValueError, PublishFailed) as error:
+            problems.append(f"The HostedNetServices of the administrator is not used: {error}")
+        return self._good.get(FILED)

@@ -18,7 +18,6 @@ from nodenet.core.hosted_services import paths
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.options import options_of
-from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.restarts import Restarts
 from nodenet.core.hosted_services.running import Running
 from nodenet.core.hosted_services.verdict import LOOK_SECONDS, PATIENCE_SECONDS, UNWELL_SECONDS, verdict
@@ -70,7 +69,7 @@ class HostedServicesStage:
         now = self._outside.clock.boottime()
         self._waits = self._waits.holds(now)
         try:
-            given = self._outside.dns.known(facts)
+            given = await self._outside.dns.judged(facts)
             companion = await self._companion(now)
             answers = await self._dns_answers(facts)
         except (PublishFailed, Unavailable, UnitFailed) as error:
@@ -78,7 +77,7 @@ class HostedServicesStage:
                 Message.HOSTED_FAILED, f"{NOT_NOW}: {error.cause}", error.remedy or "See `nodenetctl status`"
             )
             return Done(NOT_NOW, facts, Message.HOSTED_SERVICES, problem, Again(TOPICS, UNWELL_SECONDS))
-        found = verdict(plan(given.inputs), given.problems, companion, dns=answers)
+        found = verdict(given.plan, given.problems, companion, dns=answers, stuck=self._outside.dns.stuck)
         left = self._waits.left(now, PATIENCE_SECONDS)
         if found.awaited and left > 0:
             return Waiting(found.awaited, TOPICS, min(left, LOOK_SECONDS))
@@ -112,7 +111,7 @@ class HostedServicesStage:
         """Return whether the node IP answers DNS, None where it is not nodenet's to see to it."""
         ours = self._settings.stages[StageName.RESOLV_PREPENDER] == "builtin"
         rendered = self._settings.hosted.mode is HostedMode.RENDER
-        if not ours or rendered or facts.selection is None or self._outside.dns.waits(facts):
+        if not ours or rendered or facts.selection is None or await self._outside.dns.waits(facts):
             return None
         name = f"api-int.{self._settings.cluster_domain}"
         return await self._outside.probe.answers(facts.selection.node_ips[0], name)
