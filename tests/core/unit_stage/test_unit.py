@@ -40,6 +40,21 @@ def test_a_unit_on_its_way_is_waited_for_by_name_and_job(found: Unit, tried: boo
     assert ("job 7" in wait.reason) == (found.job == 7)
 
 
+@pytest.mark.parametrize("tried", [True, False])
+def test_a_job_that_waits_for_nodenetd_is_a_problem_and_no_wait(tried: bool) -> None:  # noqa: FBT001
+    """The boot would wait for ever; without the unit nodenetd gets ready, and the job begins (R62)."""
+    found = unit(job=7, behind=("kdump.service", "network-online.target", "nodenetd.service"))
+    problem = plan(found, None, tried=tried)
+    assert isinstance(problem, Problem)
+    assert problem.cause == (
+        "ovs-configuration.service waits for kdump.service, which waits for network-online.target, "
+        "which waits for nodenetd.service, which waits for this stage"
+    )
+    assert problem.remedy == (
+        "Take kdump.service out of After= in ovs-configuration.service, or name another provider in the settings"
+    )
+
+
 @pytest.mark.parametrize(
     ("ended", "words"),
     [

@@ -29,6 +29,8 @@ class Stand:
         self.connection = connection
         self.calls: list[str] = []
         self.refuse_start = False
+        self.before: dict[int, list[tuple[int, str]]] = {}
+        """Job → the jobs that it waits for, each with its unit."""
         self.common: dict[str, Any] = {
             "Id": Variant("s", "other.service"),
             "LoadState": Variant("s", "loaded"),
@@ -58,6 +60,11 @@ class Stand:
             case "StartUnit":
                 self.end_job("done")  # before the reply: the worst order
                 return Message.new_method_return(message, "o", [f"{PATH}/job/7"])
+            case "GetJobBefore" if message.body[0] in self.before:
+                found = [[job, unit, "start", "waiting", "/j", "/u"] for job, unit in self.before[message.body[0]]]
+                return Message.new_method_return(message, "a(usssoo)", [found])
+            case "GetJobBefore":
+                return Message.new_error(message, f"{NAME}.NoSuchJob", "Job does not exist.")
             case "RefUnit":
                 return Message.new_method_return(message)
             case _:
@@ -122,6 +129,29 @@ async def test_a_unit_that_systemd_does_not_start_is_an_error_with_its_words(pri
         systemd.refuse_start = True
         with pytest.raises(UnitFailed, match=r"other.service: Unit other.service not found"):
             await units.start(await units.unit("other.service"))
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ({7: [(8, "kdump.service"), (9, "dbus.service")], 8: [(10, "network-online.target"), (7, "other.service")],
+          9: [], 10: [(11, "nodenetd.service")]}, ("kdump.service", "network-online.target", "nodenetd.service")),
+        ({7: [(11, "nodenet-ready.service")]}, ("nodenet-ready.service",)),
+        ({7: [(8, "a.service")], 8: [(9, "b.service"), (12, "gone.service")], 9: [(7, "other.service")]}, ()),
+        ({}, ()),
+    ],
+    ids=["over two units", "at once", "others only", "a job that ended meanwhile"],
+)  # fmt: skip
+async def test_what_a_queued_job_waits_for_is_known(
+    private_bus: PrivateBus, before: dict[int, list[tuple[int, str]]], behind: tuple[str, ...]
+) -> None:
+    """A unit of ours at the end of the way means that nothing moves any more (R62)."""
+    bus = quiet(private_bus.address)
+    async with stand(private_bus) as systemd, running(bus):
+        assert await bus.wait_up(5)
+        systemd.common["Job"], systemd.before = Variant("(uo)", [7, f"{PATH}/job/7"]), before
+        unit = await Units(bus, lambda: None).unit("other.service")
+        assert (unit.job, unit.behind) == (7, behind)
 
 
 async def test_without_systemd_a_unit_is_unavailable(private_bus: PrivateBus) -> None:

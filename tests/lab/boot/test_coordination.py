@@ -85,6 +85,23 @@ def test_a_unit_that_hangs_is_named_with_its_job(product_node: NodeFactory) -> N
     assert stage(status(node), "resolv-prepender")["status"] == "waiting"
 
 
+def test_a_unit_that_waits_for_what_waits_for_nodenetd(product_node: NodeFactory) -> None:
+    """Systemd sees no cycle: the boot goes on without the unit, which runs then and ends the failure (R62)."""
+    name = "old-resolv-prepender.service"
+    files = old_unit("resolv-prepender", STUBS["resolv-prepender"]) | provided_by("resolv-prepender", f"unit:{name}")
+    ordered = "[Unit]\nWants=lab-middle.service\nAfter=lab-middle.service\n"
+    middle = "[Unit]\nWants=network-online.target\nAfter=network-online.target\n"
+    files[f"/etc/systemd/system/{name}"] = ordered + files[f"/etc/systemd/system/{name}"]
+    files["/etc/systemd/system/lab-middle.service"] = f"{middle}[Service]\nType=oneshot\nExecStart=/bin/true\n"
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node, timeout=90)
+    chain = ("lab-middle.service", "network-online.target", "nodenetd.service", "this stage")
+    assert causes(node) == [f"{name} waits for {', which waits for '.join(chain)}"]
+    assert node.record("kubelet").starts == 1
+    node.wait_until('nodenetctl status --json | grep -q \'"health": "ok"\'', timeout=40)
+
+
 @pytest.mark.parametrize(
     ("unit", "words"),
     [("missing.service", "there is no missing.service"), ("old-resolv-prepender.service", "is masked")],

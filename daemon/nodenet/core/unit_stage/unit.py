@@ -39,6 +39,8 @@ class Unit:
     job: int | None = None
     """The number of the job that is queued for it."""
     after: frozenset[str] = frozenset()
+    behind: tuple[str, ...] = ()
+    """What its queued job waits for, and what that waits for in turn, where this ends with one of GATES."""
 
 
 class Move(Enum):
@@ -67,6 +69,8 @@ def plan(unit: Unit, ended: str | None, *, tried: bool) -> Move | Waiting | Prob
     """Return what *unit* asks for. *ended*: how its newest job ended; *tried*: it was started for this run."""
     if obstacle := _obstacle(unit):
         return obstacle
+    if unit.job is not None and unit.behind:
+        return _circle(unit)
     if unit.job is not None:
         return _wait(f"{unit.name} ({unit.sub_state}, job {unit.job})")
     if unit.active_state in ("activating", "deactivating", "maintenance"):
@@ -109,6 +113,13 @@ def _obstacle(unit: Unit) -> Problem | None:
         cause = f"{unit.name} is ordered after {gates[0]}, which waits for it"
         return Problem(Message.UNIT_FAILED, cause, f"Take {gates[0]} out of After= in {unit.name}")
     return None
+
+
+def _circle(unit: Unit) -> Problem:
+    """Return the problem of a job that systemd begins only when nodenetd is ready: the boot goes on without it."""
+    chain = ", which waits for ".join(unit.behind)
+    remedy = f"Take {unit.behind[0]} out of After= in {unit.name}, or name another provider in the settings"
+    return Problem(Message.UNIT_FAILED, f"{unit.name} waits for {chain}, which waits for this stage", remedy)
 
 
 def _failed(unit: Unit, cause: str) -> Problem:

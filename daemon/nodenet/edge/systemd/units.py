@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.network_manager.availability import Service
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.unit_stage.unit import Unit
+from nodenet.core.unit_stage.unit import GATES, Unit
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
 from nodenet.edge.systemd import private_manager
 from nodenet.edge.systemd.manager_object import MANAGER, NAME, PATH, job_removed, subscribe
 from nodenet.edge.systemd.private_manager import ENDED, RELOAD_SECONDS
 
 NOTHING_QUEUED = 0
+MOST_JOBS = 100
+"""Jobs that are looked at to find out what a job waits for."""
 
 
 class Systemd:
@@ -102,7 +106,29 @@ class Units:
             (service,) = await self._bus.call(NAME, path, PROPERTIES, "GetAll", "s", [f"{NAME}.Service"])
         except Refused as error:
             raise Unavailable(f"systemd does not describe {name} ({error.text})") from error
-        return _unit(name, common, {key: value.value for key, value in service.items()})
+        unit = _unit(name, common, {key: value.value for key, value in service.items()})
+        return unit if unit.job is None else replace(unit, behind=await self._behind(unit.job))
+
+    async def _behind(self, job: int) -> tuple[str, ...]:
+        """Return the units that *job* waits for, one after the other, up to one of ours that waits for the stages.
+
+        systemd sees no cycle in it: it does not know that nodenetd waits for that job.
+        """
+        ways: dict[int, tuple[str, ...]] = {job: ()}
+        waiting = deque(ways)
+        for _ in range(MOST_JOBS):
+            if not waiting:
+                break
+            number = waiting.popleft()
+            with suppress(Refused):  # the job ended meanwhile
+                (before,) = await self._bus.call(NAME, PATH, MANAGER, "GetJobBefore", "u", [number])
+                for other, unit, *_others in before:
+                    if unit in GATES:
+                        return (*ways[number], unit)
+                    if other not in ways:
+                        ways[other] = (*ways[number], unit)
+                        waiting.append(other)
+        return ()
 
     async def _properties(self, name: str) -> tuple[str, dict[str, Any]]:
         (path,) = await self._bus.call(NAME, PATH, MANAGER, "LoadUnit", "s", [name])
