@@ -281,6 +281,7 @@ async def test_a_full_disk_leaves_the_network_alone() -> None:
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)
     assert outcome.problem.message is Message.PUBLISH_FAILED
+    assert outcome.problem.remedy == "Make room; then run `nodenetctl reload --wait`"
     assert rig.nmstate.applied == []
 
 
@@ -310,7 +311,8 @@ async def test_a_record_that_cannot_be_read_is_one_failure_with_its_remedy() -> 
     rig.files.bad[path] = PublishFailed(f"{path} cannot be read: Is a directory", remedy="Remove it")
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)
-    assert outcome.problem == Problem(Message.PUBLISH_FAILED, f"{path} cannot be read: Is a directory", "Remove it")
+    cause, remedy = f"{path} cannot be read: Is a directory", "Remove it; then run `nodenetctl reload --wait`"
+    assert outcome.problem == Problem(Message.PUBLISH_FAILED, cause, remedy)
     assert rig.nmstate.applied == []
 
 
