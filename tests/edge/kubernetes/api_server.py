@@ -95,10 +95,7 @@ class ApiServer:
 @asynccontextmanager
 async def api_server(directory: Path, answer: Callable[[Request], Reply]) -> AsyncIterator[ApiServer]:
     """Run a server until the block ends."""
-    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-days", "2"]
-    files = ["-keyout", str(directory / "server.key"), "-out", str(directory / "server.crt")]
-    names = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"]
-    await asyncio.to_thread(subprocess.run, [*made, *names, *files], check=True, capture_output=True)
+    await make_certificate(directory)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(directory / "server.crt", directory / "server.key")
     served = ApiServer(answer, directory)
@@ -109,6 +106,14 @@ async def api_server(directory: Path, answer: Callable[[Request], Reply]) -> Asy
         yield served
     finally:
         server.close()
+
+
+async def make_certificate(directory: Path) -> None:
+    """Make a certificate for loopback, which is its own authority: server.crt and server.key."""
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-days", "2"]
+    files = ["-keyout", str(directory / "server.key"), "-out", str(directory / "server.crt")]
+    names = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"]
+    await asyncio.to_thread(subprocess.run, [*made, *names, *files], check=True, capture_output=True)
 
 
 async def _read(reader: asyncio.StreamReader) -> Request | None:

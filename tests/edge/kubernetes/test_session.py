@@ -93,14 +93,19 @@ async def test_patience_ends(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_is_gone_is_away_and_is_found_again(tmp_path: Path) -> None:
-    replies = [Reply(), Reply(silent=True), Reply()]
+    """Whether it did what it was asked for is not known, so only a question is sent again."""
+    replies = [Reply(), Reply(silent=True), Reply(), Reply(silent=True), Reply(silent=True), Reply()]
     async with api_server(tmp_path, lambda _: replies.pop(0)) as server:
         session = Session(str(server.kubeconfig), lambda _: None)
+        assert (await session.request("GET", "/a")).status == 200
+        with pytest.raises(ApiAway, match="does not answer POST /a: "):
+            await session.request("POST", "/a", body={})
         assert (await session.request("GET", "/a")).status == 200
         with pytest.raises(ApiAway, match="does not answer GET /a: "):
             await session.request("GET", "/a")
         assert (await session.request("GET", "/a")).status == 200
         await session.close()
+    assert [request.method for request in server.requests] == ["GET", "POST", *["GET"] * 4]
 
 
 async def test_an_answer_without_an_end_is_not_kept(tmp_path: Path) -> None:

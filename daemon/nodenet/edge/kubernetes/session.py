@@ -1,4 +1,4 @@
-"""How does a service send requests to the Kubernetes API for as long as it runs? (httpx)
+"""How does a service send requests to the Kubernetes API for as long as it runs?
 
 Connections are kept and shared. The files of the credentials are looked at before each request: a renewed certificate
 or token is used at once, by new connections; requests under way end on the old ones. Everything is bounded: the time of
@@ -12,10 +12,9 @@ import contextlib
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-
-import httpx
+from urllib.parse import urlencode
 
 from nodenet import __version__
 from nodenet.core.errors import Unavailable
@@ -23,19 +22,21 @@ from nodenet.core.hosted_services.kubeconfig import Access
 from nodenet.core.persistent_ips.api import ApiAway
 from nodenet.edge.kubernetes import credentials
 from nodenet.edge.kubernetes.answers import Answer
+from nodenet.edge.kubernetes.http import HttpError, HttpPool
 
-CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 10.0
+ANSWER_SECONDS = 10.0
 WATCH_SECONDS = 300
 """After so long the server ends a watch, and the next one goes on from its version."""
 MOST_BYTES = 64 << 20
+MOST_WATCH_BYTES = 1 << 40
+"""A watch has no length; it ends by time."""
 LINE_BYTES = 4 << 20
 """etcd keeps no object of more than 1.5 MiB."""
-CONNECTIONS = 12
-"""More of them make no request faster: each costs a TLS handshake, and the API answers in a few milliseconds."""
 TOO_MANY_REQUESTS = 429
 LONGEST_PAUSE, PAUSES = 2.0, 3
 """How long and how often a request waits that the API asks to send later (Retry-After, RFC 9110)."""
-FAILURES = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError, RecursionError)
+FAILURES = (HttpError, OSError, EOFError, ValueError, RecursionError)
+"""``ssl.SSLError`` is an OSError, and so is TimeoutError."""
 _Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
@@ -43,12 +44,11 @@ _Stamp = tuple[tuple[int, int, int] | None, ...]
 class _Connections:
     """The connections with one state of the credentials."""
 
-    client: Any
+    pool: HttpPool
     access: Access
     stamp: _Stamp
     users: int = 0
     retired: bool = False
-    extensions: dict[str, Any] = field(default_factory=dict)
 
 
 class Session:
@@ -60,7 +60,6 @@ class Session:
         self._kubeconfig = kubeconfig
         self._weak = weak
         self._connections: _Connections | None = None
-        self._retired: list[_Connections] = []
         self.requests = 0
         """How many requests were sent."""
 
@@ -74,17 +73,16 @@ class Session:
         kind: str = "application/json",
     ) -> Answer:
         """Return the answer, whatever its status is; *kind*: the media type of *body*. Raises ApiAway."""
+        target = f"{path}?{urlencode(parameters)}" if parameters else path
         content = None if body is None else json.dumps(body).encode()
-        headers = {} if body is None else {"Content-Type": kind}
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._borrowed() as connections:
                 for pause in range(PAUSES + 1):
                     self.requests += 1
-                    request = connections.client.build_request(
-                        method, path, params=parameters, content=content, headers=headers,
-                        extensions=connections.extensions,
-                    )  # fmt: skip
-                    answer = await self._answer(connections, request)
+                    head, found = await connections.pool.request(method, target, content, kind, most=MOST_BYTES)
+                    if head.status == 401:
+                        self._retire(connections)  # with the files as they are by then, the next one may be accepted
+                    answer = Answer(head.status, found, head.fields.get("retry-after", ""))
                     if answer.status != TOO_MANY_REQUESTS or pause == PAUSES:
                         return answer
                     await asyncio.sleep(answer.retry_after(LONGEST_PAUSE))
@@ -94,55 +92,36 @@ class Session:
             raise _away(f"{method} {path}", error) from error
         raise AssertionError("unreachable")  # for the type checker: the last round returns
 
-    async def _answer(self, connections: _Connections, request: Any) -> Answer:  # noqa: ANN401  (httpx's own)
-        response = await connections.client.send(request, stream=True)
-        try:
-            content = bytearray()
-            async for part in response.aiter_bytes():
-                content += part
-                if len(content) > MOST_BYTES:
-                    raise ApiAway(f"The API's answer for {request.url.path} is longer than {MOST_BYTES} bytes")
-        finally:
-            await response.aclose()
-        if response.status_code == 401:
-            self._retire()  # with the files as they are by then, the next request may be accepted
-        return Answer(response.status_code, bytes(content), response.headers.get("Retry-After", ""))
-
     async def watch(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[Answer | Mapping[str, Any]]:
         """Yield the events of a watch until the server ends it; an Answer, and nothing else, for another status.
 
         Raises ApiAway.
         """
         asked = {**parameters, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_SECONDS)}
-        timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS, read=WATCH_SECONDS + ANSWER_SECONDS)
+        target = f"{path}?{urlencode(asked)}"
         try:
             async with self._borrowed() as connections:
                 self.requests += 1
-                client = connections.client
-                extensions = connections.extensions
-                async with client.stream("GET", path, params=asked, timeout=timeout, extensions=extensions) as response:
-                    if response.status_code != 200:
-                        content = (await response.aread())[:LINE_BYTES]
-                        yield Answer(response.status_code, content, response.headers.get("Retry-After", ""))
+                async with connections.pool.stream(target, most=MOST_WATCH_BYTES) as (head, parts):
+                    if head.status != 200:
+                        content = b"".join([part async for part in parts])[:LINE_BYTES]
+                        yield Answer(head.status, content, head.fields.get("retry-after", ""))
                         return
-                    async for line in _lines(response):
+                    async for line in _lines(parts):
                         yield json.loads(line)
         except FAILURES as error:
             raise _away(f"the watch of {path}", error) from error
 
     async def close(self) -> None:
         """Close all connections."""
-        self._retire()
-        for connections in self._retired:
-            await connections.client.aclose()
-        self._retired.clear()
+        if self._connections is not None:
+            self._retire(self._connections)
 
     @contextlib.asynccontextmanager
     async def _borrowed(self) -> AsyncIterator[_Connections]:
         """Lend the connections with the credentials as they are now. Raises ApiAway."""
-        stamp = self._stamp()
-        if self._connections is not None and self._connections.stamp != stamp:
-            self._retire()
+        if self._connections is not None and self._connections.stamp != self._stamp(self._connections.access):
+            self._retire(self._connections)
         if self._connections is None:
             self._connections = self._open()
         connections = self._connections
@@ -151,14 +130,14 @@ class Session:
             yield connections
         finally:
             connections.users -= 1
-            if connections.retired and not connections.users and connections in self._retired:
-                self._retired.remove(connections)
-                await connections.client.aclose()
+            if connections.retired and not connections.users:
+                connections.pool.close()
 
-    def _retire(self) -> None:
-        if self._connections is not None:
-            self._connections.retired = True
-            self._retired.append(self._connections)
+    def _retire(self, connections: _Connections) -> None:
+        connections.retired = True
+        if not connections.users:
+            connections.pool.close()
+        if self._connections is connections:
             self._connections = None
 
     def _open(self) -> _Connections:
@@ -168,35 +147,30 @@ class Session:
             bearer, context = credentials.token(access), credentials.context(access)
         except Unavailable as error:
             raise ApiAway(error.cause, remedy=error.remedy) from error
-        headers = {
+        fields = {
             "Accept": "application/json",
-            "Accept-Encoding": "identity",
             "User-Agent": f"nodenet-ipam/{__version__}",
             **({"Authorization": f"Bearer {bearer}"} if bearer else {}),
         }
-        client = httpx.AsyncClient(
-            base_url=access.server,
-            verify=context,
-            headers=headers,
-            timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
-            limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
-            trust_env=False,
-        )
-        extensions = {"sni_hostname": access.server_name} if access.server_name else {}
-        return _Connections(client, access, self._stamp(access), extensions=extensions)
+        pool = HttpPool(access.server, context, fields, access.server_name)
+        return _Connections(pool, access, self._stamp(access))
 
-    def _stamp(self, access: Access | None = None) -> _Stamp:
+    def _stamp(self, access: Access) -> _Stamp:
         """Return the state of each file of the credentials: another one means that it was replaced or written."""
-        if access is None and self._connections is not None:
-            access = self._connections.access
-        parts = (access.ca, access.certificate, access.key, access.token) if access else ()
+        parts = (access.ca, access.certificate, access.key, access.token)
         files = [str(part.file) for part in parts if part is not None and part.file is not None]
         return tuple(map(_state, [*self._paths, *files]))
 
 
-async def _lines(response: Any) -> AsyncIterator[bytes]:  # noqa: ANN401  (httpx's own)
+async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the lines of a watch. The limit holds for the reads alone: what takes the lines may take its time."""
     rest = bytearray()
-    async for part in response.aiter_bytes():
+    end = asyncio.get_running_loop().time() + WATCH_SECONDS + ANSWER_SECONDS
+    while True:
+        async with asyncio.timeout_at(end):
+            part = await anext(parts, None)
+        if part is None:
+            return
         rest += part
         *lines, last = rest.split(b"\n")
         rest = bytearray(last)
