@@ -39,6 +39,10 @@ fmt: $(STAMP) ## format and mend what can be mended
 lab: $(STAMP) ## open a shell on a freshly booted node with the product installed (root)
 	@$(RUN) tools/lab_shell.py
 
+SEEDS ?= 1000
+simulate: $(STAMP) ## boot SEEDS simulated nodes with faults and check what must always hold
+	@$(RUN) tools/simulate.py --seeds $(SEEDS)
+
 bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/benchmarks.md (root)
 	@$(RUN) tools/bench/run.py
 	@$(RUN) tools/bench/bridge.py

@@ -105,6 +105,10 @@ class FakeFiles:
         self._refuse(path)
         return self.content.pop(str(path), None) is not None
 
+    def sync(self, directory: PurePath) -> None:
+        self._refuse(directory)
+        self.writes.append(f"sync {directory}")
+
     def _refuse(self, path: PurePath) -> None:
         if str(path) in self.bad:
             raise self.bad[str(path)]

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.assembly import BUILD, Assembly
+from nodenet.assembly import Assembly
 from nodenet.core.boot.reasons import reason_to_skip
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
 from nodenet.core.unit_stage.evidence import Evidence, proof_of
 from nodenet.edge.clock import Idle
+from nodenet.inputs import BUILD
 from nodenet.loop.reload import StageSet
 from nodenet.stage_edges import Presence
 from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
@@ -39,7 +40,10 @@ def presence_of(stages: StageSet) -> Presence:
 
 def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) -> None:
     """They are counted in one place for the whole run: an edit is read without a request, too."""
-    before, after = assembly.build_stages(Settings()), assembly.build_stages(replace(Settings(), apply_timeout=300))
+    before, after = (
+        assembly.inputs.build_stages(Settings()),
+        assembly.inputs.build_stages(replace(Settings(), apply_timeout=300)),
+    )
     assert before.stages[StageName.NMSTATE] is not after.stages[StageName.NMSTATE]
     assert presence_of(before) is presence_of(after)
 
@@ -47,7 +51,7 @@ def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) ->
 @pytest.mark.parametrize("name", StageName)
 def test_a_row_of_the_table_is_enough_for_a_stage(assembly: Assembly, name: StageName) -> None:
     """It is built by its module, or skipped with the reason; it has a provider, and a unit can do it."""
-    stages = assembly.build_stages(Settings())
+    stages = assembly.inputs.build_stages(Settings())
     state = new_boot({}, degrade=True)[name]
     if name.module:
         assert BUILD[name].__module__ == f"nodenet.stages.{name.module}"
@@ -56,7 +60,7 @@ def test_a_row_of_the_table_is_enough_for_a_stage(assembly: Assembly, name: Stag
         assert name not in stages.stages
         assert reason_to_skip(state, facts=None, network_type="") == "not built in this version"  # type: ignore[arg-type]
     assert Settings().stages[name.value] == "builtin"
-    by_unit = assembly.build_stages(Settings(stages={**Settings().stages, name.value: "unit:other.service"}))
+    by_unit = assembly.inputs.build_stages(Settings(stages={**Settings().stages, name.value: "unit:other.service"}))
     assert isinstance(by_unit.stages[name], UnitStage)
     assert callable(proof_of(name).missing)
 
@@ -68,7 +72,7 @@ def test_a_unit_is_believed_where_no_evidence_is_known() -> None:
 
 def test_the_node_ip_is_chosen_after_a_look_at_what_an_interrupted_apply_left(assembly: Assembly) -> None:
     """By the stage of nodenetd; a unit that does it is not ours to repair for. Both looks share what was restored."""
-    stages = assembly.build_stages(Settings()).stages
+    stages = assembly.inputs.build_stages(Settings()).stages
     first, recover = stages[StageName.NMSTATE], stages[StageName.NODEIP]
     assert isinstance(first, FollowUplinkFirst)
     assert isinstance(recover, RecoverFirst)
@@ -79,5 +83,5 @@ def test_a_node_file_directory_that_is_none_does_not_end_the_daemon(assembly: As
     """Somebody copied a file to the place of a missing directory: the stage reports it, the boot goes on (R23)."""
     place = tmp_path / "openshift"
     place.write_text("interfaces: []\n")
-    assembly.build_stages(replace(Settings(), node_file_dir=str(place)))
+    assembly.inputs.build_stages(replace(Settings(), node_file_dir=str(place)))
     assert not assembly.has_node_files()

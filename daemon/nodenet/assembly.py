@@ -1,31 +1,25 @@
-"""How are the edges of this node and the stages of the settings built and connected?
+"""How are the edges of this node built and connected with the stages?
 
-The only module that knows both edges and stages. It decides nothing.
+The only module that knows both edges and stages; `inputs` builds the stages of the settings. It decides nothing.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
-from importlib import import_module
 from pathlib import PurePath
 
 import structlog
 
-from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Topic
-from nodenet.core.boot.stages import new_boot
-from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, NodenetError, UsageInvalid
+from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.hosted_services.dns_guard import TABLE as DNS_TABLE
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.node_ip.explain import explanation
 from nodenet.core.settings import parse as settings_parser
-from nodenet.core.settings.model import OnFailure, Settings
-from nodenet.core.stage_name import StageName
+from nodenet.core.settings.model import Settings
 from nodenet.core.status.bus_interfaces import NAME
-from nodenet.core.unit_stage.evidence import unit_of
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import disk as files
@@ -51,27 +45,22 @@ from nodenet.edge.open_vswitch.database import Ovsdb
 from nodenet.edge.resolver.probe import ResolverProbe
 from nodenet.edge.resolver.resolved import Resolved
 from nodenet.edge.systemd.units import Systemd, Units
-from nodenet.loop.reload import Judged, StageSet
+from nodenet.inputs import NodeInputs
 from nodenet.loop.uplink import UplinkEdges
-from nodenet.stage_edges import Build, StageEdges
+from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.apply.node_file import NodeFiles
-from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hosted_services.forwarding import Forwarding
 from nodenet.stages.hosted_services.node_dns import UNIT as DNS_UNIT
 from nodenet.stages.hosted_services.node_dns import NodeDns, NodeDnsEdges
-from nodenet.stages.hostname import HostnameStage
-from nodenet.stages.node_ip.stage import NodeipStage
-from nodenet.stages.unit_stage import build as build_unit_stage
 
 log = structlog.get_logger()
 
-ATTEMPT_MARGIN_SECONDS = 300.0
 UNIT = "nodenetd.service"
-BUILD: dict[StageName, Build] = {
-    name: import_module(f"nodenet.stages.{name.module}").build for name in StageName if name.module
-}
-"""How each stage is built; the table of stages names the modules."""
+
+
+def read_settings() -> Settings:
+    """Return the settings as they lie on the disk. Raises SettingsInvalid, Unavailable."""
+    return settings_parser.parse(settings_files.read()).settings
 
 
 class Assembly:
@@ -99,8 +88,8 @@ class Assembly:
         self.edges = self._stage_edges()
         self.forwarding = Forwarding(self.edges.sysctls)
         self.uplink_edges = UplinkEdges(LinkEvents(), self.edges.neighbours, self.edges.kernel, self.ovsdb, self.clock)
-        self.nodeip: NodeipStage | None = None
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
+        self.inputs = NodeInputs(self.edges, read_settings, self._in_force)
 
     def _stage_edges(self) -> StageEdges:
         systemd = Systemd(self.bus)
@@ -187,55 +176,13 @@ class Assembly:
 
     def explain(self, topic: str) -> str:
         """Return the document that explains *topic*. Raises UsageInvalid."""
-        if topic not in ("node-ip", "reselect") or self.nodeip is None:
+        nodeip = self.inputs.nodeip
+        if topic not in ("node-ip", "reselect") or nodeip is None:
             raise UsageInvalid(f"nothing is known about {topic!r}", remedy="Topics are: node-ip, reselect")
-        return json.dumps(explanation(self.nodeip.explain(ignore_published=topic == "reselect")))
+        return json.dumps(explanation(nodeip.explain(ignore_published=topic == "reselect")))
 
-    def settings(self) -> Settings:
-        """Return the settings as they lie on the disk. Raises SettingsInvalid, Unavailable."""
-        return settings_parser.parse(settings_files.read()).settings
-
-    def node_file(self, settings: Settings, facts: Facts) -> Facts:
-        """Return *facts* with the node file that *settings* lead to, where nodenetd applies it."""
-        if settings.stages[StageName.NMSTATE] != "builtin":
-            return facts
-        return NodeFiles(files, self.nmstate, PurePath(settings.node_file_dir)).on_disk(facts)
-
-    async def judge(self, settings: Settings, facts: Facts) -> Judged:
-        """Return whether that file would be taken. Raises NodenetError when that is unknown."""
-        if settings.stages[StageName.NMSTATE] != "builtin":
-            return Judged(facts)
-        directory = PurePath(settings.node_file_dir)
-        if settings.stages[StageName.HOSTNAME] == "builtin":
-            named = await HostnameStage(self.host, self.edges.leases, files, directory).name()
-            facts = replace(facts, hostname=named)
-        judge = NodeFiles(files, self.nmstate, directory)
-        seen = judge.on_disk(facts)  # before it is judged: a change during the check is another edit
-        try:
-            await judge.judge(facts)
-        except (NodeFileInvalid, LibnmstateMissing) as error:
-            return Judged(seen, error)
-        return Judged(seen)
-
-    def build_stages(self, settings: Settings) -> StageSet:
-        """Return the stages that *settings* ask for; from now on these settings are in force."""
+    def _in_force(self, settings: Settings) -> None:
+        """Take note that stages are built for *settings* now."""
         self.forwarding.settings = settings
         self._node_files = PurePath(settings.node_file_dir)
         files.clear_stray((self._node_files,))
-        stages = {name: build(self.edges, settings) for name, build in BUILD.items()}
-        nodeip = stages[StageName.NODEIP]
-        if not isinstance(nodeip, NodeipStage):
-            raise TypeError(f"{nodeip!r} does not publish the node IPs")
-        self.nodeip = nodeip
-        recovering = BridgeWiring(self.edges, settings).recovering(stages[StageName.NMSTATE], nodeip)
-        stages[StageName.NMSTATE], stages[StageName.NODEIP] = recovering
-        units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
-        stages |= {name: build_unit_stage(name, unit, self.edges, settings) for name, unit in units.items() if unit}
-        return StageSet(
-            new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
-            stages,
-            settings.network_type,
-            settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
-            nodeip.drift,
-            nodeip.confirm if settings.stages[StageName.NODEIP] == "builtin" else nodeip.confirm_of_unit,
-        )

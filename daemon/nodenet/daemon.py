@@ -36,6 +36,7 @@ from nodenet.edge.systemd.notify import Notifier
 from nodenet.loop.background import Background, Events
 from nodenet.loop.reconciler import Reconciler
 from nodenet.loop.uplink import UplinkWatch
+from nodenet.ports import Files
 
 log = structlog.get_logger()
 
@@ -55,9 +56,10 @@ def _rendered(status: dict[str, Any]) -> bytes:
 class StateFile:
     """The status document as a file, for programs that do not use the bus."""
 
-    def __init__(self, path: PurePath) -> None:
-        """Write to *path*."""
+    def __init__(self, path: PurePath, files: Files) -> None:
+        """Write to *path* with *files*."""
         self._path = path
+        self._files = files
         self._failures = 0
 
     def show(self, status: BootStatus) -> float | None:
@@ -66,7 +68,7 @@ class StateFile:
         That is logged once. The gate of kubelet reads this file, so it is written again until it is there.
         """
         try:
-            files.write(self._path, _rendered(document(status)))
+            self._files.write(self._path, _rendered(document(status)))
         except PublishFailed as error:
             self._failures += 1
             if self._failures == 1:
@@ -193,8 +195,8 @@ async def serve(idle: Idle) -> int:
     )
     manager = ServiceManager(notifier)
     uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
-    watches = (machine.forwarding, StateFile(STATE_FILE), manager, service, uplink)
-    reconciler = Reconciler(machine, watches, notifier, machine.clock, machine.boot_id)
+    watches = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink)
+    reconciler = Reconciler(machine.inputs, watches, notifier, machine.clock, machine.boot_id)
     return await _run(machine, reconciler, manager, uplink)
 
 

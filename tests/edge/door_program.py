@@ -59,7 +59,7 @@ async def serve() -> None:
     structlog.configure(logger_factory=lambda *_: count, cache_logger_on_first_use=False)
     loop = asyncio.get_running_loop()
     machine = Assembly(lambda _: None, Idle())
-    machine.build_stages(Settings())
+    machine.inputs.build_stages(Settings())
     status = BootStatus(new_boot({}, degrade=True), boot_id="b")
     orders = Orders(
         reload=reload,

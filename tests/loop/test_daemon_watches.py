@@ -20,6 +20,7 @@ from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import AlreadyRunning
 from nodenet.core.status.document import BootStatus
 from nodenet.daemon import ServiceManager, StateFile, own_the_node
+from nodenet.edge.files import disk as files
 from nodenet.edge.systemd.notify import Notifier
 
 READY = replace(BootStatus(new_boot({}, degrade=True)), ready=True)
@@ -102,7 +103,7 @@ async def test_the_state_file_is_written_again_until_it_is_there(tmp_path: Path)
     """A full /run at READY must not hold kubelet's gate for ever (R16)."""
     place = tmp_path / "state.json"
     (place / "in the way").mkdir(parents=True)
-    file = StateFile(place)
+    file = StateFile(place, files)
     with structlog.testing.capture_logs() as lines:
         assert [file.show(READY) for _ in range(5)] == [1.0, 2.0, 4.0, 8.0, 10.0]
     assert len(lines) == 1

@@ -75,6 +75,9 @@ class Rooted:
     def remove(self, path: PurePath) -> bool:
         return files.remove(self._below(path))
 
+    def sync(self, directory: PurePath) -> None:
+        files.sync(self._below(directory))
+
     def _below(self, path: PurePath) -> Path:
         return self.root / path.relative_to("/")
 

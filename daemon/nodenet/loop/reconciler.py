@@ -160,7 +160,7 @@ class Reconciler:
         """Return *boot* with the removal of br-ex ordered, or refuse it where a unit makes br-ex."""
         stage = boot[StageName.CONFIGURE_OVS]
         journal.asked("remove br-ex", stage.name)
-        if error := removal_refused(stage):
+        if error := removal_refused(stage, self._status.facts):
             self._requests.answer(Order.REMOVE_BRIDGE, error, taken)
             return boot
         return boot.again_from(stage.name, Request(next(self._runs), remove_bridge=True))

@@ -77,6 +77,9 @@ class Files(Protocol):
     def remove(self, path: PurePath) -> bool:
         """Remove a file; return whether it was there. Raises PublishFailed."""
 
+    def sync(self, directory: PurePath) -> None:
+        """Let what other programs wrote into *directory* survive a power cut. Raises PublishFailed."""
+
 
 class Manager(Protocol):
     """NetworkManager."""

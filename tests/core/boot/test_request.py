@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
-from nodenet.core.boot.reasons import removal_refused
+from nodenet.core.boot.reasons import reason_to_skip, removal_refused
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
@@ -51,9 +53,21 @@ def test_only_the_stage_that_was_named_gets_the_order() -> None:
 
 def test_the_removal_of_a_bridge_that_a_unit_makes_is_refused() -> None:
     """With the unit and a remedy (R21)."""
-    refused = removal_refused(new_boot({NAME: "unit:ovs-configuration.service"}, degrade=True)[NAME])
+    refused = removal_refused(new_boot({NAME: "unit:ovs-configuration.service"}, degrade=True)[NAME], Facts())
     assert str(refused) == (
         "ovs-configuration.service makes br-ex (configure-ovs = 'unit:ovs-configuration.service'), so nodenetd does "
         'not remove it. Set configure-ovs = "builtin" or "skip" and reload, then try again'
     )
-    assert removal_refused(FRESH[NAME]) is None
+    assert removal_refused(FRESH[NAME], Facts()) is None
+
+
+def test_a_bridge_that_the_node_file_brings_is_not_removed() -> None:
+    """The status would go on to report it, and the next boot would make it again."""
+    facts = Facts(node_file="w.yml", brings_bridge=True)
+    refused = removal_refused(FRESH[NAME], facts)
+    assert refused is not None
+    assert refused.cause == "w.yml brings its own br-ex, so nodenetd does not remove it"
+    assert refused.remedy == "Take br-ex out of the node file, then run `nodenetctl reload --wait`"
+    ordered = replace(FRESH[NAME], request=Request(remove_bridge=True))
+    assert reason_to_skip(ordered, facts, "OVNKubernetes") == "w.yml brings its own br-ex, which stays"
+    assert reason_to_skip(ordered, Facts(), "OVNKubernetes") is None

@@ -166,3 +166,15 @@ def test_a_directory_in_the_place_of_a_file_is_told_from_a_file_that_cannot_be_r
         files.read(tmp_path)
     assert caught.value.cause == f"{tmp_path} cannot be read: Is a directory"
     assert caught.value.remedy == "Remove this directory (a file belongs in its place)"
+
+
+def test_what_others_wrote_is_synced(tmp_path: Path) -> None:
+    """NetworkManager does not sync a new keyfile; what is no file, or none at all, is no reason to fail."""
+    assert files.sync(tmp_path / "none") is None  # type: ignore[func-returns-value]
+    (tmp_path / "uplink.nmconnection").write_bytes(b"[connection]\n")
+    (tmp_path / "link").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    files.sync(tmp_path)
+    with pytest.raises(PublishFailed, match=r"uplink\.nmconnection cannot be synced: Not a directory"):
+        files.sync(tmp_path / "uplink.nmconnection")

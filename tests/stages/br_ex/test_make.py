@@ -16,6 +16,7 @@ from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Done
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profile_backup import KeptProfile
@@ -53,6 +54,20 @@ async def test_what_there_was_is_on_the_disk_before_the_network_is_touched() -> 
     phase, originals, finish = seen[0]
     assert (phase, originals) == (Phase.APPLYING, ["eth0"])
     assert finish
+
+
+async def test_the_keyfiles_are_on_the_disk_before_the_record_says_good() -> None:
+    """A power cut that loses one of several leaves an uplink below a bridge that never comes up."""
+    rig = Rig()
+    refused = PublishFailed("/etc/NetworkManager/system-connections cannot be synced: Input/output error")
+    rig.files.bad["/etc/NetworkManager/system-connections"] = refused
+    await rig.attempt()
+    assert (len(rig.nmstate.committed), rig.phase) == (1, Phase.APPLYING)
+    rig.files.bad.clear()
+    rig = Rig()
+    await rig.attempt()
+    assert rig.files.writes.count("sync /etc/NetworkManager/system-connections") == 1
+    assert rig.phase is Phase.GOOD
 
 
 @pytest.mark.parametrize(("server", "asked"), [(NODE_IP, 0), (None, 1), (ip_address("10.88.0.222"), 0)])

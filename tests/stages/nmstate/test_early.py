@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakes import FakeClock, FakeManager, FakeProfiles
-from nodenet.core.apply.early import GRACE_SECONDS
+from nodenet.core.apply.early import GRACE_SECONDS, START_SECONDS
 from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
@@ -54,3 +54,16 @@ async def test_after_the_start_nothing_is_early() -> None:
     assert early.pause(9.0) == 9.0
     manager.status = ManagerState.STARTING
     assert not await early.allows("d", NIC)
+
+
+async def test_a_start_that_may_never_end_is_not_waited_for() -> None:
+    """A DHCP client on a bridge whose uplink is gone keeps NetworkManager starting, and kubelet waiting."""
+    early, manager, _, clock = started()
+    await early.allows("d", Links(frozenset({"gone0"})))
+    assert not early.is_endless
+    clock.now += START_SECONDS
+    assert not await early.allows("d", Links(frozenset({"gone0"})))
+    assert early.is_endless
+    manager.status = ManagerState.READY
+    await early.allows("d", NIC)
+    assert not early.is_endless

@@ -55,6 +55,9 @@ class Disk:
     def remove(self, path: PurePath) -> bool:
         return files.remove(self.at(path))
 
+    def sync(self, directory: PurePath) -> None:
+        files.sync(self.at(directory))
+
     def read(self, path: PurePath) -> bytes | None:
         return files.read(self.at(path))
 

@@ -13,6 +13,8 @@ from nodenet.core.node_file.links import Links
 GRACE_SECONDS = 3.0
 """How long NetworkManager may be starting: it finds its links and activates static profiles in a second."""
 LONGEST_PAUSE_SECONDS = 60.0
+START_SECONDS = 300.0
+"""A start that has lasted so long may never end: a DHCP client without a time-out, on a bridge without an uplink."""
 
 
 def are_decided(links: Links, found: Inventory) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +13,8 @@ MADE_BY_NM = "NM.connection.uuid"
 """The key that NetworkManager gives all it puts into the database; the value is the profile's UUID."""
 
 
+KEYFILES = PurePosixPath("/etc/NetworkManager/system-connections")
+"""Where NetworkManager keeps profiles that outlive a reboot (NetworkManager.conf(5), ``keyfile.path``)."""
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 

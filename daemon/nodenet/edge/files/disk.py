@@ -18,7 +18,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from nodenet.core.errors import NotAFile, PublishFailed
 from nodenet.edge.files.node_file import MAX_BYTES, listing, read_node_file
 
-__all__ = ["clear_stray", "leads_to", "listing", "read", "read_node_file", "remove", "write"]
+__all__ = ["clear_stray", "leads_to", "listing", "read", "read_node_file", "remove", "sync", "write"]
 
 STRAY = ".nodenet-"
 """How our temporary files begin. No reader takes files with this name."""
@@ -83,6 +83,23 @@ def remove(path: PurePath) -> bool:
             return False
         _sync(path.parent)
         return True
+
+
+def sync(directory: PurePath) -> None:
+    """Let what other programs wrote into *directory* survive a power cut (fsync(2)); no directory is no error.
+
+    Raises PublishFailed.
+    """
+    with _explained(directory, "synced"):
+        try:
+            with os.scandir(directory) as entries:
+                files = [entry.path for entry in entries if entry.is_file(follow_symlinks=False)]
+        except FileNotFoundError:
+            return
+        for path in files:
+            with suppress(FileNotFoundError):  # removed meanwhile
+                _sync(PurePath(path), os.O_NOFOLLOW | os.O_NONBLOCK)
+        _sync(directory)
 
 
 def read(path: PurePath, limit: int = MAX_BYTES) -> bytes | None:
@@ -169,8 +186,8 @@ def _keep_label(descriptor: int, like: PurePath) -> None:
             os.setxattr(descriptor, _LABEL, label)
 
 
-def _sync(directory: PurePath) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _sync(path: PurePath, flags: int = os.O_DIRECTORY) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
     try:
         os.fsync(descriptor)
     finally:

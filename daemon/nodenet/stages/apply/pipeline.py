@@ -19,6 +19,7 @@ from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
 from nodenet.stage_edges import Presence, StageEdges
@@ -159,6 +160,9 @@ class Pipeline:
             if failure is error:
                 raise
             raise failure from error
+        # NetworkManager does not sync a new keyfile. With one of several lost in a power cut the uplink would be a port
+        # of a bridge that never comes up; until the record says that all is good, such a node is repaired.
+        self._edges.files.sync(KEYFILES)
         return self.now() - record.started
 
     @contextlib.asynccontextmanager

@@ -5,7 +5,7 @@ No, if that start has lasted for seconds and only waits for leases that the file
 
 from __future__ import annotations
 
-from nodenet.core.apply.early import GRACE_SECONDS, are_decided, pause
+from nodenet.core.apply.early import GRACE_SECONDS, START_SECONDS, are_decided, pause
 from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.node_file.links import Links
@@ -37,6 +37,11 @@ class EarlyStart:
             return are_decided(links, await self._profiles.inventory())
         except Unavailable:
             return False
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether NetworkManager has been starting for so long that no file waits for the end of that."""
+        return self._starting is not NEVER and self._starting.left(self._clock.boottime(), START_SECONDS) <= 0
 
     def failed(self, digest: str) -> None:
         """Note that the file with *digest* could not be applied: it waits for the end of the start."""

@@ -128,7 +128,8 @@ class NmstateStage:
         if over := self._over_budget(job):
             return over
         job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links))
-        if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=job.early):
+        early = job.early or self._early.is_endless
+        if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=early):
             # An early file waits for something else, as Open vSwitch's database: that has no event to wake the stage.
             seconds = waiting.seconds if job.early else self._early.pause(waiting.seconds)
             return replace(waiting, seconds=seconds, facts=self._as_before(job.facts))

@@ -1,0 +1,95 @@
+"""Which stages do the settings ask for, and is the node file on the disk one that would be taken?
+
+The edges are given: those of a node, or those of a simulated world. It decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import PurePath
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.stages import new_boot
+from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid
+from nodenet.core.settings.model import OnFailure, Settings
+from nodenet.core.stage_name import StageName
+from nodenet.core.unit_stage.evidence import unit_of
+from nodenet.loop.reload import Judged, StageSet
+from nodenet.stage_edges import Build, StageEdges
+from nodenet.stages.apply.node_file import NodeFiles
+from nodenet.stages.br_ex.wiring import BridgeWiring
+from nodenet.stages.hostname import HostnameStage
+from nodenet.stages.node_ip.stage import NodeipStage
+from nodenet.stages.unit_stage import build as build_unit_stage
+
+ATTEMPT_MARGIN_SECONDS = 300.0
+BUILD: dict[StageName, Build] = {
+    name: import_module(f"nodenet.stages.{name.module}").build for name in StageName if name.module
+}
+"""How each stage is built; the table of stages names the modules."""
+
+
+class NodeInputs:
+    """Settings and node file as they lie on the disk (`nodenet.loop.reload.Inputs`)."""
+
+    def __init__(
+        self, edges: StageEdges, settings: Callable[[], Settings], in_force: Callable[[Settings], None]
+    ) -> None:
+        """*settings* reads them (raises SettingsInvalid); *in_force* gets those that stages are built for."""
+        self._edges = edges
+        self._settings = settings
+        self._in_force = in_force
+        self.nodeip: NodeipStage | None = None
+        """The stage that publishes, once there are stages."""
+
+    def settings(self) -> Settings:
+        """Return the settings as they lie on the disk. Raises SettingsInvalid, Unavailable."""
+        return self._settings()
+
+    def node_file(self, settings: Settings, facts: Facts) -> Facts:
+        """Return *facts* with the node file that *settings* lead to, where nodenetd applies it."""
+        if settings.stages[StageName.NMSTATE] != "builtin":
+            return facts
+        return self._node_files(settings).on_disk(facts)
+
+    def _node_files(self, settings: Settings) -> NodeFiles:
+        return NodeFiles(self._edges.files, self._edges.nmstate, PurePath(settings.node_file_dir))
+
+    async def judge(self, settings: Settings, facts: Facts) -> Judged:
+        """Return whether that file would be taken. Raises NodenetError when that is unknown."""
+        if settings.stages[StageName.NMSTATE] != "builtin":
+            return Judged(facts)
+        judge = self._node_files(settings)
+        if settings.stages[StageName.HOSTNAME] == "builtin":
+            edges = self._edges
+            named = await HostnameStage(edges.host, edges.leases, edges.files, judge.directory).name()
+            facts = replace(facts, hostname=named)
+        seen = judge.on_disk(facts)  # before it is judged: a change during the check is another edit
+        try:
+            await judge.judge(facts)
+        except (NodeFileInvalid, LibnmstateMissing) as error:
+            return Judged(seen, error)
+        return Judged(seen)
+
+    def build_stages(self, settings: Settings) -> StageSet:
+        """Return the stages that *settings* ask for; from now on these settings are in force."""
+        self._in_force(settings)
+        stages = {name: build(self._edges, settings) for name, build in BUILD.items()}
+        nodeip = stages[StageName.NODEIP]
+        if not isinstance(nodeip, NodeipStage):
+            raise TypeError(f"{nodeip!r} does not publish the node IPs")
+        self.nodeip = nodeip
+        recovering = BridgeWiring(self._edges, settings).recovering(stages[StageName.NMSTATE], nodeip)
+        stages[StageName.NMSTATE], stages[StageName.NODEIP] = recovering
+        units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
+        stages |= {name: build_unit_stage(name, unit, self._edges, settings) for name, unit in units.items() if unit}
+        return StageSet(
+            new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
+            stages,
+            settings.network_type,
+            settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
+            nodeip.drift,
+            nodeip.confirm if settings.stages[StageName.NODEIP] == "builtin" else nodeip.confirm_of_unit,
+        )

@@ -1,0 +1,86 @@
+"""The disk: what is written whole and synced, what is not synced yet, and what a disk refuses."""
+
+from __future__ import annotations
+
+from pathlib import PurePath, PurePosixPath
+from random import Random
+
+ERRORS = {
+    "enospc": "No space left on device",
+    "erofs": "Read-only file system",
+    "eio": "Input/output error",
+}
+
+
+class Disk:
+    """Files by path. /run is a tmpfs; what other programs write is synced some seconds later only."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, bytes] = {}
+        self.links: dict[str, PurePosixPath] = {}
+        self.unsynced: dict[str, bytes | None] = {}
+        """Path → what is on the platter, of writes that were not synced (None: nothing)."""
+        self.refusals: dict[str, str] = {}
+        """Beginning of a path → errno of what is written below it."""
+        self.unreadable: set[str] = set()
+        self.writes: list[str] = []
+        """Of nodenet, in order."""
+
+    def listing(self, directory: str) -> tuple[str, ...]:
+        begin = directory.rstrip("/") + "/"
+        length = len(begin)
+        names = {path[length:].split("/")[0] for path in self.content if path.startswith(begin)}
+        return tuple(sorted(names))
+
+    def read(self, path: str) -> bytes | None:
+        return self.content.get(str(self.links.get(path, path)))
+
+    def why_not(self, path: str) -> str | None:
+        """Return the text of the error that writing *path* meets."""
+        found = (errno for begin, errno in self.refusals.items() if errno and path.startswith(begin))
+        errno = next(found, None)
+        return None if errno is None else ERRORS[errno]
+
+    def write_synced(self, path: str, content: bytes | None) -> None:
+        """Write (None: remove) as nodenet does: old or new after a power cut, never anything else."""
+        self.unsynced.pop(path, None)
+        self._set(path, content)
+
+    def write_unsynced(self, path: str, content: bytes | None) -> None:
+        """Write as other programs do."""
+        self.unsynced.setdefault(path, self.content.get(path))
+        self._set(path, content)
+
+    def write_by_manager(self, path: str, content: bytes) -> None:
+        """Write a keyfile as NetworkManager does: what replaces a file is synced, what is new is not."""
+        if self.content.get(path):
+            self.write_synced(path, content)
+        else:
+            self.write_unsynced(path, content)
+
+    def _set(self, path: str, content: bytes | None) -> None:
+        if content is None:
+            self.content.pop(path, None)
+        else:
+            self.content[path] = content
+
+    def sync(self, begin: str = "/") -> None:
+        """Let what was written below *begin* survive a power cut."""
+        self.unsynced = {path: old for path, old in self.unsynced.items() if not path.startswith(begin)}
+
+    def power_cut(self, random: Random) -> None:
+        """Lose /run, and of each write that was not synced all, a part, or nothing."""
+        for path, old in sorted(self.unsynced.items(), key=lambda item: item[0]):
+            fate = random.randrange(4)
+            new = self.content.get(path)
+            if fate == 0:
+                self._set(path, old)
+            elif fate == 1 and new:
+                self._set(path, new[: random.randrange(len(new))])
+        self.unsynced.clear()
+        self.content = {path: content for path, content in self.content.items() if not path.startswith("/run/")}
+        self.links = {path: link for path, link in self.links.items() if not path.startswith("/run/")}
+
+
+def is_below(path: PurePath, directory: str) -> bool:
+    return str(path).startswith(directory.rstrip("/") + "/")

@@ -1,0 +1,65 @@
+"""Profiles of NetworkManager as the world keeps them: a keyfile is JSON, below comments perhaps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv4Interface
+from typing import Any
+
+from nodenet.core.network_manager.profiles import Profile
+
+DIRECTORY = "/etc/NetworkManager/system-connections"
+IN_RUN = "/run/NetworkManager/system-connections"
+Settings = Mapping[str, Mapping[str, Any]]
+
+
+def made(settings: Settings, path: str, *, on_disk: bool) -> Profile:
+    connection = settings["connection"]
+    return Profile(
+        connection["uuid"],
+        connection["id"],
+        connection["type"],
+        connection.get("interface-name", ""),
+        on_disk,
+        path,
+        settings,
+    )
+
+
+def rendered(settings: Settings) -> bytes:
+    return json.dumps(settings).encode()
+
+
+def parsed(content: bytes | None) -> Settings | None:
+    """Return the settings of a keyfile: JSON here, below comments perhaps."""
+    lines = (content or b"").decode().splitlines()
+    try:
+        found: Settings = json.loads("".join(line for line in lines if not line.startswith("#")))
+        return found if "uuid" in found.get("connection", {}) else None
+    except ValueError:
+        return None
+
+
+def is_port(profile: Profile) -> bool:
+    return bool(profile.setting("connection", "port-type") == "ovs-port")
+
+
+def static_of(profile: Profile) -> list[IPv4Interface]:
+    if profile.setting("ipv4", "method", "disabled") == "disabled":
+        return []
+    return [IPv4Interface(f"{one['address']}/{one['prefix']}") for one in profile.setting("ipv4", "address-data") or ()]
+
+
+def metric_of(kind: str, profile: Profile) -> int:
+    return int(profile.setting("ipv4", "route-metric") or (800 if kind == "ovs-interface" else 100))
+
+
+def gateways_of(profile: Profile, metric: int) -> dict[IPv4Address, int]:
+    """Return gateway → metric of the default routes that a profile has."""
+    own = profile.setting("ipv4", "gateway")
+    found = {IPv4Address(own): metric} if own else {}
+    for route in profile.setting("ipv4", "route-data") or ():
+        if route["prefix"] == 0 and route.get("next-hop"):
+            found[IPv4Address(route["next-hop"])] = int(route.get("metric", metric))
+    return found

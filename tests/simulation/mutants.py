@@ -1,0 +1,226 @@
+"""Faults of the first review, put back one at a time: does the simulation find them?
+
+Each takes the place of functions of the product, in memory and for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nodenet import daemon
+from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.boot.outcome import Again, Done, Failed, Problem
+from nodenet.core.boot.pace import Pace
+from nodenet.core.boot.stages import Boot
+from nodenet.core.br_ex import plan as bridge_plan
+from nodenet.core.br_ex.lease import StaticLease
+from nodenet.core.errors import NodenetError
+from nodenet.core.messages import Message
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_ip import drift
+from nodenet.core.status.document import document, line
+from nodenet.daemon import ServiceManager, StateFile
+from nodenet.loop.guard import Guard
+from nodenet.loop.reload import InForce
+from nodenet.loop.uplink import UplinkWatch
+from nodenet.stages.apply import pipeline
+from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.br_ex import verify
+from nodenet.stages.br_ex.later_looks import CAUSES
+from nodenet.stages.br_ex.repair import RecoverFirst
+from nodenet.stages.br_ex.stage import ConfigureOvsStage
+from nodenet.stages.br_ex.verify import Verifier
+from nodenet.stages.hostname import HostnameStage
+from nodenet.stages.nmstate import stage as nmstate_stage
+from nodenet.stages.node_ip.confirm import Confirmation
+from nodenet.stages.node_ip.publish import RELOAD_OWED, Publisher
+from nodenet.stages.node_ip.stage import NodeipStage
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """*entry* of the review, in words, and what takes the place of which attribute."""
+
+    entry: str
+    words: str
+    places: tuple[tuple[Any, str, object], ...]
+
+
+@contextmanager
+def put_back(mutant: Mutant) -> Iterator[None]:
+    """Let the product have the fault for a while."""
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in mutant.places]
+    try:
+        for owner, name, value in mutant.places:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+async def _rolled_back_and_not_settled(
+    self: Any, record: Intent, before: Any, failure: Any, *, refused: bool = False
+) -> None:
+    if getattr(failure, "kind", None) not in pipeline.UNTOUCHED:
+        await self._roll_back(record, before.dns, by_time=not refused)
+
+
+def _ours_by_phase(_checkpoint: object, record: Intent | None, boot_id: str, _began: float) -> bool:
+    return record is not None and record.phase is Phase.APPLYING and record.boot_id == boot_id
+
+
+def _left_by_wall_clock(self: StaticLease, now: Any) -> float | None:
+    return None if self.seconds is None else self.noted.unix + self.seconds - now.unix
+
+
+async def _not_shielded(work: Any) -> None:
+    await work
+
+
+async def _addressed(self: Any, expect: Any) -> None:
+    wanted = [(address, item.bridge) for item in expect for address in item.addresses]
+
+    async def there() -> bool:
+        return not self._missing(wanted)
+
+    if not await verify._until(there, self.address_seconds, verify.LOOK_SECONDS):
+        address, bridge = self._missing(wanted)[0]
+        raise NmstateFailure(FailureKind.VERIFICATION, f"{address} did not appear on {bridge}")
+
+
+def _at_once(self: Any, problem: Problem, facts: Any, _topics: object) -> Failed:
+    self._failures += 1
+    return Failed(problem, facts, Again(CAUSES, 5.0))
+
+
+def _fresh(_self: object, _now: float, *, failed: bool | None) -> Pace:  # noqa: ARG001
+    return Pace()
+
+
+def _for_ever(failure: NmstateFailure, _tries: int, _seconds: float) -> bool:
+    return failure.kind in (FailureKind.UNAVAILABLE, FailureKind.KILLED, FailureKind.DIED, FailureKind.PLUGIN)
+
+
+async def _always_confirmed(_self: object, *_: object, **__: object) -> None:
+    return None
+
+
+async def _one_reload(self: Any, _wanted: object) -> tuple[Any, ...]:
+    if self._files.read(RELOAD_OWED) is not None:
+        with suppress(NodenetError):
+            await self._systemd.reload()
+        self._files.remove(RELOAD_OWED)
+    return ()
+
+
+async def _only_lost(self: Any, facts: Any, *, kept: bool) -> str | None:  # noqa: ARG001
+    lost = self.drift(facts)
+    return lost.cause if lost else None
+
+
+def _this_boot_by_record(self: Any) -> Any:
+    return self._record()
+
+
+def _shown_once(self: Any, status: Any) -> float | None:
+    if getattr(self, "_tried", None) == status.ready:
+        return None
+    self._tried = status.ready
+    with suppress(NodenetError):
+        self._files.write(self._path, daemon._rendered(document(status)))
+    return None
+
+
+def _ready_once(self: Any, status: Any) -> float | None:
+    text = line(status)
+    if status.ready and not self._ready.is_set():
+        self._ready.set()
+        self._notifier.ready(text)
+    elif text != self._line:
+        self._notifier.status(text)
+    self._line = text
+    return None
+
+
+def _nothing_lost(_published: Sequence[object], _snapshot: object) -> tuple[object, ...]:
+    return ()
+
+
+def _has_any_address(self: Any, record: Any) -> bool:
+    return any(self._kernel.can_bind(address, 0) for address in record.addresses)
+
+
+def _unguarded(_self: object, work: Any, otherwise: object) -> Any:  # noqa: ARG001
+    return work()
+
+
+async def _not_followed(_self: object, *_: object) -> Any:
+    return None
+
+
+async def _not_renamed(_self: object, *_: object) -> bool:
+    return False
+
+
+def _not_watched(_self: object, _status: object) -> None:
+    return None
+
+
+def _all_settings(source: Any, _bridge: str) -> dict[str, str]:
+    own, new = source.facts.sysctls.get(source.link, {}), source.facts.sysctls.get("default", {})
+    return {name: value for name, value in own.items() if new.get(name) != value}
+
+
+def _any_name(_self: object, sources: Any, facts: Any) -> Any:
+    name = sources[-1].value
+    return Done(f"This node is {name}", replace(facts, hostname=name), Message.HOSTNAME_KNOWN)
+
+
+def _looks_first(self: Boot, now: float) -> Any:
+    looks = [stage for stage in self.stages if stage.over and stage.due is not None and stage.due <= now]
+    if looks:
+        return looks[0].name
+    name = self.next()
+    return name if name is not None and (self[name].due or 0.0) <= now else None
+
+
+MUTANTS = (
+    Mutant("R1", "a rollback does not settle the intent", ((Pipeline, "_back", _rolled_back_and_not_settled),)),
+    Mutant("R2", "every checkpoint counts as ours while an apply is open", ((pipeline, "is_ours", _ours_by_phase),)),
+    Mutant("R4", "the wall clock ends a lease", ((StaticLease, "left", _left_by_wall_clock),)),
+    Mutant("R5", "a stop cancels a rollback", ((pipeline, "_shielded", _not_shielded),)),
+    Mutant("R6", "an address that comes in the last moment", ((Verifier, "addressed", _addressed),)),
+    Mutant(
+        "R7",
+        "a failed br-ex is tried again at once, on its own events",
+        ((ConfigureOvsStage, "_retried", _at_once), (Pace, "after", _fresh)),
+    ),
+    Mutant("R8", "tries are not counted", ((nmstate_stage, "may_try_again", _for_ever),)),
+    Mutant("R9", "a look keeps a stage from its turn", ((Boot, "due", _looks_first),)),
+    Mutant("R13", "READY without a last look", ((InForce, "confirmed", _always_confirmed),)),
+    Mutant(
+        "R14",
+        "a failed reload of systemd is passed over",
+        ((Publisher, "let_systemd_read", _one_reload), (Confirmation, "of_files", _only_lost)),
+    ),
+    Mutant("R15", "only the record says what is published", ((NodeipStage, "_published", _this_boot_by_record),)),
+    Mutant("R16", "state.json is written once", ((StateFile, "show", _shown_once),)),
+    Mutant("R17", "READY is sent once", ((ServiceManager, "show", _ready_once),)),
+    Mutant("R22", "bind says what is lost", ((drift, "lost", _nothing_lost),)),
+    Mutant("R22b", "bind says what an interrupted br-ex has left", ((RecoverFirst, "_has_address", _has_any_address),)),
+    Mutant("R23", "an error while the loop sleeps", ((Guard, "run", _unguarded),)),
+    Mutant(
+        "R26",
+        "a renamed uplink is not followed",
+        ((RecoverFirst, "follow_renamed", _not_followed), (RecoverFirst, "_follow_renamed", _not_renamed)),
+    ),
+    Mutant("R27", "the uplink is not watched", ((UplinkWatch, "show", _not_watched),)),
+    Mutant("R29", "every setting of the link moves", ((bridge_plan, "_sysctls", _all_settings),)),
+    Mutant("R32", "any host name will do", ((HostnameStage, "_unknown", _any_name),)),
+)
+"""Entry of the first review → the fault."""
+MUTANT = {mutant.entry: mutant for mutant in MUTANTS}

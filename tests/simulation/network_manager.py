@@ -1,0 +1,318 @@
+"""NetworkManager: profiles, devices, DHCP clients, its start, and its checkpoints, which die with it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nodenet.core.network_manager.profiles import Profile
+from simulation.addressing import Addressing, Device
+from simulation.keyfile import DIRECTORY, IN_RUN, Settings, is_port, made, parsed, rendered
+from simulation.ovs_plugin import join, leave_bridges, make_internal, make_row, remove_device
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+DISABLED = {"method": "disabled"}
+AGAIN_SECONDS = 0.2
+"""Between two looks at whether what an activation needs is there."""
+RETRY_SECONDS = 60.0
+"""After which a failed activation is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A checkpoint; *actives*: (kind, link) → UUID."""
+
+    path: str
+    created: float
+    profiles: Mapping[str, Profile]
+    actives: Mapping[tuple[str, str], str | None]
+    foreign: bool
+
+
+@dataclass(slots=True)
+class Memory:
+    """What ends with the process."""
+
+    number: int
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    devices: dict[tuple[str, str], Device] = field(default_factory=dict)
+    points: dict[str, Point] = field(default_factory=dict)
+    began: float = 0.0
+    read: bool = False
+    startup: bool = True
+
+
+class NetworkManager:
+    """*signal* is called after each change."""
+
+    def __init__(self, world: World, signal: Callable[[], None]) -> None:
+        self._world = world
+        self.signal = signal
+        self.ip = Addressing(world, self)
+        self._starts = itertools.count(1)
+        self._points = itertools.count(1)
+        self._numbers = itertools.count(1)
+        self.running = False
+        self.hung = False
+        self.has_ovs = True
+        self.start_seconds = 0.5
+        self.rollback_fails = False
+        self.restarts = 0
+        self.memory = Memory(0)
+        self.version = 0
+        self.applies: list[float] = []
+        """When our checkpoints were made (CLOCK_BOOTTIME of the world)."""
+
+    def new_number(self) -> int:
+        """Return a number for another profile."""
+        return next(self._numbers)
+
+    # -- process
+
+    def start(self) -> None:
+        self.running, self.hung = True, False
+        self.memory = Memory(next(self._starts), began=self._world.now)
+        self.later(self.start_seconds, self._read)
+        self.touch()
+
+    def stop(self) -> None:
+        """The process is gone: the links keep what they have."""
+        self.running, self.hung = False, False
+        self.memory = Memory(self.memory.number)
+        self.touch()
+
+    def crash(self, seconds: float = 1.0) -> None:
+        if self.running:
+            self.stop()
+            self.restarts += 1
+            self._world.after_in_boot(seconds, lambda: None if self.running else self.start())
+
+    def touch(self) -> None:
+        self.version += 1
+        self.signal()
+
+    def later(self, seconds: float, work: Callable[[], None]) -> None:
+        number = self.memory.number
+
+        def due() -> None:
+            if self.running and self.memory.number == number:
+                work()
+
+        self._world.after_in_boot(seconds, due)
+
+    # -- profiles
+
+    def _read(self) -> None:
+        """Read all keyfiles; a torn one is passed over."""
+        for directory, on_disk in ((DIRECTORY, True), (IN_RUN, False)):
+            for name in self._world.disk.listing(directory):
+                path = f"{directory}/{name}"
+                if (settings := parsed(self._world.disk.read(path))) is not None:
+                    profile = made(settings, path, on_disk=on_disk)
+                    self.memory.profiles[profile.uuid] = profile
+        self.memory.read = True
+        self.see_links()
+        self.later(0.3, self._end_startup)
+
+    def _end_startup(self) -> None:
+        if any(device.state in (40, 70) for device in self.memory.devices.values()):
+            self.later(0.3, self._end_startup)
+        elif self.memory.startup:
+            self.memory.startup = False
+            self.touch()
+
+    def put(self, profile: Profile) -> None:
+        """Add or replace a profile, in memory or as a keyfile. Activates nothing by itself."""
+        before = self.memory.profiles.get(profile.uuid)
+        if profile.on_disk and not profile.path:
+            path = f"{DIRECTORY}/{profile.name}.nmconnection"
+            profile = made(profile.settings, path, on_disk=True)
+        if before and before.path and before.path != profile.path:
+            self._world.disk.write_unsynced(before.path, None)
+        if profile.on_disk and (before is None or before.settings != profile.settings or not before.on_disk):
+            self._world.disk.write_by_manager(profile.path, rendered(profile.settings))
+        self.memory.profiles[profile.uuid] = profile
+        self.touch()
+
+    def load(self, path: str) -> bool:
+        settings = parsed(self._world.disk.read(path))
+        if settings is None:
+            return False
+        profile = made(settings, path, on_disk=True)
+        self.memory.profiles[profile.uuid] = profile
+        self.touch()
+        return True
+
+    def delete(self, uuid: str) -> bool:
+        profile = self.memory.profiles.pop(uuid, None)
+        if profile is None:
+            return False
+        if profile.path:
+            self._world.disk.write_unsynced(profile.path, None)
+        for device in [one for one in self.memory.devices.values() if one.profile == uuid]:
+            self.down(device)
+            if device.kind.startswith("ovs-"):
+                remove_device(self, self._world, device)
+        self.touch()
+        self.later(0.02, self.see_links)
+        return True
+
+    # -- devices
+
+    def see_links(self) -> None:
+        """Look at the kernel's links: each NIC has a device; a free one is given its best profile."""
+        if not self.memory.read:
+            return
+        links, devices = self._world.kernel.links, self.memory.devices
+        for name, link in links.items():
+            if link.kind is None and ("ethernet", name) not in devices:
+                devices["ethernet", name] = Device(name, "ethernet")
+                self._make_automatic(name, link.mac)
+        for key in [key for key in devices if key[0] == "ethernet" and key[1] not in links]:
+            self.down(devices.pop(key))
+        self._make_ovs_devices()
+        for device in list(devices.values()):
+            self.autoconnect(device)
+        self.touch()
+
+    def _make_automatic(self, link: str, mac: str) -> None:
+        """Make a profile in memory for a NIC that has none, as NetworkManager does."""
+        if any(one.link == link and one.kind == "802-3-ethernet" for one in self.memory.profiles.values()):
+            return
+        uuid = f"a0000000-0000-4000-8000-{mac.replace(':', '')}"
+        connection = {"id": f"Wired {link}", "uuid": uuid, "type": "802-3-ethernet", "interface-name": link}
+        lowest = {"autoconnect-priority": -999}
+        settings: Settings = {"connection": {**connection, **lowest}, "ipv4": {"method": "auto"}, "ipv6": DISABLED}
+        self.put(made(settings, f"{IN_RUN}/Wired {link}.nmconnection", on_disk=False))
+
+    def _make_ovs_devices(self) -> None:
+        if not self.has_ovs:
+            return
+        for profile in list(self.memory.profiles.values()):
+            if (
+                profile.kind in ("ovs-bridge", "ovs-interface")
+                and (profile.kind, profile.link) not in self.memory.devices
+            ):
+                self.memory.devices[profile.kind, profile.link] = Device(profile.link, profile.kind)
+
+    def candidates(self, device: Device) -> list[Profile]:
+        kinds = {"ethernet": "802-3-ethernet"}
+        kind = kinds.get(device.kind, device.kind)
+        found = [one for one in self.memory.profiles.values() if one.link == device.link and one.kind == kind]
+        usable = [one for one in found if not is_port(one) or self._has_controller(one)]
+        return sorted(usable, key=lambda one: (-one.setting("connection", "autoconnect-priority", 0), one.uuid))
+
+    def _has_controller(self, profile: Profile) -> bool:
+        """Whether the port that *profile* names has a profile, and the bridge of that port too."""
+        port, profiles = profile.setting("connection", "controller"), self.memory.profiles.values()
+        above = (one for one in profiles if one.kind == "ovs-port" and port in (one.link, one.uuid))
+        bridges = {one.setting("connection", "controller") for one in above}
+        return any(one.kind == "ovs-bridge" and {one.link, one.uuid} & bridges for one in profiles)
+
+    def autoconnect(self, device: Device) -> None:
+        if device.profile is not None or device.state == 120:
+            return
+        link = self._world.kernel.links.get(device.link)
+        if device.kind == "ethernet" and (link is None or not link.carrier):
+            device.state = 20
+            return
+        if found := self.candidates(device):
+            self.activate(device, found[0])
+
+    def activate(self, device: Device, profile: Profile) -> None:
+        """Begin to activate *profile* on *device*."""
+        if device.profile is not None:
+            self.down(device)
+        device.profile, device.state = profile.uuid, 40
+        device.turn += 1
+        turn = device.turn
+        self.later(self._world.random.uniform(0.02, 0.1), lambda: self._configure(device, turn))
+        self.touch()
+
+    def down(self, device: Device) -> None:
+        """Take away what the active profile has given the link."""
+        device.turn += 1
+        device.asking += 1
+        device.profile, device.lease, device.gateway, device.state = None, None, None, 30
+        self._world.kernel.flush(device.link, "nm") if device.kind != "ovs-bridge" else None
+        if device.kind == "ethernet":
+            leave_bridges(self._world, device.link)
+        self.touch()
+
+    def _configure(self, device: Device, turn: int) -> None:
+        if device.turn != turn or device.profile is None:
+            return
+        profile = self.memory.profiles[device.profile]
+        if device.kind == "ovs-bridge":
+            make_row(self, self._world, device, profile)
+        elif device.kind == "ovs-interface":
+            make_internal(self, self._world, device, profile, turn)
+        elif is_port(profile):
+            join(self, self._world, device, profile, turn)
+        else:
+            self.ip.configure(device, profile)
+
+    def again(self, device: Device, turn: int, seconds: float) -> None:
+        """Wait for what is not there yet, for some time."""
+        device.tries += 1
+        if device.tries > seconds / AGAIN_SECONDS:
+            self.fail(device)
+        else:
+            self.later(AGAIN_SECONDS, lambda: self._configure(device, turn))
+
+    def fail(self, device: Device) -> None:
+        self._world.kernel.flush(device.link, "nm") if device.kind != "ovs-bridge" else None
+        device.state, device.profile, device.lease = 120, None, None
+        device.asking += 1
+        self.touch()
+        turn, device.tries = device.turn, 0
+        self.later(RETRY_SECONDS, lambda: self._retry(device, turn))
+
+    def _retry(self, device: Device, turn: int) -> None:
+        if device.turn == turn and device.state == 120:
+            device.state = 30
+            self.autoconnect(device)
+
+    # -- checkpoints
+
+    def checkpoint(self, seconds: float, *, foreign: bool) -> Point:
+        now = self._world.now
+        path = f"/org/freedesktop/NetworkManager/Checkpoint/{next(self._points)}"
+        actives = {key: device.profile for key, device in self.memory.devices.items()}
+        point = Point(path, now, dict(self.memory.profiles), actives, foreign)
+        self.memory.points[path] = point
+        if not foreign:
+            self.applies.append(now)
+        self.later(seconds, lambda: None if self.memory.points.get(path) is not point else self.roll_back(path))
+        self.touch()
+        return point
+
+    def commit(self, path: str) -> bool:
+        found = self.memory.points.pop(path, None) is not None
+        self.touch()
+        return found
+
+    def release(self, path: str) -> None:
+        """Let another program end its checkpoint."""
+        self.commit(path)
+
+    def roll_back(self, path: str) -> None:
+        """Restore profiles and what was active; links come back by and by."""
+        point = self.memory.points.pop(path)
+        devices, changed = self.memory.devices, set()
+        for uuid in [uuid for uuid in self.memory.profiles if uuid not in point.profiles]:
+            self.delete(uuid)
+        for uuid, profile in point.profiles.items():
+            if self.memory.profiles.get(uuid) is not profile:
+                changed.add(uuid)
+                self.put(profile)
+        for key, active in point.actives.items():
+            device, own = devices.get(key), self.memory.profiles.get(active or "")
+            if device is not None and own is not None and (device.profile != active or active in changed):
+                self.activate(device, own)
+        self.see_links()
+        self._world.touched_by_rollback()

@@ -1,0 +1,157 @@
+"""One process of nodenetd over the world: the parts that `nodenet.daemon` connects, with simulated edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Any
+
+import structlog
+
+from nodenet.core.boot.outcome import Topic
+from nodenet.core.errors import NodenetError
+from nodenet.core.settings import parse as settings_parser
+from nodenet.core.settings.model import Settings
+from nodenet.daemon import ServiceManager, StateFile
+from nodenet.edge.systemd.notify import Notifier
+from nodenet.inputs import NodeInputs
+from nodenet.loop.background import Background
+from nodenet.loop.reconciler import Reconciler
+from nodenet.loop.uplink import UplinkEdges, UplinkWatch
+from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.hosted_services.forwarding import Forwarding
+from simulation import edges
+from simulation.engine import SimulatedLoop
+from simulation.nmstate import Nmstate
+from simulation.world import Life, Listeners, World
+
+SETTINGS = "/etc/nodenet/nodenet.toml"
+STATE = PurePosixPath("/run/nodenet/state.json")
+PERMANENT = 78
+
+
+class Reports(Notifier):
+    """The connection to systemd."""
+
+    def __init__(self, life: Life) -> None:
+        super().__init__({"NOTIFY_SOCKET": "/run/systemd/notify", "WATCHDOG_USEC": "30000000"})
+        self._life = life
+
+    def _send(self, *lines: str) -> bool:
+        self._life.step("notify")
+        return self._life.world.systemd.notified(lines)
+
+
+class Switch:
+    """A source of events that is switched on and off."""
+
+    def __init__(self, switch: Callable[[bool], None]) -> None:
+        self._switch = switch
+
+    def start(self) -> None:
+        self._switch(True)
+
+    def stop(self) -> None:
+        self._switch(False)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(content: bytes) -> Settings:
+    return settings_parser.parse([(SETTINGS, content)]).settings
+
+
+class Process:
+    """nodenetd from its start to its end."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.life = world.life = Life(world)
+        self.exit_code: int | None = None
+        self.loop = SimulatedLoop(world.timeline, lambda: self.life.alive)
+        world.rules.new_process()
+        self.reconciler: Reconciler | None = None
+
+    def run(self) -> None:
+        """Run until the process ends, by itself or by a kill. Raises Violation."""
+        try:
+            self.exit_code = self.loop.run_until_complete(self._main())
+        finally:
+            self.life.alive = False
+            self.world.listeners = None
+            self.loop.discard()
+
+    async def _main(self) -> int:
+        try:
+            return await self._serve()
+        except NodenetError as error:
+            log = structlog.get_logger()
+            log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
+            return error.exit_code
+
+    async def _serve(self) -> int:
+        world, life = self.world, self.life
+        built = stage_edges(life)
+        forwarding = Forwarding(built.sysctls)
+
+        def in_force(settings: Settings) -> None:
+            forwarding.settings = settings
+
+        inputs = NodeInputs(built, self._settings, in_force)
+        notifier = Reports(life)
+        manager = ServiceManager(notifier)
+        uplink_edges = UplinkEdges(edges.UplinkLinks(life), built.neighbours, built.kernel, built.ovsdb, built.clock)
+        uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
+        watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files), manager, uplink)
+        reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)
+        world.listeners = listeners = Listeners(reconciler.wake)
+        background = Background()
+        background.start("the confirmation of READY", lambda: manager.confirmed(lambda: _is_active(built)))
+        background.start("the watch of the uplink", uplink.run)
+        reconciler.listen_while_waiting(Topic.KERNEL, Switch(lambda on: setattr(listeners, "kernel", on)))
+        reconciler.listen_while_waiting(Topic.OVS, Switch(lambda on: setattr(listeners, "ovs", on)))
+        try:
+            await reconciler.run()
+        finally:
+            manager.stopping()
+            await background.end()
+        return 0
+
+    def _settings(self) -> Settings:
+        return _parsed(self.world.disk.content.get(SETTINGS, b""))
+
+
+async def _is_active(built: StageEdges) -> bool:
+    service = await built.systemd.service("nodenetd.service")
+    return service is not None and service.active_state == "active"
+
+
+def stage_edges(life: Life) -> StageEdges:
+    """Return every port, with the world behind it."""
+    from fakes import FakeNodeDns, FakeServiceUnits, FakeTable  # noqa: PLC0415  (hosted services are off in this world)
+
+    manager, systemd, clock = edges.Manager(life), edges.SystemdEdge(life), edges.Clock(life)
+    return StageEdges(
+        host=edges.Host(life),
+        leases=edges.LeaseNames(life),
+        files=edges.Files(life),
+        manager=manager,
+        presence=NetworkManagerStarter(manager, systemd, clock),
+        nmstate=Nmstate(life),
+        ovsdb=edges.Ovsdb(life),
+        profiles=edges.Profiles(life),
+        sysctls=edges.Sysctls(life),
+        neighbours=edges.Neighbours(life),
+        kernel=edges.KernelEdge(life),
+        systemd=systemd,
+        dns=edges.DnsManager(life),
+        resolved=edges.Resolved(life),
+        resolver_probe=edges.ResolverProbe(life),
+        node_dns=lambda _: FakeNodeDns(),
+        service_units=FakeServiceUnits(),
+        redirect=FakeTable(),
+        units=edges.Units(life),
+        clock=clock,
+        boot_id=life.world.boot_id,
+    )

@@ -1,0 +1,179 @@
+"""The properties that hold in every run, whatever happens; the world reports to them, and the first violation ends it.
+
+P1  a node is not without network for longer than a rollback takes while the world offers one
+P2  kubelet starts with addresses that are on the node at that moment, and keeps them
+P3  in a fair world READY comes; in any other the status names what is awaited
+P4  applies and calls to the outside have a back-off
+P5  what other programs made stays
+P6  a second run in the same boot writes nothing
+P7  each failure has one cause line, and none is repeated; no error is one that nodenetd has no name for
+P8  the status is true
+P9  an order is answered, once
+P10 nothing waits without a bound or a visible reason
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING, Any
+
+from nodenet.core.boot.stages import Health
+from nodenet.core.messages import Message
+from nodenet.core.status.document import BootStatus
+from simulation.engine import Violation
+
+if TYPE_CHECKING:
+    from simulation.open_vswitch import Row
+    from simulation.systemd import Start
+    from simulation.world import World
+
+UNSEEN_SECONDS = 45.0
+"""How long a lost address or carrier may be unknown to the status: a watchdog's beat, and patience with a rollback."""
+DARK_SECONDS = 240.0
+"""NetworkManager rolls back after 60 s; a link that failed is activated again after 60 s, and DHCP may take 45."""
+APPLY_WINDOW, MOST_APPLIES = 600.0, 9
+REPEATS = 4
+"""How often one process may log the same error."""
+PUBLISHED = "/etc/systemd/system/kubelet.service.d/20-nodenet.conf"
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A line of the journal."""
+
+    now: float
+    level: str
+    text: str
+    fields: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Rules:
+    """What is remembered of a run for its properties."""
+
+    world: World
+    journal: list[Spoken] = field(default_factory=list)
+    checked: Counter[str] = field(default_factory=Counter)
+    """How often each property was looked at."""
+    repeated: Counter[tuple[str, str]] = field(default_factory=Counter)
+    dark_since: float | None = None
+    untrue_since: float | None = None
+    applies: int = 0
+    """When this process began: how many applies there were."""
+    foreign_profiles: set[str] = field(default_factory=set)
+    foreign_ports: set[tuple[str, str]] = field(default_factory=set)
+    may_change_node_ip: bool = False
+    """Whether an administrator has asked for it."""
+
+    def blame(self, rule: str, text: str) -> None:
+        raise Violation(rule, f"{text} (at {self.world.now:.2f} s)")
+
+    def hold(self, rule: str, text: str, *, holds: bool) -> None:
+        self.checked[rule] += 1
+        if not holds:
+            self.blame(rule, text)
+
+    # -- P1
+
+    def offers_network(self) -> bool:
+        """Whether the world lets the node have a network at this moment."""
+        world = self.world
+        if not world.manager.running or world.manager.hung:
+            return False
+        for mac, name in world.nics.items():
+            link, segment = world.kernel.links.get(name), world.wire.segments.get(mac)
+            if link and link.carrier and segment and (segment.offer is not None or world.is_static):
+                return True
+        return False
+
+    def look_at_darkness(self) -> None:
+        """Called from time to time: no network although there could be one?"""
+        world = self.world
+        if world.kernel.has_network or not self.offers_network() or world.needs_boot:
+            self.dark_since = None
+            return
+        if self.dark_since is None:
+            self.dark_since = world.now
+        dark = world.now - self.dark_since
+        self.hold("P1", f"no network for {dark:.0f} s though the world offers one", holds=dark < DARK_SECONDS)
+
+    def kernel_changed(self) -> None:
+        if self.world.kernel.has_network:
+            self.dark_since = None
+
+    # -- P2
+
+    def kubelet_started(self, start: Start) -> None:
+        name = self.world.static_name or self.world.transient_name
+        self.hold("P2", f"kubelet starts on a host called {name}", holds=name != "localhost")
+        address = start.variables.get("KUBELET_NODE_IP", "")
+        self.hold("P2", "kubelet starts without a node IP", holds=bool(address))
+        for each in start.variables.get("KUBELET_NODE_IPS", address).split(","):
+            here = self.world.kernel.place_of(IPv4Address(each)) is not None
+            self.hold("P2", f"kubelet starts with {each}, which is not on the node", holds=here)
+            vip = IPv4Address(each) in self.world.vips
+            self.hold("P2", f"kubelet starts with the VIP {each}", holds=not vip)
+
+    def written(self, path: str, content: bytes | None) -> None:
+        """A file of nodenet is about to change."""
+        if path == PUBLISHED and self.world.systemd.kubelet_runs:
+            before = self.world.disk.content.get(path)
+            self.hold(
+                "P2",
+                f"the node IP of a running kubelet changes: {before!r} to {content!r}",
+                holds=self.may_change_node_ip or before == content,
+            )
+
+    # -- P4
+
+    def look_at_applies(self) -> None:
+        applies = self.world.manager.applies[self.applies :]
+        recent = [one for one in applies if one > self.world.now - APPLY_WINDOW]
+        self.hold("P4", f"{len(recent)} applies in {APPLY_WINDOW:.0f} s", holds=len(recent) <= MOST_APPLIES)
+
+    # -- P5
+
+    def profile_deleted(self, uuid: str) -> None:
+        self.hold("P5", f"the profile {uuid} of another program is deleted", holds=uuid not in self.foreign_profiles)
+
+    def bridge_removed(self, row: Row) -> None:
+        foreign = [name for name in row.ports if (row.name, name) in self.foreign_ports]
+        self.hold("P5", f"the bridge {row.name} is removed with {foreign} of others", holds=not foreign)
+
+    # -- P7
+
+    def said(self, level: str, text: str, fields: dict[str, Any]) -> None:
+        """A line was logged."""
+        self.journal.append(Spoken(self.world.now, level, text, fields))
+        message = fields.get("message")
+        if message is Message.WATCHER_FAILED or fields.get("exc_info"):
+            self.blame("P7", f"an unforeseen error: {text} {fields.get('exc_info')!r}")
+        if level in ("error", "critical"):
+            self.repeated[str(message), text] += 1
+            count = self.repeated[str(message), text]
+            self.hold("P7", f"logged {count} times by one process: {text}", holds=count <= REPEATS)
+
+    def new_process(self) -> None:
+        self.repeated.clear()
+        self.applies = len(self.world.manager.applies)
+
+    # -- P8
+
+    def look_at_status(self, status: BootStatus) -> None:
+        """Called from time to time: does the status say ok although the node cannot be reached?"""
+        world, lost = self.world, ""
+        selection = status.facts.selection
+        if status.ready and status.health is Health.OK and selection:
+            gone = [one for one in selection.node_ips if world.kernel.place_of(one) is None]
+            nic = world.kernel.links.get(next(iter(world.nics.values())))
+            cut = world.kernel.links.get(selection.link or "")
+            is_uplink = selection.link == "br-ex" or cut is nic
+            lost = f"{gone} are gone" if gone else "no carrier" if is_uplink and nic and not nic.carrier else ""
+        if not lost:
+            self.untrue_since = None
+            return
+        self.untrue_since = self.untrue_since or world.now
+        unseen = world.now - self.untrue_since
+        self.hold("P8", f"health is ok for {unseen:.0f} s, and {lost}", holds=unseen < UNSEEN_SECONDS)

@@ -1,0 +1,85 @@
+"""systemd: what it has read of the drop-ins, its queue of notifications, and kubelet, which starts with READY."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from nodenet.core.node_ip.environment import drop_in_variables
+from nodenet.core.node_ip.unit_environment import UnitEnvironment
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+DIRECTORY = "/etc/systemd/system/"
+UNITS = ("kubelet.service", "crio.service")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How kubelet was started: in which boot, and with which variables."""
+
+    boot: int
+    now: float
+    variables: dict[str, str]
+
+
+class Systemd:
+    """*started* is called when kubelet starts."""
+
+    def __init__(self, world: World, started: Callable[[Start], None]) -> None:
+        self._world = world
+        self._started = started
+        self.silent = False
+        self.refuses_reload = False
+        self.deaf = False
+        """Whether a reload succeeds and reads nothing."""
+        self.loses_messages = 0
+        """How many notifications its full queue loses."""
+        self.kubelet_runs = False
+        self.active = False
+        self.status = ""
+        self.starts: list[Start] = []
+        self._read: dict[str, bytes] = {}
+
+    def boot(self) -> None:
+        self.kubelet_runs = self.active = False
+        self.status = ""
+        self.read()
+
+    def read(self) -> None:
+        self._read = self._drop_ins()
+
+    def _drop_ins(self) -> dict[str, bytes]:
+        return {path: content for path, content in self._world.disk.content.items() if path.startswith(DIRECTORY)}
+
+    def environment(self, unit: str) -> UnitEnvironment:
+        paths = sorted(path for path in self._read if path.startswith(f"{DIRECTORY}{unit}.d/"))
+        variables: dict[str, str] = {}
+        for path in paths:
+            variables |= drop_in_variables(self._read[path])
+        found = UnitEnvironment(variables, drop_ins=tuple(map(PurePosixPath, paths)))
+        return replace(found, needs_reload=self._read != self._drop_ins())
+
+    def notified(self, lines: tuple[str, ...]) -> bool:
+        """Take a message; return False where the queue is full."""
+        if self.loses_messages and ("READY=1" in lines or any(line.startswith("STATUS=") for line in lines)):
+            self.loses_messages -= 1
+            return False
+        for line in lines:
+            if line.startswith("STATUS="):
+                self.status = line.removeprefix("STATUS=")
+        if "READY=1" in lines and not self.active:
+            self.active = True
+            self._world.after_in_boot(0.05, self._start_kubelet)
+        return True
+
+    def _start_kubelet(self) -> None:
+        if self.kubelet_runs or not self.active:
+            return
+        self.kubelet_runs = True
+        start = Start(self._world.boots, self._world.now, dict(self.environment("kubelet.service").variables))
+        self.starts.append(start)
+        self._started(start)

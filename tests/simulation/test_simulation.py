@@ -1,0 +1,83 @@
+"""Boots of a simulated node: a bounded number of seeds, those that have failed once, and the simulation itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from simulation.engine import Timeline
+from simulation.faults import KINDS, POINTS, Fault
+from simulation.run import run, run_seed, smallest
+from simulation.scenario import from_json, scenario_of
+
+SEEDS = 150
+ONCE_FAILED = sorted((Path(__file__).parents[2] / "fixtures" / "seeds").glob("*.json"))
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, 50))
+def test_no_seed_violates_a_property(first: int) -> None:
+    """`make simulate SEEDS=100000` runs more of them; `python tools/simulate.py --replay SEED` shows one."""
+    results = [run_seed(seed) for seed in range(first, first + 50)]
+    assert [(each.scenario.seed, each.text) for each in results if each.failed] == []
+
+
+@pytest.mark.parametrize("kept", ONCE_FAILED, ids=lambda path: path.stem)
+def test_what_was_found_once_is_not_found_again(kept: Path) -> None:
+    """`python tools/simulate.py --replay SEED --keep NAME` keeps one."""
+    scenario, why = from_json(kept.read_text())
+    assert run(scenario).text == "", why
+
+
+def test_one_seed_is_one_run() -> None:
+    """To the line of the journal, at the same time."""
+    seeds = range(900, 910)
+    assert [run_seed(seed) for seed in seeds] == [run_seed(seed) for seed in seeds]
+
+
+def test_a_node_without_faults_gets_ready_in_one_boot() -> None:
+    """And a second process of the daemon changes nothing."""
+    scenario = replace(scenario_of(0), faults=())
+    result = run(replace(scenario, node=replace(scenario.node, second_nic="", file="", ovn=True)))
+    assert (result.text, result.boots, result.processes) == ("", 1, 2)
+    assert any("br-ex over eth0" in line and "made in" in line for line in result.journal)
+    assert any("br-ex over eth0" in line and "as it was" in line for line in result.journal)
+
+
+def test_every_kind_of_fault_can_strike() -> None:
+    scenario = scenario_of(0)
+    for kind in KINDS:
+        fault = Fault(kind, "", 1, 20.0, 5.0, 0.5)
+        result = run(replace(scenario, faults=(fault,)))
+        assert result.struck[kind] == 1
+        assert result.text == ""
+
+
+def test_a_violation_is_found_and_its_faults_made_fewer() -> None:
+    """A DHCP server that never answers, in a world that calls itself fair, keeps a node from getting ready."""
+    scenario = scenario_of(0)
+    silent = Fault("dhcp-silent", "", 1, 0.0, 9999.0, 0.0)
+    noise = Fault("wall-clock-steps", "", 1, 30.0, 1.0, 0.7)
+    scenario = replace(scenario, node=replace(scenario.node, profile="dhcp", second_nic="", file=""))
+    assert not run(replace(scenario, faults=(silent, noise))).failed  # it is healed at last
+    assert smallest(replace(scenario, faults=(noise,)), "P3").faults == (noise,)
+
+
+def test_every_point_is_passed_by_some_run() -> None:
+    """A fault at a point that no run passes never strikes."""
+    passed: set[str] = set()
+    for seed in range(120):
+        passed |= set(run_seed(seed).points)
+    assert set(POINTS) - passed <= {"profiles.give_back", "profiles.delete", "profiles.activate", "ovsdb.remove_bridge"}
+
+
+def test_events_come_in_order() -> None:
+    timeline, seen = Timeline(), list[str]()
+    timeline.after(2.0, lambda: seen.append("later"))
+    timeline.after(1.0, lambda: seen.append("first"))
+    timeline.after(1.0, lambda: seen.append("second"))
+    timeline.run_until(1.5)
+    assert (seen, timeline.now) == (["first", "second"], 1.5)
+    timeline.run_until(2.0)
+    assert seen == ["first", "second", "later"]

@@ -1,0 +1,217 @@
+"""The world of one node: its parts, the passing of time, power cuts, and the process that is nodenetd."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from random import Random
+
+from nodenet.core.boot.outcome import Topic
+from simulation.disk import Disk
+from simulation.engine import Killed, Timeline, Violation
+from simulation.kernel import Kernel
+from simulation.network_manager import NetworkManager
+from simulation.nmstate import Trouble
+from simulation.open_vswitch import OpenVswitch
+from simulation.rules import Rules
+from simulation.systemd import Systemd
+from simulation.wire import Segment, Wire
+
+COALESCED_SECONDS = 0.002
+MOST_CROSSINGS = 4_000
+"""Calls to the outside in ten seconds; more are a loop without back-off."""
+
+
+@dataclass(slots=True)
+class Life:
+    """One process of nodenetd: it calls out through ``cross``, which is where it can be killed."""
+
+    world: World
+    alive: bool = True
+    crossings: int = 0
+    window: tuple[float, int] = (0.0, 0)
+
+    async def cross(self, name: str, seconds: float = 0.0) -> None:
+        """Call to the outside, which takes some time to answer."""
+        self.step(name)
+        if seconds:
+            await asyncio.sleep(seconds * self.world.random.uniform(0.5, 1.5))
+            self.step(f"{name}:back")
+
+    def step(self, name: str) -> None:
+        """Pass the point *name* where anything may happen to the process. Raises Killed."""
+        if not self.alive:
+            raise Killed
+        self.crossings += 1
+        began, count = self.window
+        if self.world.now - began > 10.0:
+            began, count = self.world.now, 0
+        if count > MOST_CROSSINGS:
+            raise Violation("P4", f"{count} calls to the outside in {self.world.now - began:.1f} s, now {name}")
+        self.window = began, count + 1
+        self.world.passed(name)
+        if not self.alive:
+            raise Killed
+
+
+@dataclass(slots=True)
+class Listeners:
+    """What the daemon of the moment wants to hear."""
+
+    wake: Callable[[Topic], None]
+    kernel: bool = False
+    ovs: bool = False
+    link: Callable[[], None] | None = None
+
+
+class World:
+    """Everything outside nodenetd. *random* decides what is left to chance."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.rules = Rules(self)
+        self.timeline = Timeline(10.0)
+        self.boots = 0
+        self.disk = Disk()
+        self.wire = Wire()
+        self.kernel = Kernel(self._kernel_changed)
+        self.ovs = OpenVswitch(lambda: self.signal(Topic.OVS))
+        self.manager = NetworkManager(self, lambda: self.signal(Topic.NETWORK_MANAGER))
+        self.troubles: list[Trouble] = []
+        self.show_seconds = 0.03
+        self.systemd = Systemd(self, self.rules.kubelet_started)
+        self.bus_up = True
+        self.bus_stalled = False
+        self.kernel_silent = False
+        self.dns_answers = False
+        self.static_name = "worker-0"
+        self.transient_name = "worker-0"
+        self.wall = 1_760_000_000.0
+        self.boot_began = 0.0
+        self.life = Life(self, alive=False)
+        self.listeners: Listeners | None = None
+        self.points: Counter[str] = Counter()
+        """How often the daemon has passed each point, in all its lives."""
+        self.on_point: dict[tuple[str, int], list[Callable[[], None]]] = {}
+        self.nics: dict[str, str] = {}
+        """MAC → name."""
+        self.vips: frozenset[IPv4Address] = frozenset()
+        self.is_static = False
+        """Whether the first NIC has a static address: no DHCP server is needed."""
+        self.needs_boot = False
+        self._signalled: set[Topic] = set()
+
+    @property
+    def now(self) -> float:
+        return self.timeline.now
+
+    def after(self, seconds: float, work: Callable[[], None]) -> None:
+        """Do *work* later, whatever happens until then."""
+        self.timeline.after(seconds, work)
+
+    def after_in_boot(self, seconds: float, work: Callable[[], None]) -> None:
+        """Do *work* later, unless the power was cut."""
+        boot = self.boots
+        self.timeline.after(seconds, lambda: work() if self.boots == boot else None)
+
+    @property
+    def boot_id(self) -> str:
+        return f"{self.boots:032x}"
+
+    # -- what the daemon passes and hears
+
+    def passed(self, name: str) -> None:
+        self.points[name] += 1
+        for work in self.on_point.pop((name, self.points[name]), ()):
+            work()
+
+    def signal(self, topic: Topic) -> None:
+        """Let the daemon hear that something about *topic* changed."""
+        if topic in self._signalled or self.listeners is None:
+            return
+        self._signalled.add(topic)
+        self.after(COALESCED_SECONDS, lambda: self._deliver(topic))
+
+    def _deliver(self, topic: Topic) -> None:
+        self._signalled.discard(topic)
+        heard = self.listeners
+        if heard is None or not self.life.alive:
+            return
+        by_bus = topic not in (Topic.KERNEL, Topic.OVS)
+        if (by_bus and (not self.bus_up or self.bus_stalled)) or (topic is Topic.KERNEL and not heard.kernel):
+            return
+        if topic is Topic.OVS and not heard.ovs:
+            return
+        heard.wake(topic)
+
+    def _kernel_changed(self) -> None:
+        self.signal(Topic.KERNEL)
+        if self.listeners is not None and self.listeners.link is not None:
+            self.listeners.link()
+        self.rules.kernel_changed()
+
+    # -- power
+
+    def cut_power(self) -> None:
+        """Lose all that is not on the platter; the node boots again."""
+        self.life.alive = False
+        self.listeners = None
+        self.disk.power_cut(self.random)
+        if self.random.random() < 0.5:
+            self.ovs.sync()
+        self.needs_boot = True
+
+    def boot(self) -> None:
+        """Begin a boot: kernel, Open vSwitch, systemd, NetworkManager; the daemon is started by the run."""
+        self.boots += 1
+        self.boot_began = self.now - 5.0
+        self.needs_boot = False
+        self.kernel.links.clear()
+        for mac, name in self.nics.items():
+            self.kernel.add(name, mac)
+        self.ovs.rows = {name: row.copy() for name, row in self.ovs.durable.items()}
+        for name, row in self.ovs.rows.items():
+            if name in row.ports:
+                self.kernel.add(name, next(iter(self.nics)), "openvswitch")
+        self.ovs.parked = False
+        self.systemd.boot()
+        self.manager.stop()
+        self.manager.start()
+        self.touched_by_rollback()
+
+    def kill(self) -> None:
+        """End the process of nodenetd at once, its child with it."""
+        self.life.alive = False
+        self.listeners = None
+
+    def name_after(self, seconds: float) -> None:
+        """Let the host get its name late, from DHCP for one."""
+        self.static_name, self.transient_name = "", "localhost"
+
+        def named() -> None:
+            self.transient_name = "worker-0"
+            self.signal(Topic.HOSTNAME)
+
+        self.after(seconds, named)
+
+    # -- what the laws ask of each other
+
+    def segment_of(self, link: str) -> Segment | None:
+        """Return the LAN that packets of *link* reach now, None where they reach none."""
+        found = self.kernel.links.get(link)
+        if found is None:
+            return None
+        if found.kind is None:
+            return self.wire.segments.get(found.mac) if found.carrier else None
+        row = self.ovs.rows.get(link)
+        if row is None or not self.ovs.works or link not in row.ports:
+            return None
+        nics = (self.kernel.links.get(name) for name, (kind, _) in row.ports.items() if kind == "system")
+        return next((self.wire.segments.get(nic.mac) for nic in nics if nic and nic.carrier), None)
+
+    def touched_by_rollback(self) -> None:
+        """Let everybody look at the network again."""
+        self.signal(Topic.NETWORK_MANAGER)
