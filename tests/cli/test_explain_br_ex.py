@@ -69,7 +69,7 @@ def test_a_snapshot_may_come_from_a_pipe() -> None:
     [
         ("refused-empty-file", "/etc/ovnk/default_bridge is empty. Write the name of one link"),
         ("refused-unknown-link", "names 'eno1np0', and this node has no such link. Name one of the links it has: eth0"),
-        ("refused-extra-is-the-uplink", "/etc/ovnk/extra_bridge names eth0, which goes below br-ex already"),
+        ("refused-extra-is-the-uplink", "/etc/ovnk/extra_bridge names eth0, which is the uplink of br-ex already"),
     ],
 )
 def test_a_refusal_exits_65_with_file_and_remedy(name: str, said: str) -> None:

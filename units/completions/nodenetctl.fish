@@ -162,7 +162,7 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nod
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one show' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one show' -l json -d 'print a JSON document'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one show; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_directories)" -d 'a folder of node files'
-complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a early -d 'the documents of the first step, without Open vSwitch, from files that bring br-ex'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a early -d 'the documents of the first step, without Open vSwitch, from files that make br-ex'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one early' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one early' -l out -xka "(__fish_complete_directories)" -d 'write the documents into this folder'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one early' -l force -d 'overwrite files that have other content'

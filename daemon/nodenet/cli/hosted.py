@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
         "Show the hosted services of this node: api-int, the VIPs with their holders on the wire, each service, and "
-        "each problem with its remedy. `drain` moves the VIPs to other nodes before this one goes: new connections "
-        "are served without a break. `undrain` takes part again; so does the next boot. "
+        "each problem with its remedy. `drain` moves the VIPs to other nodes before this node is taken down: no new "
+        "connection fails. After `undrain` or the next boot the node takes part again. "
         "Exits 0 without problems, 2 when degraded, 1 when no state was reported or not every VIP was seen yet."
     )
     parser.add_argument("order", nargs="?", choices=("drain", "undrain"), metavar="ORDER", help="drain or undrain")

@@ -70,7 +70,7 @@ class Message(Enum):
     RESOLVER_SET = "055058d9e8fa1bade514143073b92962"
     """The host's look-ups go where they should."""
     RESOLVER_REWRITTEN = "4cc652db62d4f8217c4d23b7f0b7a366"
-    """Another program rewrote resolv.conf; it was put right again."""
+    """Another program rewrote resolv.conf; it was corrected."""
     NO_NAMESERVER = "c19418f8322306031b696bfe13a49381"
     """No nameserver is known, and the boot continues without one."""
     FORWARDING_FAILED = "283f6f70f2262f00cb3e4979e8a29ea9"

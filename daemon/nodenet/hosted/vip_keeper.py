@@ -218,7 +218,7 @@ class VipKeeper:
             if sighting.count == 1 and was is not None and was.count > 1:
                 log.info(f"The VIP {vip} has one holder again: {names}", message=Message.VIP_CLEAR)
         if changed and after.stance is Stance.STAYING_OUT:
-            cause = f"A host that is no node of the cluster holds a VIP ({purpose}): this node stays out"
+            cause = f"A host that is not a node of the cluster holds a VIP ({purpose}): this node stays out"
             log.warning(cause, message=Message.VIP_TAKEN, cause=cause)
         if changed or any(earlier[sighting.address] != sighting for sighting in seen):
             self._state.changed()

@@ -238,4 +238,4 @@ def _file(facts: Facts) -> tuple[str | None, str | None]:
 
 
 def _then(remedy: str) -> str:
-    return f"{remedy or 'Mend it'}; then run {RELOAD}"
+    return f"{remedy or 'Correct it'}; then run {RELOAD}"

@@ -204,7 +204,7 @@ class ResolvPrependerStage:
         who, remedy = _culprit(view)
         if who not in self._told:
             self._told.add(who)
-            text = f"{RESOLV_CONF} was rewritten by {who} and put right again"
+            text = f"{RESOLV_CONF} was rewritten by {who} and corrected"
             log.warning(text, message=Message.RESOLVER_REWRITTEN, stage="resolv-prepender", remedy=remedy)
         return 0.0
 

@@ -15,7 +15,7 @@ FACTS = Facts()
 @pytest.mark.parametrize(
     ("facts", "network_type", "reason"),
     [
-        (Facts(node_file="w.yml", brings_bridge=True), "OVNKubernetes", "w.yml brings its own br-ex"),
+        (Facts(node_file="w.yml", brings_bridge=True), "OVNKubernetes", "w.yml defines br-ex itself"),
         (FACTS, "Calico", "the network type is Calico"),
         (FACTS, "", 'network_type is not set: br-ex is made where it is "OVNKubernetes"'),
         (FACTS, "OVNKubernetes", None),

@@ -94,7 +94,7 @@ def test_the_primary_address_decides_over_what_an_earlier_run_left(
 def test_an_empty_primary_file_is_half_a_publication() -> None:
     """The address of the other family does not take its place."""
     found = Evidence(files={PRIMARY: b"", RUN / "ipv4": b"192.0.2.5"}, snapshot=HERE)
-    assert proof_of(StageName.NODEIP).missing(found) == f"{PRIMARY} holds something that is no address"
+    assert proof_of(StageName.NODEIP).missing(found) == f"{PRIMARY} contains something that is not an address"
 
 
 def test_the_node_ip_is_on_the_bridge_that_a_unit_made() -> None:

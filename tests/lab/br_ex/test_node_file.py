@@ -1,4 +1,4 @@
-"""A node file that brings its own br-ex, as the installer's documentation has it, in the second of two steps."""
+"""A node file that defines br-ex itself, as the installer's documentation has it, in the second of two steps."""
 
 from __future__ import annotations
 

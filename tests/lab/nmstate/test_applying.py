@@ -65,7 +65,7 @@ def test_the_br_ex_document(product_node: NodeFactory) -> None:
     assert (document["health"], document["node_ips"], document["link"]) == ("ok", ["10.88.0.50"], "br-ex")
     assert node.run("test -e /run/nodeip-configuration/br-ex-up").returncode == 0
     skipped = stage(document, "configure-ovs")
-    assert (skipped["status"], skipped["detail"]) == ("skipped", "worker-0.yml brings its own br-ex")
+    assert (skipped["status"], skipped["detail"]) == ("skipped", "worker-0.yml defines br-ex itself")
     assert "br-ex" in node.record("kubelet").ovs
     assert node.addresses("br-ex") == ["10.88.0.50"]
     node.reboot()

@@ -114,7 +114,7 @@ def test_a_program_that_rewrites_the_file_is_named_once_and_mended(product_node:
     node.run(f"printf '{theirs}' >/etc/resolv.conf")
     until_first(node, node_ip, timeout=40)
     named = [line["MESSAGE"] for line in story(node) if "rewritten by" in line["MESSAGE"]]
-    assert named == ["/etc/resolv.conf was rewritten by dhclient and put right again"]
+    assert named == ["/etc/resolv.conf was rewritten by dhclient and corrected"]
     assert causes(node) == []
     nothing_left(node)
 

@@ -66,7 +66,7 @@ class Rig:
     ("settings", "reason"),
     [
         (replace(SETTINGS, hosted=HostedSettings()), '`[hosted] enabled` is "no"'),
-        (replace(SETTINGS, platform="none"), 'the platform "none" brings its own DNS and load balancers'),
+        (replace(SETTINGS, platform="none"), 'the platform "none" has its own DNS and load balancers'),
     ],
     ids=["by default", "on another platform"],
 )

@@ -131,7 +131,7 @@ def holds(vm: Vm, lan: Lan, case: Case) -> None:
     document = settle(vm, timeout=PATIENCE)
     assert (document["health"], document["node_ips"], document["link"]) == ("ok", [address], "br-ex")
     skipped = stage(document, "configure-ovs")
-    assert (skipped["status"], skipped["detail"]) == ("skipped", "cluster.yml brings its own br-ex")
+    assert (skipped["status"], skipped["detail"]) == ("skipped", "cluster.yml defines br-ex itself")
     assert vm.addresses("br-ex") == [address]
     assert vm.run("ovs-vsctl list-ports br-ex").stdout.split() == list(case.below)
     routes = vm.json("ip -j route show default")

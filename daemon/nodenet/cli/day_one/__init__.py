@@ -9,7 +9,7 @@ ARTEFACTS = {
     # artefact → its line in the help, and the module that makes it
     "check": ("every rule of day one, all findings at once: node files, install-config, hosts", "check"),
     "show": ("a table of hosts, files, addresses and gateways; duplicate addresses are marked", "show"),
-    "early": ("the documents of the first step, without Open vSwitch, from files that bring br-ex", "early"),
+    "early": ("the documents of the first step, without Open vSwitch, from files that make br-ex", "early"),
     "keyfiles": ("NetworkManager keyfiles for the deployment image", "keyfiles"),
     "ignition": ("an Ignition configuration that carries node files", "ignition"),
     "machine-config": (
@@ -25,7 +25,7 @@ ARTEFACTS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the artefacts with their options."""
     parser.description = (
-        "Make what the tools that install a cluster read, from one folder of node files, offline. "
+        "Make the files that cluster installers read, from one folder of node files, offline. "
         "The same input gives the same bytes, and nothing is overwritten without --force."
     )
     words = parser.add_subparsers(title="what", dest="artefact", metavar="WHAT", required=True)

@@ -12,7 +12,7 @@ from nodenet.core.day_one.files import ArtefactInvalid
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.description = (
-        "Derive, from node files that bring br-ex, the documents that configure the same addresses, routes and DNS "
+        "Derive, from node files that make br-ex, the documents that configure the same addresses, routes and DNS "
         "on the link below it, before Open vSwitch exists."
     )
     parser.add_argument("path", type=Path, metavar="FILE|DIR", help="a node file, or a folder of them")

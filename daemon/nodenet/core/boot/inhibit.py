@@ -45,7 +45,8 @@ def with_inhibitor(inhibitors: Inhibitors, inhibitor: Inhibitor, stage: StageSta
             raise UsageInvalid(f"{name} = {text!r} is not one line of text", remedy=f"Give {name} as one line of text")
     if stage.status is Status.RUNNING:
         raise Busy(
-            f"{inhibitor.stage} runs already", remedy="Wait until it is over; a inhibitor then concerns its next run"
+            f"{inhibitor.stage} runs already",
+            remedy="Wait until the stage is over; an inhibitor then holds its next run",
         )
     if len(inhibitors) >= MAX_INHIBITORS:
         raise Busy(f"{len(inhibitors)} inhibitors are taken", remedy="Close some; `nodenetctl status` names them")

@@ -29,7 +29,7 @@ def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | 
         return "switched off in the settings"
     if stage.name is StageName.CONFIGURE_OVS:
         if facts.brings_bridge:
-            return f"{facts.node_file} brings its own br-ex"
+            return f"{facts.node_file} defines br-ex itself"
         if not network_type and stage.provider == "builtin":
             return 'network_type is not set: br-ex is made where it is "OVNKubernetes"'
         if network_type not in ("", "OVNKubernetes"):

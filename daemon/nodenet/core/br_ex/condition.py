@@ -167,7 +167,7 @@ def _findings(
     yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
     if owner in {Owner.OLD_SCRIPT, Owner.NMSTATE} and not (row and row.external_ids.get(ADOPTED) == uplink):
         who = "the old script" if owner is Owner.OLD_SCRIPT else "a node file"
-        sentence = f"{bridge} was made by {who} and does not carry a mark of ours yet"
+        sentence = f"{bridge} was made by {who} and is not marked by nodenet yet"
         yield Finding(Rule.NOT_MARKED, bridge, sentence, ours=owner is Owner.OLD_SCRIPT)
 
 

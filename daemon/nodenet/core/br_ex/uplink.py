@@ -47,7 +47,7 @@ def uplinks(facts: BridgeFacts) -> tuple[Uplink, ...]:
     first = main_uplink(facts, second.link if second else None)
     if second and second.link == first.link:
         raise UplinkRefused(
-            f"{EXTRA_BRIDGE_FILE} names {second.link}, which goes below {BRIDGE} already ({first.reason})",
+            f"{EXTRA_BRIDGE_FILE} names {second.link}, which is the uplink of {BRIDGE} already ({first.reason})",
             remedy=f"Name another link in {EXTRA_BRIDGE_FILE}, or remove the file",
         )
     return (first, second) if second else (first,)
@@ -73,7 +73,7 @@ def main_uplink(facts: BridgeFacts, taken: str | None = None) -> Uplink:
     chosen = _of_node_ip(facts, others) or _remembered(facts, others) or _of_default_route(facts, others)
     if chosen is None:
         raise UplinkRefused(
-            "No link can go below br-ex: no node IP, no uplink of an earlier boot and no default route",
+            "No link can be the uplink of br-ex: no node IP, no uplink of an earlier boot and no default route",
             remedy=f"Give a link a default route, or name one in {DEFAULT_BRIDGE_FILE}",
         )
     refuse_unfit(facts, chosen.link, BRIDGE, f"{chosen.link} was chosen because {chosen.reason}")

@@ -55,7 +55,7 @@ def _unfit_kind(item: state.State, device: Device | None) -> str | None:
     why = next((UNFIT[each] for each in kinds if each in UNFIT), None)
     if why or kind in FIT:
         return why
-    return f"a link of type {kind or 'unknown'} cannot be a port of Open vSwitch that keeps what it is"
+    return f"a link of type {kind or 'unknown'} cannot be a port of an Open vSwitch bridge"
 
 
 def _taken(facts: BridgeFacts, link: str, bridge: str) -> str | None:
@@ -88,7 +88,7 @@ def _refuse_mtu(facts: BridgeFacts, item: state.State, device: Device | None, ch
         )
     if below and lower and mtu > lower:
         raise UplinkRefused(
-            f"{chosen}, but its MTU {mtu} is larger than that of {below.get('name')} ({lower}), which it is on",
+            f"{chosen}, but its MTU {mtu} is larger than that of {below.get('name')} ({lower}), the link below it",
             remedy=f"Give {below.get('name')} an MTU of {mtu} or more, or {name} one of {lower} or less",
         )
 
@@ -100,5 +100,5 @@ def _refuse_shared(device: Device | None, chosen: str) -> None:
             raise UplinkRefused(
                 f"{chosen}, but {family}.method of its profile {profile.name!r} is `shared`: NetworkManager would run "
                 "a DHCP server and NAT on br-ex",
-                remedy=f"Give the profile {profile.name!r} a method that makes the node a host: auto or manual",
+                remedy=f"Give the profile {profile.name!r} a method such as `auto` or `manual`",
             )

@@ -41,8 +41,8 @@ _OF_KIND = {
         "a MachineConfig",
         "Extract its files: `nodenetctl day-one machine-config --extract FILE --out DIR`",
     ),
-    "BareMetalHost": ("a BareMetalHost", "Name it with --hosts FILE"),
-    "Secret": ("a Secret", "Name it with --hosts FILE, beside its BareMetalHost"),
+    "BareMetalHost": ("a BareMetalHost", "Give it with --hosts FILE"),
+    "Secret": ("a Secret", "Give it with --hosts FILE, together with its BareMetalHost"),
     "AgentConfig": (
         "an agent-config of the agent-based installer",
         "Put the part below the `networkConfig` of each host into a file of that host, moved to the left margin",
@@ -110,7 +110,7 @@ def _of_keys(document: Block, keys: set[str]) -> tuple[str, str] | None:
     if "ignition" in keys:
         return "an Ignition configuration", "Move it out of the folder; it is made from node files"
     if "baseDomain" in keys or {"platform", "networking"} <= keys:
-        return "an install-config", "Name it with --install-config FILE"
+        return "an install-config", "Give it with --install-config FILE"
     if "network" in keys and not keys & STATE_KEYS:
         inner = document.get("network")
         if isinstance(inner, Block) and any(inner.get(key) for key in ("version", "renderer", "ethernets", "config")):

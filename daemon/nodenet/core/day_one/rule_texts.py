@@ -29,15 +29,14 @@ WHY: Mapping[Rule, str] = {
         "NMState does not have the key at this place, or its value is of another kind. libnmstate would "
         "refuse the file, or silently ignore the key."
     ),
-    Rule.NMSTATE_VALUE: "The value can be applied on no host.",
+    Rule.NMSTATE_VALUE: "The value cannot be applied on any host.",
     Rule.NMSTATE_REFUSED: "libnmstate itself refuses the document.",
     Rule.NEXT_HOP: (
-        "The gateway is outside every subnet of the link that the route leaves by. The kernel refuses the "
-        "route, and the host has no way out."
+        "The gateway is outside every subnet of the link of the route. The kernel refuses the route, and the host "
+        "reaches no other subnet."
     ),
     Rule.UNDEFINED: (
-        "A route leaves by an interface that the document does not describe. The route belongs to no profile "
-        "and is not made."
+        "A route uses an interface that the document does not describe. The route is in no profile, so it is not made."
     ),
     Rule.POLICY: (
         "A policy with `capture` needs the state of a running host. nodenetd applies states only, and the image is "
@@ -57,12 +56,10 @@ WHY: Mapping[Rule, str] = {
         "vSwitch, several links below a bridge, `ovs-db` or `ovn` in a document without br-ex."
     ),
     Rule.STEP_EMPTY: ("libnmstate generates no keyfile from the document: the host comes up with DHCP on every link."),
-    Rule.STEP_ASSUMED: (
-        "libnmstate guesses something to be able to generate keyfiles, for example the type of a port."
-    ),
+    Rule.STEP_ASSUMED: ("libnmstate guesses a value to generate the keyfiles, for example the type of a port."),
     Rule.NO_ROUTE: (
-        "The host has static addresses and no default route: it reaches its own subnets only, and Ignition is "
-        "rarely there."
+        "The host has static addresses and no default route: it reaches its own subnets only, and the Ignition "
+        "server is rarely in one of them."
     ),
     Rule.NO_DNS: "The host has static addresses and no DNS server: it cannot resolve the name of the API.",
     Rule.KERNEL_NAME: (
@@ -75,19 +72,19 @@ WHY: Mapping[Rule, str] = {
         "or makes a loop."
     ),
     Rule.BRIDGE_INTERFACE: (
-        "br-ex has no internal interface of its own name among its ports, or the interface is not described: "
-        "nothing carries the node's addresses."
+        "br-ex has no port that is its internal interface `br-ex`, or that interface is not described: no "
+        "interface has the node's addresses."
     ),
     Rule.BRIDGE_MAC: (
         "br-ex does not take the MAC address of its link (`copy-mac-from`). Switches see another address "
         "after the boot, and a DHCP server gives another lease."
     ),
     Rule.BRIDGE_METRIC: (
-        "br-ex gets its default route by DHCP or autoconfiguration without `auto-route-metric: 48`. A second "
-        "NIC can win over it."
+        "br-ex gets its default route from DHCP or autoconfiguration without `auto-route-metric: 48`. The default "
+        "route of a second NIC can win over it."
     ),
     Rule.BRIDGE_UPLINK_IP: (
-        "The link below br-ex has addresses of its own or DHCP. A port of a bridge receives nothing: these "
+        "The link below br-ex has its own addresses or DHCP. A port of a bridge receives nothing: these "
         "addresses do not work, and their routes lead nowhere."
     ),
     Rule.EXTENSION: ("The name of the file does not end in `.yml`. Other readers of /etc/nmstate/openshift ignore it."),
@@ -104,14 +101,16 @@ WHY: Mapping[Rule, str] = {
     Rule.NO_FILE: ("A host has no node file, and there is no cluster.yml: it comes up with DHCP on every link."),
     Rule.NO_HOST: ("A node file is for a host that neither install-config nor hosts have. Its name may be mistyped."),
     Rule.SHAPE: "install-config or the hosts file does not have the structure that the installer expects.",
-    Rule.HOST_TWICE: "Two hosts have one name.",
+    Rule.HOST_TWICE: "Two hosts have the same name.",
     Rule.MAC_TWICE: "Two hosts have the same MAC address: the installer and the switches find only one of the hosts.",
     Rule.BAD_MAC: "`bootMACAddress` is missing or not a MAC address.",
     Rule.OUTSIDE: (
         "No address of the host is in `networking.machineNetwork`: kubelet would register with an address "
         "that the cluster does not expect, and the installer refuses it."
     ),
-    Rule.IS_VIP: ("The host has the address of a VIP for itself. keepalived then takes it away, or never gets it."),
+    Rule.IS_VIP: (
+        "A host has the address of a VIP. keepalived then removes the address from the host, or cannot use it."
+    ),
     Rule.DIFFERS: (
         "`networkConfig` and the node file give the host another address, gateway or NIC: it changes its "
         "address between the first and the second step."
@@ -121,10 +120,9 @@ WHY: Mapping[Rule, str] = {
         "installer refuses it."
     ),
     Rule.MC_SIZE: ("The MachineConfig of the folder would be larger than 1 MiB, which the API server refuses."),
-    Rule.PATH_TWICE: "Two MachineConfigs write one file. The one whose name sorts last wins.",
+    Rule.PATH_TWICE: "Two MachineConfigs write the same file. The one whose name sorts last wins.",
     Rule.MC_DIFFERS: (
-        "A MachineConfig carries another content of a node file than the folder: the manifest is older than "
-        "the file, or the other way round."
+        "A MachineConfig has another content for a node file than the folder: one of the two is older than the other."
     ),
     Rule.SECRET_MISSING: (
         "A BareMetalHost names a Secret for its network that is not in the file. The host waits until it exists."
@@ -132,6 +130,6 @@ WHY: Mapping[Rule, str] = {
     Rule.SECRET_SHAPE: (
         "The Secret has no key `nmstate` with a base64 document, so that the host gets no network configuration."
     ),
-    Rule.SECRET_DIFFERS: ("The Secret carries another address, gateway or NIC than the node file of its host."),
+    Rule.SECRET_DIFFERS: ("The Secret has another address, gateway or NIC than the node file of its host."),
 }
 """Why each rule exists: what happens to the host."""

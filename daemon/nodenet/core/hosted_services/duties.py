@@ -40,7 +40,7 @@ def why_disabled(options: Options) -> str | None:
     if options.enabled is Enabled.NO:
         return '`[hosted] enabled` is "no"'
     if options.enabled is Enabled.AUTO and options.platform not in ON_PREMISES:
-        return f'the platform "{options.platform}" brings its own DNS and load balancers'
+        return f'the platform "{options.platform}" has its own DNS and load balancers'
     if not options.api_vips:
         return "no API VIP is configured (`api_vips`)"
     if not options.cluster_domain:

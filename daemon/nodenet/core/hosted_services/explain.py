@@ -20,7 +20,7 @@ def _api_int(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"api-int is {shown}" if shown else "api-int has no address"
     yield {
         "cr": "The HostedNetServices object of the cluster names it",
-        "cache": "The last HostedNetServices object that was read names it; the API was not heard in this boot",
+        "cache": "The last HostedNetServices object that was read names it; the API did not answer in this boot",
         "file": "The file /etc/nodenet/hostednetservices.yaml names it",
     }.get(api_int["source"], "No HostedNetServices object names another address: it is the API VIP of the settings")
     if document["mode"] == "external":
@@ -45,9 +45,9 @@ def _vips(document: Mapping[str, Any]) -> Iterator[str]:
 _STANCES = {
     "probing": "The wire was not asked yet: VRRP waits",
     "candidate": "It takes part in VRRP",
-    "staying-out": "A host that is no node of the cluster holds it: this node takes part when that host has gone",
-    "yielding": "Two nodes held it, and this node gave it up: it takes part again when it hears VRRP of the other one",
-    "draining": "The node is drained: another node is to hold it",
+    "staying-out": "A host that is not a node of the cluster holds it: this node takes part after that host",
+    "yielding": "Two nodes held it, and this node gave it up, until it receives VRRP from the other node",
+    "draining": "The node is drained: another node takes it over",
 }
 
 

@@ -143,7 +143,7 @@ class _Reader:
         line, column = self._at(event)
         kind = type(event).__name__
         if depth > DEEPEST:
-            raise self._invalid(f"nested deeper than {DEEPEST} levels", "No NMState document is: look what it holds")
+            raise self._invalid(f"nested deeper than {DEEPEST} levels", "No NMState document is: look at its content")
         if kind == "AliasEvent":
             return self._counted(self._aliased(event))
         if kind == "ScalarEvent":

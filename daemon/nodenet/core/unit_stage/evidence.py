@@ -89,7 +89,7 @@ def _no_node_ip(found: Evidence) -> str | None:
         return f"{PRIMARY} is not there"
     published, _ = published_files.node_ips(found.files)
     if not published:
-        return f"{PRIMARY} holds something that is no address"
+        return f"{PRIMARY} contains something that is not an address"
     if _link_of(found, published[0]) is None:
         return f"{published[0]} of {PRIMARY} is on no link of this node"
     return None

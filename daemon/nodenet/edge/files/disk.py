@@ -114,7 +114,7 @@ def read(path: PurePath, limit: int = MAX_BYTES) -> bytes | None:
         except (FileNotFoundError, NotADirectoryError):
             return None
     if len(content) > limit:
-        raise PublishFailed(f"{path} is larger than {limit} bytes", remedy="Look what it holds, then remove it")
+        raise PublishFailed(f"{path} is larger than {limit} bytes", remedy="Look at its content, then remove it")
     return content
 
 

@@ -51,7 +51,7 @@ def _content(path: str) -> bytes | None:
     finally:
         os.close(descriptor)
     if len(content) > MAX_BYTES:
-        raise SettingsInvalid(f"{path} is larger than 1 MiB", remedy="Settings are a few lines; look what it holds")
+        raise SettingsInvalid(f"{path} is larger than 1 MiB", remedy="Settings are a few lines; look at its content")
     return content
 
 
@@ -68,4 +68,4 @@ def _unreadable(path: str, error: OSError) -> NodenetError:
     cause = f"{path} cannot be read: {error.strerror}"
     if error.errno in PASSING:
         return Unavailable(cause, remedy=USES_TOO_MUCH)
-    return SettingsInvalid(cause, remedy="Mend or remove it")
+    return SettingsInvalid(cause, remedy="Correct or remove it")

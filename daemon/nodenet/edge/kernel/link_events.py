@@ -45,7 +45,7 @@ class LinkEvents:
         except OSError as error:
             if error.errno in (errno.ENODEV, errno.ENXIO):
                 return None
-            raise Unavailable(f"The kernel does not say how {name} is: {error.strerror or error}") from error
+            raise Unavailable(f"The kernel does not report the state of {name}: {error.strerror or error}") from error
 
     def listen(self, names: Sequence[str], changed: Callable[[], None]) -> None:
         """Call *changed* after a change of one of the links *names*, and of no other. Raises Unavailable."""

@@ -186,7 +186,7 @@ class Ovsdb:
                 remedy="Look at `systemctl status ovsdb-server openvswitch-switch openvswitch`",
             ) from error
         except MALFORMED as error:
-            raise Unavailable(f"Open vSwitch's database answers in a way that makes no sense: {error!r}") from error
+            raise Unavailable(f"Open vSwitch's database gives an invalid answer: {error!r}") from error
         finally:
             if writer:
                 writer.transport.abort()

@@ -41,7 +41,7 @@ from nodenet.stages.nmstate.early import EarlyStart
 log = structlog.get_logger()
 
 BRIDGE_IN_THE_WAY = (
-    "What it says of a link below br-ex can change only after `nodenetctl bridge remove`; then "
+    "Its configuration of a link below br-ex can change only after `nodenetctl bridge remove`; then "
     "`nodenetctl reload --wait` and `nodenetctl bridge make`"
 )
 TOUCHED = frozenset({Phase.APPLYING, Phase.ROLLED_BACK})
