@@ -224,6 +224,9 @@ def test_persistent_ips_are_hardened() -> None:
     assert service["CapabilityBoundingSet"] == ""
     assert "ReadWritePaths" not in service
     assert (service["RuntimeDirectory"], service["StateDirectory"]) == ("nodenet", "nodenet")
+    # A sandbox whose network namespace it cannot see would be taken for one that has ended.
+    assert service["ProtectHome"] == "read-only"
+    assert {"PrivateTmp", "ProtectProc", "ProcSubset"}.isdisjoint(service)
     assert {"containerd.service", "crio.service"} <= set(Unit(path)["Unit"]["Before"].split())
 
 
