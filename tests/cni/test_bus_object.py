@@ -126,12 +126,12 @@ async def test_changes_are_signals(private_bus: PrivateBus) -> None:
         )  # fmt: skip
         served.show({**service.known, "addresses": [CLAIMED]})
         served.show({**service.known, "addresses": [EPHEMERAL]})
-        served.rejected("team/vm.blue", "no free address")
+        served.refused("team/vm", "no free address")
         async with asyncio.timeout(10):
             got = dict([await heard.get() for _ in range(4)])
     assert got["AddressAllocated"] == ["red", "198.51.100.9/24", "", "team/virt-launcher-vm"]
     assert got["AddressReleased"] == ["blue", "192.0.2.7/24", "team/vm.blue"]
-    assert got["ClaimRejected"] == ["team/vm.blue", "no free address"]
+    assert got["AddressRefused"] == ["team/vm", "no free address"]
     assert got["PropertiesChanged"][1]["Claims"].value == 0
 
 

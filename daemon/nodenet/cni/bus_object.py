@@ -48,9 +48,9 @@ class BusObject(BusObjects):
         for name, body in bus.signals(before, document):
             self.emit(bus.PATH, bus.IPAM, name, body)
 
-    def rejected(self, claim: str, cause: str) -> None:
-        """Emit that a pod that references *claim* gets no address."""
-        self.emit(bus.PATH, bus.IPAM, "ClaimRejected", [claim, cause])
+    def refused(self, pod: str, cause: str) -> None:
+        """Emit that *pod* (NAMESPACE/NAME) gets no address."""
+        self.emit(bus.PATH, bus.IPAM, "AddressRefused", [pod, cause])
 
     def values(self, path: str) -> dict[str, Any]:  # noqa: ARG002  (there is one object)
         """Return the value of each property."""

@@ -13,7 +13,7 @@ IPAM = Interface(
     NAME,
     properties={"Node": "s", "Addresses": "u", "Claims": "u", "Problems": "as"},
     methods={"GetClaims": ("s", "s"), "Explain": ("s", "s"), "GetMetrics": ("", "s"), "Check": ("s", "s")},
-    signals={"AddressAllocated": "ssss", "AddressReleased": "sss", "ClaimRejected": "ss"},
+    signals={"AddressAllocated": "ssss", "AddressReleased": "sss", "AddressRefused": "ss"},
     mutators=frozenset({"Check"}),
 )
 OBJECTS = {PATH: (IPAM, None)}
