@@ -11,6 +11,7 @@ from br_ex_cases import CASES, facts_of
 from fakes import (
     BOOT_ID,
     FakeClock,
+    FakeDnsManager,
     FakeFiles,
     FakeKernel,
     FakeManager,
@@ -65,6 +66,7 @@ class Rig:
     """What the DHCP server gives the bridge."""
     files: FakeFiles = field(default_factory=FakeFiles)
     manager: FakeManager = field(default_factory=FakeManager)
+    dns: FakeDnsManager = field(default_factory=FakeDnsManager)
     nmstate: FakeNmstate = field(default_factory=lambda: FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
     ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
     clock: FakeClock = field(default_factory=FakeClock)
@@ -87,6 +89,7 @@ class Rig:
         edges = stage_edges(
             files=self.files,
             manager=self.manager,
+            dns=self.dns,
             nmstate=self.nmstate,
             ovsdb=self.ovsdb,
             clock=self.clock,

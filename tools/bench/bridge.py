@@ -315,7 +315,7 @@ longest silence of a ping from the LAN, every 20 ms. Back: from the start of the
 is there and the LAN hears from it; what follows is verification and, over DHCP, the server's word that the address is
 the bridge's.
 """
-WHY = "mostly NetworkManager's probe for address conflicts (RFC 5227, 0.2 s); docs/br-ex.md says why it stays"
+WHY = "see `ip -ts monitor link address neigh` and NetworkManager's journal on the node for what took longer"
 WHY_MORE = "the proof of Open vSwitch, libnmstate's show and difference, and NetworkManager's profiles come before it"
 WHY_LATE = (
     "the node is back, but its DHCP client asked before the uplink was attached to the bridge, and is made to ask "

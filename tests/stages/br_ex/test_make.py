@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from br_ex_rig import FLAG, HINT, NODE_IP, Rig
-from fakes import (
-    FakeNmstate,
-    FakeSysctls,
-)
+from fakes import FakeNmstate
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Done
 from nodenet.core.br_ex import record as bridge_record
@@ -76,32 +73,6 @@ async def test_dhcp_that_has_no_answer_on_the_new_bridge_asks_again(server: IPAd
     rig = Rig(server=server)
     await rig.attempt()
     assert [order for order in rig.profiles.done if order[0] == "ask_again"] == [("ask_again", "br-ex")] * asked
-
-
-async def test_duplicate_address_detection_is_off_only_while_addresses_move() -> None:
-    """They are on this host; everything is as usual afterwards."""
-    usual = {"net/ipv6/conf/accept_dad": "1"}
-    rig = Rig("dual-stack-dhcp-and-ra", sysctls=FakeSysctls({"default": dict(usual), "br-ex": dict(usual)}))
-    seen: list[str | None] = []
-    rig.nmstate.during_apply = lambda: seen.append(rig.sysctls.read("default", *usual))
-    await rig.attempt()
-    assert seen[0] == "0"
-    assert rig.sysctls.values["default"] == rig.sysctls.values["br-ex"] == usual
-
-
-async def test_duplicate_address_detection_comes_back_after_a_kill_in_the_middle() -> None:
-    """What else appears on the node, a pod's link for one, must check its addresses."""
-    usual = {"net/ipv6/conf/accept_dad": "1"}
-    rig = Rig("dual-stack-dhcp-and-ra", sysctls=FakeSysctls({"default": dict(usual)}))
-    left: dict[str, bytes] = {}
-    rig.nmstate.during_apply = lambda: left.update(rig.files.content)
-    await rig.attempt()
-    killed = Rig("standing-ours", files=rig.files, sysctls=FakeSysctls({"default": dict.fromkeys(usual, "0")}))
-    killed.files.content.update(left)
-    await killed.attempt()
-    assert killed.sysctls.values["default"] == usual
-    await killed.attempt()
-    assert killed.sysctls.writes.count(("default", usual)) == 1
 
 
 async def test_putting_a_bridge_right_keeps_what_there_was_before_it() -> None:

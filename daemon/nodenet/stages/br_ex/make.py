@@ -7,12 +7,10 @@ once, or as soon as a DHCP server confirms the lease.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem
@@ -21,18 +19,15 @@ from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.ports import Clock, Files, Manager, Profiles, Sysctls, Transaction
+from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Sysctls, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, Records
 from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
+from nodenet.stages.br_ex.duplicate_checks import DuplicateChecks
 from nodenet.stages.br_ex.leases import StaticLeases
 from nodenet.stages.br_ex.neighbours import neighbours_follow
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 from nodenet.stages.br_ex.verify import Verifier
-
-ACCEPT_DAD = "net/ipv6/conf/accept_dad"
-DAD_OWED = PurePosixPath("/run/nodenet/accept-dad")
-"""Has the usual value while duplicate address detection is off, so that a restarted daemon can restore it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +37,7 @@ class BridgeMakerEdges:
     clock: Clock
     files: Files
     manager: Manager
+    dns: DnsManager
     profiles: Profiles
     keeper: ProfileKeeper
     sysctls: Sysctls
@@ -57,6 +53,7 @@ class BridgeMaker:
         self.verifier = edges.verifier
         self._records = Records(edges.files)
         self._pipeline = pipeline
+        self._checks = DuplicateChecks(edges.files, edges.sysctls, edges.dns)
         self._profiles = BridgeProfiles(edges.profiles, edges.manager)
         self._leases = StaticLeases(edges.clock, pipeline.boot_id, edges.profiles, self._profiles, edges.verifier)
 
@@ -91,7 +88,7 @@ class BridgeMaker:
                 await self.verifier.reachable(bridge, gateways)
             await self.verifier.until_set(self._edges.sysctls, plan.sysctls)
 
-        with self._without_dad(record):
+        with self._checks.without_dad(record.addresses, record.uplinks):
             moves = {uplink.link: uplink.bridge for uplink in plan.uplinks}
             await self.apply(transaction, plan.document_with_lease or plan.document, moves, accept)
         self.save(record)
@@ -179,33 +176,11 @@ class BridgeMaker:
         text = json.dumps(document)
         digest = hashlib.sha256(text.encode()).hexdigest()
         intent = self._pipeline.intent(digest, Phase.APPLYING, in_force=None, brings_bridge=True)
-        async with neighbours_follow(self.verifier.neighbours, moves):
+        links = {*moves, *moves.values()}
+        async with self._checks.without_probe(sorted(links)), neighbours_follow(self.verifier.neighbours, moves):
             await self._pipeline.apply(transaction, text, intent, accept)
         self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=digest))
 
-    @contextlib.contextmanager
-    def _without_dad(self, record: BridgeRecord) -> Iterator[None]:
-        """Let the bridge take its IPv6 addresses at once.
-
-        They move from one link of this host to another and were checked there: another duplicate address detection
-        (RFC 4862 section 5.4) would make them unusable for a second or two. A new link has the values of `default`.
-        """
-        usual = self._edges.sysctls.read("default", ACCEPT_DAD)
-        if usual is None or all(address.version == 4 for address in record.addresses):
-            yield
-            return
-        self._edges.files.write(DAD_OWED, usual.encode())
-        self._edges.sysctls.write("default", {ACCEPT_DAD: "0"})
-        try:
-            yield
-        finally:
-            self.give_dad_back()
-
-    def give_dad_back(self) -> None:
-        """Let new links check their addresses as usual, where an apply, of a killed daemon perhaps, switched it off."""
-        if (usual := self._edges.files.read(DAD_OWED)) is None:
-            return
-        sysctls, bridges = self._edges.sysctls, self.record.uplinks if self.record else ()
-        for link in ("default", *(bridge for bridge in bridges if sysctls.read(bridge, ACCEPT_DAD))):
-            sysctls.write(link, {ACCEPT_DAD: usual.decode()})
-        self._edges.files.remove(DAD_OWED)
+    async def restore_checks(self) -> None:
+        """Restore the checks for duplicate addresses that an apply left out. Raises PublishFailed."""
+        await self._checks.restore(self.record.uplinks if self.record else ())

@@ -115,7 +115,7 @@ class ConfigureOvsStage:
 
     async def _pass(self, facts: Facts, request: Request, record: BridgeRecord | None) -> Done | Skipped | Waiting:
         """Go as far as it goes."""
-        self._maker.give_dad_back()
+        await self._maker.restore_checks()
         removed = record is not None and record.removed_in == self._pipeline.boot_id
         if removed and not request.by_name and not request.remove_bridge:
             reason = "br-ex was removed with `nodenetctl bridge remove`; `nodenetctl bridge make` or a reboot makes it"

@@ -37,7 +37,14 @@ class BridgeWiring:
         self.repairer = BridgeRepairer(edges.ovsdb, edges.profiles, self.keeper)
         self.maker = BridgeMaker(
             BridgeMakerEdges(
-                *(edges.clock, edges.files, edges.manager, edges.profiles, self.keeper, edges.sysctls, self.verifier)
+                clock=edges.clock,
+                files=edges.files,
+                manager=edges.manager,
+                dns=edges.dns,
+                profiles=edges.profiles,
+                keeper=self.keeper,
+                sysctls=edges.sysctls,
+                verifier=self.verifier,
             ),
             self.pipeline,
         )
