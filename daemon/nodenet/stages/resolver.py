@@ -16,6 +16,7 @@ import structlog
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.common_wake import until_common
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
@@ -108,6 +109,8 @@ class ResolvPrependerStage:
                 pause = min(pause, self._next_probe())
         if served.seconds is not None:
             pause = min(pause, served.seconds)
+        if pause >= BEAT_SECONDS:
+            pause = until_common(self._clock.boottime(), BEAT_SECONDS)  # with the watchdog's beat
         detail = "; ".join(filter(None, (_detail(known, node_ip, first), served.note)))
         return Done(detail, facts, Message.RESOLVER_SET, problem, Again(TOPICS, pause))
 
