@@ -418,8 +418,8 @@ def test_everybody_may_look_at_persistent_ips_and_only_root_may_check_them() -> 
 
 
 def test_the_users_of_the_policy_are_made(tmp_path: Path) -> None:
-    """Dnsmasq may own one name; the bus ignores rules for users that do not exist. keepalived is not on the bus."""
-    owners = ("nodenet-dnsmasq", "nodenet-keepalived")
+    """Dnsmasq may own one name; the bus ignores rules for users that do not exist. The others are not on it."""
+    owners = ("nodenet-dnsmasq", "nodenet-keepalived", "nodenet-haproxy")
     assert hosted_rules({"user": "nodenet-dnsmasq"}) == [("allow", {"own": BUS_NAME})]
     assert "org.keepalived.Vrrp1" not in (UNITS / "dbus/org.nodenet1.Hosted.conf").read_text()
     lines = [line.split()[:3] for line in (UNITS / "nodenet.sysusers.conf").read_text().splitlines() if line[0] != "#"]

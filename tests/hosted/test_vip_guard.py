@@ -121,9 +121,10 @@ class Running:
     """A guard inside the namespace."""
 
     def __init__(self, speaker: Speaker, removable: Callable[[], Collection[IPAddress]]) -> None:
+        self.resigned: list[Collection[IPAddress]] = []
         self._stop = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._guard = VipGuard(Processes(UNIT, speaker.tree), VipAddresses(), removable)
+        self._guard = VipGuard(Processes(UNIT, speaker.tree), VipAddresses(), removable, self.resigned.append)
         self._done: Future[None] = speaker.host.start(lambda: asyncio.run(self._run()))
 
     async def _run(self) -> None:
@@ -150,8 +151,23 @@ def test_the_vip_is_gone_within_a_second_of_a_kill(speaker: Speaker, which: str)
     assert speaker.holds, "a guard changes nothing that is right"
     speaker.kill(speaker.pids if which == "all" else speaker.pids[1:])
     took = wait_for(lambda: not speaker.holds, 5)
+    wait_for(lambda: guard.resigned, 5)
     guard.stop()
     assert took < 1.0
+    assert guard.resigned == [{VIP}], "the peers are notified once"
+
+
+def test_a_keepalived_that_ends_by_itself_has_resigned_itself(speaker: Speaker) -> None:
+    """A second notice would let the peers elect once more."""
+    speaker.start()
+    wait_for(lambda: speaker.holds)
+    guard = Running(speaker, lambda: {VIP})
+    time.sleep(0.6)
+    os.kill(speaker.pids[0], signal.SIGTERM)
+    wait_for(lambda: not speaker.holds, 5)
+    time.sleep(0.6)
+    guard.stop()
+    assert guard.resigned == []
 
 
 def test_a_vip_of_an_earlier_life_is_removed_at_start(speaker: Speaker) -> None:

@@ -22,6 +22,7 @@ PATIENCE = 90.0
 API, INGRESS = "10.88.0.5", "10.88.0.6"
 API6, INGRESS6 = "fd88::5", "fd88::6"
 FIRST = 20
+FILED = "/etc/nodenet/hostednetservices.yaml"
 READYZ = "/run/lab-readyz"
 """Holds the status that the stand-in answers with, or ``slow``; absent: 200."""
 SERVER = r"""#!/usr/bin/python3
@@ -55,6 +56,7 @@ server.serve_forever()
 """
 SERVER_UNIT = """[Service]
 ExecStart=/usr/local/bin/lab-apiserver
+KillSignal=SIGKILL
 Restart=always
 RestartSec=0.2
 [Install]
@@ -88,6 +90,17 @@ gateway=fd88::1
 """
 
 
+SPARE = """[connection]
+id=spare
+type=ethernet
+interface-name=eth1
+[ipv4]
+method=disabled
+[ipv6]
+method=disabled
+"""
+
+
 def authority(directory: Path) -> Mapping[str, str]:
     """Make a CA and a certificate for ``api-int``; return the files of a node."""
     host.ensure_packages({"openssl": "openssl"})
@@ -104,8 +117,8 @@ def _certificate(subject: str, certificate: Path, key: Path, *options: str | Pat
     host.call(["openssl", *words, "-subj", subject, "-keyout", key, "-out", certificate, *options])
 
 
-def cluster(names: Sequence[str], *, workers: int = 0) -> str:
-    """Return the resource as a file (JSON is YAML) that lists the nodes."""
+def cluster(names: Sequence[str], *, workers: int = 0, spec: Mapping[str, str] | None = None) -> str:
+    """Return the resource as a file (JSON is YAML) that lists the nodes, the last ones as workers."""
     nodes = [
         {
             "name": name,
@@ -119,6 +132,7 @@ def cluster(names: Sequence[str], *, workers: int = 0) -> str:
             "apiVersion": "clusterhostednetservices.operator.io/v1alpha1",
             "kind": "HostedNetServices",
             "metadata": {"name": "cluster"},
+            "spec": spec or {},
             "status": {"nodes": nodes},
         }
     )
@@ -133,11 +147,18 @@ class Options:
     advert: float = 1.0
     both_families: bool = False
     bridge: bool = False
+    spare_nic: bool = False
+    """Whether each node has a second NIC, eth1, whose cable is out."""
+    unlisted: int = 0
+    """So many nodes, the last ones, are in no list of the cluster."""
+    spec: Mapping[str, str] | None = None
     settings: str = ""
     files: Mapping[str, str] | None = None
     layers: Sequence[Path] = ()
     enable: Sequence[str] = ()
     """Further units of control-plane nodes."""
+    worker_layers: Sequence[Path] = ()
+    worker_enable: Sequence[str] = ()
 
 
 class Rig:
@@ -145,6 +166,7 @@ class Rig:
 
     def __init__(self, lab: Lab, lan: Lan, product: Path, options: Options = Options()) -> None:
         self.lan = lan
+        self.options = options
         self.names = [f"master-{number}" for number in range(options.nodes - options.workers)]
         self.names += [f"worker-{number}" for number in range(options.workers)]
         credentials = authority(lan.state)
@@ -154,27 +176,32 @@ class Rig:
         if options.bridge:
             settings = settings.replace('configure-ovs = "skip"\n', "")
             settings = f'network_type = "OVNKubernetes"\n{settings}[bridge]\ndatapath = "netdev"\n'
-        layers = [packages(DEFAULT, *PROGRAMS), *options.layers, product]
+        listed = self.names[: len(self.names) - options.unlisted]
+        nics = [lan, lan] if options.spare_nic else [lan]
         self.nodes: dict[str, Node] = {}
         for number, name in enumerate(self.names):
             files = {
                 **credentials,
                 "/etc/nodenet/nodenet.toml": options.settings + settings,
-                "/etc/nodenet/hostednetservices.yaml": cluster(self.names, workers=options.workers),
+                FILED: cluster(listed, workers=options.workers, spec=options.spec),
                 "/etc/systemd/system/lab-apiserver.service": SERVER_UNIT,
                 "/etc/systemd/system/keepalived.service": SWITCHED_OFF,
                 "/etc/systemd/system/haproxy.service": SWITCHED_OFF,
                 **(options.files or {}),
             }
-            node = lab.node(name, nics=[lan], layers=layers, files=files, enable=["nodenetd.service"])
+            master = name.startswith("master")
+            further = options.layers if master else (*options.layers, *options.worker_layers)
+            layers = [packages(DEFAULT, *PROGRAMS), *further, product]
+            node = lab.node(name, nics=nics, layers=layers, files=files, enable=["nodenetd.service"])
             node.write("/usr/local/bin/lab-apiserver", SERVER, 0o755)
             node.write(
                 "/etc/NetworkManager/system-connections/uplink.nmconnection",
                 KEYFILE.format(host=FIRST + number),
                 0o600,
             )
-            if name.startswith("master"):
-                node.enable("lab-apiserver.service", *options.enable)
+            if options.spare_nic:
+                node.write("/etc/NetworkManager/system-connections/spare.nmconnection", SPARE, 0o600)
+            node.enable(*(("lab-apiserver.service", *options.enable) if master else options.worker_enable))
             self.nodes[name] = node
 
     def boot(self, *names: str) -> None:
@@ -182,6 +209,8 @@ class Rig:
         chosen = [self.nodes[name] for name in names or self.names]
         for node in chosen:
             node.boot()
+            if self.options.spare_nic:
+                node.set_carrier("eth1", up=False)
         for node in chosen:
             self.settle(node.name)
 
@@ -218,6 +247,11 @@ class Rig:
 
         return eventually(found, f"{vip} to leave {away_from}", timeout=timeout)
 
+    def ready(self) -> None:
+        """Wait until every node that runs may hold the API VIP: its haproxy is believed."""
+        running = [node for name, node in self.nodes.items() if name.startswith("master") and node.is_on]
+        until(lambda: {weight(node) for node in running} <= {"20", "25"}, "the weights of all", 2 * PATIENCE)
+
     def quiet(self, *, timeout: float = 2 * PATIENCE) -> str:
         """Wait until one node has the API VIP and every weight is final; return the holder."""
         masters = [node for name, node in self.nodes.items() if name.startswith("master") and node.is_on]
@@ -235,7 +269,12 @@ def weight(node: Node) -> str:
     return node.run("cat /run/nodenet/hosted/api-weight", check=False).stdout.strip()
 
 
+def links_with(node: Node, vip: str) -> set[str]:
+    """Return the links of a node that carry an address."""
+    shown = json.loads(host.call(["ip", "-n", node.netns, "-j", "address"]))
+    return {str(link["ifname"]) for link in shown if any(info["local"] == vip for info in link["addr_info"])}
+
+
 def has(node: Node, vip: str) -> bool:
     """Return whether the node's kernel has an address."""
-    shown = host.call(["ip", "-n", node.netns, "-j", "address"])
-    return any(info["local"] == vip for link in json.loads(shown) for info in link["addr_info"])
+    return bool(links_with(node, vip))

@@ -14,8 +14,9 @@ STANDARD = "standard library"
 LARGE_HOSTS = "## Node IP selection on large hosts\n"
 LOOK_UPS = "## Changes of DNS\n"
 BR_EX = "## The making of br-ex\n"
+HOSTED = "## Hosted services\n"
 DAY_ONE = "## Day one for many hosts\n"
-BY_THEMSELVES = (BR_EX, LARGE_HOSTS, LOOK_UPS, DAY_ONE)
+BY_THEMSELVES = (BR_EX, LARGE_HOSTS, LOOK_UPS, HOSTED, DAY_ONE)
 """Headings of the sections that are measured by themselves."""
 _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")
 

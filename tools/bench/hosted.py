@@ -1,120 +1,281 @@
-"""How long is a VIP away, and what does nodenet-hosted cost? Three booted control-plane nodes with the real programs.
+"""How long is a VIP away, how many requests fail, and what do hosted services cost? Beside the stack they replace.
 
-`python tools/bench/hosted.py --runs 20` prints medians and worst values (root).
+`python tools/bench/hosted.py --runs 20` (root) boots three control-plane nodes with the real programs, with 1 s and
+with 0.1 s between two advertisements, then three nodes with the former configurations, then one node beside a real
+kube-apiserver; it writes the section of docs/benchmarks.md. With 20 runs it takes some twenty minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path[:0] = [str(ROOT / place) for place in ("tools", "tests", "tests/lab", "daemon")]
 
-from harness import Lab, Node, install_product  # noqa: E402 -- found there
+from bench.figures import HOSTED, table, with_section  # noqa: E402 -- found there
+from bench.hosted_change import change_of_a_node  # noqa: E402
+from bench.hosted_old import OldRig  # noqa: E402
+from harness import Lab, LabError, eventually, install_product, progress  # noqa: E402
 from harness.lan import Dhcp, Ipv6  # noqa: E402
-from vip_rig import API, Options, Rig, has, until  # noqa: E402
+from vip_rig import API, Options, Rig, has  # noqa: E402
 
+T = TypeVar("T")
+PAGE = ROOT / "docs" / "benchmarks.md"
+CLIENT = ROOT / "tools" / "bench" / "hosted_client.py"
+NO_IPV6 = Dhcp(ipv6=Ipv6.NONE)
 IDLE_SECONDS = 30
 STEP_SECONDS = 0.01
+RATE = 100
+"""Connections a second; with a request by TLS in each, half of it."""
+OURS = ("nodenet-hosted", "nodenet-keepalived", "nodenet-haproxy", "nodenet-dnsmasq")
+OLD = ("lab-keepalived", "lab-haproxy", "lab-monitor")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure: its values in *unit*, and the worst that is aimed at."""
+
+    name: str
+    stack: str
+    values: Sequence[float]
+    aim: float | None = None
+    unit: str = "s"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """A line of the table."""
+        worst = max(self.values)
+        digits = 2 if self.unit != "" else 0
+        verdict = "" if self.aim is None else "met" if worst <= self.aim else "missed"
+        aim = "" if self.aim is None else f"≤ {self.aim:g} {self.unit}".rstrip()
+        shown = [f"{value:.{digits}f} {self.unit}".rstrip() for value in (statistics.median(self.values), worst)]
+        return (self.name, self.stack, *shown, aim, verdict)
 
 
 def silence(rig: Rig, act: Callable[[], object], seconds: float) -> float:
     """Return the longest time between two answers of the VIP to a ping each 10 ms while *act* is done."""
-    command = [
-        "ip",
-        "netns",
-        "exec",
-        rig.lan.netns,
-        "ping",
-        "-D",
-        "-n",
-        "-i",
-        str(STEP_SECONDS),
-        "-w",
-        str(seconds),
-        API,
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as ping:
-        time.sleep(1)
+    command = ["ip", "netns", "exec", rig.lan.netns, "ping", "-D", "-n", "-i", str(STEP_SECONDS), "-w", str(seconds)]
+    with subprocess.Popen([*command, API], stdout=subprocess.PIPE, text=True) as ping:
+        time.sleep(0.5)
         act()
         output = ping.communicate()[0]
     times = [float(found) for found in re.findall(r"\[(\d+\.\d+)\].*bytes from", output)]
     return max((after - before for before, after in pairwise(times)), default=seconds)
 
 
-def removal(rig: Rig) -> float:
-    """Return the seconds until the VIP is off a node whose keepalived is killed."""
+@contextmanager
+def client(rig: Rig, seconds: float, *, tls: bool = False) -> Iterator[list[tuple[float, float | None]]]:
+    """Open connections to the VIP for some seconds; what became of them is in the list at the end of the block."""
+    found: list[tuple[float, float | None]] = []
+    ca = [str(rig.lan.state / "ca.crt")] if tls else []
+    words = [sys.executable, str(CLIENT), API, str(RATE / 2 if tls else RATE), str(seconds), *ca]
+    with subprocess.Popen(["ip", "netns", "exec", rig.lan.netns, *words], stdout=subprocess.PIPE, text=True) as program:
+        time.sleep(0.5)
+        yield found
+        found += [(began, took) for began, took in json.loads(program.communicate()[0])]
+
+
+def failed(found: Sequence[tuple[float, float | None]], since: float, seconds: float = 60.0) -> int:
+    """Return how many connections failed of those that began in the *seconds* after *since*."""
+    return sum(took is None for began, took in found if since <= began <= since + seconds)
+
+
+def power_cut(rig: Rig, seconds: float) -> float:
+    """Return the silence of the VIP after a power cut of its holder, which boots again meanwhile."""
+    holder = rig.one_holder()
+    found = silence(rig, rig.nodes[holder].power_cut, seconds)
+    rig.nodes[holder].boot()
+    return found
+
+
+def death(rig: Rig, unit: str, seconds: float) -> tuple[float, float, int]:
+    """Kill keepalived of the holder: the silence, the seconds until its VIP was gone, and the holders at the end."""
     node = rig.nodes[rig.one_holder()]
-    node.run("systemctl kill -s KILL nodenet-keepalived")
+    gone: list[float] = []
+
+    def kill() -> None:
+        node.run(["systemctl", "kill", "-s", "KILL", unit])
+        began = time.monotonic()
+        while has(node, API) and time.monotonic() - began < seconds - 1:
+            time.sleep(0.01)
+        gone.append(time.monotonic() - began)
+
+    away = silence(rig, kill, seconds)
+    return away, gone[0], len(rig.holders())
+
+
+def drain(rig: Rig, seconds: float) -> tuple[float, int]:
+    """Return the silence of the VIP while its holder is drained, and the new connections that failed."""
+    holder = rig.one_holder()
+    with client(rig, seconds) as found:
+        away = silence(rig, lambda: rig.nodes[holder].run("nodenetctl hosted drain", timeout=60), seconds - 1.5)
+    rig.nodes[holder].run("nodenetctl hosted undrain")
+    rig.moved(holder)
+    return away, failed(found, 0, float("inf"))
+
+
+def stop(rig: Rig, seconds: float) -> tuple[float, int]:
+    """The same where keepalived is stopped, and haproxy with it, as at the end of their containers."""
+    holder = rig.one_holder()
+    node = rig.nodes[holder]
+    with client(rig, seconds) as found:
+        away = silence(rig, lambda: node.run("systemctl stop lab-keepalived lab-monitor lab-haproxy"), seconds - 1.5)
+    node.run("nft delete table ip lab; rm -f /run/lab-redirect; systemctl start lab-keepalived lab-haproxy lab-monitor")
+    rig.moved(holder)
+    return away, failed(found, 0, float("inf"))
+
+
+def server_death(rig: Rig) -> int:
+    """Return the requests through the VIP that failed of those in the 3 s after an API server was killed."""
+    holder = rig.one_holder()
+    node = next(one for name, one in rig.nodes.items() if name != holder)
+    with client(rig, 4.0, tls=True) as found:
+        began = time.monotonic()
+        node.run("systemctl stop lab-apiserver")
+    node.run("systemctl start lab-apiserver")
+    time.sleep(3.0)  # until haproxy believes it again
+    return failed(found, began, 3.0)
+
+
+def whole_cluster(rig: Rig) -> float:
+    """Return the seconds from a power cut of all nodes, which boot at once, until the API answers at the VIP."""
+    for node in rig.nodes.values():
+        node.power_cut()
     began = time.monotonic()
-    until(lambda: not has(node, API), "the VIP to go")
+    for node in rig.nodes.values():
+        node.boot()
+    ask = ["ip", "netns", "exec", rig.lan.netns, "curl", "-sf", "-m", "0.5", "--cacert", str(rig.lan.state / "ca.crt")]
+    ask += ["--connect-to", f"::{API}:", "https://api-int.c1.example.com:6443/readyz"]
+    eventually(lambda: subprocess.run(ask, capture_output=True, check=False).returncode == 0 or None, "it", timeout=120)
     return time.monotonic() - began
 
 
-def leave(rig: Rig) -> float:
-    """Return the silence of the VIP while its holder is drained."""
-    holder = rig.one_holder()
-    found = silence(rig, lambda: rig.nodes[holder].run("nodenetctl hosted drain", timeout=60), 12)
-    rig.nodes[holder].run("nodenetctl hosted undrain")
-    rig.quiet()
-    return found
+def cost(rig: Rig, units: Sequence[str]) -> tuple[float, float]:
+    """Return what units of the holder cost while nothing happens: per cent of a core, and megabytes (PSS)."""
+    node = rig.nodes[rig.one_holder()]
 
+    def used() -> int:
+        shown = node.run(["systemctl", "show", "-p", "CPUUsageNSec", "--value", *units]).stdout.split()
+        return sum(int(one) for one in shown if one.isdigit())
 
-def power_cut(rig: Rig) -> float:
-    """Return the silence of the VIP after a power cut of its holder."""
-    holder = rig.one_holder()
-    found = silence(rig, rig.nodes[holder].power_cut, 8)
-    rig.boot(holder)
-    rig.quiet()
-    return found
-
-
-def idle(node: Node) -> str:
-    """Return what the companion costs while nothing happens."""
-
-    def used() -> tuple[int, int]:
-        shown = node.run("systemctl show -p CPUUsageNSec -p MainPID --value nodenet-hosted").stdout.split()
-        return int(shown[0]), int(shown[1])
-
-    (before, pid), began = sorted(used(), reverse=True), time.monotonic()
+    before, began = used(), time.monotonic()
     time.sleep(IDLE_SECONDS)
-    after = max(used())
-    share = (after - before) / 1e9 / (time.monotonic() - began)
-    memory = node.run(f"grep VmRSS /proc/{pid}/status; grep -E ^Pss: /proc/{pid}/smaps_rollup").stdout.split()
-    return f"{share:.2%} of a core, RSS {int(memory[1]) / 1024:.1f} MB, PSS {int(memory[4]) / 1024:.1f} MB"
+    share = (used() - before) / 1e7 / (time.monotonic() - began)
+    groups = " ".join(f"/sys/fs/cgroup/system.slice/{unit}.service/cgroup.procs" for unit in units)
+    pids = node.run(f"cat {groups}").stdout.split()
+    sizes = node.run(f"grep -h ^Pss: {' '.join(f'/proc/{pid}/smaps_rollup' for pid in pids)}", check=False).stdout
+    return share, sum(int(line.split()[1]) for line in sizes.splitlines()) / 1024
+
+
+def measured(product: Path, advert: float, runs: int) -> Iterator[Row]:
+    """Yield what nodenet's nodes show with *advert* seconds between two advertisements."""
+    fast = advert < 1
+    stack = f"nodenet, {advert:g} s"
+    with Lab() as lab:
+        rig = Rig(lab, lab.lan(dhcp=NO_IPV6), product, Options(advert=advert))
+        rig.boot()
+        rig.quiet()
+        if not fast:
+            share, size = cost(rig, OURS[:1])
+            yield Row("idle cost of nodenet-hosted, processor", stack, [share], 0.5, "%")
+            yield Row("idle cost of nodenet-hosted, memory (PSS)", stack, [size], 45, "MB")
+            share, size = cost(rig, OURS)
+            yield Row("idle cost of all services, processor", stack, [share], unit="%")
+            yield Row("idle cost of all services, memory (PSS)", stack, [size], unit="MB")
+            yield Row("API server killed, requests failed in 3 s", stack, times(runs, lambda: server_death(rig)), 0, "")
+        deaths = times(runs, lambda: death(rig, "nodenet-keepalived", 2.0 if fast else 3.0), rig)
+        yield Row("VIP silent, keepalived killed", stack, [one[0] for one in deaths], 1.0)
+        yield Row("VIP still on that node", stack, [one[1] for one in deaths], 1.0)
+        yield Row("holders after that", stack, [one[2] for one in deaths], 1, "")
+        leaves = times(runs, lambda: drain(rig, 4.0 if fast else 7.0), rig)
+        yield Row("VIP silent, planned leave", stack, [one[0] for one in leaves], 0.15 if fast else None)
+        yield Row("new connections failed, planned leave", stack, [one[1] for one in leaves], 0, "")
+        cuts = times(runs, lambda: power_cut(rig, 2.5 if fast else 5.0), rig)
+        yield Row("VIP silent, power cut of its holder", stack, cuts, 0.5 if fast else 3 * advert + 1)
+        if not fast:
+            yield Row("whole cluster cut, until the API answers", stack, times(runs, lambda: whole_cluster(rig)))
+
+
+def measured_old(runs: int) -> Iterator[Row]:
+    """Yield what nodes with the former configurations show."""
+    stack = "former stack, 1 s"
+    with Lab() as lab:
+        rig = OldRig(lab, lab.lan(dhcp=NO_IPV6))
+        rig.boot()
+        rig.quiet()
+        share, size = cost(rig, OLD)
+        yield Row("idle cost of all services, processor", stack, [share], unit="%")
+        yield Row("idle cost of all services, memory (PSS)", stack, [size], unit="MB")
+        yield Row("API server killed, requests failed in 3 s", stack, times(runs, lambda: server_death(rig)), unit="")
+        leaves = times(runs, lambda: stop(rig, 5.0), rig)
+        yield Row("VIP silent, planned leave", stack, [one[0] for one in leaves])
+        yield Row("new connections failed, planned leave", stack, [one[1] for one in leaves], unit="")
+        cuts = times(runs, lambda: power_cut(rig, 5.0), rig)
+        yield Row("VIP silent, power cut of its holder", stack, cuts)
+        yield Row("whole cluster cut, until the API answers", stack, times(runs, lambda: whole_cluster(rig)))
+        rig.quiet()
+        away, gone, holders = death(rig, "lab-keepalived", 8.0)  # once: it does not heal
+        yield Row("VIP silent, keepalived killed", stack, [away])
+        yield Row("VIP still on that node", stack, [gone])
+        yield Row("holders after that", stack, [holders], unit="")
+
+
+def times(runs: int, measure: Callable[[], T], rig: Rig | None = None) -> list[T]:
+    """Measure some times; the nodes of *rig* all serve before the next time."""
+    found = []
+    for _ in range(runs):
+        found.append(measure())
+        if rig is not None:
+            rig.ready()
+    return found
+
+
+def section(rows: Sequence[Row], runs: int) -> str:
+    """Return the section of the page."""
+    shown = table(("figure", "stack", "median", "worst", "aim", ""), [row.cells for row in rows])
+    return (
+        f"{HOSTED}\nWritten by `python tools/bench/hosted.py`: {runs} runs of each kind in one run, on booted nodes "
+        "with the real\nprograms. The former stack: keepalived, haproxy and their checks with its configurations, "
+        "as services. VIP silent:\nthe longest time without an answer to a ping each 10 ms. New connections: 100 a "
+        f"second; requests: 50 a second, by TLS.\n\n{shown}"
+    )
 
 
 def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure and print; exit 1 when the lab cannot."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20)
-    runs = parser.parse_args().runs
-    product = install_product()
-    for advert in (1.0, 0.1):
-        with Lab() as lab:
-            rig = Rig(lab, lab.lan(dhcp=Dhcp(ipv6=Ipv6.NONE)), product, Options(advert=advert))
-            rig.boot()
-            holder = rig.quiet()
-            print(f"advert {advert} s: idle holder: {idle(rig.nodes[holder])}", flush=True)
-            for measure in (removal, leave, power_cut):
-                values = []
-                for _ in range(runs):
-                    values.append(measure(rig))
-                    rig.quiet()
-                median = statistics.median(values)
-                print(
-                    f"advert {advert} s: {measure.__name__}: median {median:.3f} s, worst {max(values):.3f} s",
-                    flush=True,
-                )
+    runs, began = parser.parse_args().runs, time.monotonic()
+    rows: list[Row] = []
+    try:
+        product = install_product()
+        parts = (measured(product, 1.0, runs), measured(product, 0.1, runs), measured_old(runs))
+        for part in parts:
+            for row in part:
+                progress(f"{time.monotonic() - began:.0f} s: {', '.join(row.cells)}")
+                rows.append(row)
+        for name, values in change_of_a_node(product, runs).items():
+            rows.append(Row(name, "nodenet", values))
+    except LabError as error:
+        progress(str(error))
+        return 1
+    text = section(sorted(rows, key=lambda row: row.name), runs)
+    PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), text) + "\n", encoding="utf-8")
+    sys.stdout.write(text)
+    progress(f"{time.monotonic() - began:.0f} s in all")
     return 0
 
 

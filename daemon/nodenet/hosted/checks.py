@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
+from nodenet.core.hosted_services.haproxy import READY_SOCKET
 from nodenet.core.hosted_services.health import (
     BALANCER,
     CANDIDATE,
@@ -17,19 +18,26 @@ from nodenet.core.hosted_services.health import (
     Verdict,
     after,
 )
-from nodenet.core.hosted_services.model import Mode, Purpose, Service
+from nodenet.core.hosted_services.model import Mode, Purpose, Role, Service
+from nodenet.core.hosted_services.speakers import speaks
 from nodenet.core.hosted_services.stance import API_SERVER_WEIGHT, BALANCER_WEIGHT, ROUTER_WEIGHT
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import READY_PORT
 from nodenet.hosted.state import State
-from nodenet.ports.vips import Checks
+from nodenet.ports.vips import Checks, UnitProcesses
 
 log = structlog.get_logger()
 
 ALIVE, API_SERVER, ROUTER = "haproxy alive", "API server", "router"
 """Names of verdicts beside ``Service.HAPROXY``, whose verdict also asks for a backend that answers."""
+READY = Target("localhost", 0, "/haproxy_ready", unix_socket=READY_SOCKET)
 BALANCER_SECONDS, SERVER_SECONDS, VIP_SECONDS = 1.0, 3.0, 10.0
 """Between two checks of the load balancer, of the API server and the router, and of the API by its VIP."""
+END_SECONDS = 5.0
+"""How long a process of haproxy that has just been started may be unknown."""
+SETTLE_SECONDS = 0.05
+"""Processes that end one after another cost no more than this."""
+DEAD_CHECKS = 2
+"""So many make ``BALANCER`` unhealthy."""
 ANSWER_SECONDS = 1.0
 VIP_ANSWER_SECONDS = 5.0
 ROUTER_PORT, ROUTER_PATH = 1936, "/healthz/ready"
@@ -41,10 +49,11 @@ THROUGH_VIP = Patience(rise=1, fall=12)
 class HealthChecks:
     """The checks, and the verdicts that follow."""
 
-    def __init__(self, state: State, checks: Checks, weighed: Callable[[], None]) -> None:
+    def __init__(self, state: State, checks: Checks, haproxy: UnitProcesses, weighed: Callable[[], None]) -> None:
         """*weighed* is called after a verdict that changes a weight."""
         self._state = state
         self._checks = checks
+        self._haproxy = haproxy
         self._weighed = weighed
 
     def healthy(self, purpose: Purpose) -> list[int]:
@@ -62,7 +71,7 @@ class HealthChecks:
         """Check this node's haproxy until cancelled."""
         while True:
             if self._state.running.get(Service.HAPROXY):
-                result = await self._checks.check(Target("127.0.0.1", READY_PORT, "/haproxy_ready"), ANSWER_SECONDS)
+                result = await self._checks.check(READY, ANSWER_SECONDS)
                 # Without a backend that answers it serves nothing, and is alive all the same: all nodes have the same
                 # backends, and a VIP that wanders helps none of them.
                 alive = Answer.GOOD if result.status is not None else result.answer
@@ -72,6 +81,19 @@ class HealthChecks:
                 self._take(ALIVE, Answer.DEAD, BALANCER)
                 self._take(Service.HAPROXY, Answer.DEAD, BALANCER)
             await asyncio.sleep(BALANCER_SECONDS)
+
+    async def watch_haproxy(self) -> None:
+        """Let the redirect end with haproxy, until cancelled: no check is waited for.
+
+        The weight is left to the checks: systemd starts haproxy again before they would move a VIP.
+        """
+        while True:
+            ended = await self._haproxy.any_ends(self._haproxy.now(), END_SECONDS)
+            if ended and not speaks(self._haproxy.now(), "haproxy"):
+                for _ in range(DEAD_CHECKS):
+                    self._take(Service.HAPROXY, Answer.DEAD, BALANCER)
+            if ended:
+                await asyncio.sleep(SETTLE_SECONDS)
 
     async def watch_servers(self) -> None:
         """Check this node's API server and router until cancelled."""
@@ -96,13 +118,13 @@ class HealthChecks:
             self._take(ROUTER, result.answer, HOLDER if self._holds(Purpose.INGRESS) else CANDIDATE)
 
     async def watch_vip(self) -> None:
-        """Check that the API answers at the effective address, on the nodes that may hold the VIP, until cancelled."""
-        verdict = Verdict()
+        """Check that the API answers at the effective address, on the nodes of the control plane, until cancelled."""
+        verdict, asked = Verdict(), None
         while True:
             address = next(iter(self._state.plan.api_int.addresses), None)
-            if address is None or self._state.plan.mode is not Mode.SELF_HOSTED or not self._may_hold(Purpose.API):
-                self._state.reachable = None
-            else:
+            if address != asked or not self._asks_for_api():
+                verdict, asked, self._state.reachable = Verdict(), address, None
+            if address is not None and self._asks_for_api():
                 result = await self._checks.check(self._api(str(address)), VIP_ANSWER_SECONDS)
                 verdict = after(verdict, result.answer, THROUGH_VIP)
                 judged = verdict.healthy or verdict.points >= THROUGH_VIP.fall
@@ -115,6 +137,11 @@ class HealthChecks:
     def _api(self, host: str) -> Target:
         options = self._state.options
         return Target(host, options.api_port, "/readyz", options.ca_file, f"api-int.{options.cluster_domain}")
+
+    def _asks_for_api(self) -> bool:
+        if self._state.plan.mode is Mode.EXTERNAL:
+            return self._state.plan.role is Role.CONTROL_PLANE
+        return self._state.plan.mode is Mode.SELF_HOSTED and self._may_hold(Purpose.API)
 
     def _may_hold(self, purpose: Purpose) -> bool:
         return any(duty.wanted for duty in self._state.plan.vips if duty.purpose is purpose)

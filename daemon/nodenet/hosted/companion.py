@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,7 +16,9 @@ from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.options import options_of
 from nodenet.core.hosted_services.paths import RUN, UNITS
 from nodenet.core.hosted_services.report import document
+from nodenet.core.hosted_services.resignation import resignations
 from nodenet.core.hosted_services.speakers import removable, speaks
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.core.settings.model import Settings
@@ -30,12 +33,13 @@ from nodenet.edge.hosted_services.other_stacks import OtherStacks
 from nodenet.edge.hosted_services.processes import Processes
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
 from nodenet.edge.hosted_services.service_units import ServiceUnits
-from nodenet.edge.hosted_services.state_files import CacheFiles, Weights
+from nodenet.edge.hosted_services.state_files import ApiIntFile, CacheFiles, Weights
 from nodenet.edge.hosted_services.vip_addresses import VipAddresses
 from nodenet.edge.hosted_services.wire import Wire
 from nodenet.edge.kernel import netlink
 from nodenet.edge.kubernetes.client import KubernetesCluster
 from nodenet.edge.systemd import manager_object
+from nodenet.hosted.api_int_trial import ApiIntTrial
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
 from nodenet.hosted.drain import Drain
@@ -69,7 +73,7 @@ class Companion:
         self._settings = settings
         self._weak: tuple[str, ...] = ()
         weights = Weights()
-        self._checks = HealthChecks(self.state, HttpChecks(), self._weigh)
+        self._checks = HealthChecks(self.state, HttpChecks(), Processes(UNITS[Service.HAPROXY]), self._weigh)
         self.keeper = VipKeeper(self.state, Wire(), VipAddresses(), weights, self._checks.healthy)
         self.source = ClusterSource(
             KubernetesCluster(settings.kubernetes.kubeconfig, self._note_weak),
@@ -78,10 +82,11 @@ class Companion:
             self._cluster_changed,
         )
         self._processes = Processes(UNITS[Service.KEEPALIVED])
-        self._guard = VipGuard(self._processes, VipAddresses(), self._removable)
+        self._guard = VipGuard(self._processes, VipAddresses(), self._removable, self._resign)
         self.drain = Drain(self.state, self.keeper.look_now.set, _keep_drained)
         units = ServiceUnits(self.bus, lambda _: self.state.changed())
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
+        self._trial = ApiIntTrial(self.state, HttpChecks(), ApiIntFile())
         self._edges = Edges(ConfigurationFiles(), units, RedirectTable(), dnsmasq, OtherStacks())
         self._gather = Gather(self.state, _status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists)
         self.shown: list[Any] = []
@@ -94,16 +99,19 @@ class Companion:
         """Read the disk, then begin all tasks."""
         self.state.drained = disk.read(DRAINED) is not None
         await self.source.read_disk()
+        self._trial.prepare()
         self.keeper.prepare(speaking=speaks(self._processes.now(), PROGRAM))
         self._follow_nodenetd()
         background.start("the connection to the bus", self.bus.run, self.state.changed)
         background.start("the guard of the VIPs", self._guard.run)
         background.start("the services of this node", self._run)
         background.start("the checks of haproxy", self._checks.watch_balancer)
+        background.start("the watch of haproxy", self._checks.watch_haproxy)
         background.start("the checks of this node's servers", self._checks.watch_servers)
         background.start("the check of the API by its VIP", self._checks.watch_vip)
         background.start("what the API says", self.source.take)
         background.start("the administrator's file", self.source.follow_file)
+        background.start("the check of an external load balancer", self._trial.run)
         background.start("the watch of the Nodes", self.source.follow_nodes)
         background.start("the watch of HostedNetServices", self.source.follow_resource)
 
@@ -141,6 +149,13 @@ class Companion:
         alone = self.state.decided and Service.KEEPALIVED not in self.state.waits
         systemd = self._settings.hosted.mode is HostedMode.SYSTEMD
         return removable(self.state.plan, self.state.here.addresses, alone=alone and systemd)
+
+    def _resign(self, left: Collection[IPAddress]) -> None:
+        for one in resignations(self.state.known.inputs, self.state.plan.vips, left):
+            try:
+                adverts.send(one)
+            except Unavailable as error:
+                log.warning(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause)
 
     def _cluster_changed(self) -> None:
         self.state.report_failure("cluster", None)

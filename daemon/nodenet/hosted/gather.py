@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
 
@@ -51,17 +52,18 @@ class Gather:
         self._state.report_failure("kernel", None)
         if not places.places and self._state.here.places:
             return  # the node IP is gone for a moment, as while it moves to a bridge: the last plan stays
-        cluster, before = self._cluster(), self._last
-        if before is not None and before[0] is cluster and before[1] == places:
+        cluster, dead, before = self._cluster(), self._state.dead, self._last
+        if before is not None and before[0] is cluster and before[1:] == (places, dead):
             return  # what the same inputs mean is known
         slow = max((len(nodes) for nodes in cluster.nodes.values()), default=0) > QUICK_NODES
         self._state.take(
-            *(await asyncio.to_thread(self._judge, cluster, places) if slow else self._judge(cluster, places))
+            *(await asyncio.to_thread(self._judge, cluster, places, dead) if slow else self._judge(cluster, places, dead))
         )
-        self._last = cluster, places
+        self._last = cluster, places, dead
 
-    def _judge(self, cluster: Cluster, places: Here) -> tuple[Known, Plan]:
+    def _judge(self, cluster: Cluster, places: Here, dead: frozenset[IPAddress]) -> tuple[Known, Plan]:
         found = known(cluster, self._state.options, places, self._state.known.specs)
+        found = replace(found, inputs=replace(found.inputs, dead=dead))
         return found, plan(found.inputs)
 
 

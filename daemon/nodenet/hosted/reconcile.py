@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
 from pathlib import PurePath
 
 import structlog
@@ -20,7 +19,7 @@ from nodenet.core.hosted_services.restarts import LONGEST_SECONDS, Restarts
 from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import READY_PORT, HostedMode
+from nodenet.core.settings.hosted import HostedMode
 from nodenet.hosted.state import State
 from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits
 from nodenet.ports.vips import OtherStacks
@@ -29,7 +28,6 @@ log = structlog.get_logger()
 
 UNIT_SERVICES = (Service.KEEPALIVED, Service.HAPROXY)
 """Those whose units this process starts; dnsmasq is nodenetd's."""
-READY_ADDRESS = ip_address("127.0.0.1")
 LOOK_SECONDS = 10.0
 QUIET_LOOKS = 3
 """systemd, which reports the end of each job, is asked at every third look while nothing happens."""
@@ -101,8 +99,10 @@ class Reconciler:
         return found.is_up or found.is_settling
 
     def _look_for_others(self) -> None:
+        if self._mode is HostedMode.RENDER:
+            return  # then programs of another stack read the files that are written here
         options = self._state.options
-        ports = {Service.KEEPALIVED: (), Service.HAPROXY: (options.lb_port, READY_PORT)}
+        ports = {Service.KEEPALIVED: (), Service.HAPROXY: (options.lb_port,)}
         try:
             found = self._edges.others.look(
                 [UNITS[service] for service in UNIT_SERVICES], ports[Service.HAPROXY], self._own_sockets
@@ -127,11 +127,7 @@ class Reconciler:
 
     def _in_the_way(self, listener: Listener) -> bool:
         """Return whether haproxy could not listen beside it."""
-        if listener.address.is_unspecified:
-            return True
-        if listener.port == READY_PORT:
-            return listener.address == READY_ADDRESS
-        return family_of(listener.address) in self._state.here.places
+        return listener.address.is_unspecified or family_of(listener.address) in self._state.here.places
 
     def _write(self) -> frozenset[PurePath]:
         """Write the texts of this process's services; a text that the plan no longer has stays while its unit runs."""

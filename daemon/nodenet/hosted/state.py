@@ -37,6 +37,8 @@ class State:
     sightings: dict[IPAddress, Sighting] = field(default_factory=dict)
     peers: dict[str, str] = field(default_factory=dict)
     """MAC → node, of the nodes that may hold a VIP."""
+    dead: frozenset[IPAddress] = frozenset()
+    """The addresses of an external load balancer that has not answered in this boot."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     reachable: bool | None = None
     drained: bool = False

@@ -1,6 +1,7 @@
 """Has keepalived died and left this node's VIPs on its links? Then they are removed at once.
 
-Two nodes would otherwise answer for one address for as long as nothing removes it here.
+Two nodes would otherwise answer for one address for as long as nothing removes it here. The peers are notified at once:
+otherwise they wait for three intervals of VRRP.
 """
 
 from __future__ import annotations
@@ -30,12 +31,20 @@ class VipGuard:
     """Watches keepalived's processes."""
 
     def __init__(
-        self, processes: UnitProcesses, addresses: Addresses, removable: Callable[[], Collection[IPAddress]]
+        self,
+        processes: UnitProcesses,
+        addresses: Addresses,
+        removable: Callable[[], Collection[IPAddress]],
+        resign: Callable[[Collection[IPAddress]], None],
     ) -> None:
-        """*removable*: the VIPs that only our keepalived may hold; none while another stack serves them."""
+        """*removable*: the VIPs that only our keepalived may hold; none while another stack serves them.
+
+        *resign* says to the peers that this node gives VIPs up.
+        """
         self._processes = processes
         self._addresses = addresses
         self._removable = removable
+        self._resign = resign
 
     async def run(self) -> None:
         """Remove what is left behind, until cancelled."""
@@ -44,8 +53,9 @@ class VipGuard:
             if not speaks(processes, PROGRAM):
                 self.remove("keepalived does not run")
             ended = await self._processes.any_ends(processes, LOOK_SECONDS)
-            if has_died(processes, ended, PROGRAM):
-                self.remove("keepalived died")
+            # One that ends by itself resigns and leaves nothing behind; a second notice would move the VIP again.
+            if has_died(processes, ended, PROGRAM) and (left := self.remove("keepalived died")):
+                self._resign({address.address for address in left})
             if ended:
                 await asyncio.sleep(SETTLE_SECONDS)
 

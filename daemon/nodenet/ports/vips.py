@@ -60,6 +60,16 @@ class CacheFiles(Protocol):
         """
 
 
+class ApiIntFile(Protocol):
+    """Where ``api-int`` leads in this boot: nodenet-hosted writes it, and nodenetd reads it."""
+
+    def read(self) -> bytes | None:
+        """Return its content, None without one or where it cannot be read."""
+
+    def write(self, content: bytes) -> None:
+        """Replace it. Raises PublishFailed."""
+
+
 class Weights(Protocol):
     """The numbers that keepalived adds to this node's priorities."""
 

@@ -1,9 +1,32 @@
-"""haproxy's configuration beyond the golden cases: which API servers are behind the balancer."""
+"""haproxy's configuration beyond the golden cases: which API servers are behind it, and what a flood costs."""
 
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from hosted_services_cases import CASES, read_inputs
-from nodenet.core.hosted_services.haproxy import backends
+from nodenet.core.hosted_services.haproxy import (
+    MOST_CHECKS,
+    MOST_CONNECTIONS,
+    READY_SOCKET,
+    SOCKET,
+    backends,
+    configuration,
+)
+from nodenet.core.hosted_services.plan import plan
+
+CASE = read_inputs(CASES / "control-plane")
+FEW = 40
+PATIENCE_SECONDS = 20.0
 
 
 def test_the_backends_have_the_family_of_the_first_node_ip() -> None:
@@ -15,3 +38,72 @@ def test_every_check_is_verified_by_the_clusters_authority() -> None:
     texts = [path.read_text() for path in Path(CASES).glob("*/haproxy.cfg")]
     assert texts
     assert all("verify required" in text and "verify none" not in text for text in texts)
+
+
+def text_for(directory: Path, port: int) -> str:
+    """Return the configuration of a control-plane node with few connections, on *port* and in *directory*."""
+    made = configuration(CASE, plan(CASE).duties)
+    assert made
+    changes = {
+        f"maxconn {MOST_CONNECTIONS + MOST_CHECKS}": f"maxconn {FEW + MOST_CHECKS}",
+        f"maxconn {MOST_CONNECTIONS}": f"maxconn {FEW}",
+        SOCKET: str(directory / "admin.sock"),
+        READY_SOCKET: str(directory / "ready.sock"),
+        ":9445": f":{port}",
+        "monitor fail if { nbsrv(api) lt 1 }": "monitor fail if { always_false }",
+        "/etc/kubernetes/ca.crt": str(directory / "ca.crt"),
+    }
+    for before, after in changes.items():
+        assert before in made
+        made = made.replace(before, after)
+    return made
+
+
+@pytest.fixture
+def balancer(tmp_path: Path) -> Iterator[int]:
+    """A real haproxy that takes few connections; its port."""
+    if not shutil.which("haproxy") or not shutil.which("openssl"):
+        pytest.skip("needs haproxy and openssl")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    command += ["-subj", "/CN=ca", "-keyout", str(tmp_path / "ca.key"), "-out", str(tmp_path / "ca.crt")]
+    subprocess.run(command, check=True, capture_output=True)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    path = tmp_path / "haproxy.cfg"
+    path.write_text(text_for(tmp_path, port))
+    with subprocess.Popen(["haproxy", "-db", "-f", str(path)], stderr=subprocess.DEVNULL) as program:
+        try:
+            until = time.monotonic() + PATIENCE_SECONDS
+            while not (tmp_path / "ready.sock").exists():
+                assert program.poll() is None
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            yield port
+        finally:
+            program.kill()
+
+
+def is_ready(directory: Path) -> bool:
+    """Return whether haproxy answers its own health check, as nodenet-hosted asks it."""
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(PATIENCE_SECONDS)
+        line.connect(str(directory / "ready.sock"))
+        line.sendall(b"GET /haproxy_ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        return line.recv(4096).startswith(b"HTTP/1.1 200")
+
+
+def test_clients_that_take_every_connection_take_none_of_the_health_check(tmp_path: Path, balancer: int) -> None:
+    """A flood from the LAN; the check of nodenet-hosted has connections of its own, so that no VIP moves."""
+    with contextlib.ExitStack() as opened:
+        for _ in range(3 * FEW):
+            line = opened.enter_context(socket.socket())
+            line.setblocking(False)
+            line.connect_ex(("127.0.0.1", balancer))
+        time.sleep(0.5)
+        assert is_ready(tmp_path)
+
+
+def test_the_health_check_is_open_to_haproxy_s_group_alone(tmp_path: Path, balancer: int) -> None:
+    """Any user of the node could otherwise take all connections of the check."""
+    assert balancer
+    assert os.stat(tmp_path / "ready.sock").st_mode & 0o777 == 0o660  # noqa: PTH116

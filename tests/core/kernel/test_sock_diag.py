@@ -9,7 +9,7 @@ from nodenet.core.kernel.sock_diag import UDP, Listening, answers, is_last, ques
 
 TABLE = """\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
- 112: 00000000:0070 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 4711 2 0000000000000000 0
+ 112: 00000000:0070 00000000:0000 07 00000000:00000000 00:00000000 00000000   998        0 4711 2 0000000000000000 0
    1: 00000000:0001 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 4712 2 0000000000000000 0
  short
 """
@@ -75,5 +75,5 @@ def test_which_addresses_a_socket_hears(bound: str, only_ipv6: bool, heard: list
 
 
 def test_raw_sockets_of_one_protocol() -> None:
-    assert raw_sockets(TABLE, 112) == {4711}
-    assert raw_sockets("", 112) == frozenset()
+    assert raw_sockets(TABLE, 112) == {4711: 998}
+    assert raw_sockets("", 112) == {}

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import ssl
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +57,61 @@ async def test_a_ca_that_cannot_be_read_is_no_reason_to_ask_without_one() -> Non
         Answer.DEAD,
         "the CA /nowhere/ca.crt cannot be used: No such file or directory",
     )
+
+
+async def test_a_unix_socket_is_asked_like_a_port(tmp_path: Path) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        writer.close()
+
+    path = str(tmp_path / "ready.sock")
+    target = Target("localhost", 0, "/x", unix_socket=path)
+    assert (await HttpChecks().check(target, 5)).answer is Answer.DEAD
+    async with await asyncio.start_unix_server(serve, path):
+        assert (await HttpChecks().check(target, 5)).answer is Answer.GOOD
+
+
+def openssl(*words: str | Path) -> None:
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+def certificate(directory: Path, name: str, *, expired: bool, signed: tuple[str | Path, ...] = ()) -> tuple[Path, Path]:
+    """Make a certificate for *name* and return it with its key."""
+    made, key = directory / f"{name}.crt", directory / f"{name}.key"
+    words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-subj", f"/CN={name}"]
+    openssl(*words, "-addext", f"subjectAltName=DNS:{name}", "-keyout", key, "-out", made, "-days", "2", *signed)
+    if expired:
+        request, copied = made.with_suffix(".csr"), ("-copy_extensions", "copyall")
+        openssl("x509", "-in", made, "-x509toreq", "-signkey", key, "-out", request, *copied)
+        signer = signed or ("-signkey", key)
+        openssl("x509", "-req", "-in", request, "-out", made, "-days", "-1", "-set_serial", "7", *copied, *signer)
+    return made, key
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
+@pytest.mark.parametrize(
+    ("old_ca", "old_server", "problem"),
+    [
+        (True, False, "the CA {ca} has expired on "),
+        (False, True, "its certificate is refused: certificate has expired"),
+        (False, False, ""),
+    ],
+)
+async def test_what_has_expired_is_named(tmp_path: Path, old_ca: bool, old_server: bool, problem: str) -> None:  # noqa: FBT001
+    ca, ca_key = certificate(tmp_path, "ca", expired=old_ca)
+    made, key = certificate(tmp_path, "api-int.c", expired=old_server, signed=("-CA", ca, "-CAkey", ca_key))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(made, key)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
+        port = server.sockets[0].getsockname()[1]
+        found = await HttpChecks().check(Target("127.0.0.1", port, "/x", str(ca), "api-int.c"), 5)
+    assert found.answer is (Answer.DEAD if problem else Answer.GOOD)
+    assert found.problem.startswith(problem.format(ca=ca))
+    assert bool(found.problem) is bool(problem)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 import threading
 from pathlib import Path
+
+import pytest
 
 from nodenet.edge.hosted_services.other_stacks import OtherStacks
 
@@ -45,3 +49,15 @@ def test_the_name_of_a_group_writes_no_line(tmp_path: Path) -> None:
     group = tmp_path / "user.slice" / "a\nReady\x1b[2J"
     group.mkdir(parents=True)
     assert OtherStacks(groups=tmp_path)._program(group.stat().st_ino) == "'a\\nReady\\x1b[2J'"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a raw socket needs root")
+def test_a_socket_of_another_user_that_speaks_vrrp_is_seen_and_one_of_ours_is_not(tmp_path: Path) -> None:
+    """Also while keepalived of ours runs: it has a user of its own, and no other program is one of that user's."""
+    groups, unit = tmp_path / "groups", "nodenet-keepalived.service"
+    (groups / "system.slice" / unit).mkdir(parents=True)
+    stacks, before = OtherStacks(groups=groups), OtherStacks(groups=groups).look((unit,), (), ()).speakers
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, 112) as line:
+        inode = os.fstat(line.fileno()).st_ino
+        assert stacks.look((unit,), (), ()).speakers == before + 1
+        assert stacks.look((unit,), (), (inode,)).speakers == before

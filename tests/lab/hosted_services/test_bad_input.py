@@ -72,8 +72,8 @@ def test_what_cannot_be_right_is_named_and_nothing_is_torn_down(
         ),
         (
             "",
-            FILED.format(name="cluster", spec="{apiintIpAddress: 10.88.0.251}"),
-            "apiintIpAddress 10.88.0.251 is the address of node w0",
+            FILED.format(name="cluster", spec="{apiintIpAddress: 10.88.0.250}"),
+            "apiintIpAddress 10.88.0.250 is the address of node m0",
         ),
     ]
     for settings, filed, cause in cases:

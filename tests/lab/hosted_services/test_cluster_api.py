@@ -6,35 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import Lab, Lan, Node
-from harness.kube import NODES, Cluster
-from vip_rig import FIRST, Options, Rig, until
+from harness.kube import Cluster
+from kube_nodes import BINDING, ROLE, add_node
+from vip_rig import Options, Rig, until
 
-ROLE = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRole",
-    "metadata": {"name": "lab-list-nodes"},
-    "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}],
-}
-BINDING = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRoleBinding",
-    "metadata": {"name": "lab-list-nodes"},
-    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "lab-list-nodes"},
-    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": NODES}],
-}
 HAPROXY = "/run/nodenet/hosted/haproxy.cfg"
-
-
-def add_node(cluster: Cluster, name: str, number: int) -> None:
-    cluster.admin.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": {"node-role.kubernetes.io/control-plane": ""}},
-        }
-    )
-    address = {"type": "InternalIP", "address": f"10.88.0.{FIRST + number}"}
-    cluster.admin.patch(f"/api/v1/nodes/{name}/status", {"status": {"addresses": [address]}})
 
 
 def servers(node: Node) -> list[str]:

@@ -1,13 +1,18 @@
-"""The whole cluster loses its power, and comes back from its disks alone: real etcd and kube-apiserver, five nodes."""
+"""The whole cluster loses its power, and comes back from its disks alone: real etcd, kube-apiserver and kubelets."""
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from harness import Lab, Lan, Node, host
 from harness.kube_programs import Program, etcd
-from vip_rig import API, FIRST, Options, Rig, has, until
+from harness.kubelet import CONFIGURATION, KUBELET_UNITS, PREPARE, kubelet_layers
+from harness.kubelet import UNIT as KUBELET_UNIT
+from vip_rig import API, FILED, FIRST, Options, Rig, has, until
 
 MEMBERS = ",".join(f"master-{number}=http://10.88.0.{FIRST + number}:2380" for number in range(3))
 ETCD = f"""#!/bin/sh
@@ -70,11 +75,38 @@ for number, name in enumerate(sys.argv[1:]):
 )
 READY = ASK + 'print(ask("/readyz"))\n'
 COUNT = ASK + 'print(len(json.loads(ask("/api/v1/nodes"))["items"]))\n'
+KUBELETS = (
+    ASK
+    + r"""
+leases = json.loads(ask("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"))["items"]
+print(*sorted(one["metadata"]["name"] for one in leases if one["spec"]["renewTime"] > sys.argv[1]))
+"""
+)
+"""Prints the nodes whose kubelet has renewed its lease since a time."""
 
 
-def answers(node: Node, program: str, expected: str) -> bool:
+def answers(node: Node, program: str, expected: str, *words: str) -> bool:
     """Return whether a program of the node, which finds the API by the node's own DNS, prints what is expected."""
-    return node.run(["python3", "-c", program], check=False).stdout.strip() == expected
+    return node.run(["python3", "-c", program, *words], check=False).stdout.strip() == expected
+
+
+def comes_back(rig: Rig, since: str) -> None:
+    """Boot all nodes at once; wait until every one of them reaches the API, and the workers' kubelets work."""
+    rig.boot()
+    holder = rig.one_holder(timeout=120)
+    assert holder.startswith("master")
+    workers = [node for name, node in rig.nodes.items() if name.startswith("worker")]
+    for node in workers:
+        until(partial(answers, node, COUNT, "5"), f"the API for {node.name}", 180)
+        assert not has(node, API)
+    until(partial(answers, workers[0], KUBELETS, "worker-0 worker-1", since), "the kubelets", 180)
+    rig.quiet(timeout=120)
+    until(lambda: rig.document(holder)["health"] in ("ok", "degraded"), "the report")
+    assert rig.document(holder)["cluster"] is None
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
 
 
 def has_cached(node: Node, name: str) -> bool:
@@ -90,7 +122,7 @@ def signing_keys(directory: Path) -> dict[str, str]:
 
 
 def test_five_nodes_come_back_from_their_disks(lab: Lab, lan: Lan, product: Path) -> None:
-    """Cut at once, booted with no API until the VIP is there: then api-int leads every node to the same cluster."""
+    """Cut at once, and shut down at once; booted with no API until the VIP is there: api-int leads all to the API."""
     files = {
         "/usr/local/lib/lab-etcd": ETCD,
         "/usr/local/lib/lab-kube": APISERVER,
@@ -98,28 +130,36 @@ def test_five_nodes_come_back_from_their_disks(lab: Lab, lan: Lan, product: Path
         "/etc/systemd/system/lab-apiserver.service": UNIT.format(script="lab-kube"),
         "/etc/kubernetes/tokens": 'lab-token,admin,1,"system:masters"\n',
         "/etc/kubernetes/kubeconfig": KUBECONFIG,
+        "/etc/kubernetes/kubelet.conf": KUBECONFIG,
+        "/etc/kubernetes/kubelet.yaml": json.dumps(CONFIGURATION),
+        "/usr/lib/systemd/system/kubelet.service": KUBELET_UNIT,
+        "/usr/local/lib/lab/prepare-kubelet": PREPARE,
         **signing_keys(lan.state),
     }
     layers = (etcd().parents[2], Program.APISERVER.layer)
-    options = Options(nodes=5, workers=2, files=files, layers=layers, enable=("lab-etcd.service",))
+    options = Options(
+        nodes=5,
+        workers=2,
+        files=files,
+        layers=layers,
+        enable=("lab-etcd.service",),
+        worker_layers=kubelet_layers(),
+        worker_enable=KUBELET_UNITS,
+    )
     rig = Rig(lab, lan, product, options)
-    workers = [node for name, node in rig.nodes.items() if name.startswith("worker")]
+    worker = rig.nodes["worker-0"]
     rig.boot()
     rig.one_holder(timeout=120)
-    until(lambda: answers(workers[0], READY, "ok"), "the API through api-int", 180)
-    workers[0].run(["python3", "-c", ADD, *rig.names])
+    until(lambda: answers(worker, READY, "ok"), "the API through api-int", 180)
+    worker.run(["python3", "-c", ADD, *rig.names[:3]])  # kubelets register the workers
     for node in rig.nodes.values():
         until(partial(has_cached, node, "worker-1"), "the cache", 120)
-        node.path("/etc/nodenet/hostednetservices.yaml").unlink()  # from here on, only what the API said
+        node.path(FILED).unlink()  # from here on, only what the API said
 
     for node in rig.nodes.values():
         node.power_cut()
-    rig.boot()
-    holder = rig.one_holder(timeout=120)
-    assert holder.startswith("master")
-    for node in workers:
-        until(partial(answers, node, COUNT, "5"), f"the API for {node.name}", 180)
-        assert not has(node, API)
-    rig.quiet(timeout=120)
-    until(lambda: rig.document(holder)["health"] in ("ok", "degraded"), "the report")
-    assert rig.document(holder)["cluster"] is None
+    comes_back(rig, now())
+
+    with ThreadPoolExecutor(len(rig.nodes)) as all_at_once:
+        list(all_at_once.map(lambda node: node.off(timeout=120), rig.nodes.values()))
+    comes_back(rig, now())

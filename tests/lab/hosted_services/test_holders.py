@@ -8,6 +8,17 @@ from pathlib import Path
 from harness import Lab, Lan, Node
 from vip_rig import API, FIRST, READYZ, Rig, has, until
 
+FOREIGN = """vrrp_instance foreign {
+    state BACKUP
+    interface eth0
+    virtual_router_id 200
+    priority 10
+    virtual_ipaddress {
+        10.88.0.99/32
+    }
+}
+"""
+PIDS = "-p /run/lab-foreign.pid -r /run/lab-foreign-vrrp.pid"
 FILTER = "table inet lab_split"
 
 
@@ -81,6 +92,17 @@ def test_what_moves_a_vip_and_what_never_does(lab: Lab, lan: Lan, product: Path)
     node.run(["rm", manifest])
     until(lambda: node.run("systemctl is-active nodenet-keepalived", check=False).stdout == "active\n", "it to return")
     assert rig.quiet() == third
+
+    # A keepalived that is not ours begins to speak VRRP while ours holds the VIP.
+    node = rig.nodes[third]
+    node.write("/etc/lab-foreign.conf", FOREIGN)
+    node.run(f"systemd-run --unit=lab-foreign keepalived -n -P -l -f /etc/lab-foreign.conf {PIDS}")
+    fourth = rig.moved(third)
+    until(lambda: rig.document(third)["phase"] == "WaitingForPeerStack", "the state")
+    assert any("another program of this node speaks VRRP" in one for one in rig.document(third)["problems"])
+    node.run("systemctl stop lab-foreign")
+    until(lambda: node.run("systemctl is-active nodenet-keepalived", check=False).stdout == "active\n", "it to return")
+    assert rig.quiet() == fourth
 
 
 def weight_below(node: Node) -> bool:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from harness import Lab, Lan
-from vip_rig import API, Options, Rig, has, until
+from vip_rig import API, Options, Rig, has, links_with, until, weight
 
 CLIENT = r"""
 import json, socket, sys, time
@@ -30,7 +30,7 @@ while True:
 def test_the_installer_first_a_stale_vip_a_cable_and_a_planned_leave(
     lab: Lab, lan: Lan, product: Path, tmp_path: Path
 ) -> None:
-    rig = Rig(lab, lan, product)
+    rig = Rig(lab, lan, product, Options(spare_nic=True))
     lan.run("ip", "address", "add", f"{API}/32", "dev", "br0")
     rig.boot()
     for name in rig.names:
@@ -72,15 +72,36 @@ def test_the_installer_first_a_stale_vip_a_cable_and_a_planned_leave(
     assert rig.document(second)["phase"] == "Draining"
     rig.nodes[second].run(["nodenetctl", "hosted", "undrain"])
     assert rig.quiet() == third
+    move_to_the_other_nic(rig, third)
 
 
-def test_both_families_in_fast_mode(lab: Lab, lan: Lan, product: Path) -> None:
-    """A power cut moves the VIPs of both families, in less than a second as seen by the kernel of the next holder."""
-    rig = Rig(lab, lan, product, Options(advert=0.1, both_families=True))
+def move_to_the_other_nic(rig: Rig, holder: str) -> None:
+    """The node IP goes to eth1 under the VIP: VRRP follows it, and the VIP is on no link without the node IP."""
+    node = rig.nodes[holder]
+    node.set_carrier("eth1", up=True)
+    node.run("nmcli connection modify uplink connection.interface-name eth1; nmcli connection up uplink", timeout=60)
+    node.set_carrier("eth0", up=False)
+    until(lambda: "interface eth1" in node.run("cat /run/nodenet/hosted/keepalived.conf").stdout, "VRRP on eth1")
+    last = rig.quiet()
+    until(lambda: links_with(rig.nodes[last], API) == {"eth1" if last == holder else "eth0"}, "the VIP on its link")
+    until(lambda: rig.document(last)["health"] == "ok", "health")
+
+
+def test_both_families_in_fast_mode_and_a_node_in_no_list(lab: Lab, lan: Lan, product: Path) -> None:
+    """A power cut moves the VIPs of both families by VRRPv3, never to a node that the cluster does not list."""
+    rig = Rig(lab, lan, product, Options(nodes=4, advert=0.1, both_families=True, unlisted=1))
     rig.boot()
-    holder = rig.quiet()
+    *listed, stranger = rig.names
+    until(lambda: {weight(rig.nodes[name]) for name in listed} == {"25"}, "the weights of all", 180)
+    holder = rig.one_holder()
+    text = rig.nodes[holder].run("cat /run/nodenet/hosted/keepalived.conf").stdout
+    assert text.count("advert_int 0.1") == 4
+    assert text.count("version 3") == 2, "IPv6 has no other version"
     six = rig.one_holder("fd88::5")
     rig.nodes[holder].power_cut()
-    assert rig.moved(holder) != holder
-    assert rig.one_holder("fd88::5") in rig.names
-    assert six in rig.names
+    assert rig.moved(holder) in listed
+    assert rig.one_holder("fd88::5") in listed
+    assert six in listed
+    reason = "the list of nodes does not name this node: a node that is in no peer list does not speak VRRP"
+    assert {vip["reason"] for vip in rig.document(stranger)["vips"]} == {reason}
+    assert rig.nodes[stranger].run("systemctl show -P ActiveState nodenet-keepalived").stdout == "inactive\n"

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dns_questions import ask
 from harness import Lab, Lan, Node
-from vip_rig import API, Options, Rig, until
-
-
-def links_with(node: Node, vip: str) -> set[str]:
-    """Return the links of a node that carry an address."""
-    return {
-        str(link["ifname"])
-        for link in node.json("ip -j address")
-        if any(info["local"] == vip for info in link["addr_info"])
-    }
+from vip_rig import API, DOMAIN, SERVER, Options, Rig, links_with, until
 
 
 def test_a_vip_follows_the_node_ip_off_br_ex_and_back(lab: Lab, lan: Lan, product: Path) -> None:
@@ -53,3 +45,31 @@ def test_a_load_balancer_of_the_user_leaves_names_only(lab: Lab, lan: Lan, produ
     assert API not in node.run("ip -br address").stdout
     assert not any(vip["candidate"] for vip in rig.document("master-0")["vips"])
     assert "api-int.c1.example.com" in node.run("cat /run/nodenet/hosted/hosts").stdout
+
+
+def test_an_external_balancer_that_is_dead_at_boot_gives_its_name_to_the_vip(
+    lab: Lab, lan: Lan, product: Path, tmp_path: Path
+) -> None:
+    """For a minute the name leads to it; then the API VIP has the name, degraded, until it answers (K1)."""
+    balancer, name = "10.88.0.77", f"api-int.{DOMAIN}"
+    rig = Rig(lab, lan, product, Options(nodes=1, spec={"apiintIpAddress": balancer}))
+    rig.boot()
+    node = rig.nodes["master-0"]
+    assert ask(node, name) == f"NOERROR {balancer}"
+    until(lambda: ask(node, name) == f"NOERROR {API}", "the VIP to get the name", 180)
+    until(lambda: rig.document("master-0")["mode"] == "self-hosted", "the report")
+    found = rig.document("master-0")
+    assert found["health"] == "degraded"
+    (problem,) = found["problems"]
+    assert problem == (
+        f"The external load balancer {balancer} has not answered since this node came up, and api-int is the API VIP "
+        "until it does: see to the load balancer, or remove apiintIpAddress"
+    )
+    until(lambda: "nodenet_hosted" in node.run("nft list tables").stdout, "the node's own load balancer")
+
+    script = tmp_path / "balancer.py"
+    script.write_text(SERVER.replace("/etc/kubernetes", str(lan.state)).replace("/run/lab-readyz", str(tmp_path / "x")))
+    lan.run("ip", "address", "add", f"{balancer}/32", "dev", "br0")
+    lan.start("python3", script, output=tmp_path / "balancer.log")
+    until(lambda: ask(node, name) == f"NOERROR {balancer}", "the name to go back", 180)
+    until(lambda: rig.document("master-0")["health"] == "ok", "health")

@@ -6,9 +6,10 @@ own load balancer. Any other address belongs to an external load balancer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from nodenet.core.hosted_services.model import ClusterNode, Inputs, Mode, Origin
+from nodenet.core.hosted_services.model import ClusterNode, Inputs, Mode, Origin, Role
 from nodenet.core.ip import IPAddress, family_of
 
 
@@ -20,7 +21,7 @@ class ApiInt:
     origin: Origin
     mode: Mode
     problem: str | None = None
-    """Why the addresses of the resource are not used, with the remedy; None: they are used, or there are none."""
+    """What is wrong with the addresses of the resource, with the remedy; they may be used all the same (*origin*)."""
 
 
 def api_int(inputs: Inputs) -> ApiInt:
@@ -31,7 +32,36 @@ def api_int(inputs: Inputs) -> ApiInt:
         return ApiInt(vips, inputs.spec_origin if asked else Origin.DEFAULT, external)
     if problem := _problem(asked, vips, inputs.nodes):
         return ApiInt(vips, Origin.DEFAULT, external, problem)
-    return ApiInt(asked, inputs.spec_origin, Mode.EXTERNAL)
+    if set(asked) == inputs.dead:
+        return ApiInt(vips, Origin.DEFAULT, external, _dead(asked))
+    return ApiInt(asked, inputs.spec_origin, Mode.EXTERNAL, _claimed(asked, inputs.nodes))
+
+
+def load_balancer(inputs: Inputs) -> tuple[IPAddress, ...]:
+    """Return the addresses of the external load balancer that the resource names, none without one; dead or not."""
+    found = api_int(replace(inputs, dead=frozenset()))
+    return found.addresses if found.mode is Mode.EXTERNAL and found.addresses != inputs.options.api_vips else ()
+
+
+def _dead(asked: tuple[IPAddress, ...]) -> str:
+    shown = " and ".join(map(str, asked))
+    return (
+        f"The external load balancer {shown} has not answered since this node came up, and api-int is the API VIP "
+        "until it does: see to the load balancer, or remove apiintIpAddress"
+    )
+
+
+def _claimed(asked: Iterable[IPAddress], nodes: Iterable[ClusterNode]) -> str | None:
+    """Return which node has one of the addresses.
+
+    A worker reports its addresses itself, and no worker decides where the API of the cluster is: its claim is named,
+    and changes nothing.
+    """
+    owners = {address: node.name for node in nodes for address in node.addresses}
+    taken = next((address for address in asked if address in owners), None)
+    if taken is None:
+        return None
+    return f"apiintIpAddress {taken} is the address of node {owners[taken]}: name the load balancer's address"
 
 
 def _problem(asked: tuple[IPAddress, ...], vips: tuple[IPAddress, ...], nodes: tuple[ClusterNode, ...]) -> str | None:
@@ -41,9 +71,8 @@ def _problem(asked: tuple[IPAddress, ...], vips: tuple[IPAddress, ...], nodes: t
             f"apiintIpAddresses mixes the API VIP {both[0]} with other addresses: "
             "name the VIPs only (self-hosted) or the external load balancer's addresses only"
         )
-    owners = {address: node.name for node in nodes for address in node.addresses}
-    if taken := next((address for address in asked if address in owners), None):
-        return f"apiintIpAddress {taken} is the address of node {owners[taken]}: name the load balancer's address"
+    if claim := _claimed(asked, [node for node in nodes if node.role is Role.CONTROL_PLANE]):
+        return claim
     known = {family_of(vip) for vip in vips}
     if strange := next((address for address in asked if known and family_of(address) not in known), None):
         return (

@@ -9,12 +9,21 @@ from __future__ import annotations
 from nodenet.core.hosted_services.duties import Duty
 from nodenet.core.hosted_services.model import Inputs, Role, Service, of_family
 from nodenet.core.ip import Family, IPAddress, family_of
-from nodenet.core.settings.hosted import READY_PORT
 
 SOCKET = "/run/nodenet-haproxy/admin.sock"
 """haproxy's own socket, in a directory that systemd makes for it: it runs as a user that may write nowhere else."""
+READY_SOCKET = "/run/nodenet-haproxy/ready.sock"
+"""haproxy answers ``/haproxy_ready`` here: the health check of this node's own balancer.
+
+A Unix socket for the group of haproxy's user alone. On a port, any user of the node could take all its connections, and
+a healthy balancer would lose the VIP.
+"""
 CLIENT_SECONDS = 86400
 """Watches of the API are long and may be silent."""
+MOST_CONNECTIONS = 20000
+"""Connections of clients at a time; further ones wait in the kernel's queue."""
+MOST_CHECKS = 100
+"""Connections of health checks, beyond those of clients: haproxy that serves all it can is healthy."""
 
 
 def configuration(inputs: Inputs, duties: tuple[Duty, ...]) -> str | None:
@@ -38,19 +47,21 @@ def _global(inputs: Inputs) -> str:
             "global",
             f"    stats socket {SOCKET} mode 600 level admin expose-fd listeners",
             f"    hard-stop-after {inputs.options.drain_seconds}s",
+            f"    maxconn {MOST_CONNECTIONS + MOST_CHECKS}",
             "",
         )
     )
 
 
+# An API server that refuses a connection is dead: the next attempt goes to another one, at once.
 _DEFAULTS = f"""\
 defaults
     mode tcp
-    timeout connect 4s
+    timeout connect 2s
     timeout client {CLIENT_SECONDS}s
     timeout server {CLIENT_SECONDS}s
     timeout check 2s
-    option redispatch
+    option redispatch 1
     retries 3
 """
 
@@ -59,8 +70,9 @@ def _frontends(inputs: Inputs) -> str:
     families = {family_of(address) for address in inputs.here.addresses}
     binds = [f"    bind 0.0.0.0:{inputs.options.lb_port}"] if Family.IPV4 in families else []
     binds += [f"    bind [::]:{inputs.options.lb_port} v6only"] if Family.IPV6 in families else []
-    lines = ["frontend clients", *binds, "    default_backend api", ""]
-    lines += ["frontend ready", "    mode http", f"    bind 127.0.0.1:{READY_PORT}", "    timeout client 5s"]
+    lines = ["frontend clients", f"    maxconn {MOST_CONNECTIONS}", *binds, "    default_backend api", ""]
+    lines += ["frontend ready", f"    maxconn {MOST_CHECKS}", "    mode http", f"    bind {READY_SOCKET} mode 660"]
+    lines += ["    timeout client 5s"]
     lines += ["    monitor-uri /haproxy_ready", "    monitor fail if { nbsrv(api) lt 1 }", ""]
     return "\n".join(lines)
 

@@ -23,13 +23,14 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is asked for; *ca_file* and *server_name*: by TLS."""
+    """What is asked for; *ca_file* and *server_name*: by TLS; *unix_socket*: instead of a port of *host*."""
 
     host: str
     port: int
     path: str
     ca_file: str = ""
     server_name: str = ""
+    unix_socket: str = ""
 
 
 @dataclass(frozen=True, slots=True)

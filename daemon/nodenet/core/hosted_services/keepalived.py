@@ -7,10 +7,10 @@ script.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from nodenet.core.hosted_services.duties import VipDuty
-from nodenet.core.hosted_services.model import Inputs, Place, Purpose, Role, of_family
+from nodenet.core.hosted_services.model import Inputs, Options, Place, Purpose, Role, of_family
 from nodenet.core.ip import Family, IPAddress, family_of
 
 RUN = "/run/nodenet/hosted"
@@ -67,40 +67,51 @@ def _track_file(purpose: Purpose) -> str:
 def _instance(inputs: Inputs, duty: VipDuty) -> str:
     family, cluster = family_of(duty.address), inputs.options.cluster_domain.partition(".")[0]
     place = inputs.here.places[family]
-    fast = inputs.options.advert_interval < _FAST_SECONDS
+    new = is_version_3(inputs.options, family)
     lines = [
         "state BACKUP",
         f"interface {place.link}",
         f"virtual_router_id {router_ids(cluster)[duty.purpose]}",
         f"priority {PRIORITIES[duty.purpose]}",
         f"advert_int {inputs.options.advert_interval:g}",
-        *(("version 3",) if fast and family is Family.IPV4 else ()),
-        *_peers(inputs, duty, place),
+        *(("version 3",) if new and family is Family.IPV4 else ()),
+        *_unicast(place, peers(inputs, duty, place)),
     ]
-    if not fast and family is Family.IPV4:  # VRRPv3 has no authentication
-        secret = f"{cluster}_{duty.purpose}_vip"[:8]  # keepalived uses eight characters (keepalived.conf(5), auth_pass)
-        lines += ["authentication {", "    auth_type PASS", f"    auth_pass {secret}", "}"]
+    if not new:  # VRRPv3 has no authentication
+        password = secret(cluster, duty.purpose)
+        lines += ["authentication {", "    auth_type PASS", f"    auth_pass {password}", "}"]
     lines += ["virtual_ipaddress {", f"    {_virtual(duty.address, place)}", "}"]
     lines += ["track_file {", f"    {duty.purpose}_weight", "}"]
     return _block(f"vrrp_instance {cluster}_{duty.purpose.upper()}_{family.value}", *lines)
 
 
-def _peers(inputs: Inputs, duty: VipDuty, place: Place) -> Iterator[str]:
-    """Yield the unicast peers: the other nodes that may hold this VIP and have an address in its subnet.
+def is_version_3(options: Options, family: Family) -> bool:
+    """Return whether VRRPv3 is spoken: always for IPv6, and for intervals that VRRPv2 cannot say."""
+    return family is Family.IPV6 or options.advert_interval < _FAST_SECONDS
 
-    Without a peer there are no unicast keys: keepalived refuses a source address without peers.
-    """
+
+def secret(cluster: str, purpose: Purpose) -> str:
+    """Return the password of VRRPv2: eight characters are used (keepalived.conf(5), ``auth_pass``)."""
+    return f"{cluster}_{purpose}_vip"[:8]
+
+
+def peers(inputs: Inputs, duty: VipDuty, place: Place) -> list[IPAddress]:
+    """Return the unicast peers: the other nodes that may hold this VIP and have an address in its subnet."""
     roles = {Role.CONTROL_PLANE} if duty.purpose is Purpose.API else set(Role)
     others = [node for node in inputs.nodes if node.role in roles and node.name != inputs.here.name]
     # What a node reports as its address may be a VIP or another node's.
     taken = {place.address, *inputs.options.api_vips, *inputs.options.ingress_vips}
     left = (tuple(address for address in node.addresses if address not in taken) for node in others)
     found = (of_family(addresses, family_of(place.address)) for addresses in left)
-    peers = sorted({peer for peer in found if peer is not None and peer in place.network}, key=int)
-    if peers:
+    return sorted({peer for peer in found if peer is not None and peer in place.network}, key=int)
+
+
+def _unicast(place: Place, others: Collection[IPAddress]) -> Iterator[str]:
+    """Yield nothing without a peer: keepalived refuses a source address without peers."""
+    if others:
         yield f"unicast_src_ip {place.address}"
         yield "unicast_peer {"
-        yield from (f"    {peer}" for peer in peers)
+        yield from (f"    {peer}" for peer in others)
         yield "}"
 
 

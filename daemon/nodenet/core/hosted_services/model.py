@@ -126,7 +126,8 @@ class Options:
 class Inputs:
     """Everything that a plan is made of.
 
-    *nodes* is empty while no list of nodes was ever read. *upstreams* are the DNS servers that NetworkManager knows.
+    *nodes* is empty while no list of nodes was ever read. *dead*: the addresses of an external load balancer that has
+    not answered since this node came up (``fallback``).
     """
 
     options: Options
@@ -135,6 +136,7 @@ class Inputs:
     spec_origin: Origin = Origin.DEFAULT
     nodes: tuple[ClusterNode, ...] = ()
     nodes_origin: Origin = Origin.DEFAULT
+    dead: frozenset[IPAddress] = frozenset()
 
 
 def of_family(addresses: tuple[IPAddress, ...], family: Family) -> IPAddress | None:

@@ -26,6 +26,10 @@ UNITS: Mapping[Service, str] = {
     Service.KEEPALIVED: "nodenet-keepalived.service",
     Service.HAPROXY: "nodenet-haproxy.service",
 }
+API_INT = RUN / "api-int.json"
+"""Where ``api-int`` leads in this boot while an external load balancer is asked for (``fallback``)."""
+KEEPALIVED_USER = "nodenet-keepalived"
+"""Whose sockets speak VRRP for nodenet; those of every other user are another stack's."""
 STARTED = RUN / "started"
 """Exists once nodenetd has started nodenet-hosted in this boot; holds a checksum of the settings that it had then."""
 COMPANION = "nodenet-hosted.service"

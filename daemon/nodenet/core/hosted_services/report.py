@@ -62,7 +62,10 @@ class Report:
                 names = " and ".join(holders(sighting, self.node, self.peers))
                 found.append(f"The VIP {address} has {sighting.count} holders, {names}: look for filtered VRRP")
         if self.reachable is False:
-            found.append("The API does not answer through its VIP: see `nodenetctl explain vip`")
+            addresses = " and ".join(map(str, self.plan.api_int.addresses))
+            external = f"The API does not answer at the external load balancer {addresses}: see to the load balancer"
+            vip = "The API does not answer through its VIP: see `nodenetctl explain vip`"
+            found.append(external if self.plan.mode is Mode.EXTERNAL else vip)
         return tuple(dict.fromkeys(found))
 
     @property

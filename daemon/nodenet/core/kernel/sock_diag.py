@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
@@ -85,11 +85,11 @@ def is_last(data: bytes) -> bool:
     return False
 
 
-def raw_sockets(table: str, protocol: int) -> frozenset[int]:
-    """Return the inodes of the raw sockets of *protocol* in ``/proc/net/raw`` or ``raw6`` (proc_pid_net(5))."""
-    found = set()
+def raw_sockets(table: str, protocol: int) -> Mapping[int, int]:
+    """Return the raw sockets of *protocol* in ``/proc/net/raw`` or ``raw6``: inode → user id (proc_pid_net(5))."""
+    found = {}
     for line in table.splitlines()[1:]:
         words = line.split()
-        if len(words) > 9 and words[1].endswith(f":{protocol:04X}") and words[9].isdigit():
-            found.add(int(words[9]))
-    return frozenset(found)
+        if len(words) > 9 and words[1].endswith(f":{protocol:04X}") and words[7].isdigit() and words[9].isdigit():
+            found[int(words[9])] = int(words[7])
+    return found

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-READY_PORT = 9444
-"""haproxy answers ``/haproxy_ready`` here, on loopback: the health check of this node's own balancer."""
-
 
 class Enabled(StrEnum):
     """``[hosted] enabled``: *auto* is on for on-premises platforms with an API VIP.
@@ -56,10 +53,7 @@ class HostedSettings:
         """Which keys cannot both be as they are, None where all can."""
         if self.lb_port == self.api_port:
             return f"hosted.lb_port and hosted.api_port are both {self.lb_port}: the API server needs its port itself"
-        taken = {53: "DNS", READY_PORT: "haproxy's own health check"}
-        if what := taken.get(self.lb_port):
-            return f"hosted.lb_port is {self.lb_port}, the port of {what}"
-        return None
+        return "hosted.lb_port is 53, the port of DNS" if self.lb_port == 53 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which VRRP advertisements reach this node? (raw(7))
+"""Which VRRP advertisements reach this node, and how is one sent for a keepalived that has died? (raw(7))
 
 They are read where keepalived reads them, behind the packet filter: what is filtered is not heard here either. What a
 router has passed on is none (RFC 5798, 5.1.1.3 and 5.1.2.3): of IPv4 the header says it, of IPv6 the kernel.
@@ -16,7 +16,10 @@ from collections.abc import AsyncIterator, Callable
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services import packets
 from nodenet.core.hosted_services.packets import Advert
+from nodenet.core.hosted_services.resignation import Resignation
 
+_LONGEST_WAY = 255
+"""The TTL and hop limit that a receiver asks for (RFC 5798, 5.1.1.3 and 5.1.2.3)."""
 _RECEIVE_BYTES = 2048
 _BURST = 64
 _ANCILLARY_BYTES = socket.CMSG_SPACE(4)
@@ -43,6 +46,21 @@ async def listen(heard: Callable[[Advert], None]) -> AsyncIterator[frozenset[int
             loop.add_reader(line, _reader(line, family, heard))
             opened.callback(loop.remove_reader, line)
         yield frozenset(inodes)
+
+
+def send(resignation: Resignation) -> None:
+    """Send one packet to one peer. Raises Unavailable."""
+    source, peer = str(resignation.source), str(resignation.peer)
+    try:
+        with _socket(socket.AF_INET6 if resignation.source.version == 6 else socket.AF_INET) as line:
+            if line.family == socket.AF_INET6:
+                line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, _LONGEST_WAY)
+            else:
+                line.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, _LONGEST_WAY)
+            line.bind((source, 0))
+            line.sendto(resignation.packet, (peer, 0))
+    except OSError as error:
+        raise Unavailable(f"{peer} cannot be sent VRRP from {source}: {error.strerror or error}") from error
 
 
 def _socket(family: socket.AddressFamily) -> socket.socket:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+import time
 from pathlib import Path
 
 from nodenet.core.hosted_services.health import Answer, Result, Target
@@ -31,16 +32,16 @@ class HttpChecks:
         connected = False
         try:
             async with asyncio.timeout(seconds):
-                name = target.server_name if context else None
-                reader, writer = await asyncio.open_connection(
-                    target.host, target.port, ssl=context, server_hostname=name, limit=_LINE_BYTES
-                )
+                reader, writer = await _connected(target, context)
                 connected = True
                 with contextlib.closing(writer):
                     return await _asked(target, reader, writer)
         except TimeoutError:
             return Result(Answer.SLOW if connected or context else Answer.DEAD, problem=f"no answer in {seconds:g} s")
         except ssl.SSLCertVerificationError as error:
+            expired = _expiry(context, time.time()) if context else None
+            if expired:
+                return Result(Answer.DEAD, problem=f"the CA {target.ca_file} has expired on {expired}")
             return Result(Answer.DEAD, problem=f"its certificate is refused: {error.verify_message}")
         except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             return Result(Answer.DEAD, problem=str(getattr(error, "strerror", None) or error) or type(error).__name__)
@@ -54,6 +55,22 @@ class HttpChecks:
             made.verify_flags &= ~ssl.VERIFY_X509_STRICT
             self._contexts = {key: made}
         return self._contexts[key]
+
+
+async def _connected(
+    target: Target, context: ssl.SSLContext | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if target.unix_socket:
+        return await asyncio.open_unix_connection(target.unix_socket, limit=_LINE_BYTES)
+    name = target.server_name if context else None
+    return await asyncio.open_connection(target.host, target.port, ssl=context, server_hostname=name, limit=_LINE_BYTES)
+
+
+def _expiry(context: ssl.SSLContext, now: float) -> str | None:
+    """Return when the last of the CAs of *context* expired, None while one of them is valid."""
+    dates = [str(found["notAfter"]) for found in context.get_ca_certs() if "notAfter" in found]
+    last = max(dates, key=ssl.cert_time_to_seconds, default=None)
+    return last if last is not None and ssl.cert_time_to_seconds(last) < now else None
 
 
 async def _asked(target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Result:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterator
+import pwd
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from pathlib import Path, PurePath
 
 from nodenet.core.hosted_services.packets import VRRP_PROTOCOL
+from nodenet.core.hosted_services.paths import KEEPALIVED_USER
 from nodenet.core.hosted_services.two_stacks import MANIFESTS, Listener, Others
 from nodenet.core.kernel import sock_diag
 from nodenet.core.kernel.sock_diag import TCP, UDP
@@ -29,7 +31,7 @@ class OtherStacks:
     def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:
         """Return what is there of others than *units*; *own_sockets*: inodes of this process's own. Raises Unavailable.
 
-        Sockets that speak VRRP are counted only while no unit of ours has a process: nothing says which are ours.
+        Those that speak VRRP are separated by their user, also while ours run: keepalived has one of its own.
         """
         groups = {status.st_ino for unit in units for status in self._statuses(unit)}
         listeners = tuple(
@@ -37,7 +39,9 @@ class OtherStacks:
             for one in chain(waiting(TCP, ports), waiting(UDP, DNS_PORTS & set(ports)))
             if one.group is not None
         )
-        return Others(self._names(), listeners, 0 if groups else len(_speakers() - set(own_sockets)))
+        user = _user(KEEPALIVED_USER)
+        foreign = [inode for inode, uid in _speakers().items() if uid != user and inode not in own_sockets]
+        return Others(self._names(), listeners, len(foreign))
 
     def _statuses(self, unit: str) -> Iterator[os.stat_result]:
         for place in self._groups.glob(f"*.slice/{unit}"):
@@ -61,9 +65,16 @@ class OtherStacks:
             return frozenset()
 
 
-def _speakers() -> frozenset[int]:
-    found: set[int] = set()
+def _user(name: str) -> int | None:
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return None
+
+
+def _speakers() -> Mapping[int, int]:
+    found: dict[int, int] = {}
     for name in ("raw", "raw6"):
         with contextlib.suppress(OSError):  # a kernel without IPv6
             found |= sock_diag.raw_sockets(Path("/proc/self/net", name).read_text(encoding="ascii"), VRRP_PROTOCOL)
-    return frozenset(found)
+    return found

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path, PurePosixPath
 
+from nodenet.core.errors import PublishFailed
+from nodenet.core.hosted_services import fallback
 from nodenet.core.hosted_services.cache import MOST_BYTES
+from nodenet.core.hosted_services.paths import API_INT
 from nodenet.core.hosted_services.resource import FILE_BYTES, QUICK_BYTES, document_of
 from nodenet.edge.files import disk
 
@@ -55,6 +58,25 @@ def _document(name: str, content: bytes) -> object:
         return document_of(name, content)
     except ValueError as error:
         return error
+
+
+class ApiIntFile:
+    """Where ``api-int`` leads in this boot."""
+
+    def __init__(self, path: PurePosixPath = API_INT) -> None:
+        """Keep it in *path*."""
+        self._path = path
+
+    def read(self) -> bytes | None:
+        """Return its content, None without one or where it cannot be read."""
+        try:
+            return disk.read(self._path, fallback.MOST_BYTES)
+        except PublishFailed:
+            return None
+
+    def write(self, content: bytes) -> None:
+        """Replace it. Raises PublishFailed."""
+        disk.write(self._path, content)
 
 
 class Weights:

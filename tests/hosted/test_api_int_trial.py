@@ -1,0 +1,126 @@
+"""An external load balancer that is dead when the node comes up, on virtual time (K1)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from hosted.rig import state
+from nodenet.core.errors import PublishFailed
+from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.fallback import dead
+from nodenet.core.hosted_services.health import Answer, Result, Target
+from nodenet.core.hosted_services.model import Mode, Service
+from nodenet.hosted.api_int_trial import ApiIntTrial
+from nodenet.hosted.state import State
+
+
+class Servers:
+    """The API at the addresses that answer."""
+
+    def __init__(self, *alive: str) -> None:
+        self.alive = set(alive)
+        self.asked: list[str] = []
+
+    async def check(self, target: Target, seconds: float) -> Result:
+        assert (target.path, target.server_name, seconds) == ("/readyz", "api-int.ostest.example.com", 5.0)
+        assert target.ca_file, "never without the cluster's CA"
+        self.asked.append(target.host)
+        return Result(Answer.GOOD if target.host in self.alive else Answer.DEAD)
+
+
+class FakeFile:
+    def __init__(self, content: bytes | None = None) -> None:
+        self.content = content
+        self.full = False
+
+    def read(self) -> bytes | None:
+        return self.content
+
+    def write(self, content: bytes) -> None:
+        if self.full:
+            raise PublishFailed("it cannot be written")
+        self.content = content
+
+
+def renewed(made: State) -> State:
+    """Return the state with the plan that follows from what is dead, as the companion makes it."""
+    made.take(Known(replace(made.known.inputs, dead=made.dead)))
+    return made
+
+
+@asynccontextmanager
+async def trying(made: State, servers: Servers, file: FakeFile) -> AsyncIterator[None]:
+    trial = ApiIntTrial(made, servers, file)
+    trial.prepare()
+    task = asyncio.create_task(trial.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def test_dead_for_a_minute_with_a_healthy_vip_it_loses_the_name_and_gets_it_back() -> None:
+    made, file = state("api-int-is-external"), FakeFile()
+    (vip,), (balancer,) = made.options.api_vips, made.plan.api_int.addresses
+    servers = Servers(str(vip))
+    async with trying(made, servers, file):
+        await asyncio.sleep(59)
+        assert renewed(made).plan.mode is Mode.EXTERNAL
+        await asyncio.sleep(5)
+        assert renewed(made).plan.mode is Mode.SELF_HOSTED
+        assert made.plan.api_int.addresses == (vip,)
+        assert f"{vip} api-int.ostest.example.com" in made.plan.hosts
+        assert Service.HAPROXY in made.plan.texts
+        (problem,) = made.plan.problems
+        assert problem == (
+            f"The external load balancer {balancer} has not answered since this node came up, and api-int is the API "
+            "VIP until it does: see to the load balancer, or remove apiintIpAddress"
+        )
+        assert made.report().health == "degraded"
+        assert dead(file.content) == {balancer}
+        servers.alive.add(str(balancer))
+        await asyncio.sleep(60)
+        assert renewed(made).plan.api_int.addresses == (balancer,)
+        assert dead(file.content) == frozenset()
+        asked = len(servers.asked)
+        await asyncio.sleep(600)
+        assert len(servers.asked) == asked, "one that has answered is asked no more"
+
+
+async def test_a_companion_that_comes_back_goes_on_where_it_was() -> None:
+    made, file = state("api-int-is-external"), FakeFile()
+    (vip,), (balancer,) = made.options.api_vips, made.plan.api_int.addresses
+    async with trying(made, Servers(str(vip)), file):
+        await asyncio.sleep(70)
+    again = state("api-int-is-external")
+    async with trying(again, Servers(str(vip)), file):
+        assert renewed(again).plan.api_int.addresses == (vip,)
+        await asyncio.sleep(30)
+        assert again.dead == {balancer}
+
+
+async def test_without_a_vip_that_answers_nothing_changes() -> None:
+    made = state("api-int-is-external")
+    async with trying(made, Servers(), FakeFile()):
+        await asyncio.sleep(600)
+        assert renewed(made).plan.mode is Mode.EXTERNAL
+
+
+async def test_a_cluster_without_an_external_balancer_asks_nothing() -> None:
+    made, servers = state("control-plane"), Servers()
+    async with trying(made, servers, FakeFile()):
+        await asyncio.sleep(600)
+    assert servers.asked == []
+    assert made.dead == frozenset()
+
+
+async def test_a_file_that_cannot_be_written_is_named_and_the_name_changes_all_the_same() -> None:
+    made, file = state("api-int-is-external"), FakeFile()
+    file.full = True
+    async with trying(made, Servers(str(made.options.api_vips[0])), file):
+        await asyncio.sleep(70)
+    assert made.dead
+    assert made.failures == {"api-int": "it cannot be written"}

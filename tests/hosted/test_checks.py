@@ -1,0 +1,100 @@
+"""Verdicts about this node's services: the end of haproxy, and what is asked where an external balancer is used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+
+from hosted.rig import state
+from nodenet.core.hosted_services.health import Answer, Result, Target, Verdict
+from nodenet.core.hosted_services.model import Service
+from nodenet.hosted.checks import ALIVE, HealthChecks
+from nodenet.hosted.state import State
+
+UP = Verdict(healthy=True, good=3)
+
+
+class FakeChecks:
+    """Servers that all give one answer."""
+
+    def __init__(self, answer: Answer = Answer.GOOD) -> None:
+        self.answer = answer
+        self.asked: list[Target] = []
+
+    async def check(self, target: Target, seconds: float) -> Result:
+        assert seconds > 0
+        self.asked.append(target)
+        return Result(self.answer, 200 if self.answer is Answer.GOOD else None)
+
+
+class FakeProcesses:
+    """The processes of haproxy; *end* ends some of them."""
+
+    def __init__(self, *pids: int) -> None:
+        self.found = dict.fromkeys(pids, "haproxy")
+        self._ended = asyncio.Event()
+
+    def now(self) -> Mapping[int, str]:
+        return dict(self.found)
+
+    async def any_ends(self, processes: Collection[int], seconds: float) -> frozenset[int]:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._ended.wait()
+        except TimeoutError:
+            return frozenset()
+        self._ended.clear()
+        return frozenset(processes) - self.found.keys()
+
+    def end(self, *pids: int) -> None:
+        for pid in pids:
+            del self.found[pid]
+        self._ended.set()
+
+
+async def after_the_end_of(*pids: int) -> State:
+    """Return the state after some processes of a healthy haproxy, a master and its worker, have ended."""
+    made, processes = state(), FakeProcesses(10, 11)
+    made.verdicts |= {Service.HAPROXY: UP, ALIVE: UP}
+    task = asyncio.create_task(HealthChecks(made, FakeChecks(), processes, lambda: None).watch_haproxy())
+    await asyncio.sleep(1)
+    processes.end(*pids)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    task.cancel()
+    return made
+
+
+async def test_the_end_of_haproxy_ends_the_redirect_at_once_and_moves_no_vip() -> None:
+    made = await after_the_end_of(10, 11)
+    assert not made.verdicts[Service.HAPROXY].healthy
+    assert made.verdicts[ALIVE].healthy
+    assert made.wake.is_set()
+
+
+async def test_the_end_of_an_old_worker_after_a_reload_is_no_end() -> None:
+    assert (await after_the_end_of(11)).verdicts[Service.HAPROXY].healthy
+
+
+async def seen_of_the_api(case: str, answer: Answer) -> tuple[State, FakeChecks]:
+    made, checks = state(case), FakeChecks(answer)
+    task = asyncio.create_task(HealthChecks(made, checks, FakeProcesses(), lambda: None).watch_vip())
+    await asyncio.sleep(35)
+    task.cancel()
+    return made, checks
+
+
+async def test_an_external_load_balancer_is_asked_and_named_when_it_is_dead() -> None:
+    made, checks = await seen_of_the_api("api-int-is-external", Answer.DEAD)
+    address = str(made.plan.api_int.addresses[0])
+    assert {(target.host, target.ca_file) for target in checks.asked} == {(address, made.options.ca_file)}
+    assert made.reachable is False
+    assert made.report().all_problems == (
+        f"The API does not answer at the external load balancer {address}: see to the load balancer",
+    )
+
+
+async def test_the_api_through_the_vip_is_asked_where_the_cluster_balances_it() -> None:
+    made, checks = await seen_of_the_api("control-plane", Answer.GOOD)
+    assert {target.host for target in checks.asked} == {str(made.plan.api_int.addresses[0])}
+    assert made.reachable is True
