@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -134,7 +135,10 @@ class Running:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    def stop(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         wait_for(lambda: self._loop)
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._stop.set)
@@ -146,13 +150,12 @@ def test_the_vip_is_gone_within_a_second_of_a_kill(speaker: Speaker, which: str)
     """Of the whole program, and of the process that speaks VRRP, which its parent starts again."""
     speaker.start()
     wait_for(lambda: speaker.holds)
-    guard = Running(speaker, lambda: {VIP})
-    time.sleep(0.6)
-    assert speaker.holds, "a guard changes nothing that is right"
-    speaker.kill(speaker.pids if which == "all" else speaker.pids[1:])
-    took = wait_for(lambda: not speaker.holds, 5)
-    wait_for(lambda: guard.resigned, 5)
-    guard.stop()
+    with Running(speaker, lambda: {VIP}) as guard:
+        time.sleep(0.6)
+        assert speaker.holds, "a guard changes nothing that is right"
+        speaker.kill(speaker.pids if which == "all" else speaker.pids[1:])
+        took = wait_for(lambda: not speaker.holds, 5)
+        wait_for(lambda: guard.resigned, 5)
     assert took < 1.0
     assert guard.resigned == [{VIP}], "the peers are notified once"
 
@@ -161,26 +164,23 @@ def test_a_keepalived_that_ends_by_itself_has_resigned_itself(speaker: Speaker) 
     """A second notice would let the peers elect once more."""
     speaker.start()
     wait_for(lambda: speaker.holds)
-    guard = Running(speaker, lambda: {VIP})
-    time.sleep(0.6)
-    os.kill(speaker.pids[0], signal.SIGTERM)
-    wait_for(lambda: not speaker.holds, 5)
-    time.sleep(0.6)
-    guard.stop()
+    with Running(speaker, lambda: {VIP}) as guard:
+        time.sleep(0.6)
+        os.kill(speaker.pids[0], signal.SIGTERM)
+        wait_for(lambda: not speaker.holds, 5)
+        time.sleep(0.6)
     assert guard.resigned == []
 
 
 def test_a_vip_of_an_earlier_life_is_removed_at_start(speaker: Speaker) -> None:
     speaker.host.ip("address add 192.0.2.2/24 dev eth0")
-    guard = Running(speaker, lambda: {VIP})
-    took = wait_for(lambda: not speaker.holds, 5)
-    guard.stop()
+    with Running(speaker, lambda: {VIP}):
+        took = wait_for(lambda: not speaker.holds, 5)
     assert took < 1.0
 
 
 def test_an_address_of_another_stack_stays(speaker: Speaker) -> None:
     speaker.host.ip("address add 192.0.2.2/24 dev eth0")
-    guard = Running(speaker, set)
-    time.sleep(1.2)
-    guard.stop()
+    with Running(speaker, set):
+        time.sleep(1.2)
     assert speaker.holds

@@ -48,16 +48,26 @@ class VipGuard:
 
     async def run(self) -> None:
         """Remove what is left behind, until cancelled."""
+        spoke = False
         while True:
             processes = self._processes.now()
             if not speaks(processes, PROGRAM):
-                self.remove("keepalived does not run")
+                self._clear(spoke=spoke)
+            spoke = speaks(processes, PROGRAM)
             ended = await self._processes.any_ends(processes, LOOK_SECONDS)
-            # One that ends by itself resigns and leaves nothing behind; a second notice would move the VIP again.
-            if has_died(processes, ended, PROGRAM) and (left := self.remove("keepalived died")):
-                self._resign({address.address for address in left})
+            if has_died(processes, ended, PROGRAM):
+                self._clear(spoke=True)
             if ended:
                 await asyncio.sleep(SETTLE_SECONDS)
+
+    def _clear(self, *, spoke: bool) -> None:
+        """Remove what is left behind; notify the peers where keepalived *spoke* until now.
+
+        One that ends by itself resigns and leaves nothing behind: a second notice would move the VIP once more.
+        """
+        left = self.remove("keepalived died" if spoke else "keepalived does not run")
+        if spoke and left:
+            self._resign({address.address for address in left})
 
     def remove(self, reason: str) -> tuple[Address, ...]:
         """Remove the VIPs from this node's links; return them."""

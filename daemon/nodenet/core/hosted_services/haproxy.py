@@ -48,6 +48,7 @@ def _global(inputs: Inputs) -> str:
             f"    stats socket {SOCKET} mode 600 level admin expose-fd listeners",
             f"    hard-stop-after {inputs.options.drain_seconds}s",
             f"    maxconn {MOST_CONNECTIONS + MOST_CHECKS}",
+            "    no strict-limits",  # fewer connections, and not none, where the system allows fewer open files
             "",
         )
     )
