@@ -30,7 +30,7 @@ from nodenet.edge.hosted_services.other_stacks import OtherStacks
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
 from nodenet.edge.hosted_services.service_units import ServiceUnits
 from nodenet.edge.hosted_services.sockets import Sockets
-from nodenet.edge.hosted_services.state_files import CacheFiles
+from nodenet.edge.hosted_services.state_files import ApiIntFile, CacheFiles
 from nodenet.edge.hostname.hostnamed import Hostnamed
 from nodenet.edge.hostname.lease_names import LeaseNames
 from nodenet.edge.kernel import netlink
@@ -135,6 +135,7 @@ class Assembly:
             dnsmasq=self._dnsmasq,
             guard=RedirectTable(table=DNS_TABLE),
             caches=self._caches,
+            api_int=ApiIntFile(),
             stacks=OtherStacks(),
             sockets=Sockets(),
         )

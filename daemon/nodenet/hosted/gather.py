@@ -38,7 +38,7 @@ class Gather:
         self._snapshot = snapshot
         self._cluster = cluster
         self._remote_worker = remote_worker
-        self._last: tuple[Cluster, Here] | None = None
+        self._last: tuple[Cluster, Here, frozenset[IPAddress]] | None = None
 
     async def __call__(self) -> None:
         """Look, and take what is new into the state."""
@@ -57,7 +57,11 @@ class Gather:
             return  # what the same inputs mean is known
         slow = max((len(nodes) for nodes in cluster.nodes.values()), default=0) > QUICK_NODES
         self._state.take(
-            *(await asyncio.to_thread(self._judge, cluster, places, dead) if slow else self._judge(cluster, places, dead))
+            *(
+                await asyncio.to_thread(self._judge, cluster, places, dead)
+                if slow
+                else self._judge(cluster, places, dead)
+            )
         )
         self._last = cluster, places, dead
 

@@ -25,7 +25,7 @@ from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings
 from nodenet.core.settings.model import Settings
 from nodenet.stages.hosted_services.node_dns import CONFIGURATION, LOCALHOST, UNIT, NodeDns, NodeDnsEdges
 from stages.hosted_services.test_cluster_dns import FakeSockets
-from stages.hosted_services.test_on_disk import NODE, FakeCaches, cached
+from stages.hosted_services.test_on_disk import NODE, FakeApiInt, FakeCaches, cached
 
 NODE_IP, SITE = ip_address("192.0.2.10"), ip_address("10.0.0.1")
 VIP = ip_address("192.0.2.2")
@@ -116,6 +116,7 @@ class Rig:
             dnsmasq=self.dnsmasq,
             guard=self.guard,
             caches=self.caches,
+            api_int=FakeApiInt(),
             stacks=self.stacks,
             sockets=self.sockets,
         )

@@ -8,7 +8,9 @@ from ipaddress import ip_address
 from typing import Any
 
 from nodenet.core.boot.facts import Facts
+from nodenet.core.hosted_services import fallback
 from nodenet.core.hosted_services.cache import Cached, render
+from nodenet.core.hosted_services.fallback import Trial, Way
 from nodenet.core.hosted_services.model import Options, Origin, Role
 from nodenet.core.hosted_services.plan import NodePlan
 from nodenet.core.ip import Family
@@ -54,12 +56,23 @@ class FakeCaches:
         return self.filed  # type: ignore[no-any-return]
 
 
+@dataclass
+class FakeApiInt:
+    content: bytes | None = None
+
+    def read(self) -> bytes | None:
+        return self.content
+
+    def write(self, content: bytes) -> None:
+        self.content = content
+
+
 def cached(document: object, domain: str = OPTIONS.cluster_domain) -> bytes:
     return render(Cached(document, domain, "7"))
 
 
 async def look(caches: FakeCaches) -> NodePlan:
-    return await OnDisk(caches, OPTIONS).judged("m0", FACTS, SNAPSHOT)
+    return await OnDisk(caches, FakeApiInt(), OPTIONS).judged("m0", FACTS, SNAPSHOT)
 
 
 async def test_without_any_file_there_are_the_settings_and_the_node_ips() -> None:
@@ -67,6 +80,19 @@ async def test_without_any_file_there_are_the_settings_and_the_node_ips() -> Non
     assert found.problems == ()
     assert (found.inputs.nodes, found.inputs.nodes_origin) == ((), Origin.DEFAULT)
     assert found.inputs.here.places[Family.IPV4].link == "br-ex"
+
+
+async def test_a_balancer_that_nodenet_hosted_found_dead_has_no_name() -> None:
+    """Both write the names that dnsmasq answers: they must say the same (K1)."""
+    caches, api_int = FakeCaches({"cr": cached(RESOURCE)}), FakeApiInt()
+    disk = OnDisk(caches, api_int, OPTIONS)
+    assert "192.0.2.99 api-int.c.example.com" in (await disk.judged("m0", FACTS, SNAPSHOT)).plan.hosts
+    api_int.write(fallback.render(Trial(frozenset({ip_address("192.0.2.99")}), Way.VIP)))
+    found = (await disk.judged("m0", FACTS, SNAPSHOT)).plan
+    assert "192.0.2.2 api-int.c.example.com" in found.hosts
+    assert "192.0.2.99" in found.problems[0]
+    api_int.write(fallback.render(Trial(frozenset({ip_address("192.0.2.99")}), Way.EXTERNAL)))
+    assert "192.0.2.99 api-int.c.example.com" in (await disk.judged("m0", FACTS, SNAPSHOT)).plan.hosts
 
 
 async def test_the_caches_are_read() -> None:
@@ -95,7 +121,7 @@ async def test_a_file_that_is_not_yaml_is_named() -> None:
 async def test_what_did_not_change_is_judged_once_and_what_did_again() -> None:
     """A cluster of ten thousand nodes is not read again with every look."""
     caches = FakeCaches({"nodes": cached([NODE])})
-    disk = OnDisk(caches, OPTIONS)
+    disk = OnDisk(caches, FakeApiInt(), OPTIONS)
     first = await disk.judged("m0", FACTS, SNAPSHOT)
     assert await disk.judged("m0", FACTS, SNAPSHOT) is first
     caches.write("nodes", cached([]))
@@ -109,7 +135,7 @@ async def test_what_did_not_change_is_judged_once_and_what_did_again() -> None:
 async def test_what_becomes_unusable_is_named_and_what_it_said_last_stays() -> None:
     """A cache that is torn, a file that is no YAML any more, and one whose spec contradicts itself."""
     caches = FakeCaches({"nodes": cached([NODE])}, filed=RESOURCE)
-    disk = OnDisk(caches, OPTIONS)
+    disk = OnDisk(caches, FakeApiInt(), OPTIONS)
     good = await disk.judged("m0", FACTS, SNAPSHOT)
     assert good.problems == ()
     caches.write("nodes", cached([NODE])[:-3])

@@ -34,7 +34,7 @@ from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
 from nodenet.ports import Clock, Files, Host, Kernel, ResolverProbe
 from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits, Sockets
-from nodenet.ports.vips import CacheFiles, OtherStacks
+from nodenet.ports.vips import ApiIntFile, CacheFiles, OtherStacks
 from nodenet.stages.hosted_services.cluster_dns import ClusterDns
 from nodenet.stages.hosted_services.on_disk import OnDisk
 
@@ -63,6 +63,7 @@ class NodeDnsEdges:
     dnsmasq: Dnsmasq
     guard: RedirectTable
     caches: CacheFiles
+    api_int: ApiIntFile
     stacks: OtherStacks
     sockets: Sockets
 
@@ -80,7 +81,7 @@ class NodeDns:
         self._cluster = ClusterDns(edges.probe, edges.sockets, self._options.cluster_domain)
         self._stale = False
         """Whether the process that runs may have read an older configuration."""
-        self._disk = OnDisk(edges.caches, self._options)
+        self._disk = OnDisk(edges.caches, edges.api_int, self._options)
         self._restarts = Restarts()
         self._nameless = NEVER
         """Since when dnsmasq runs without a name on the bus."""

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import PublishFailed
+from nodenet.core.hosted_services import fallback
 from nodenet.core.hosted_services.cache import CacheInvalid, parse
 from nodenet.core.hosted_services.cluster import Cluster, known
 from nodenet.core.hosted_services.here import here
 from nodenet.core.hosted_services.model import Here, Options, Origin, Spec
 from nodenet.core.hosted_services.plan import NodePlan, plan
 from nodenet.core.hosted_services.resource import QUICK_BYTES
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
-from nodenet.ports.vips import CacheFiles
+from nodenet.ports.vips import ApiIntFile, CacheFiles
 
 CACHES = {"cr": "The cached HostedNetServices", "nodes": "The cached list of nodes"}
 
@@ -30,9 +33,10 @@ FILED = "file"
 class OnDisk:
     """The look at the disk; what was read there is judged once, however often it is looked at."""
 
-    def __init__(self, files: CacheFiles, options: Options) -> None:
-        """*options* name the cluster: what belongs to another one is not used."""
+    def __init__(self, files: CacheFiles, api_int: ApiIntFile, options: Options) -> None:
+        """*options* name the cluster: what belongs to another one is not used. *api_int*: what nodenet-hosted found."""
         self._files = files
+        self._api_int = api_int
         self._options = options
         self._good: dict[str, Any] = {}
         """The last content of each cache, and the last object of the file, that could be used."""
@@ -53,15 +57,21 @@ class OnDisk:
             problems: list[str] = []
             contents = {cache: self._read(cache, problems) for cache in CACHES}
             filed = await self._filed(problems)
-            key = contents, filed, tuple(problems), place
+            dead = fallback.dead(self._api_int.read())
+            key = contents, filed, tuple(problems), place, dead
             if self._judged is None or self._judged[0] != key:
                 slow = filed is not None or sum(map(len, filter(None, contents.values()))) > QUICK_BYTES
-                work = contents, filed, tuple(problems), place
+                work = contents, filed, tuple(problems), place, dead
                 self._judged = key, await asyncio.to_thread(self._judge, *work) if slow else self._judge(*work)
             return self._judged[1]
 
     def _judge(
-        self, contents: Mapping[str, bytes | None], filed: object, problems: tuple[str, ...], place: Here
+        self,
+        contents: Mapping[str, bytes | None],
+        filed: object,
+        problems: tuple[str, ...],
+        place: Here,
+        dead: frozenset[IPAddress],
     ) -> NodePlan:
         found: list[str] = [*problems]
         cached = {cache: dict(self._parsed(cache, contents[cache], found)) for cache in CACHES}
@@ -69,7 +79,8 @@ class OnDisk:
         cluster = Cluster(cached["cr"] | administrators, cached["nodes"])
         given = known(cluster, self._options, place, self._specs)
         self._specs = given.specs
-        return NodePlan(plan(given.inputs), given.inputs, (*found, *given.problems))
+        inputs = replace(given.inputs, dead=dead)
+        return NodePlan(plan(inputs), inputs, (*found, *given.problems))
 
     def _read(self, cache: str, problems: list[str]) -> Any:  # noqa: ANN401
         try:
