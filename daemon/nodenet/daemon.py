@@ -79,7 +79,7 @@ class StateFile:
 
 
 class ServiceManager:
-    """What systemd hears: the status line, and READY=1 until systemd itself says that the unit is active.
+    """What systemd is sent: the status line, and READY=1 until systemd itself says that the unit is active.
 
     A message that did not fit into systemd's queue is lost without an error that anybody waits for.
     """
@@ -113,7 +113,7 @@ class ServiceManager:
         self._notifier.stopping()
 
     async def confirmed(self, is_active: Callable[[], Awaitable[bool]]) -> None:
-        """Return when systemd says that this unit *is_active*, some time after READY was sent: it has heard it."""
+        """Return when systemd says that this unit *is_active*, some time after READY was sent: it has received it."""
         await self._ready.wait()
         asked = 1
         await asyncio.sleep(FIRST_LOOK_SECONDS)

@@ -155,7 +155,7 @@ def _published() -> LastPublished | None:
 
 
 def _readable(path: PurePath) -> bytes | None:
-    """Return what is in the file; the answer goes on without one that only root may read, and says so."""
+    """Return the content of the file, None with a note if only root may read it."""
     from nodenet.edge.files import disk as files  # noqa: PLC0415
 
     try:
@@ -198,7 +198,7 @@ def _hints(words: Iterable[str]) -> HintReading:
 
 
 def _print_table(selection: Selection) -> None:
-    """Print a row an address, what should be known beside it, and the answer as one sentence."""
+    """Print a row for each address, then notes, and the answer as one sentence."""
     table = Table(("LINK", "ADDRESS", "VERDICT", "RULE", "BECAUSE"))
     for item in selection.candidates:
         where = f"{item.address}/{item.prefix_length}"

@@ -74,7 +74,7 @@ async def _watch(path: Path, as_line: Any) -> None:  # noqa: ANN401
 
 
 async def _next(heard: News, bus: Bus, path: Path) -> Iterable[Event]:
-    """Return what is heard next, or what the state file says when nothing was heard for a while."""
+    """Return the next message, or the content of the state file when no message came for a while."""
     try:
         async with asyncio.timeout(CHECK_SECONDS if bus.connected else POLL_SECONDS):
             events = await heard.get()
@@ -86,7 +86,7 @@ async def _next(heard: News, bus: Bus, path: Path) -> Iterable[Event]:
 
 
 def _listening(heard: News, path: Path) -> Bus:
-    """Return a bus, not yet running, that puts into *heard* what nodenetd sends."""
+    """Return a bus, not yet running, that puts nodenetd's messages into *heard*."""
     # Imported here: help and completions of all verbs are made without D-Bus.
     from nodenet.edge.bus.connection import PROPERTIES, Bus, Signal, name_owner_changed  # noqa: PLC0415
 

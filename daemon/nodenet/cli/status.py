@@ -106,7 +106,7 @@ def read(path: Path = STATE) -> dict[str, Any] | None:
 
 
 def _age(path: Path) -> float | None:
-    """Return for how many seconds the file has not been written; None where the clock was set meanwhile."""
+    """Return for how many seconds the file has not been written; None if the clock was set since then."""
     age = time.time() - path.stat().st_mtime
     return age if 0 <= age <= _now() else None
 

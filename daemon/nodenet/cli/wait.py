@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         if stage_of(document, arguments.stage)["status"] in OVER or why_not(document) is not None:
             return True
         if document["health"] == "failed" and (cause := _cause(document)) not in reported:
-            reported.append(cause)  # an administrator may correct it, so the wait goes on
+            reported.append(cause)  # an administrator may correct it, so the verb continues to wait
             note(f"nodenetd: {cause}")
         return False
 

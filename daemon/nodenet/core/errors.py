@@ -31,7 +31,7 @@ class NodenetError(Exception):
 
     @property
     def permanent(self) -> bool:
-        """Whether only an administrator can mend it: nodenetd then exits, and is not started again by itself."""
+        """Whether only an administrator can correct it: nodenetd then exits, and systemd does not start it again."""
         return self.exit_code == EX_CONFIG
 
     def saying(self, cause: str, remedy: str) -> Self:
@@ -100,7 +100,7 @@ class RollbackFailed(NodenetError):
 
 
 class PublishFailed(NodenetError):
-    """A published file could not be written: the host must be mended (disk full, read-only)."""
+    """A published file could not be written: the host must be repaired (disk full, read-only)."""
 
     exit_code = 74
     bus_name = "org.nodenet1.Error.PublishFailed"

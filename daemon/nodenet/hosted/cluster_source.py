@@ -29,7 +29,7 @@ log = structlog.get_logger()
 NODES = "/api/v1/nodes"
 RESOURCES = f"/apis/{resource.GROUP}/{resource.VERSION}/hostednetservices"
 OWN = "own"
-"""What is heard of this node's own Node where the credentials may not list them all."""
+"""What is known about this node's own Node if the credentials may not list all Nodes."""
 FILE_SECONDS = 5.0
 BURST, PAUSE_SECONDS = 5, 15.0
 """So many changes of the cluster are taken at once, and one more after each pause."""
@@ -67,7 +67,7 @@ class ClusterSource:
 
     @property
     def problem(self) -> str | None:
-        """Why the API is not heard, None while it is."""
+        """Why the API does not answer, None while it does."""
         return next(iter(self._failures.values()), None)
 
     async def read_disk(self) -> None:

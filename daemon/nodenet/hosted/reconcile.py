@@ -52,7 +52,7 @@ class Reconciler:
     """Carries the plan out."""
 
     def __init__(self, state: State, edges: Edges, mode: HostedMode, own_sockets: Collection[int] = ()) -> None:
-        """*own_sockets*: inodes of sockets of this process that hear VRRP."""
+        """*own_sockets*: inodes of sockets of this process that receive VRRP."""
         self._state = state
         self._edges = edges
         self._mode = mode

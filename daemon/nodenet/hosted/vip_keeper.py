@@ -51,12 +51,12 @@ class VipKeeper:
         self._healthy = healthy
         self._heard: dict[int, float] = {}
         self._macs: dict[tuple[str, IPAddress], str] = {}
-        """The MAC of each node's address on a link, as it was heard last."""
+        """The MAC of each node's address on a link, as it was last seen."""
         self._learnt = -LEARN_SECONDS
         self.look_now = asyncio.Event()
 
     def prepare(self, *, speaking: bool) -> None:
-        """Take the positions up where an earlier companion left them; a node that takes part goes on."""
+        """Start with the positions of an earlier companion; a node that takes part continues to do so."""
         for purpose in Purpose:
             found = self._weights.read(WEIGHT_FILES[purpose])
             self._state.positions[purpose] = stance.at_start(found, speaking=speaking)

@@ -26,9 +26,9 @@ class Attempts:
     async def run(
         self, stages: StageSet, name: StageName, facts: Facts, request: Request, *, ready: bool
     ) -> Outcome | None:
-        """Return the outcome of one attempt, None when the daemon stops meanwhile.
+        """Return the outcome of one attempt, None when the daemon stops during it.
 
-        Raises only what an administrator alone can mend (exit code 78), and only before *ready*: later the node works.
+        Raises only what an administrator must correct (exit code 78), and only before *ready*: later the node works.
         """
         attempt = stages.stages[name].attempt(facts, request)
         try:

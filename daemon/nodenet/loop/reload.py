@@ -32,7 +32,7 @@ back.
 RELOAD = "`nodenetctl reload --wait`"
 """Works while the boot waits too: systemd keeps its own reload back until the unit has started."""
 OnDisk = tuple[Settings | str, str | None, str | None]
-"""What lies on the disk: the settings, or what is wrong with them; name and digest of the node file."""
+"""What is on the disk: the settings, or what is wrong with them; name and digest of the node file."""
 
 
 async def nothing_to_confirm(_: Facts) -> str | None:
@@ -65,7 +65,7 @@ class Judged:
 
 
 class Inputs(Protocol):
-    """Settings and node file as they lie on the disk."""
+    """Settings and node file on the disk."""
 
     def settings(self) -> Settings:
         """Return the settings. Raises SettingsInvalid, Unavailable."""
@@ -138,7 +138,7 @@ class InForce:
         if judged.error is None:
             return self._taken(settings, facts)
         self._refused = (settings, *_file(judged.facts)), judged.facts.hostname
-        # The node keeps its name as well; the status shows what lies there for it.
+        # The node keeps its name too; the status shows the file that is there for it.
         return self._node_file_refused(settings, seen, judged.error, judged.stage)
 
     async def confirmed(self, facts: Facts) -> str | None:
@@ -161,7 +161,7 @@ class InForce:
         self._before = self._before or before
 
     def standing(self, status: BootStatus) -> frozenset[StageName]:
-        """End the reload, if one is under way; return the stages whose failure it neither brought nor could mend."""
+        """End the reload, if one is under way; return the stages whose failure it neither caused nor could repair."""
         before, self._before = self._before, None
         if before is None:
             return frozenset()
@@ -184,7 +184,7 @@ class InForce:
 
     @property
     def calm_seconds(self) -> float:
-        """How long the next edit has to lie there before it is taken."""
+        """How long the next edit must be unchanged before it is used."""
         return CALM_SECONDS[min(self._begun_by_edits, len(CALM_SECONDS) - 1)]
 
     def is_settled(self, facts: Facts) -> bool:

@@ -63,7 +63,7 @@ class Files(Protocol):
         """Return the names in *directory*, none when it does not exist."""
 
     def read_node_file(self, directory: PurePath, name: str) -> bytes:
-        """Return the bytes of a node file. Raises NodeFileInvalid when it is not fit to be trusted."""
+        """Return the bytes of a node file. Raises NodeFileInvalid when it cannot be trusted."""
 
     def read(self, path: PurePath) -> bytes | None:
         """Return a file's bytes, None when it does not exist. Raises PublishFailed, NotAFile for a directory."""

@@ -143,7 +143,7 @@ class ResolvPrependerStage:
     async def _reload_manager(self) -> bool:
         """Let NetworkManager read its configuration where that is owed; return whether nothing is owed now.
 
-        A reload that fails is repeated with the next look, also by a nodenetd that was started again meanwhile.
+        A reload that fails is repeated at the next check, also by a nodenetd that was started again.
         """
         if self._files.read(MANAGER_RELOAD_OWED) is None:
             return True

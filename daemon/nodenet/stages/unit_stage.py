@@ -34,7 +34,7 @@ class UnitStageEdges:
     kernel: Kernel
     clock: Clock
     directory: PurePath
-    """Where the node files lie."""
+    """The directory of the node files."""
 
 
 class UnitStage:

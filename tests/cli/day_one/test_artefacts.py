@@ -156,7 +156,7 @@ def test_other_content_is_overwritten_only_with_force(folder: Path, tmp_path: Pa
             ("secret", "{file}", "--host", "A_b"),
             65,
             (
-                "--host: 'A_b' is no name of a BareMetalHost: lower-case letters, digits, '-' and '.' only, "
+                "--host: 'A_b' is not a valid name of a BareMetalHost: lower-case letters, digits, '-' and '.' only, "
                 "at most 231 characters. Correct it and run the command again"
             ),
         ),

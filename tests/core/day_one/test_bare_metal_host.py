@@ -27,7 +27,7 @@ def test_the_host_names_its_secret() -> None:
 
 @pytest.mark.parametrize("host", ["", "Worker", "a_b", "a\nb", "-a", "a" * 300, "a b"])
 def test_a_name_that_kubernetes_refuses_is_refused(host: str) -> None:
-    with pytest.raises(ArtefactInvalid, match="is no name of a BareMetalHost"):
+    with pytest.raises(ArtefactInvalid, match="is not a valid name of a BareMetalHost"):
         secret_name(host)
 
 

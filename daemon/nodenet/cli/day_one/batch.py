@@ -1,4 +1,4 @@
-"""How are thousands of node files judged quickly? In several processes, each with a libnmstate of its own."""
+"""How are thousands of node files judged quickly? In several processes, each with its own libnmstate."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _about(cause: str, task: Task) -> str:
 async def from_libnmstate(
     file: str, content: bytes, known: Judgement, step: Step, transaction: Transaction
 ) -> list[Found]:
-    """Return what libnmstate says of a document that breaks no rule of ours. Raises Unavailable."""
+    """Return libnmstate's findings about a document that breaks none of our rules. Raises Unavailable."""
     document = known.document
     if document is None or any(each.severity is Severity.ERROR for each in known.findings):
         return []

@@ -167,13 +167,13 @@ def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def keyfiles(path: Path) -> list[CarriedFile]:
-    """Return the keyfiles of a folder as they are to lie on the host. Raises UsageInvalid, NodeFileInvalid."""
+    """Return the keyfiles of a folder with their paths on the host. Raises UsageInvalid, NodeFileInvalid."""
     names = sorted(name for name in listed(path).names if name.endswith(KEYFILE)) if path.is_dir() else []
     return [CarriedFile(KEYFILE_DIR / name, read(path / name), 0o600) for name in names]
 
 
 def carried(files: dict[str, bytes]) -> list[CarriedFile]:
-    """Return node files as they are to lie on every node of a role. Raises NodeFileInvalid for another extension."""
+    """Return node files with their paths on every node of a role. Raises NodeFileInvalid for another extension."""
     for name in files:
         if not name.endswith(".yml"):
             raise NodeFileInvalid(f"{name} does not end in .yml", remedy="Rename it: other readers take .yml only")

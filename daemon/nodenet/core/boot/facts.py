@@ -15,7 +15,7 @@ class Facts:
     node_file: str | None = None
     """Name of the node file, without its directory; `a.yaml and a.yml` where two claim to be it."""
     digest: str | None = None
-    """SHA-256 of the node file as it lies on disk."""
+    """SHA-256 of the node file on the disk."""
     unused: tuple[str, str] | None = None
     """Name and SHA-256 of a node file that asks for nothing, and so is treated as absent."""
     applied_digest: str | None = None

@@ -33,7 +33,7 @@ class Owner(StrEnum):
     OLD_SCRIPT = "old-script"
     NMSTATE = "nmstate"
     LEFT_OVER = "left-over"
-    """NetworkManager made it, for a profile that is gone: the old script's lie in memory and end with each boot."""
+    """NetworkManager made it for a profile that is gone: the old script's profiles are lost at each boot."""
     FOREIGN = "foreign"
 
 

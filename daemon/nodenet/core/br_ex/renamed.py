@@ -19,7 +19,7 @@ PROFILES = frozenset(NICS.values())
 def renamed_uplinks(record: BridgeRecord, found: Inventory, links: Collection[str]) -> dict[str, str]:
     """Return old name → new name; *links* are the names that the kernel has.
 
-    A NIC counts once NetworkManager knows it: before that udev may still change its name. An uplink that is no NIC is
+    A NIC is compared when NetworkManager knows it: before that, udev may change its name. An uplink that is no NIC is
     left out: a bond has the MAC of one of its ports.
     """
     profiles = {profile.uuid: profile for profile in found.profiles}

@@ -20,7 +20,7 @@ def secret_name(host: str) -> str:
     """Return the name of the Secret of *host*. Raises ArtefactInvalid unless it is a name of Kubernetes (RFC 1123)."""
     if len(host) > LONGEST_NAME or not _NAME.fullmatch(host):
         raise ArtefactInvalid(
-            f"{host!a} is no name of a BareMetalHost: lower-case letters, digits, '-' and '.' only, "
+            f"{host!a} is not a valid name of a BareMetalHost: lower-case letters, digits, '-' and '.' only, "
             f"at most {LONGEST_NAME} characters"
         )
     return f"{host}{SUFFIX}"

@@ -62,7 +62,7 @@ def _label(name: str, domain: str) -> str:
 
 
 def _host(name: str, domain: str) -> str:
-    """Return the full name of a node and, where it lies in the cluster's domain, its short one."""
+    """Return the full name of a node and, if that is in the cluster's domain, its short one."""
     if name.endswith(f".{domain}"):
         return f"{name} {name.removesuffix(f'.{domain}')}"
     return name if "." in name else f"{name}.{domain} {name}"

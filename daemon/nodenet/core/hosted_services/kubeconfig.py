@@ -73,7 +73,7 @@ def parse(content: bytes, directory: PurePosixPath) -> Access:
 
 
 def _values(content: bytes) -> object:
-    """Return the JSON values of the file. Not the parser's own words in an error: tokens and keys stand around."""
+    """Return the JSON values of the file. An error does not quote the parser, which quotes tokens and keys."""
     try:
         root = load("the file", content.decode())
     except UnicodeDecodeError:

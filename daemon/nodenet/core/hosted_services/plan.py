@@ -27,14 +27,14 @@ class Plan:
     texts: Mapping[Service, str]
     hosts: str
     problems: tuple[str, ...]
-    """What an administrator should change, each a sentence with the remedy; services go on as far as they can."""
+    """What an administrator should change, each a sentence with the remedy. Services continue with what is valid."""
     pending: tuple[str, ...] = ()
     """What the cluster has not reported yet, as in its installation; no problem by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """A plan, the inputs that it is made of, and what of their sources cannot be used."""
+    """A plan, its inputs, and the sources that cannot be used."""
 
     plan: Plan
     inputs: Inputs

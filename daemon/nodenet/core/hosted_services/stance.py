@@ -29,7 +29,7 @@ class Stance(StrEnum):
     """The wire was not asked yet."""
     CANDIDATE = "candidate"
     STAYING_OUT = "staying-out"
-    """A host that is no peer holds the VIP, as the node that installs a cluster does."""
+    """A host that is not a peer holds the VIP, such as the bootstrap node of an installation."""
     YIELDING = "yielding"
     """Another node holds the VIP too, and this one gives it up."""
     DRAINING = "draining"
@@ -41,7 +41,7 @@ class Look:
     """What one look at the wire showed for the VIPs of one purpose."""
 
     strangers: bool = False
-    """A host that is no peer answers for one of them."""
+    """A host that is not a peer answers for one of them."""
     loses: bool = False
     """A peer and this node hold one of them, and this node is the one that yields."""
     held: bool = True

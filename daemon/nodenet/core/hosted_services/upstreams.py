@@ -2,7 +2,7 @@
 
 The servers that NetworkManager knows, and for the cluster's domain a CoreDNS of this node while it answers: pods and
 services may have names there. Queries for the names of the API never leave this node. Any user may listen on the ports
-of CoreDNS, so that a server is asked only where all sockets that hear the question are root's.
+of CoreDNS, so a server is asked only if all sockets that receive the query belong to root.
 """
 
 from __future__ import annotations
@@ -37,6 +37,6 @@ def servers(known: Iterable[IPAddress], cluster: Place | None, domain: str) -> S
 
 
 def makers(place: Place, sockets: Iterable[Listening]) -> frozenset[int]:
-    """Return the users whose sockets hear a question to *place*; several may share one port (SO_REUSEADDR)."""
+    """Return the users whose sockets receive a query to *place*; several may share one port (SO_REUSEADDR)."""
     address, port = place
     return frozenset(one.uid for one in sockets if one.port == port and one.hears(address))

@@ -113,7 +113,7 @@ def _addresses(node: Node) -> Iterator[Address]:
 
 
 def _address_family(item: Node) -> Family | None:
-    """Return the family; other protocols' addresses are none of ours."""
+    """Return the family; addresses of other protocols are left out."""
     match item.maybe("family", str):
         case "inet":
             return Family.IPV4

@@ -49,7 +49,7 @@ class NextHopObjects:
     groups: Mapping[int, tuple[int, ...]]
 
     def hops(self, wanted: int | None) -> tuple[Hop, ...]:
-        """Return the hops of an object; none when the kernel has dropped it meanwhile."""
+        """Return the hops of an object; none if the kernel has removed it since."""
         members = self.groups.get(wanted, (wanted,)) if wanted is not None else ()
         return tuple(self.single[member] for member in members if member in self.single)
 

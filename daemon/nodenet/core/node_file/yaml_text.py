@@ -148,7 +148,7 @@ class _Reader:
             return self._counted(self._aliased(event))
         if kind == "ScalarEvent":
             if _SURROGATE.search(str(event.value)):
-                raise self._invalid("an escape stands for no character (U+D800 to U+DFFF)", "Remove the escape")
+                raise self._invalid("an escape is not a character (U+D800 to U+DFFF)", "Remove the escape")
             tagged = event.tag not in (None, "!") and not event.implicit[0]
             bare = event.style is None and not tagged
             node: Node = Scalar(str(event.value), line + 1, column + 1, bare and event.implicit[0])

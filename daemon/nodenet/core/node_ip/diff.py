@@ -25,7 +25,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two selections and what lies between them; *changes* by link, family and address."""
+    """Two selections and their differences; *changes* by link, family and address."""
 
     before: Selection
     after: Selection

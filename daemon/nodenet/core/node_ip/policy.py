@@ -19,7 +19,7 @@ _IPV6_FIRST = (Family.IPV6, Family.IPV4)
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The wishes that a selection honours; the defaults are those of a node without settings.
+    """What a selection is asked for; the defaults are those of a node without settings.
 
     *families* in order of preference, all waited for; ``auto``: whatever the chosen link has. *prefer_ipv6* is for
     ``auto`` only. *deny_links* are globs beside the built-in ones. *route_tables* by iproute2's names or numbers.

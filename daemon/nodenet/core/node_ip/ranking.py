@@ -27,7 +27,7 @@ PRIVATE = (ranges("10.0.0.0/8", "fc00::/7"), ranges("172.16.0.0/12"), ranges("19
 
 
 class Path(IntEnum):
-    """By what right an address may be the node IP; the lower outranks the higher."""
+    """Why an address can be the node IP; the lower outranks the higher."""
 
     HINT = 0
     VIP = 1
@@ -47,7 +47,7 @@ class DefaultRoute:
 class Surroundings:
     """What routes and hints mean for addresses, computed once for all addresses.
 
-    *advertised* has the prefix lengths of a link's RA routes: the subnet that a /128 from DHCPv6 lies in.
+    *advertised* has the prefix lengths of a link's RA routes: the subnet of a /128 from DHCPv6.
     *below* has, for a bridge or bond, the names of the links below it.
     *by_address* has the hints that name an address of this host: they mean it and not its subnet.
     """

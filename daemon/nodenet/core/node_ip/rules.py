@@ -120,7 +120,7 @@ def _pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _special(rule: Rule) -> Callable[[Case], bool]:
-    """Return the test whether an address lies in the range that a rule is about."""
+    """Return the test whether an address is in the range of a rule."""
     by_version = SPECIAL[rule]
 
     def holds(case: Case) -> bool:

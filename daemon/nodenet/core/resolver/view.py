@@ -118,7 +118,7 @@ def names(content: bytes | None, node_ip: IPAddress) -> bool:
 
 
 def mend_pause(mended: Sequence[float], now: float) -> float:
-    """Return how long to leave a file alone that another program keeps rewriting; *mended*: when it was corrected."""
+    """Return the pause before a file is corrected that another program keeps rewriting; *mended*: when it was."""
     recent = [moment for moment in mended if now - moment < MEND_WINDOW_SECONDS]
     if len(recent) < FREE_MENDS:
         return 0.0

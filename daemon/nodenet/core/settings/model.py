@@ -63,7 +63,7 @@ class ProbeTarget:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A text that is understood later, and the file that it is to be mended in then."""
+    """A text that is parsed later, and the file in which it must be corrected."""
 
     text: str = ""
     file: str = field(default=DEFAULT, compare=False)

@@ -97,7 +97,7 @@ OBJECTS: Mapping[str, tuple[Interface, StageName | None]] = {
 
 
 def introspection(path: str, objects: Mapping[str, tuple[Interface, StageName | None]] = OBJECTS) -> str | None:
-    """Return the introspection XML of *path*; None where there is no object of ours at or below it."""
+    """Return the introspection XML of *path*; None if no object of ours is there or below."""
     children = _children(path, objects)
     if path not in objects and not children:
         return None

@@ -116,7 +116,7 @@ def _obstacle(unit: Unit) -> Problem | None:
 
 
 def _circle(unit: Unit) -> Problem:
-    """Return the problem of a job that systemd begins only when nodenetd is ready: the boot goes on without it."""
+    """Return the problem of a job that systemd begins only when nodenetd is ready: the boot continues without it."""
     chain = ", which waits for ".join(unit.behind)
     remedy = f"Take {unit.behind[0]} out of After= in {unit.name}, or name another provider in the settings"
     return Problem(Message.UNIT_FAILED, f"{unit.name} waits for {chain}, which waits for this stage", remedy)

@@ -82,7 +82,7 @@ class Subscriptions:
                 self._owners[name] = owner
 
     def wants(self, frame: Frame) -> bool:
-        """Return whether the signal *frame* comes from whom it should and is for anybody."""
+        """Return whether the signal *frame* comes from the right sender and has a handler."""
         return next(self._for(frame), None) is not None or frame.sender == BUS_NAME
 
     def deliver(self, frame: Frame, failed: Callable[[Exception], None]) -> None:

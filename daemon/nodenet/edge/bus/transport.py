@@ -97,7 +97,7 @@ class Transport:
             return
         self._loop.remove_reader(self._socket)
         self._loop.remove_writer(self._socket)
-        # In a thread: descriptors that lie in the socket unread are closed with it.
+        # In a thread: unread descriptors in the socket are closed with it.
         close_in_a_thread([self._socket.detach()])
         while self._queue:
             close(self._queue.popleft()[1])

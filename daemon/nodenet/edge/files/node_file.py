@@ -86,7 +86,7 @@ def _pinned(path: PurePath, flags: int = 0) -> Iterator[int]:
 
 
 def _distrust(path: PurePath, inside: int, found: int) -> Iterator[NodeFileInvalid]:
-    """Yield why the open file *found* is not fit to be trusted as part of the directory *inside*."""
+    """Yield why the open file *found* cannot be trusted as part of the directory *inside*."""
     home, real = (os.readlink(f"/proc/self/fd/{descriptor}") for descriptor in (inside, found))  # noqa: PTH115
     if not real.startswith(home.rstrip("/") + "/"):
         yield NodeFileInvalid(f"{path} is a link out of {path.parent}", remedy="Put the file itself there")

@@ -28,7 +28,7 @@ _NEAR = struct.pack("=i", packets.NEAR)
 
 @contextlib.asynccontextmanager
 async def listen(heard: Callable[[Advert], None]) -> AsyncIterator[frozenset[int]]:
-    """Call *heard* for each advertisement of another host, until the block ends; yield the inodes of the sockets.
+    """Call *heard* with each advertisement of another host, until the block ends; yield the inodes of the sockets.
 
     Raises Unavailable.
     """

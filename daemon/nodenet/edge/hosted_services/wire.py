@@ -72,7 +72,7 @@ class Wire:
 def _questions(
     wanted: tuple[IPAddress, ...], link: str, heard: Callable[[Claim | None], None], opened: contextlib.ExitStack
 ) -> Iterator[Callable[[], None]]:
-    """Yield what asks for each address once; answers go to *heard* until *opened* is closed. Raises OSError."""
+    """Yield a function that asks for addresses once; answers go to *heard* until *opened* is closed. Raises OSError."""
     mac = _mac_of(link)
     if any(address.version == 4 for address in wanted):
         arp = opened.enter_context(_arp_socket(link))

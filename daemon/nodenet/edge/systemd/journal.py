@@ -161,7 +161,7 @@ def configure(identifier: str, *, socket_path: str = SOCKET, level: str = "info"
 
 
 def fields(level: str, event: Mapping[str, Any], identifier: str) -> dict[str, str]:
-    """Return the entry's fields. Raises ValueError for a keyword that is no legal field name of the caller's."""
+    """Return the entry's fields. Raises ValueError for a keyword that is not a valid field name."""
     message = event.get("message")
     entry = {
         "MESSAGE": str(event["event"]),

@@ -63,7 +63,7 @@ class NodeFiles:
         return find.search(hostname, self._files.listing(self.directory))
 
     def read(self, name: str) -> NodeFile:
-        """Return the file *name*. Raises NodeFileInvalid when it is not fit to be trusted, Unavailable."""
+        """Return the file *name*. Raises NodeFileInvalid when it cannot be trusted, Unavailable."""
         return find.read(name, self._files.read_node_file(self.directory, name))
 
     async def wanted(self, file: NodeFile, search: Search) -> Desired:
@@ -93,7 +93,7 @@ class NodeFiles:
         return [] if final else wrong
 
     def on_disk(self, facts: Facts) -> Facts:
-        """Return *facts* with the file as it lies there now; one that cannot be read has no digest."""
+        """Return *facts* with the file that is there now; a file that cannot be read has no digest."""
         found, file = None, None
         try:
             found = self.find(facts.hostname).found

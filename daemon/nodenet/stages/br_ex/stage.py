@@ -57,7 +57,7 @@ HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
 """The uplink's name, where the shell script that made br-ex before kept it."""
 REMEDY = "Look at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
 MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED})
-"""What no apply can put right: the links below would not get back what is theirs."""
+"""Findings that no apply can repair: the links below would not get their configuration back."""
 
 
 @dataclass(frozen=True, slots=True)

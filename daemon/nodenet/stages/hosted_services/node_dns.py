@@ -232,7 +232,7 @@ class NodeDns:
         return DnsLook(problem=dns_problems.down(running) if failed else None, seconds=LOOK_SECONDS)
 
     async def _guard_port(self, inputs: Inputs, snapshot: Snapshot) -> Problem | None:
-        """Refuse queries from outside; return why that did not succeed: DNS of the node goes on."""
+        """Refuse queries from outside; return why that failed, if it did: DNS of the node works in any case."""
         wanted = dns_guard.rules(inputs.here, dns_guard.outside(inputs.here, snapshot))
         try:
             if wanted != self._rules or not await self._edges.guard.is_there():

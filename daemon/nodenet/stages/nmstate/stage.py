@@ -279,6 +279,6 @@ def _good(job: Job) -> Facts:
 def _failed(facts: Facts, error: NodenetError, cause: str) -> Failed:
     invalid = isinstance(error, NmstateFailure) and error.kind is FailureKind.INVALID
     message = Message.NODE_FILE_INVALID if invalid else error.message
-    # The node file is not applied when a disk is mended: that would change the network below a kubelet that runs.
+    # The node file is not applied when a disk works again: that would change the network under a running kubelet.
     then = "; then run `nodenetctl reload --wait`" if isinstance(error, PublishFailed) else ""
     return Failed(Problem(message, cause, error.remedy + then), facts)

@@ -140,7 +140,7 @@ class NodeipStage:
     async def _look(
         self, wishes: PolicyReading, record: LastPublished | None
     ) -> tuple[tuple[ManagerState, str], tuple[Snapshot, Selection]]:
-        """Return how far NetworkManager is (READY where the last choice stands), what there is, and the choice."""
+        """Return NetworkManager's state (READY if the last choice is kept), the snapshot, and the selection."""
         if record:
             choice = self._choice(wishes, record)
             if choice[1].node_ips == record.addresses:
@@ -186,7 +186,7 @@ class NodeipStage:
         facts = replace(facts, selection=replace(before, node_ips=published.addresses, notes=selection.notes))
         running = f"{listed(published.addresses)}, which kubelet or CRI-O runs with"
         problem = None
-        # In the snapshot that the selection is of: an address that came meanwhile is not one that it refused.
+        # In the snapshot of the selection: an address that came later was not refused.
         if drift.lost(published.addresses, snapshot):
             now = self._clock.boottime()
             self._lost = self._lost.holds(now)
