@@ -6,7 +6,7 @@ time. Every call of the API raises ApiAway or Forbidden (``core/persistent_ips/a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
 from nodenet.core.persistent_ips.api import Page
@@ -86,8 +86,11 @@ class Store(Protocol):
     def fresh(self) -> bool:
         """Whether the store was made by this process: there was none, or it was unreadable and set aside."""
 
-    async def save(self, changes: Sequence[tuple[str, str, str | None]]) -> None:
-        """Write these records in one transaction, None removes; durable when it returns. Raises PublishFailed."""
+    def save(self, changes: Sequence[tuple[str, str, str | None]]) -> Awaitable[None]:
+        """Write these records in one transaction, None removes; durable when it is awaited. Raises PublishFailed.
+
+        Transactions are in the order of the calls, not of the awaits.
+        """
 
     def close(self) -> None:
         """Write what is pending and close."""

@@ -1,0 +1,251 @@
+"""What does ADD do, in which order? Lease → record on disk → status of the claim → answer.
+
+Each step can be done twice: an ADD that was interrupted is repeated by the runtime and goes on from what it finds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nodenet.core.errors import PublishFailed
+from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
+from nodenet.core.persistent_ips.book import Change, Drop, Put
+from nodenet.core.persistent_ips.claim import (
+    CONDITION,
+    Claim,
+    ClaimInvalid,
+    Reason,
+    allocated_patch,
+    failed_patch,
+)
+from nodenet.core.persistent_ips.cni import CniError, Code
+from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, read_claim, write_status
+from nodenet.core.persistent_ips.model import (
+    Attachment,
+    Interface,
+    NetworkSeen,
+    Owner,
+    OwnerKind,
+    PodReference,
+    Reservation,
+    State,
+)
+from nodenet.core.persistent_ips.questions import check_claim, check_sharing, current_claim, pod_reference
+from nodenet.core.persistent_ips.release import give_back
+from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Taken, reserve
+
+ROUNDS = 5
+"""How often a claim that changed meanwhile is read again."""
+SLOW = "The pod is tried again by itself; look at `nodenetctl claims` and at the API server"
+
+
+def add(here: Here, asked: Asked) -> Steps[tuple[Interface, ...]]:
+    """Return the addresses of the interface. Raises CniError."""
+    if (done := _answered(here, asked)) is not None:
+        return done
+    try:
+        reference = yield from pod_reference(here, asked)
+        _check_configuration(here, asked, reference)
+        if reference is not None and reference.claim and not asked.network.persistent and not here.ignore_not_allowed:
+            raise CniError(
+                Code.CONFIGURATION,
+                f"Pod {reference.pod} references IPAMClaim {reference.claim} on network {asked.network.name}, "
+                "which does not allow persistent IPs",
+                'Set "allowPersistentIPs": true in its configuration, or remove ipam-claim-reference',
+            )
+        if reference is not None and reference.claim and asked.network.persistent:
+            return (yield from _undone_if_failed(here, asked, reference))
+        return (yield from _of_pod(here, asked, reference))
+    except (ApiAway, Forbidden) as error:
+        raise CniError(Code.TRY_AGAIN, error.cause, error.remedy or SLOW) from error
+    except (NotFound, Conflict) as error:
+        raise CniError(Code.TRY_AGAIN, error.cause, SLOW) from error
+    except PublishFailed as error:
+        raise CniError(Code.IO, error.cause, error.remedy) from error
+
+
+def _answered(here: Here, asked: Asked) -> tuple[Interface, ...] | None:
+    """Return the addresses of an ADD that was done before, for the runtime that asks twice."""
+    old = here.book.attachment(asked.key)
+    if old is None:
+        return None
+    if old.network != asked.network.name:
+        raise CniError(
+            Code.ENVIRONMENT,
+            f"Interface {asked.ifname} of container {asked.container_id} is attached to network {old.network} already",
+            "The runtime has to call DEL first",
+        )
+    held = {row.address: row.state for row in here.book.held_by(old.owner, old.network)}
+    return old.addresses if all(held.get(one) is State.REPORTED for one in old.addresses) else None
+
+
+def _check_configuration(here: Here, asked: Asked, reference: PodReference | None) -> None:
+    """Refuse a second configuration of a network that is in use. Raises CniError."""
+    seen, source = here.book.network(asked.network.name), reference.source if reference else ""
+    if seen is None or seen.digest == asked.network.digest or not source or not seen.source or seen.source == source:
+        return  # an edited configuration is taken
+    if any(one.network == asked.network.name for one in here.book.attachments()):
+        raise CniError(
+            Code.CONFIGURATION,
+            f"NetworkAttachmentDefinitions {seen.source} and {source} configure network {asked.network.name} "
+            "in different ways",
+            "Give both the same subnets, excludeSubnets and allowPersistentIPs, or another name",
+        )
+
+
+def _records(here: Here, asked: Asked, reference: PodReference | None) -> list[Change]:
+    """Return what is recorded beside the reservations."""
+    source = reference.source if reference else ""
+    changes: list[Change] = []
+    if reference is not None and here.book.pod_reference(reference.key) != reference:
+        changes.append(Put(reference))
+    network = NetworkSeen(asked.network.name, asked.network.digest, source)
+    if here.book.network(network.network) != network and (source or here.book.network(network.network) is None):
+        changes.append(Put(network))
+    return changes
+
+
+def _attachment(
+    here: Here, asked: Asked, reference: PodReference | None, rows: tuple[Reservation, ...]
+) -> Attachment:
+    return Attachment(
+        asked.container_id,
+        asked.ifname,
+        asked.network.name,
+        rows[0].owner,
+        tuple(row.address for row in rows),
+        reference.pod if reference else asked.pod,
+        asked.netns,
+        here.boot_id,
+        here.now,
+    )
+
+
+def _of_pod(here: Here, asked: Asked, reference: PodReference | None) -> Steps[tuple[Interface, ...]]:
+    """Give the interface addresses that are released with its last sandbox."""
+    pod = reference.pod if reference else asked.pod
+    identity = f"{pod.uid or pod if pod else asked.container_id}/{asked.ifname}"
+    owner = Owner(
+        OwnerKind.POD, pod.namespace if pod else "", pod.name if pod else asked.container_id, identity
+    )
+    yield Hold(owner.hold)
+    if (done := _answered(here, asked)) is not None:
+        return done
+    rows = yield from reserve(here, asked, owner, ())
+    reported = tuple(replace(row, state=State.REPORTED) for row in rows)
+    attachment = _attachment(here, asked, reference, reported)
+    changes = [*(Put(row) for row in reported), Put(attachment), *_records(here, asked, reference)]
+    try:
+        yield Save(tuple(changes))
+    except PublishFailed:
+        yield from give_back(here, rows)
+        raise
+    return attachment.addresses
+
+
+def _undone_if_failed(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[Interface, ...]]:
+    """Give the interface what its claim has; without success nothing stays attached."""
+    try:
+        return (yield from _of_claim(here, asked, reference))
+    except (CniError, ApiAway, Forbidden, NotFound, Conflict, PublishFailed):
+        if (made := here.book.attachment(asked.key)) is not None:
+            yield Save((Drop(made),), wait=False)
+        raise
+
+
+def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[Interface, ...]]:
+    yield Hold((OwnerKind.CLAIM, reference.pod.namespace, reference.claim))
+    if (done := _answered(here, asked)) is not None:
+        return done
+    claim = yield from current_claim(here, asked, reference)
+    for _ in range(ROUNDS):
+        check_claim(claim, asked)
+        yield from check_sharing(here, asked, reference, claim)
+        rows = yield from _rows(here, asked, claim)
+        addresses = tuple(row.address for row in rows)
+        state = State.REPORTED if claim.ips else State.RESERVED
+        kept = tuple(replace(row, state=state) if row.state is State.RESERVED else row for row in rows)
+        known = here.book.held_by(claim.owner, asked.network.name)
+        changes: list[Change] = [Put(row) for row in kept if row not in known]
+        attachment = _attachment(here, asked, reference, kept)
+        if here.book.attachment(asked.key) != attachment:
+            changes.append(Put(attachment))
+        changes += _records(here, asked, reference)
+        try:
+            yield Save(tuple(changes))
+        except PublishFailed:
+            yield from give_back(here, [row for row in kept if row not in known])
+            raise
+        if is_true(claim, addresses, reference.pod.name) or not claim.version:
+            return addresses
+        try:
+            yield from write_status(claim, allocated_patch(claim, addresses, reference.pod.name, here.now))
+        except Conflict:
+            claim = yield from _again(claim)
+            yield from _drop_foreign(here, asked, claim)
+            continue
+        except (ApiAway, Forbidden):
+            if claim.ips:
+                return addresses  # the claim has them; the pod's name is written later
+            raise
+        yield Save(tuple(Put(replace(row, state=State.REPORTED)) for row in kept), wait=False)
+        return addresses
+    raise CniError(Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} changes too often", SLOW)
+
+
+def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[tuple[Reservation, ...]]:
+    """Return the reservations of the claim; where there can be none, its condition says why."""
+    try:
+        wanted = claim.addresses()
+    except ClaimInvalid as error:
+        text = f"IPAMClaim {claim.namespace}/{claim.name} cannot be used: {error}"
+        raise CniError(Code.TRY_AGAIN, text, "Delete the claim; its owner makes another one") from None
+    strange = [one for one in wanted if asked.network.pool_of(one) is None]
+    if strange:
+        text = f"IPAMClaim {claim.namespace}/{claim.name} has {strange[0]}, which is in no subnet of {asked.network.name}"
+        raise CniError(Code.CONFIGURATION, text, "Correct the subnets, or delete the claim to get another address")
+    try:
+        return (yield from reserve(here, asked, claim.owner, wanted))
+    except Exhausted as error:
+        yield from _report(here, claim, Reason.EXHAUSTED, error)
+        raise
+    except Taken as error:
+        yield from _report(here, claim, Reason.CONFLICT, error)
+        raise
+
+
+def _report(here: Here, claim: Claim, reason: Reason, error: CniError) -> Steps[None]:
+    """Write why the claim has no address; that this fails is less than what is reported."""
+    yield Announce(str(reason), error.text, claim=claim)
+    if claim.version and (patch := failed_patch(claim, reason, error.text, here.now)) is not None:
+        try:
+            yield from write_status(claim, patch)
+        except (ApiAway, Forbidden, NotFound, Conflict):
+            return
+
+
+def _again(claim: Claim) -> Steps[Claim]:
+    """Return the claim as it is after it changed. Raises CniError when it is another one."""
+    found = yield from read_claim(claim.namespace, claim.name)
+    if found.uid != claim.uid:
+        raise CniError(
+            Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} was deleted and made again", SLOW
+        )
+    return found
+
+
+def _drop_foreign(here: Here, asked: Asked, claim: Claim) -> Steps[None]:
+    """Give back what another node was faster with: the claim has its address by now."""
+    if not claim.ips:
+        return
+    rows = [row for row in here.book.held_by(claim.owner, asked.network.name) if str(row.address) not in claim.ips]
+    if rows and (attachment := here.book.attachment(asked.key)) is not None:
+        yield Save((Drop(attachment),))
+    used = {one for other in here.book.attachments_of(claim.owner) for one in other.addresses}
+    yield from give_back(here, [row for row in rows if row.address not in used])
+
+
+def is_true(claim: Claim, addresses: tuple[Interface, ...], pod: str) -> bool:
+    """Return whether the status says all of this already."""
+    written = claim.ips == tuple(str(one) for one in addresses)
+    return written and claim.owner_pod == pod and (CONDITION, "True", Reason.ALLOCATED) in claim.conditions

@@ -1,0 +1,219 @@
+"""What does this node know: its durable records, the claims of the cluster, and addresses that were seen taken?
+
+The book is changed in two ways only: by records that are on the disk already (``put``, ``drop``), and by the watch of
+the claims. Everything else reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from nodenet.core.ip import IPAddress
+from nodenet.core.persistent_ips.claim import Claim, known_addresses
+from nodenet.core.persistent_ips.model import (
+    Attachment,
+    NetworkSeen,
+    Owner,
+    OwnerKind,
+    PodReference,
+    Record,
+    Reservation,
+    State,
+)
+from nodenet.core.persistent_ips.records import key_of, place_of
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write a record."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Remove a record."""
+
+    record: Record
+
+
+Change = Put | Drop
+
+
+class Book:
+    """The knowledge of one node, in memory."""
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        """Begin with what the store has."""
+        self._records: dict[tuple[str, str], Record] = {}
+        self._of_owner: dict[tuple[OwnerKind, str], dict[tuple[str, str], Reservation | Attachment]] = {}
+        self._held: dict[str, dict[IPAddress, int]] = {}
+        self._pods_of_claim: dict[tuple[str, str], set[str]] = {}
+        self.claims = Claims()
+        self.seen: dict[str, set[IPAddress]] = {}
+        """Addresses of a network whose Leases others have, as far as this process has met them."""
+        self.take(Put(record) for record in records)
+
+    def take(self, changes: Iterable[Change]) -> None:
+        """Follow changes that are durable now."""
+        for change in changes:
+            place = place_of(change.record)
+            if (old := self._records.pop(place, None)) is not None:
+                self._forget(place, old)
+            if isinstance(change, Put):
+                self._records[place] = change.record
+                self._index(place, change.record)
+
+    def _index(self, place: tuple[str, str], record: Record) -> None:
+        if isinstance(record, Reservation | Attachment):
+            self._of_owner.setdefault((record.owner.kind, record.owner.uid), {})[place] = record
+        if isinstance(record, Reservation):
+            held = self._held.setdefault(record.network, {})
+            held[record.address.ip] = held.get(record.address.ip, 0) + 1
+        if isinstance(record, PodReference) and record.claim:
+            self._pods_of_claim.setdefault((record.pod.namespace, record.claim), set()).add(record.pod.name)
+
+    def _forget(self, place: tuple[str, str], record: Record) -> None:
+        if isinstance(record, Reservation | Attachment):
+            owned = self._of_owner[record.owner.kind, record.owner.uid]
+            del owned[place]
+            if not owned:
+                del self._of_owner[record.owner.kind, record.owner.uid]
+        if isinstance(record, Reservation):
+            held = self._held[record.network]
+            held[record.address.ip] -= 1
+            if not held[record.address.ip]:
+                del held[record.address.ip]
+        if isinstance(record, PodReference) and record.claim:
+            self._pods_of_claim[record.pod.namespace, record.claim].discard(record.pod.name)
+
+    def attachment(self, key: tuple[str, str]) -> Attachment | None:
+        """Return the attachment of (container, interface)."""
+        found = self._records.get(("attachment", key_of(*key)))
+        return found if isinstance(found, Attachment) else None
+
+    def pod_reference(self, key: tuple[str, str, str]) -> PodReference | None:
+        """Return what was read of (pod UID, interface, network)."""
+        found = self._records.get(("pod", key_of(*key)))
+        return found if isinstance(found, PodReference) else None
+
+    def network(self, name: str) -> NetworkSeen | None:
+        """Return the configuration with which a network was used last."""
+        found = self._records.get(("network", key_of(name)))
+        return found if isinstance(found, NetworkSeen) else None
+
+    def reservations(self) -> Iterator[Reservation]:
+        """Yield every reservation."""
+        yield from [one for one in self._records.values() if isinstance(one, Reservation)]
+
+    def attachments(self) -> Iterator[Attachment]:
+        """Yield every attachment."""
+        yield from [one for one in self._records.values() if isinstance(one, Attachment)]
+
+    def pod_references(self) -> Iterator[PodReference]:
+        """Yield what was read of pods."""
+        yield from [one for one in self._records.values() if isinstance(one, PodReference)]
+
+    def reservations_of(self, owner: Owner) -> tuple[Reservation, ...]:
+        """Return what this node has reserved for *owner*."""
+        owned = self._of_owner.get((owner.kind, owner.uid), {})
+        return tuple(one for one in owned.values() if isinstance(one, Reservation))
+
+    def held_by(self, owner: Owner, network: str) -> tuple[Reservation, ...]:
+        """Return the reservations of *owner* in *network* that are not on their way back."""
+        return tuple(
+            one for one in self.reservations_of(owner) if one.network == network and one.state is not State.RELEASING
+        )
+
+    def attachments_of(self, owner: Owner) -> tuple[Attachment, ...]:
+        """Return where *owner*'s addresses are attached on this node."""
+        owned = self._of_owner.get((owner.kind, owner.uid), {})
+        return tuple(one for one in owned.values() if isinstance(one, Attachment))
+
+    def claim_owners(self) -> tuple[Owner, ...]:
+        """Return the claims that have a reservation here."""
+        found = {one.owner.uid: one.owner for one in self.reservations() if one.owner.kind is OwnerKind.CLAIM}
+        return tuple(found.values())
+
+    def owner_of_claim(self, namespace: str, name: str) -> Owner | None:
+        """Return the claim of this name that has a reservation in force here, None without one."""
+        for one in self.reservations():
+            owner = one.owner
+            named = owner.kind is OwnerKind.CLAIM and (owner.namespace, owner.name) == (namespace, name)
+            if named and one.state is State.REPORTED:
+                return owner
+        return None
+
+    def pods_of_claim(self, namespace: str, name: str) -> frozenset[str]:
+        """Return the names of the pods of this node that were read with a reference to the claim of this name."""
+        return frozenset(self._pods_of_claim.get((namespace, name), ()))
+
+    def taken(self, network: str, address: IPAddress) -> bool:
+        """Return whether *address* is known to be another one's: an allocation does not try it."""
+        return (
+            address in self._held.get(network, ())
+            or address in self.seen.get(network, ())
+            or self.claims.has(network, address)
+        )
+
+    def note_taken(self, network: str, addresses: Iterable[IPAddress], *, all_of_them: bool = False) -> None:
+        """Remember addresses whose Leases others have; *all_of_them*: it is a complete list of now."""
+        if all_of_them:
+            self.seen[network] = set(addresses)
+        else:
+            self.seen.setdefault(network, set()).update(addresses)
+
+    def note_free(self, network: str, address: IPAddress) -> None:
+        """Forget that a Lease was seen: it is gone."""
+        self.seen.get(network, set()).discard(address)
+
+
+class Claims:
+    """The claims of the cluster as the watch has them; by namespace and name, one object each."""
+
+    def __init__(self) -> None:
+        """Begin with none, not complete."""
+        self._claims: dict[tuple[str, str], Claim] = {}
+        self._addresses: dict[str, dict[IPAddress, int]] = {}
+        self.complete = False
+        """Whether every claim was listed once; a watch keeps it so."""
+
+    def get(self, namespace: str, name: str) -> Claim | None:
+        """Return a claim as it was when the watch spoke last."""
+        return self._claims.get((namespace, name))
+
+    def all(self) -> Iterator[Claim]:
+        """Yield every claim."""
+        yield from self._claims.values()
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._claims)
+
+    def put(self, claim: Claim) -> Claim | None:
+        """Take a new or changed claim; return the one that had the name, if that was another (another UID)."""
+        old = self._claims.get(claim.key)
+        if old is not None:
+            self._count(old, -1)
+        self._claims[claim.key] = claim
+        self._count(claim, 1)
+        return old if old is not None and old.uid != claim.uid else None
+
+    def remove(self, claim: Claim) -> None:
+        """Take that a claim is gone; one of the same name and another UID stays."""
+        old = self._claims.get(claim.key)
+        if old is not None and old.uid == claim.uid:
+            self._count(old, -1)
+            del self._claims[claim.key]
+
+    def has(self, network: str, address: IPAddress) -> bool:
+        """Return whether the status of any claim of *network* has *address*."""
+        return address in self._addresses.get(network, ())
+
+    def _count(self, claim: Claim, number: int) -> None:
+        counted = self._addresses.setdefault(claim.network, {})
+        for one in known_addresses(claim):
+            counted[one.ip] = counted.get(one.ip, 0) + number
+            if not counted[one.ip]:
+                del counted[one.ip]

@@ -1,0 +1,156 @@
+"""What does an IPAMClaim say, and which status is written to it? (k8s.cni.cncf.io/v1alpha1)
+
+``status.ips`` is written once, when it is empty. The conditions have the names of OVN-Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from ipaddress import ip_interface
+from typing import Any
+
+from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind
+
+CONDITION = "IPsAllocated"
+MOST_IPS = 16
+MOST_MESSAGE = 1024
+
+
+class Reason(StrEnum):
+    """Why the condition IPsAllocated is as it is."""
+
+    ALLOCATED = "SuccessfulAllocation"
+    EXHAUSTED = "SubnetExhausted"
+    CONFLICT = "IPAddressConflict"
+
+
+class ClaimInvalid(ValueError):
+    """The claim's status is not one that this service or OVN-Kubernetes writes; the text says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim, as far as it is used."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    """resourceVersion."""
+    network: str
+    deleting: bool
+    ips: tuple[str, ...]
+    """status.ips as it is written there."""
+    owner_pod: str
+    conditions: tuple[tuple[str, str, str], ...] = ()
+    """(type, status, reason) of each condition."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name; another claim may have them later."""
+        return self.namespace, self.name
+
+    @property
+    def owner(self) -> Owner:
+        """What keeps its addresses."""
+        return Owner(OwnerKind.CLAIM, self.namespace, self.name, self.uid)
+
+    def addresses(self) -> tuple[Interface, ...]:
+        """Return status.ips as values. Raises ClaimInvalid."""
+        found: list[Interface] = []
+        if len(self.ips) > MOST_IPS:
+            raise ClaimInvalid(f"status.ips has {len(self.ips)} entries; {MOST_IPS} are the most")
+        for text in self.ips:
+            try:
+                address = ip_interface(text)
+            except ValueError:
+                raise ClaimInvalid(f"status.ips has {text[:60]!a}, which is not an address") from None
+            if "/" not in text:
+                raise ClaimInvalid(f"status.ips has {text[:60]!a}, which has no prefix length")
+            if any(one.ip == address.ip or one.network == address.network for one in found):
+                raise ClaimInvalid(f"status.ips has two addresses of {address.network}")
+            found.append(address)
+        return tuple(found)
+
+
+def parse(document: object) -> Claim:
+    """Return a claim as the API sends it. Raises ClaimInvalid for one without identity."""
+    root = _mapping(document)
+    metadata, spec, status = (_mapping(root.get(key)) for key in ("metadata", "spec", "status"))
+    identity = [metadata.get(key) for key in ("namespace", "name", "uid", "resourceVersion")]
+    if not all(isinstance(text, str) and text for text in identity):
+        raise ClaimInvalid("the claim has no namespace, name, uid or resourceVersion")
+    namespace, name, uid, version = map(str, identity)
+    listed, conditions = status.get("ips"), status.get("conditions")
+    return Claim(
+        namespace,
+        name,
+        uid,
+        version,
+        _text(spec.get("network")),
+        bool(metadata.get("deletionTimestamp")),
+        tuple(str(one)[:100] for one in listed[: MOST_IPS + 1]) if isinstance(listed, list) else (),
+        _text(_mapping(status.get("ownerPod")).get("name")),
+        tuple(
+            (_text(one.get("type")), _text(one.get("status")), _text(one.get("reason")))
+            for one in (conditions[:MOST_IPS] if isinstance(conditions, list) else ())
+            if isinstance(one, dict)
+        ),
+    )
+
+
+def known_addresses(claim: Claim) -> Iterable[Interface]:
+    """Return the addresses of status.ips that can be read; nonsense is left out."""
+    try:
+        return claim.addresses()
+    except ClaimInvalid:
+        return ()
+
+
+def allocated_patch(claim: Claim, addresses: Iterable[Interface], owner_pod: str, now: float) -> dict[str, Any]:
+    """Return the patch that reports *addresses* and the pod that has them; empty *owner_pod*: none has.
+
+    It holds only while the claim is as it was read (resourceVersion).
+    """
+    ips = [str(address) for address in addresses]
+    status: dict[str, Any] = {"ips": ips} if not claim.ips else {}
+    status["ownerPod"] = {"name": owner_pod} if owner_pod else None
+    if (CONDITION, "True", Reason.ALLOCATED) not in claim.conditions:
+        status["conditions"] = [_condition("True", Reason.ALLOCATED, f"Allocated {', '.join(ips)}", now)]
+    return _patch(claim, status)
+
+
+def failed_patch(claim: Claim, reason: Reason, text: str, now: float) -> dict[str, Any] | None:
+    """Return the patch that reports why *claim* has no address; None where it says so already."""
+    if (CONDITION, "False", reason) in claim.conditions:
+        return None
+    status: dict[str, Any] = {"conditions": [_condition("False", reason, text[:MOST_MESSAGE], now)]}
+    if not claim.ips:
+        status["ips"] = []  # the schema requires it in every status
+    return _patch(claim, status)
+
+
+def _patch(claim: Claim, status: Mapping[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"uid": claim.uid, "resourceVersion": claim.version}, "status": dict(status)}
+
+
+def _condition(status: str, reason: Reason, message: str, now: float) -> dict[str, Any]:
+    moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "type": CONDITION,
+        "status": status,
+        "reason": str(reason),
+        "message": message,
+        "lastTransitionTime": moment,
+    }
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

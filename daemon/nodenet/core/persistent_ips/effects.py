@@ -1,0 +1,188 @@
+"""Which steps does a verb consist of? Each is a value that the caller carries out, and whose answer it sends back.
+
+The verbs are generators: they yield effects and receive answers (or errors, which are thrown in). They decide, and touch
+nothing themselves: the service carries their effects out against the API and the disk, tests against a model. A process
+that is killed is a generator that is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from nodenet.core.persistent_ips.book import Book, Change
+from nodenet.core.persistent_ips.claim import Claim
+from nodenet.core.persistent_ips.lease import Lease
+from nodenet.core.persistent_ips.model import Owner, PodName
+from nodenet.core.persistent_ips.pod import Pod
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where and when a verb runs."""
+
+    book: Book
+    node: str
+    boot_id: str
+    now: float
+    """Seconds since 1970; only people read it."""
+    ignore_not_allowed: bool = False
+    """A reference on a network without allowPersistentIPs is ignored (``[ipam] claim_not_allowed``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """→ None, once no other verb has this key; it is held until the generator ends."""
+
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPod:
+    """→ Pod. NotFound."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadClaim:
+    """→ Claim as it is now. NotFound."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitClaim:
+    """→ Claim, or None when it does not come within the time that a runtime waits."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateLease:
+    """→ Lease with UID and version. Conflict: the address is taken."""
+
+    lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLease:
+    """→ Lease. NotFound."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListLeases:
+    """→ tuple of Leases."""
+
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLease:
+    """→ Lease, for which this node is responsible now. Conflict: it is of another owner. NotFound."""
+
+    name: str
+    owner: Owner
+    node: str
+    pod: PodName | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteLease:
+    """→ None. NotFound; Conflict: it is another one, or was changed since *version*."""
+
+    name: str
+    uid: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatus:
+    """→ Claim as it is then. Conflict: it was changed. NotFound."""
+
+    claim: Claim
+    patch: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """→ None. The records are durable and in the book then; PublishFailed: neither.
+
+    Without *wait* they are in the book at once, and durable with the next write.
+    """
+
+    changes: tuple[Change, ...]
+    wait: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """→ None. An Event for people, and a line in the journal."""
+
+    reason: str
+    text: str
+    claim: Claim | None = None
+    pod: PodName | None = None
+
+
+ApiEffect = (
+    ReadPod | ReadClaim | AwaitClaim | CreateLease | ReadLease | ListLeases | MoveLease | DeleteLease | WriteStatus
+)
+Effect = ApiEffect | Hold | Save | Announce
+Steps = Generator[Effect, Any, T]
+
+
+def read_pod(namespace: str, name: str) -> Steps[Pod]:
+    """Return the pod. Raises NotFound."""
+    found: Pod = yield ReadPod(namespace, name)
+    return found
+
+
+def read_claim(namespace: str, name: str) -> Steps[Claim]:
+    """Return the claim. Raises NotFound."""
+    found: Claim = yield ReadClaim(namespace, name)
+    return found
+
+
+def await_claim(namespace: str, name: str) -> Steps[Claim | None]:
+    """Return the claim once it exists."""
+    found: Claim | None = yield AwaitClaim(namespace, name)
+    return found
+
+
+def create_lease(lease: Lease) -> Steps[Lease]:
+    """Return the Lease that was made. Raises Conflict."""
+    found: Lease = yield CreateLease(lease)
+    return found
+
+
+def read_lease(name: str) -> Steps[Lease]:
+    """Return the Lease. Raises NotFound."""
+    found: Lease = yield ReadLease(name)
+    return found
+
+
+def list_leases(selector: str) -> Steps[tuple[Lease, ...]]:
+    """Return the Leases with these labels."""
+    found: tuple[Lease, ...] = yield ListLeases(selector)
+    return found
+
+
+def move_lease(lease: Lease) -> Steps[Lease]:
+    """Return the Lease of this name, owner, node and pod. Raises Conflict, NotFound."""
+    found: Lease = yield MoveLease(lease.name, lease.owner, lease.node, lease.pod)
+    return found
+
+
+def write_status(claim: Claim, patch: Mapping[str, Any]) -> Steps[Claim]:
+    """Return the claim with its new status. Raises Conflict, NotFound."""
+    found: Claim = yield WriteStatus(claim, patch)
+    return found

@@ -1,0 +1,163 @@
+"""How is an address reserved in the whole cluster: the Lease with its name, labels and annotations?
+
+One Lease (coordination.k8s.io/v1) stands for one address of one network. Its name is the lock: creating it succeeds once.
+It never expires; ``nodenet.org/node`` names the node that deletes it when its owner is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import ip_interface
+from typing import Any
+
+from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGER = "nodenet-ipam"
+PREFIX = "ipam.nodenet.org/"
+NETWORK_ID, NODE_ID = f"{PREFIX}network-id", f"{PREFIX}node-id"
+"""Labels; a label cannot hold every name of a network or node, so it has a digest."""
+MOST_NETWORK_IN_NAME = 120
+
+
+class LeaseInvalid(ValueError):
+    """A Lease with our label that this service did not write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """An address that is reserved in the cluster."""
+
+    network: str
+    address: Interface
+    owner: Owner
+    node: str
+    """The node that deletes it."""
+    pod: PodName | None
+    """The pod that had it last."""
+    container_id: str = ""
+    ifname: str = ""
+    boot_id: str = ""
+    uid: str = ""
+    version: str = ""
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return name_of(self.network, self.address)
+
+
+def name_of(network: str, address: Interface) -> str:
+    """Return the name of the Lease; two networks or addresses never have the same one."""
+    readable = re.sub(r"[^a-z0-9]+", "-", network.lower())[:MOST_NETWORK_IN_NAME].strip("-")
+    host = str(address.ip.exploded).replace(".", "-").replace(":", "-")
+    return f"{MANAGER}-{readable}-{digest(network)}-{host}" if readable else f"{MANAGER}-{digest(network)}-{host}"
+
+
+def digest(text: str) -> str:
+    """Return 16 hexadecimal digits that stand for *text* in a name or label."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def network_selector(network: str) -> str:
+    """Return the label selector of all Leases of *network*."""
+    return f"{MANAGED_BY}={MANAGER},{NETWORK_ID}={digest(network)}"
+
+
+def node_selector(node: str) -> str:
+    """Return the label selector of all Leases that *node* deletes."""
+    return f"{MANAGED_BY}={MANAGER},{NODE_ID}={digest(node)}"
+
+
+def all_selector() -> str:
+    """Return the label selector of all Leases of the service."""
+    return f"{MANAGED_BY}={MANAGER}"
+
+
+def document(lease: Lease, now: float) -> dict[str, Any]:
+    """Return the object to create."""
+    annotations = {
+        "network": lease.network,
+        "address": str(lease.address),
+        "owner-kind": str(lease.owner.kind),
+        "owner-namespace": lease.owner.namespace,
+        "owner-name": lease.owner.name,
+        "owner-uid": lease.owner.uid,
+        **_holder(lease.node, lease.pod),
+        "container-id": lease.container_id,
+        "ifname": lease.ifname,
+        "boot-id": lease.boot_id,
+    }
+    moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": lease.name,
+            "labels": {MANAGED_BY: MANAGER, NETWORK_ID: digest(lease.network), NODE_ID: digest(lease.node)},
+            "annotations": {f"{PREFIX}{key}": value for key, value in annotations.items()},
+        },
+        "spec": {"holderIdentity": str(lease.owner), "acquireTime": moment},
+    }
+
+
+def parse(found: object) -> Lease:
+    """Return a Lease as the API sends it. Raises LeaseInvalid."""
+    metadata = _mapping(_mapping(found).get("metadata"))
+    annotations = _mapping(metadata.get("annotations"))
+
+    def text(key: str) -> str:
+        value = annotations.get(f"{PREFIX}{key}", "")
+        return value if isinstance(value, str) else ""
+
+    try:
+        owner = Owner(
+            OwnerKind(text("owner-kind")), text("owner-namespace"), text("owner-name"), text("owner-uid")
+        )
+        address = ip_interface(text("address"))
+    except ValueError as error:
+        raise LeaseInvalid(f"the Lease {metadata.get('name')!a} is not one of this service: {error}") from None
+    pod = PodName(text("pod-namespace"), text("pod-name"), text("pod-uid")) if text("pod-name") else None
+    made = Lease(
+        text("network"),
+        address,
+        owner,
+        text("node"),
+        pod,
+        text("container-id"),
+        text("ifname"),
+        text("boot-id"),
+        str(metadata.get("uid") or ""),
+        str(metadata.get("resourceVersion") or ""),
+    )
+    if not made.network or not owner.uid or not made.uid or made.name != metadata.get("name"):
+        raise LeaseInvalid(f"the Lease {metadata.get('name')!a} has annotations of another address")
+    return made
+
+
+def move(owner: Owner, node: str, pod: PodName | None) -> list[dict[str, Any]]:
+    """Return the JSON patch that makes *node* responsible for the Lease, if it is that of *owner*."""
+    operations: list[dict[str, Any]] = [
+        {"op": "test", "path": _annotation("owner-uid"), "value": owner.uid},
+        {"op": "replace", "path": f"/metadata/labels/{NODE_ID.replace('/', '~1')}", "value": digest(node)},
+    ]
+    for key, value in _holder(node, pod).items():
+        operations.append({"op": "add", "path": _annotation(key), "value": value})
+    return operations
+
+
+def _holder(node: str, pod: PodName | None) -> dict[str, str]:
+    name = pod or PodName("", "")
+    return {"node": node, "pod-namespace": name.namespace, "pod-name": name.name, "pod-uid": name.uid}
+
+
+def _annotation(key: str) -> str:
+    return f"/metadata/annotations/{PREFIX.replace('/', '~1')}{key}"
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

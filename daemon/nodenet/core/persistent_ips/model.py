@@ -1,0 +1,152 @@
+"""What is an address given to, where is it attached, and what is asked of the service?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Interface, IPv6Interface
+
+from nodenet.core.ip import IPAddress
+
+Interface = IPv4Interface | IPv6Interface
+"""An address and the prefix length of its subnet."""
+
+
+class OwnerKind(StrEnum):
+    """What keeps an address."""
+
+    CLAIM = "claim"
+    POD = "pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What keeps an address: a claim until it is deleted, or a pod's interface until its last sandbox is gone.
+
+    The uid of a pod's interface is the pod's UID (without Kubernetes: the container's id), a slash and the interface.
+    """
+
+    kind: OwnerKind
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def hold(self) -> tuple[str, ...]:
+        """What is held by a verb that changes something of this owner: of all claims with its name, or of this pod."""
+        if self.kind is OwnerKind.CLAIM:
+            return self.kind, self.namespace, self.name
+        return self.kind, self.uid
+
+    def __str__(self) -> str:
+        """As people read it."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+class State(StrEnum):
+    """How far an address is on its way to its owner, and back.
+
+    *reserved*: its Lease exists and the record is durable. *reported*: it stands in the claim's status, or its owner is
+    a pod. *releasing*: the owner is gone, and the Lease is deleted next.
+    """
+
+    RESERVED = "reserved"
+    REPORTED = "reported"
+    RELEASING = "releasing"
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """An address of a network that this node knows to be reserved for an owner; one for each Lease."""
+
+    network: str
+    address: Interface
+    owner: Owner
+    state: State
+    lease_uid: str
+    lease_version: str
+    since: float
+    """Seconds since 1970, for people only."""
+
+    @property
+    def place(self) -> tuple[str, IPAddress]:
+        """The network and the address without its prefix length."""
+        return self.network, self.address.ip
+
+
+@dataclass(frozen=True, slots=True)
+class PodName:
+    """A pod, as CNI_ARGS names it; the uid may be empty."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+
+    def __str__(self) -> str:
+        """As people read it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """An interface of a sandbox on this node, and what its addresses belong to."""
+
+    container_id: str
+    ifname: str
+    network: str
+    owner: Owner
+    addresses: tuple[Interface, ...]
+    pod: PodName | None
+    netns: str
+    boot_id: str
+    since: float
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What CNI identifies it by."""
+        return self.container_id, self.ifname
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What a pod belongs to: two pods of one workload may share a claim, as those of a live migration do."""
+
+    controller: str = ""
+    """The UID of its controller (ownerReferences)."""
+    created_by: str = ""
+    """Its label kubevirt.io/created-by."""
+    machine: str = ""
+    """Its label vm.kubevirt.io/name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodReference:
+    """What was read of a pod for one interface; kept until the pod is known to be gone."""
+
+    pod: PodName
+    ifname: str
+    network: str
+    claim: str
+    """The name of the claim, in the pod's namespace; empty without one."""
+    workload: Workload
+    source: str = ""
+    """The NetworkAttachmentDefinition, NAMESPACE/NAME; empty where it is not known."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The pod's UID, the interface and the network."""
+        return self.pod.uid, self.ifname, self.network
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSeen:
+    """The configuration with which a network was used last on this node."""
+
+    network: str
+    digest: str
+    source: str
+    """The NetworkAttachmentDefinition that it came from, NAMESPACE/NAME; empty where it is not known."""
+
+
+Record = Reservation | Attachment | PodReference | NetworkSeen
+"""What the store keeps."""

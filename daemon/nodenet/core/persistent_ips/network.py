@@ -1,0 +1,208 @@
+"""Which addresses may pods of a network get, and what else does its CNI configuration say?
+
+``subnets``, ``excludeSubnets`` and ``allowPersistentIPs`` stand at the top level, as OVN-Kubernetes has them, or in
+``ipam``. Every mistake is an error with code 7 that names the key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Address, collapse_addresses, ip_address, ip_network
+from typing import Any
+
+from nodenet.core.ip import IPAddress, IPNetwork
+from nodenet.core.persistent_ips.cni import CniError, Code, Extras
+from nodenet.core.persistent_ips.model import Interface
+from nodenet.core.persistent_ips.pool import Pool
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
+MOST_SUBNETS, MOST_EXCLUDED, MOST_ROUTES = 16, 256, 256
+LENGTHS = {4: (9, 30), 6: (32, 126)}
+"""The prefix lengths of a subnet. A larger one is a typing mistake, a smaller one has no room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network as its configuration has it; one address comes from each pool."""
+
+    name: str
+    pools: tuple[Pool, ...]
+    persistent: bool
+    """allowPersistentIPs."""
+    routes: tuple[Mapping[str, Any], ...] = ()
+    dns: Mapping[str, Any] | None = None
+
+    @property
+    def digest(self) -> str:
+        """The same for two configurations that give addresses alike."""
+        parts = [[str(pool.subnet), [str(one) for one in pool.excluded], str(pool.gateway)] for pool in self.pools]
+        return hashlib.sha256(json.dumps([sorted(parts), self.persistent]).encode()).hexdigest()[:16]
+
+    def pool_of(self, address: Interface) -> Pool | None:
+        """Return the pool with the subnet of *address*, None where it is of none or has another prefix length."""
+        return next((pool for pool in self.pools if address.network == pool.subnet), None)
+
+    def extras(self, addresses: tuple[Interface, ...]) -> Extras:
+        """Return what an answer with *addresses* has beside them."""
+        gateways = {}
+        for number, address in enumerate(addresses):
+            pool = self.pool_of(address)
+            if pool is not None and pool.gateway is not None:
+                gateways[number] = str(pool.gateway)
+        return Extras(gateways, self.routes, self.dns)
+
+
+def parse(configuration: Mapping[str, Any]) -> Network:
+    """Return the network of a CNI configuration. Raises CniError with code 7."""
+    name = configuration.get("name")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise _wrong(f"name is {_shown(name)}", "Expected letters, digits, '_', '.' and '-'")
+    ipam = configuration.get("ipam")
+    if not isinstance(ipam, dict):
+        raise _wrong("ipam is not an object")
+    subnets = [_subnet(text) for text in _texts(_either(configuration, ipam, "subnets"), "subnets", MOST_SUBNETS)]
+    if not subnets:
+        raise _wrong("subnets is missing", 'Add, for example, "subnets": "192.0.2.0/24"')
+    for number, subnet in enumerate(subnets):
+        if other := next((one for one in subnets[:number] if _overlap(one, subnet)), None):
+            raise _wrong(f"subnets has {other} and {subnet}, which overlap")
+    excluded = _excluded(_either(configuration, ipam, "excludeSubnets"), subnets)
+    gateways = _gateways(ipam, subnets)
+    if configuration.get("isGateway") is True or configuration.get("isDefaultGateway") is True:
+        # The bridge plugin then takes the first address of a subnet without a gateway for the bridge.
+        gateways = {subnet: gateways.get(subnet, subnet[1]) for subnet in subnets}
+    pools = tuple(
+        Pool(subnet, tuple(one for one in excluded if _overlap(one, subnet)), gateways.get(subnet))
+        for subnet in subnets
+    )
+    if empty := next((pool for pool in pools if pool.size <= 0), None):
+        raise _wrong(f"excludeSubnets leaves no address of {empty.subnet}")
+    return Network(name, pools, _persistent(configuration, ipam), _routes(ipam), _dns(ipam))
+
+
+def name_of(configuration: Mapping[str, Any]) -> str:
+    """Return the name of the network; DEL and GC need no more. Raises CniError."""
+    name = configuration.get("name")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise _wrong(f"name is {_shown(name)}", "Expected letters, digits, '_', '.' and '-'")
+    return name
+
+
+def _either(configuration: Mapping[str, Any], ipam: Mapping[str, Any], key: str) -> object:
+    """Return the value of *key* from the top level or from ipam."""
+    if key in configuration and key in ipam and configuration[key] != ipam[key]:
+        raise _wrong(f"{key} and ipam.{key} differ", "Keep one of them")
+    return configuration.get(key, ipam.get(key))
+
+
+def _texts(value: object, key: str, most: int) -> list[str]:
+    """Return the parts of a comma-separated text; a list of texts is taken too."""
+    if value is None:
+        return []
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise _wrong(f"{key} is {_shown(value)}", 'Expected a text such as "192.0.2.0/24,2001:db8::/64"')
+    found = [part.strip() for part in parts if part.strip()]
+    if len(found) > most:
+        raise _wrong(f"{key} has {len(found)} entries; {most} are the most")
+    return found
+
+
+def _network(text: str, key: str) -> IPNetwork:
+    address, slash, length = text.partition("/")
+    if not slash or not re.fullmatch("[0-9]{1,3}", length):
+        raise _wrong(f"{key} has {_shown(text)}, which has no prefix length", "Expected ADDRESS/LENGTH: 192.0.2.0/24")
+    try:
+        found = ip_network(text)
+    except ValueError as error:
+        try:
+            raise _wrong(f"{key} has {_shown(text)}", f"Did you mean {ip_network(text, strict=False)}?") from error
+        except ValueError:
+            raise _wrong(f"{key} has {_shown(text)}, which is not a subnet") from error
+    if "%" in address or (isinstance(found.network_address, IPv6Address) and found.network_address.ipv4_mapped):
+        raise _wrong(f"{key} has {_shown(text)}, an IPv4-mapped or scoped address", "Write the IPv4 subnet itself")
+    return found
+
+
+def _subnet(text: str) -> IPNetwork:
+    found = _network(text, "subnets")
+    shortest, longest = LENGTHS[found.version]
+    if not shortest <= found.prefixlen <= longest:
+        raise _wrong(f"subnets has {found}", f"IPv{found.version} subnets have /{shortest} to /{longest} here")
+    if found.is_multicast or found.is_loopback or found.is_link_local or found.network_address.is_unspecified:
+        raise _wrong(f"subnets has {found}, whose addresses no interface of a pod can have")
+    return found
+
+
+def _excluded(value: object, subnets: list[IPNetwork]) -> list[IPNetwork]:
+    found = [_network(text, "excludeSubnets") for text in _texts(value, "excludeSubnets", MOST_EXCLUDED)]
+    for one in found:
+        if not any(_overlap(one, subnet) for subnet in subnets):
+            raise _wrong(f"excludeSubnets has {one}, which is in none of the subnets")
+    ipv4 = collapse_addresses(one for one in found if isinstance(one, IPv4Network))
+    ipv6 = collapse_addresses(one for one in found if not isinstance(one, IPv4Network))
+    return [*ipv4, *ipv6]
+
+
+def _gateways(ipam: Mapping[str, Any], subnets: list[IPNetwork]) -> dict[IPNetwork, IPAddress]:
+    found: dict[IPNetwork, IPAddress] = {}
+    for text in _texts(ipam.get("gateway"), "ipam.gateway", MOST_SUBNETS):
+        try:
+            gateway = ip_address(text)
+        except ValueError:
+            raise _wrong(f"ipam.gateway has {_shown(text)}, which is not an address") from None
+        subnet = next((one for one in subnets if gateway in one), None)
+        if subnet is None:
+            raise _wrong(f"ipam.gateway has {gateway}, which is in none of the subnets")
+        if subnet in found:
+            raise _wrong(f"ipam.gateway has two addresses of {subnet}")
+        found[subnet] = gateway
+    return found
+
+
+def _persistent(configuration: Mapping[str, Any], ipam: Mapping[str, Any]) -> bool:
+    value = _either(configuration, ipam, "allowPersistentIPs")
+    if value is not None and not isinstance(value, bool):
+        raise _wrong(f"allowPersistentIPs is {_shown(value)}", "Expected true or false")
+    return value is True
+
+
+def _routes(ipam: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    listed = ipam.get("routes")
+    if listed is None:
+        return ()
+    if not isinstance(listed, list) or len(listed) > MOST_ROUTES:
+        raise _wrong("ipam.routes is not a list of routes")
+    for route in listed:
+        if not isinstance(route, dict) or not isinstance(route.get("dst"), str):
+            raise _wrong(f"ipam.routes has {_shown(route)}", 'Expected {"dst": "198.51.100.0/24"}')
+        try:
+            ip_network(route["dst"], strict=False)
+            ip_address(route.get("gw", "192.0.2.1"))
+        except ValueError as error:
+            raise _wrong(f"ipam.routes has {_shown(route)}: {error}") from None
+    return tuple(listed)
+
+
+def _dns(ipam: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    found = ipam.get("dns")
+    if found is not None and not isinstance(found, dict):
+        raise _wrong("ipam.dns is not an object")
+    return found
+
+
+def _overlap(one: IPNetwork, other: IPNetwork) -> bool:
+    return one.version == other.version and one.overlaps(other)
+
+
+def _wrong(text: str, details: str = "") -> CniError:
+    return CniError(Code.CONFIGURATION, f"The network configuration is not valid: {text}", details)
+
+
+def _shown(value: object) -> str:
+    text = ascii(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"

@@ -1,0 +1,160 @@
+"""What does a pod say of one of its interfaces: which claim does it reference, and what does the pod belong to?
+
+Multus does not pass the reference to the plugin. It stands in the pod's annotation, in the element of this interface
+(Kubernetes Network Custom Resource Definition De-facto Standard 1.3, 4.1.2.1). Whoever makes pods writes it: it is
+read with suspicion.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nodenet.core.persistent_ips.cni import CniError, Code, is_object_name
+from nodenet.core.persistent_ips.model import PodName, PodReference, Workload
+
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+MIRROR = "kubernetes.io/config.mirror"
+REFERENCE = "ipam-claim-reference"
+MOST_ANNOTATION = 1 << 20
+MOST_ELEMENTS = 256
+FINISHED = ("Succeeded", "Failed")
+_SHORT = re.compile(r"(?:([a-z0-9-]+)/)?([a-z0-9.-]+)(?:@(\S{1,15}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """What is read of a pod."""
+
+    name: PodName
+    workload: Workload
+    networks: str
+    """The annotation, not yet read."""
+    finished: bool
+    """Its containers have ended, and do not start again."""
+    static_uid: str = ""
+    """A static pod has another UID at its node: the hash of its file, which stands in an annotation."""
+
+
+def parse(document: Mapping[str, Any]) -> Pod:
+    """Return a pod as the API sends it; what is not as it should be is empty."""
+    metadata = _mapping(document.get("metadata"))
+    labels, annotations = _mapping(metadata.get("labels")), _mapping(metadata.get("annotations"))
+    owners = metadata.get("ownerReferences")
+    controller = next(
+        (one for one in owners if isinstance(one, dict) and one.get("controller") is True)
+        if isinstance(owners, list)
+        else (),
+        {},
+    )
+    workload = Workload(
+        _text(_mapping(controller).get("uid")),
+        _text(labels.get("kubevirt.io/created-by")),
+        _text(labels.get("vm.kubevirt.io/name")),
+    )
+    name = PodName(_text(metadata.get("namespace")), _text(metadata.get("name")), _text(metadata.get("uid")))
+    phase = _mapping(document.get("status")).get("phase")
+    static = _text(annotations.get(MIRROR))
+    return Pod(name, workload, _text(annotations.get(NETWORKS)), phase in FINISHED, static)
+
+
+def reference(pod: Pod, ifname: str, network: str, uid: str) -> PodReference:
+    """Return what *pod* says of the interface *ifname* on *network*; *uid* is what its node calls it.
+
+    Raises CniError with code 7.
+    """
+    name = replace(pod.name, uid=uid)
+    listed = elements(pod)
+    element = _element(listed, ifname)
+    source = f"{element['namespace']}/{element['name']}" if element else ""
+    if element is None or REFERENCE not in element:
+        return PodReference(name, ifname, network, "", pod.workload, source)
+    claim = element[REFERENCE]
+    if not isinstance(claim, str) or not is_object_name(claim):
+        raise _wrong(pod, f"{REFERENCE} of interface {ifname} is {_shown(claim)}, which is not a name of Kubernetes")
+    if element.get("ips"):
+        raise _wrong(pod, f"interface {ifname} has both ips and {REFERENCE}", "Keep one of them")
+    return PodReference(name, ifname, network, claim, pod.workload, source)
+
+
+def elements(pod: Pod) -> list[Mapping[str, Any]]:
+    """Return the elements of the annotation, each with name and namespace. Raises CniError with code 7."""
+    text = pod.networks.strip()
+    if len(text) > MOST_ANNOTATION:
+        raise _wrong(pod, f"it has {len(text)} characters; {MOST_ANNOTATION} are the most")
+    if not text.startswith(("[", "{")):
+        return [_short(pod, part.strip()) for part in text.split(",") if part.strip()]
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _wrong(pod, "it is not JSON") from None
+    if not isinstance(listed, list) or len(listed) > MOST_ELEMENTS:
+        raise _wrong(pod, f"it is not a list of at most {MOST_ELEMENTS} elements")
+    found = []
+    for element in listed:
+        if not isinstance(element, dict) or not isinstance(element.get("name"), str):
+            raise _wrong(pod, f"it has the element {_shown(element)}, which has no name")
+        if not isinstance(element.get("interface", ""), str) or not isinstance(element.get("namespace", ""), str):
+            raise _wrong(pod, f"interface or namespace of the element {_shown(element['name'])} is not a text")
+        found.append({**element, "namespace": element.get("namespace") or pod.name.namespace})
+    return found
+
+
+def _short(pod: Pod, text: str) -> Mapping[str, Any]:
+    found = _SHORT.fullmatch(text)
+    if found is None:
+        raise _wrong(pod, f"it has {_shown(text)}; expected NAMESPACE/NAME@INTERFACE")
+    namespace, name, interface = found.groups()
+    return {"namespace": namespace or pod.name.namespace, "name": name, "interface": interface or ""}
+
+
+def _element(listed: list[Mapping[str, Any]], ifname: str) -> Mapping[str, Any] | None:
+    """Return the element of *ifname*: the one that names it, else by Multus' order net1, net2, …"""
+    if named := next((element for element in listed if element.get("interface") == ifname), None):
+        return named
+    number = re.fullmatch(r"net([1-9][0-9]{0,3})", ifname)
+    if number is None or int(number[1]) > len(listed):
+        return None
+    element = listed[int(number[1]) - 1]
+    return None if element.get("interface") else element
+
+
+def references_claim(pod: Pod, claim: str) -> bool:
+    """Return whether any interface of *pod* references the claim of this name."""
+    try:
+        return any(element.get(REFERENCE) == claim for element in elements(pod))
+    except CniError:
+        return False
+
+
+def may_share(one: Workload, other: Workload) -> bool:
+    """Return whether two pods may have the addresses of one claim at the same time.
+
+    They may when they have the same controller or the same label of KubeVirt, or when neither has any of these.
+    """
+    pairs = (
+        (one.controller, other.controller),
+        (one.created_by, other.created_by),
+        (one.machine, other.machine),
+    )
+    return any(a and a == b for a, b in pairs) or not any(a or b for a, b in pairs)
+
+
+def _wrong(pod: Pod, text: str, details: str = "") -> CniError:
+    return CniError(Code.CONFIGURATION, f"The annotation {NETWORKS} of pod {pod.name} is not valid: {text}", details)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _shown(value: object) -> str:
+    text = ascii(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"

@@ -1,0 +1,77 @@
+"""Which addresses does a subnet have to give, and in which order are they tried?
+
+The order is one permutation of the subnet for each owner, so that two owners rarely try the same address and one owner
+always begins with the same: an allocation that was interrupted finds its own Lease again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_interface
+
+from nodenet.core.ip import IPAddress, IPNetwork
+from nodenet.core.persistent_ips.model import Interface
+
+MOST_CANDIDATES = 1 << 32
+"""Only so many addresses at the beginning of an IPv6 subnet are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A subnet without what is excluded. *excluded* does not overlap itself."""
+
+    subnet: IPNetwork
+    excluded: tuple[IPNetwork, ...] = ()
+    gateway: IPAddress | None = None
+
+    @property
+    def first(self) -> int:
+        """The first address that can be given; the one before is the network, or all routers (RFC 4291, 2.6.1)."""
+        return int(self.subnet.network_address) + 1
+
+    @property
+    def last(self) -> int:
+        """The last address that can be given: IPv4's last one is the broadcast address."""
+        last = int(self.subnet.broadcast_address) - (1 if self.subnet.version == 4 else 0)
+        return min(last, self.first + MOST_CANDIDATES - 1)
+
+    @property
+    def size(self) -> int:
+        """How many addresses can be given."""
+        taken = 0
+        for one in self.excluded:
+            low = max(int(one.network_address), self.first)
+            high = min(int(one.broadcast_address), self.last)
+            taken += max(high - low + 1, 0)
+        gateway = self.gateway is not None and self.first <= int(self.gateway) <= self.last
+        inside = gateway and not any(self.gateway in one for one in self.excluded)
+        return self.last - self.first + 1 - taken - (1 if inside else 0)
+
+    def has(self, address: IPAddress) -> bool:
+        """Return whether *address* can be given."""
+        return (
+            address in self.subnet
+            and self.first <= int(address) <= self.last
+            and address != self.gateway
+            and not any(address in one for one in self.excluded)
+        )
+
+    def interface(self, address: IPAddress) -> Interface:
+        """Return *address* with the subnet's prefix length."""
+        return ip_interface(f"{address}/{self.subnet.prefixlen}")
+
+    def candidates(self, seed: str) -> Iterator[IPAddress]:
+        """Yield every address that can be given, once, in an order of this *seed*."""
+        count = self.last - self.first + 1
+        digest = hashlib.sha256(f"{self.subnet} {seed}".encode()).digest()
+        start, step = int.from_bytes(digest[:16]) % count, int.from_bytes(digest[16:]) % count or 1
+        while math.gcd(step, count) != 1:
+            step += 1
+        kind = IPv4Address if self.subnet.version == 4 else IPv6Address
+        for number in range(count):
+            address = kind(self.first + (start + number * step) % count)
+            if self.has(address):
+                yield address

@@ -1,0 +1,104 @@
+"""May this pod have the addresses of this claim, and what is known of both?
+
+The disk answers for a pod that was read before, so that a pod starts again while the API is away.
+"""
+
+from __future__ import annotations
+
+from nodenet.core.persistent_ips import pod as pods
+from nodenet.core.persistent_ips.api import ApiAway, Forbidden, NotFound
+from nodenet.core.persistent_ips.claim import Claim
+from nodenet.core.persistent_ips.cni import CniError, Code
+from nodenet.core.persistent_ips.effects import Here, Steps, await_claim, read_claim, read_pod
+from nodenet.core.persistent_ips.model import PodReference
+from nodenet.core.persistent_ips.reserve import Asked
+
+
+def pod_reference(here: Here, asked: Asked) -> Steps[PodReference | None]:
+    """Return what the pod says of this interface, None without Kubernetes. Raises CniError, ApiAway, Forbidden."""
+    if asked.pod is None:
+        return None
+    known = here.book.pod_reference((asked.pod.uid, asked.ifname, asked.network.name))
+    if known is not None and asked.pod.uid:
+        return known
+    try:
+        pod = yield from read_pod(asked.pod.namespace, asked.pod.name)
+    except NotFound:
+        text = f"Pod {asked.pod} does not exist in the API (any more)"
+        raise CniError(Code.TRY_AGAIN, text) from None
+    if asked.pod.uid and asked.pod.uid not in (pod.name.uid, pod.static_uid):
+        text = f"Pod {asked.pod} has UID {pod.name.uid}; the sandbox is of an earlier one with UID {asked.pod.uid}"
+        raise CniError(Code.TRY_AGAIN, text)
+    return pods.reference(pod, asked.ifname, asked.network.name, asked.pod.uid or pod.name.uid)
+
+
+def current_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[Claim]:
+    """Return the claim that the pod references. Raises CniError, ApiAway, Forbidden."""
+    namespace, name = reference.pod.namespace, reference.claim
+    if here.book.claims.complete and (cached := here.book.claims.get(namespace, name)) is not None:
+        return cached
+    try:
+        return (yield from read_claim(namespace, name))
+    except NotFound:
+        claim = yield from await_claim(namespace, name)
+    except (ApiAway, Forbidden):
+        if (known := _from_disk(here, asked, reference)) is not None:
+            return known
+        raise
+    if claim is None:
+        text = f"IPAMClaim {namespace}/{name}, which pod {reference.pod} references, does not exist yet"
+        raise CniError(Code.TRY_AGAIN, text, "Create it, or look at the controller that creates the claims")
+    return claim
+
+
+def _from_disk(here: Here, asked: Asked, reference: PodReference) -> Claim | None:
+    """Return the claim as this node has it on disk; without a resourceVersion: nothing can be written to it."""
+    namespace, name = reference.pod.namespace, reference.claim
+    owner = here.book.owner_of_claim(namespace, name)
+    rows = here.book.held_by(owner, asked.network.name) if owner else ()
+    if owner is None or not rows:
+        return None
+    ips = tuple(str(row.address) for row in rows)
+    return Claim(namespace, name, owner.uid, "", asked.network.name, deleting=False, ips=ips, owner_pod="")
+
+
+def check_claim(claim: Claim, asked: Asked) -> None:
+    """Refuse a claim that is being deleted, or is of another network. Raises CniError."""
+    what = f"IPAMClaim {claim.namespace}/{claim.name}"
+    if claim.deleting:
+        raise CniError(Code.TRY_AGAIN, f"{what} is being deleted", "The pod starts once another one has its name")
+    if claim.network and claim.network != asked.network.name:
+        text = f"{what} is for network {claim.network}; interface {asked.ifname} is on {asked.network.name}"
+        raise CniError(Code.CONFIGURATION, text, "Reference a claim of this network")
+
+
+def check_sharing(here: Here, asked: Asked, reference: PodReference, claim: Claim) -> Steps[None]:
+    """Refuse a claim that a pod of another workload has. Raises CniError, Forbidden."""
+    attached = set()
+    for one in here.book.attachments_of(claim.owner):
+        if one.pod is None:
+            continue
+        attached.add(one.pod.name)
+        if one.pod.uid == reference.pod.uid:
+            if one.ifname != asked.ifname:
+                text = f"Interface {one.ifname} of pod {reference.pod} has IPAMClaim {claim.name} already"
+                raise CniError(Code.CONFIGURATION, text, "Give each interface a claim of its own")
+            continue
+        other = here.book.pod_reference((one.pod.uid, one.ifname, one.network))
+        if other is not None and not pods.may_share(other.workload, reference.workload):
+            raise _busy(claim, str(other.pod))
+    if not claim.owner_pod or claim.owner_pod == reference.pod.name or claim.owner_pod in attached:
+        return
+    try:
+        pod = yield from read_pod(claim.namespace, claim.owner_pod)
+    except (NotFound, ApiAway):  # without the API only pods that were judged before come so far
+        return
+    if pod.finished or not pods.references_claim(pod, claim.name):
+        return
+    if not pods.may_share(pod.workload, reference.workload):
+        raise _busy(claim, str(pod.name))
+
+
+def _busy(claim: Claim, other: str) -> CniError:
+    text = f"IPAMClaim {claim.namespace}/{claim.name} is used by pod {other}, which belongs to another workload"
+    return CniError(Code.TRY_AGAIN, text, "Two pods share a claim only while one is migrated to the other")

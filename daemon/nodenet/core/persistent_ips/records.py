@@ -1,0 +1,121 @@
+"""How are the records of the store written and read? (kind, key) → one JSON object; a record of another kind is left.
+
+The schema: ``reservation`` by network, address and Lease UID; ``attachment`` by container and interface; ``pod`` by pod
+UID, interface and network; ``network`` by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from ipaddress import ip_interface
+from typing import Any
+
+from nodenet.core.persistent_ips.model import (
+    Attachment,
+    NetworkSeen,
+    Owner,
+    OwnerKind,
+    PodName,
+    PodReference,
+    Record,
+    Reservation,
+    State,
+    Workload,
+)
+
+Row = tuple[str, str, str]
+
+
+class RecordInvalid(ValueError):
+    """A row of the store is not one that this service wrote."""
+
+
+def key_of(*parts: str) -> str:
+    """Return the key of the record with this identity."""
+    return json.dumps(list(parts))
+
+
+def place_of(record: Record) -> tuple[str, str]:
+    """Return kind and key of *record*."""
+    match record:
+        case Reservation():
+            return "reservation", key_of(record.network, str(record.address), record.lease_uid)
+        case Attachment():
+            return "attachment", key_of(*record.key)
+        case PodReference():
+            return "pod", key_of(*record.key)
+        case NetworkSeen():
+            return "network", key_of(record.network)
+
+
+def row_of(record: Record) -> Row:
+    """Return the row of *record*."""
+    kind, key = place_of(record)
+    return kind, key, json.dumps(asdict(record), default=_plain, separators=(",", ":"))
+
+
+def _plain(value: object) -> str | list[str]:
+    return [str(one) for one in value] if isinstance(value, tuple) else str(value)
+
+
+def record_of(row: Row) -> Record | None:
+    """Return the record of a row, None for a kind that a later release may have. Raises RecordInvalid."""
+    kind, _, text = row
+    reader = _READERS.get(kind)
+    if reader is None:
+        return None
+    try:
+        found: Record = reader(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RecordInvalid(f"a record of kind {kind} cannot be read: {error!r}") from None
+    return found
+
+
+def _reservation(found: Mapping[str, Any]) -> Reservation:
+    return Reservation(
+        str(found["network"]),
+        ip_interface(found["address"]),
+        _owner(found["owner"]),
+        State(found["state"]),
+        str(found["lease_uid"]),
+        str(found["lease_version"]),
+        float(found["since"]),
+    )
+
+
+def _attachment(found: Mapping[str, Any]) -> Attachment:
+    return Attachment(
+        str(found["container_id"]),
+        str(found["ifname"]),
+        str(found["network"]),
+        _owner(found["owner"]),
+        tuple(ip_interface(one) for one in found["addresses"]),
+        PodName(**found["pod"]) if found["pod"] else None,
+        str(found["netns"]),
+        str(found["boot_id"]),
+        float(found["since"]),
+    )
+
+
+def _pod(found: Mapping[str, Any]) -> PodReference:
+    return PodReference(
+        PodName(**found["pod"]),
+        str(found["ifname"]),
+        str(found["network"]),
+        str(found["claim"]),
+        Workload(**found["workload"]),
+        str(found["source"]),
+    )
+
+
+def _network(found: Mapping[str, Any]) -> NetworkSeen:
+    return NetworkSeen(str(found["network"]), str(found["digest"]), str(found["source"]))
+
+
+def _owner(found: Mapping[str, Any]) -> Owner:
+    return Owner(OwnerKind(found["kind"]), str(found["namespace"]), str(found["name"]), str(found["uid"]))
+
+
+_READERS = {"reservation": _reservation, "attachment": _attachment, "pod": _pod, "network": _network}

@@ -1,0 +1,141 @@
+"""What does a restart have to repair: Leases without a record, records without a Lease, sandboxes of another boot?
+
+A process that was killed between Lease and record leaves a Lease that no one was given. A store that was lost leaves
+Leases whose addresses are in use. ``fresh`` tells the two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from nodenet.core.persistent_ips.api import Conflict, NotFound
+from nodenet.core.persistent_ips.book import Book, Change, Drop, Put
+from nodenet.core.persistent_ips.claim import Claim
+from nodenet.core.persistent_ips.effects import (
+    Announce,
+    DeleteLease,
+    Here,
+    Hold,
+    Save,
+    Steps,
+    create_lease,
+    read_claim,
+    read_lease,
+)
+from nodenet.core.persistent_ips.lease import Lease, name_of
+from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, Reservation, State
+from nodenet.core.persistent_ips.sweep import pod_is_gone
+
+CONFLICT = "IPAddressConflict"
+
+
+def dead_sandboxes(book: Book, boot_id: str) -> tuple[Attachment, ...]:
+    """Return the attachments of an earlier boot: a reboot ends every sandbox."""
+    return tuple(one for one in book.attachments() if one.boot_id != boot_id)
+
+
+def pending_owners(book: Book) -> tuple[Owner, ...]:
+    """Return the owners with a reservation on its way back."""
+    found = {(one.owner.kind, one.owner.uid): one.owner for one in book.reservations() if one.state is State.RELEASING}
+    return tuple(found.values())
+
+
+def idle_pods(book: Book) -> tuple[Owner, ...]:
+    """Return the pods that have an address here and no sandbox: the last DEL was interrupted."""
+    found = {one.owner.uid: one.owner for one in book.reservations() if one.owner.kind is OwnerKind.POD}
+    return tuple(owner for owner in found.values() if not book.attachments_of(owner))
+
+
+def absent_claims(book: Book) -> tuple[Owner, ...]:
+    """Return the claims with a reservation here that the watch does not know; the API has to confirm it."""
+    if not book.claims.complete:
+        return ()
+    found = []
+    for owner in book.claim_owners():
+        claim = book.claims.get(owner.namespace, owner.name)
+        if claim is None or claim.uid != owner.uid:
+            found.append(owner)
+    return tuple(found)
+
+
+def unknown_leases(book: Book, leases: Iterable[Lease]) -> tuple[Lease, ...]:
+    """Return the Leases of this node that no record has."""
+    known = {row.lease_uid for row in book.reservations()}
+    return tuple(lease for lease in leases if lease.uid not in known)
+
+
+def lost_leases(book: Book, leases: Iterable[Lease]) -> tuple[Reservation, ...]:
+    """Return the reservations whose Lease is not among those of this node: another node's, or lost."""
+    listed = {lease.uid for lease in leases}
+    return tuple(row for row in book.reservations() if row.state is not State.RELEASING and row.lease_uid not in listed)
+
+
+def adopt(here: Here, lease: Lease, *, fresh: bool) -> Steps[None]:
+    """Record a Lease of this node that no record has, or delete it. Raises ApiAway, Forbidden, PublishFailed."""
+    yield Hold(lease.owner.hold)
+    if any(row.lease_uid == lease.uid for row in here.book.reservations_of(lease.owner)):
+        return
+    changes: list[Change] = []
+    row = Reservation(
+        lease.network, lease.address, lease.owner, State.RESERVED, lease.uid, lease.version, here.now
+    )
+    if lease.owner.kind is OwnerKind.CLAIM:
+        claim = yield from _claim(lease.owner)
+        if claim is not None and (not claim.ips or str(lease.address) in claim.ips):
+            changes = [Put(replace(row, state=State.REPORTED) if claim.ips else row)]
+    elif fresh and lease.boot_id == here.boot_id and not (lease.pod and (yield from pod_is_gone(lease.pod))):
+        attachment = Attachment(
+            lease.container_id, lease.ifname, lease.network, lease.owner, (lease.address,), lease.pod, "", "", here.now
+        )
+        attachment = replace(attachment, boot_id=here.boot_id)
+        if (other := here.book.attachment(attachment.key)) is not None:
+            attachment = replace(attachment, addresses=(*other.addresses, lease.address))
+        changes = [Put(replace(row, state=State.REPORTED)), Put(attachment)]
+    if changes:
+        yield Save(tuple(changes))
+        return
+    try:
+        yield DeleteLease(lease.name, lease.uid, lease.version)
+    except (NotFound, Conflict):
+        return
+
+
+def _claim(owner: Owner) -> Steps[Claim | None]:
+    try:
+        found = yield from read_claim(owner.namespace, owner.name)
+    except NotFound:
+        return None
+    return found if found.uid == owner.uid else None
+
+
+def restore(here: Here, row: Reservation) -> Steps[None]:
+    """Make the Lease of *row* again if it is lost. Raises ApiAway, Forbidden, PublishFailed."""
+    yield Hold(row.owner.hold)
+    if row not in here.book.reservations_of(row.owner) or row.state is State.RELEASING:
+        return
+    name = name_of(row.network, row.address)
+    if row.owner.kind is OwnerKind.CLAIM and (yield from _claim(row.owner)) is None:
+        return  # its release is on the way
+    try:
+        found = yield from read_lease(name)
+    except NotFound:
+        attached = here.book.attachments_of(row.owner)
+        pod = attached[-1].pod if attached else None
+        try:
+            found = yield from create_lease(Lease(row.network, row.address, row.owner, here.node, pod))
+        except Conflict:
+            return  # it is made by another node: the next repair reads it
+    if found.owner.uid != row.owner.uid:
+        text = f"{row.address} of {row.owner} is reserved for {found.owner}: its Lease {name} was deleted by hand"
+        yield Announce(CONFLICT, text, pod=found.pod)
+        return
+    if found.uid != row.lease_uid:
+        yield Save((Put(replace(row, lease_uid=found.uid, lease_version=found.version)), Drop(row)))
+
+
+def gone_pods(book: Book) -> tuple[tuple[str, str, str], ...]:
+    """Return the pods (namespace, name, UID) that were read, and have no sandbox here: they may be gone."""
+    attached = {one.pod.uid for one in book.attachments() if one.pod is not None}
+    found = {one.pod.uid: one.pod for one in book.pod_references() if one.pod.uid not in attached}
+    return tuple((pod.namespace, pod.name, pod.uid) for pod in found.values())

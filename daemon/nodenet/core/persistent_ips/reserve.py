@@ -1,0 +1,181 @@
+"""How does an owner get its addresses: those that its status names, those that it has here, or new ones?
+
+A Lease is created for each new address before anything else. What is made here and cannot be used is given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
+from nodenet.core.persistent_ips.cni import CniError, Code
+from nodenet.core.persistent_ips.effects import Here, Steps, create_lease, list_leases, move_lease, read_lease
+from nodenet.core.persistent_ips.lease import Lease, network_selector
+from nodenet.core.persistent_ips.model import Interface, Owner, PodName, Reservation, State
+from nodenet.core.persistent_ips.network import Network
+from nodenet.core.persistent_ips.pool import Pool
+from nodenet.core.persistent_ips.release import give_back
+from nodenet.core.persistent_ips.sweep import reclaim
+
+MOST_COLLISIONS = 3
+"""After so many addresses that turned out to be taken, all Leases of the network are listed."""
+ROUNDS = 3
+
+
+class Exhausted(CniError):
+    """A subnet has no free address."""
+
+
+class Taken(CniError):
+    """An address that the claim's status names is reserved for another owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An ADD."""
+
+    container_id: str
+    ifname: str
+    netns: str
+    pod: PodName | None
+    network: Network
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What CNI identifies it by."""
+        return self.container_id, self.ifname
+
+
+def reserve(here: Here, asked: Asked, owner: Owner, wanted: tuple[Interface, ...]) -> Steps[tuple[Reservation, ...]]:
+    """Return one reservation for each of *wanted*; without these, one of each pool. The new ones are not yet saved.
+
+    Raises Exhausted, Taken, ApiAway, Forbidden; nothing that was new is reserved then.
+    """
+    held = here.book.held_by(owner, asked.network.name)
+    new: list[Reservation] = []
+    found: list[Reservation] = []
+    try:
+        for address in wanted:
+            row = next((one for one in held if one.address == address), None)
+            if row is None:
+                row = _row(here, (yield from _claimed(here, asked, owner, address)))
+                new.append(row)
+            found.append(row)
+        for pool in asked.network.pools if not wanted else ():
+            row = next((one for one in held if one.address.network == pool.subnet and pool.has(one.address.ip)), None)
+            if row is None:
+                row = _row(here, (yield from _any(here, asked, owner, pool)))
+                new.append(row)
+            found.append(row)
+    except (CniError, ApiAway, Forbidden):
+        yield from give_back(here, new)
+        raise
+    return tuple(found)
+
+
+def _row(here: Here, lease: Lease) -> Reservation:
+    return Reservation(
+        lease.network, lease.address, lease.owner, State.RESERVED, lease.uid, lease.version, here.now
+    )
+
+
+def _lease(here: Here, asked: Asked, owner: Owner, address: Interface) -> Lease:
+    return Lease(
+        asked.network.name,
+        address,
+        owner,
+        here.node,
+        asked.pod,
+        asked.container_id,
+        asked.ifname,
+        here.boot_id,
+    )
+
+
+def _claimed(here: Here, asked: Asked, owner: Owner, address: Interface) -> Steps[Lease]:
+    """Return the Lease of an address that the claim has: it exists, unless its status was written by another program."""
+    lease = _lease(here, asked, owner, address)
+    for _ in range(ROUNDS):
+        try:
+            return (yield from move_lease(lease))
+        except NotFound:
+            pass
+        except Conflict:
+            try:
+                held = yield from read_lease(lease.name)
+            except NotFound:
+                continue
+            if held.owner.uid == owner.uid:
+                continue
+            raise Taken(
+                Code.TRY_AGAIN,
+                f"{owner} has {address} in its status, which is reserved for {held.owner}",
+                "Delete one of both",
+            ) from None
+        try:
+            return (yield from create_lease(lease))
+        except Conflict:
+            continue
+    raise ApiAway(f"The Lease {lease.name} was made and deleted while it was read")
+
+
+def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Lease]:
+    """Return a Lease of a free address of *pool*, or one that this owner has already. Raises Exhausted."""
+    collisions, name = 0, asked.network.name
+    tried: set[object] = set()
+    for last in (False, True):
+        if last and (mine := (yield from _list(here, asked, owner, pool))) is not None:
+            return mine
+        for ip in pool.candidates(f"{name} {owner.uid}"):
+            if ip in tried or here.book.taken(name, ip):
+                continue
+            if collisions == MOST_COLLISIONS and not last:
+                break
+            tried.add(ip)
+            lease = yield from _try(_lease(here, asked, owner, pool.interface(ip)))
+            if lease is not None:
+                return lease
+            collisions += 1
+            here.book.note_taken(name, (ip,))
+    raise Exhausted(
+        Code.TRY_AGAIN,
+        f"Network {name} has no free address in {pool.subnet}",
+        "Delete IPAMClaims that are not needed, or add a subnet; `nodenetctl claims` lists the addresses",
+    )
+
+
+def _try(lease: Lease) -> Steps[Lease | None]:
+    """Return the Lease if it could be created or is this owner's; None when another one has it."""
+    try:
+        return (yield from create_lease(lease))
+    except Conflict:
+        pass
+    try:
+        return (yield from move_lease(lease))  # an interrupted attempt of the same owner
+    except (Conflict, NotFound):
+        return None
+
+
+def _list(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Lease | None]:
+    """Learn which addresses are taken; return the owner's own Lease if it is among them."""
+    leases = yield from list_leases(network_selector(asked.network.name))
+    mine = [one for one in leases if one.owner.uid == owner.uid and one.address.network == pool.subnet]
+    for lease in mine:
+        if pool.has(lease.address.ip):
+            with_us = _lease(here, asked, owner, lease.address)
+            found = yield from _try(with_us)
+            if found is not None:
+                return found
+    here.book.note_taken(asked.network.name, (one.address.ip for one in leases), all_of_them=True)
+    if not _has_free(here, asked.network.name, pool):
+        yield from reclaim(here, _of(leases, pool))
+    return None
+
+
+def _has_free(here: Here, network: str, pool: Pool) -> bool:
+    return any(not here.book.taken(network, ip) for ip in pool.candidates(""))
+
+
+def _of(leases: Iterable[Lease], pool: Pool) -> list[Lease]:
+    return [one for one in leases if one.address.ip in pool.subnet]

@@ -1,0 +1,102 @@
+"""What has to follow when a claim changed, was attached or was detached?
+
+The claim's status names the pod that has its addresses, the Lease names the node that deletes it, and this node keeps
+no address beside those of the status. All of it may be done later, again, or by another node: the ADD is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from nodenet.core.persistent_ips.api import Conflict, NotFound
+from nodenet.core.persistent_ips.book import Book, Put
+from nodenet.core.persistent_ips.claim import Claim, allocated_patch
+from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, move_lease, write_status
+from nodenet.core.persistent_ips.lease import Lease
+from nodenet.core.persistent_ips.model import Attachment, Interface, OwnerKind, Reservation, State
+from nodenet.core.persistent_ips.release import give_back
+
+LOST = "StatusLost"
+
+
+def owner_pod(book: Book, claim: Claim) -> str:
+    """Return the pod that the status should name as far as this node knows; empty for none.
+
+    A pod of another node stays; one of this node that has no sandbox any more gives way.
+    """
+    attached = attached_pods(book, claim)
+    if claim.owner_pod in attached:
+        return claim.owner_pod
+    ours = not claim.owner_pod or claim.owner_pod in book.pods_of_claim(*claim.key)
+    if not ours:
+        return claim.owner_pod
+    return attached[-1] if attached else ""
+
+
+def attached_pods(book: Book, claim: Claim) -> list[str]:
+    """Return the names of the pods of this node that have the claim's addresses, the newest last."""
+    found = sorted(book.attachments_of(claim.owner), key=lambda one: one.since)
+    return [one.pod.name for one in found if one.pod is not None]
+
+
+def settle(here: Here, claim: Claim) -> Steps[None]:
+    """Make status and records agree. Raises ApiAway, Forbidden, PublishFailed: it is done again later.
+
+    A claim that changed meanwhile (Conflict) comes again with its next event.
+    """
+    yield Hold(claim.owner.hold)
+    rows = here.book.held_by(claim.owner, claim.network) if claim.network else _rows(here, claim)
+    if not rows:
+        return
+    attachments = here.book.attachments_of(claim.owner)
+    if claim.ips:
+        rows = yield from _agree(here, claim, rows, attachments)
+    elif not claim.ips and all(row.state is State.RESERVED for row in rows):
+        return  # an ADD is on its way, or was interrupted: its repetition reports the address
+    pod = owner_pod(here.book, claim)
+    if claim.ips and pod == claim.owner_pod:
+        return
+    addresses: Iterable[Interface] = (row.address for row in rows)
+    if not claim.ips:
+        yield Announce(LOST, f"The status of {claim.owner} lost its addresses; they are written again", claim=claim)
+    try:
+        yield from write_status(claim, allocated_patch(claim, addresses, pod, here.now))
+    except (Conflict, NotFound):
+        return
+
+
+def _rows(here: Here, claim: Claim) -> tuple[Reservation, ...]:
+    return tuple(row for row in here.book.reservations_of(claim.owner) if row.state is not State.RELEASING)
+
+
+def _agree(
+    here: Here, claim: Claim, rows: tuple[Reservation, ...], attachments: tuple[Attachment, ...]
+) -> Steps[tuple[Reservation, ...]]:
+    """Follow what the status says; return the rows that it names."""
+    used = {address for one in attachments for address in one.addresses}
+    named = tuple(row for row in rows if str(row.address) in claim.ips)
+    reported = tuple(replace(row, state=State.REPORTED) for row in named if row.state is State.RESERVED)
+    if reported:
+        yield Save(tuple(Put(row) for row in reported))
+    yield from give_back(here, [row for row in rows if row not in named and row.address not in used])
+    return named
+
+
+def take_over(here: Here, attachment: Attachment) -> Steps[None]:
+    """Make this node responsible for the Leases of what was attached here. Raises ApiAway, Forbidden."""
+    if attachment.owner.kind is not OwnerKind.CLAIM:
+        return
+    yield Hold(attachment.owner.hold)
+    for row in here.book.held_by(attachment.owner, attachment.network):
+        if row.address not in attachment.addresses:
+            continue
+        lease = Lease(row.network, row.address, row.owner, here.node, attachment.pod)
+        try:
+            found = yield from move_lease(lease)
+        except (Conflict, NotFound):
+            continue  # the repair of missing Leases says more
+        if (found.uid, found.version) != (row.lease_uid, row.lease_version):
+            changed = replace(row, lease_version=found.version)
+            if found.uid == row.lease_uid and row in here.book.held_by(row.owner, row.network):
+                yield Save((Put(changed),), wait=False)

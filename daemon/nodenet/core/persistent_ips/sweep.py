@@ -1,0 +1,68 @@
+"""Which Leases of other nodes have no owner any more, and may be deleted by any node?
+
+A node deletes the Leases that it is responsible for. One that does not come back leaves them: a Lease is an orphan when
+the API says that its claim was deleted (or, without a claim, that its pod is gone), and that the pod that had the address last is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
+from nodenet.core.persistent_ips.effects import DeleteLease, Here, Steps, read_pod
+from nodenet.core.persistent_ips.lease import Lease
+from nodenet.core.persistent_ips.model import OwnerKind, PodName
+from nodenet.core.persistent_ips.release import is_gone
+
+MOST_AT_ONCE = 8
+"""So many orphans are looked for while a pod waits for an address."""
+
+
+def suspects(here: Here, leases: Iterable[Lease]) -> tuple[Lease, ...]:
+    """Return the Leases of other nodes that may be orphans, by what the watch of the claims knows."""
+    found = []
+    for lease in leases:
+        if lease.node == here.node:
+            continue  # the records of this node say more
+        if lease.owner.kind is OwnerKind.CLAIM:
+            claim = here.book.claims.get(lease.owner.namespace, lease.owner.name)
+            if not here.book.claims.complete or (claim is not None and claim.uid == lease.owner.uid):
+                continue
+        elif lease.pod is None:
+            continue  # without Kubernetes only its node knows
+        found.append(lease)
+    return tuple(found)
+
+
+def sweep(here: Here, lease: Lease) -> Steps[bool]:
+    """Delete *lease* if it is an orphan; return whether it is gone. Raises ApiAway, Forbidden."""
+    if lease.owner.kind is OwnerKind.CLAIM and not (yield from is_gone(lease.owner)):
+        return False
+    if lease.pod is not None and not (yield from pod_is_gone(lease.pod)):
+        return False
+    try:
+        yield DeleteLease(lease.name, lease.uid, lease.version)
+    except NotFound:
+        pass
+    except Conflict:
+        return False
+    here.book.note_free(lease.network, lease.address.ip)
+    return True
+
+
+def reclaim(here: Here, leases: Iterable[Lease]) -> Steps[None]:
+    """Delete orphans among *leases* until one address is free."""
+    for lease in suspects(here, leases)[:MOST_AT_ONCE]:
+        with suppress(ApiAway, Forbidden):
+            if (yield from sweep(here, lease)):
+                return
+
+
+def pod_is_gone(name: PodName) -> Steps[bool]:
+    """Return whether this pod (its UID, where it is known) is gone or has ended. Raises ApiAway, Forbidden."""
+    try:
+        pod = yield from read_pod(name.namespace, name.name)
+    except NotFound:
+        return True
+    return pod.finished or bool(name.uid and pod.name.uid != name.uid)
