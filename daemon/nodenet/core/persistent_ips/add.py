@@ -32,7 +32,7 @@ from nodenet.core.persistent_ips.model import (
 )
 from nodenet.core.persistent_ips.questions import check_claim, check_sharing, current_claim, pod_reference
 from nodenet.core.persistent_ips.release import give_back
-from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Taken, reserve
+from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Reserved, Taken, reserve
 
 ROUNDS = 5
 """How often a claim that changed meanwhile is read again."""
@@ -105,9 +105,7 @@ def _records(here: Here, asked: Asked, reference: PodReference | None) -> list[C
     return changes
 
 
-def _attachment(
-    here: Here, asked: Asked, reference: PodReference | None, rows: tuple[Reservation, ...]
-) -> Attachment:
+def _attachment(here: Here, asked: Asked, reference: PodReference | None, rows: tuple[Reservation, ...]) -> Attachment:
     return Attachment(
         asked.container_id,
         asked.ifname,
@@ -125,20 +123,18 @@ def _of_pod(here: Here, asked: Asked, reference: PodReference | None) -> Steps[t
     """Give the interface addresses that are released with its last sandbox."""
     pod = reference.pod if reference else asked.pod
     identity = f"{pod.uid or pod if pod else asked.container_id}/{asked.ifname}"
-    owner = Owner(
-        OwnerKind.POD, pod.namespace if pod else "", pod.name if pod else asked.container_id, identity
-    )
+    owner = Owner(OwnerKind.POD, pod.namespace if pod else "", pod.name if pod else asked.container_id, identity)
     yield Hold(owner.hold)
     if (done := _answered(here, asked)) is not None:
         return done
-    rows = yield from reserve(here, asked, owner, ())
-    reported = tuple(replace(row, state=State.REPORTED) for row in rows)
+    reserved = yield from reserve(here, asked, owner, ())
+    reported = tuple(replace(row, state=State.REPORTED) for row in reserved.rows)
     attachment = _attachment(here, asked, reference, reported)
     changes = [*(Put(row) for row in reported), Put(attachment), *_records(here, asked, reference)]
     try:
         yield Save(tuple(changes))
     except PublishFailed:
-        yield from give_back(here, rows)
+        yield from give_back(here, reserved.created)
         raise
     return attachment.addresses
 
@@ -161,7 +157,8 @@ def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[
     for _ in range(ROUNDS):
         check_claim(claim, asked)
         yield from check_sharing(here, asked, reference, claim)
-        rows = yield from _rows(here, asked, claim)
+        reserved = yield from _rows(here, asked, claim)
+        rows = reserved.rows
         addresses = tuple(row.address for row in rows)
         state = State.REPORTED if claim.ips else State.RESERVED
         kept = tuple(replace(row, state=state) if row.state is State.RESERVED else row for row in rows)
@@ -174,7 +171,7 @@ def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[
         try:
             yield Save(tuple(changes))
         except PublishFailed:
-            yield from give_back(here, [row for row in kept if row not in known])
+            yield from give_back(here, reserved.created)
             raise
         if is_true(claim, addresses, reference.pod.name) or not claim.version:
             return addresses
@@ -193,7 +190,7 @@ def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[
     raise CniError(Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} changes too often", SLOW)
 
 
-def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[tuple[Reservation, ...]]:
+def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[Reserved]:
     """Return the reservations of the claim; where there can be none, its condition says why."""
     try:
         wanted = claim.addresses()
@@ -202,7 +199,7 @@ def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[tuple[Reservation, ..
         raise CniError(Code.TRY_AGAIN, text, "Delete the claim; its owner makes another one") from None
     strange = [one for one in wanted if asked.network.pool_of(one) is None]
     if strange:
-        text = f"IPAMClaim {claim.namespace}/{claim.name} has {strange[0]}, which is in no subnet of {asked.network.name}"
+        text = f"IPAMClaim {claim.namespace}/{claim.name} has {strange[0]}, not in {asked.network.name}"
         raise CniError(Code.CONFIGURATION, text, "Correct the subnets, or delete the claim to get another address")
     try:
         return (yield from reserve(here, asked, claim.owner, wanted))
@@ -228,9 +225,7 @@ def _again(claim: Claim) -> Steps[Claim]:
     """Return the claim as it is after it changed. Raises CniError when it is another one."""
     found = yield from read_claim(claim.namespace, claim.name)
     if found.uid != claim.uid:
-        raise CniError(
-            Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} was deleted and made again", SLOW
-        )
+        raise CniError(Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} was deleted and made again", SLOW)
     return found
 
 

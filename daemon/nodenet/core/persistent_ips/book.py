@@ -53,6 +53,8 @@ class Book:
         self.claims = Claims()
         self.seen: dict[str, set[IPAddress]] = {}
         """Addresses of a network whose Leases others have, as far as this process has met them."""
+        self.orphans: dict[str, float] = {}
+        """UIDs of Leases that had no owner when they were looked at, and when that was first (uptime)."""
         self.take(Put(record) for record in records)
 
     def take(self, changes: Iterable[Change]) -> None:

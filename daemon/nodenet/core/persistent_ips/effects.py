@@ -1,8 +1,8 @@
 """Which steps does a verb consist of? Each is a value that the caller carries out, and whose answer it sends back.
 
-The verbs are generators: they yield effects and receive answers (or errors, which are thrown in). They decide, and touch
-nothing themselves: the service carries their effects out against the API and the disk, tests against a model. A process
-that is killed is a generator that is dropped.
+The verbs are generators: they yield effects and receive answers, or errors, which are thrown in. They decide and touch
+nothing themselves: the service carries their effects out against the API and the disk, tests against a model. A
+process that is killed is a generator that is dropped.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ class Here:
     boot_id: str
     now: float
     """Seconds since 1970; only people read it."""
+    uptime: float = 0.0
+    """Seconds that no clock change moves."""
     ignore_not_allowed: bool = False
     """A reference on a network without allowPersistentIPs is ignored (``[ipam] claim_not_allowed``)."""
 

@@ -1,7 +1,8 @@
 """How is an address reserved in the whole cluster: the Lease with its name, labels and annotations?
 
-One Lease (coordination.k8s.io/v1) stands for one address of one network. Its name is the lock: creating it succeeds once.
-It never expires; ``nodenet.org/node`` names the node that deletes it when its owner is gone.
+One Lease (coordination.k8s.io/v1) stands for one address of one network. Its name is the lock: only one create
+succeeds. It never expires; the annotation ``ipam.nodenet.org/node`` names the node that deletes it when its owner is
+gone.
 """
 
 from __future__ import annotations
@@ -115,9 +116,7 @@ def parse(found: object) -> Lease:
         return value if isinstance(value, str) else ""
 
     try:
-        owner = Owner(
-            OwnerKind(text("owner-kind")), text("owner-namespace"), text("owner-name"), text("owner-uid")
-        )
+        owner = Owner(OwnerKind(text("owner-kind")), text("owner-namespace"), text("owner-name"), text("owner-uid"))
         address = ip_interface(text("address"))
     except ValueError as error:
         raise LeaseInvalid(f"the Lease {metadata.get('name')!a} is not one of this service: {error}") from None

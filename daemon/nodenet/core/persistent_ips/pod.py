@@ -44,14 +44,10 @@ def parse(document: Mapping[str, Any]) -> Pod:
     metadata = _mapping(document.get("metadata"))
     labels, annotations = _mapping(metadata.get("labels")), _mapping(metadata.get("annotations"))
     owners = metadata.get("ownerReferences")
-    controller = next(
-        (one for one in owners if isinstance(one, dict) and one.get("controller") is True)
-        if isinstance(owners, list)
-        else (),
-        {},
-    )
+    listed = [one for one in owners if isinstance(one, dict)] if isinstance(owners, list) else []
+    controller = next((one for one in listed if one.get("controller") is True), {})
     workload = Workload(
-        _text(_mapping(controller).get("uid")),
+        _text(controller.get("uid")),
         _text(labels.get("kubevirt.io/created-by")),
         _text(labels.get("vm.kubevirt.io/name")),
     )
@@ -93,7 +89,7 @@ def elements(pod: Pod) -> list[Mapping[str, Any]]:
         raise _wrong(pod, "it is not JSON") from None
     if not isinstance(listed, list) or len(listed) > MOST_ELEMENTS:
         raise _wrong(pod, f"it is not a list of at most {MOST_ELEMENTS} elements")
-    found = []
+    found: list[Mapping[str, Any]] = []
     for element in listed:
         if not isinstance(element, dict) or not isinstance(element.get("name"), str):
             raise _wrong(pod, f"it has the element {_shown(element)}, which has no name")

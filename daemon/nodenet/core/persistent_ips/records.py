@@ -118,4 +118,9 @@ def _owner(found: Mapping[str, Any]) -> Owner:
     return Owner(OwnerKind(found["kind"]), str(found["namespace"]), str(found["name"]), str(found["uid"]))
 
 
-_READERS = {"reservation": _reservation, "attachment": _attachment, "pod": _pod, "network": _network}
+_READERS = {
+    "reservation": _reservation,
+    "attachment": _attachment,
+    "pod": _pod,
+    "network": _network,
+}

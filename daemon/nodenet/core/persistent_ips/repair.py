@@ -1,7 +1,7 @@
 """What does a restart have to repair: Leases without a record, records without a Lease, sandboxes of another boot?
 
-A process that was killed between Lease and record leaves a Lease that no one was given. A store that was lost leaves
-Leases whose addresses are in use. ``fresh`` tells the two apart.
+A process that was killed between Lease and record leaves a Lease whose address no pod was given. A store that was lost
+leaves Leases whose addresses are in use. Both look alike, so an address is kept as long as its pod may have it.
 """
 
 from __future__ import annotations
@@ -71,20 +71,27 @@ def lost_leases(book: Book, leases: Iterable[Lease]) -> tuple[Reservation, ...]:
     return tuple(row for row in book.reservations() if row.state is not State.RELEASING and row.lease_uid not in listed)
 
 
-def adopt(here: Here, lease: Lease, *, fresh: bool) -> Steps[None]:
-    """Record a Lease of this node that no record has, or delete it. Raises ApiAway, Forbidden, PublishFailed."""
-    yield Hold(lease.owner.hold)
-    if any(row.lease_uid == lease.uid for row in here.book.reservations_of(lease.owner)):
+def adopt(here: Here, listed: Lease) -> Steps[None]:
+    """Record a Lease of this node that no record has, or delete it. Raises ApiAway, Forbidden, PublishFailed.
+
+    The store may have been lost, so a pod of this boot that is still there counts as attached.
+    """
+    yield Hold(listed.owner.hold)
+    if any(row.lease_uid == listed.uid for row in here.book.reservations_of(listed.owner)):
+        return
+    try:
+        lease = yield from read_lease(listed.name)  # the list is older than what this node did meanwhile
+    except NotFound:
+        return
+    if lease.node != here.node or lease.uid != listed.uid:
         return
     changes: list[Change] = []
-    row = Reservation(
-        lease.network, lease.address, lease.owner, State.RESERVED, lease.uid, lease.version, here.now
-    )
+    row = Reservation(lease.network, lease.address, lease.owner, State.RESERVED, lease.uid, lease.version, here.now)
     if lease.owner.kind is OwnerKind.CLAIM:
         claim = yield from _claim(lease.owner)
         if claim is not None and (not claim.ips or str(lease.address) in claim.ips):
             changes = [Put(replace(row, state=State.REPORTED) if claim.ips else row)]
-    elif fresh and lease.boot_id == here.boot_id and not (lease.pod and (yield from pod_is_gone(lease.pod))):
+    elif lease.boot_id == here.boot_id and not (lease.pod and (yield from pod_is_gone(lease.pod))):
         attachment = Attachment(
             lease.container_id, lease.ifname, lease.network, lease.owner, (lease.address,), lease.pod, "", "", here.now
         )
@@ -128,6 +135,8 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
             return  # it is made by another node: the next repair reads it
     if found.owner.uid != row.owner.uid:
         text = f"{row.address} of {row.owner} is reserved for {found.owner}: its Lease {name} was deleted by hand"
+        lost = (one for one in here.book.attachments_of(row.owner) if row.address in one.addresses)
+        yield Save((Drop(row), *(Drop(one) for one in lost)))
         yield Announce(CONFLICT, text, pod=found.pod)
         return
     if found.uid != row.lease_uid:

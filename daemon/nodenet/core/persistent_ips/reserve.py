@@ -22,6 +22,9 @@ MOST_COLLISIONS = 3
 """After so many addresses that turned out to be taken, all Leases of the network are listed."""
 ROUNDS = 3
 
+Made = tuple[Lease, bool]
+"""A Lease, and whether it was created just now."""
+
 
 class Exhausted(CniError):
     """A subnet has no free address."""
@@ -47,37 +50,42 @@ class Asked:
         return self.container_id, self.ifname
 
 
-def reserve(here: Here, asked: Asked, owner: Owner, wanted: tuple[Interface, ...]) -> Steps[tuple[Reservation, ...]]:
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """The reservations of an owner, in the order of the answer."""
+
+    rows: tuple[Reservation, ...]
+    created: tuple[Reservation, ...]
+    """Those whose Lease was created just now. Only these are undone: others may be in use on another node."""
+
+
+def reserve(here: Here, asked: Asked, owner: Owner, wanted: tuple[Interface, ...]) -> Steps[Reserved]:
     """Return one reservation for each of *wanted*; without these, one of each pool. The new ones are not yet saved.
 
-    Raises Exhausted, Taken, ApiAway, Forbidden; nothing that was new is reserved then.
+    Raises Exhausted, Taken, ApiAway, Forbidden; what was created is deleted then.
     """
     held = here.book.held_by(owner, asked.network.name)
-    new: list[Reservation] = []
+    created: list[Reservation] = []
     found: list[Reservation] = []
     try:
         for address in wanted:
             row = next((one for one in held if one.address == address), None)
-            if row is None:
-                row = _row(here, (yield from _claimed(here, asked, owner, address)))
-                new.append(row)
-            found.append(row)
+            found.append(row or _row(here, (yield from _claimed(here, asked, owner, address)), created))
         for pool in asked.network.pools if not wanted else ():
             row = next((one for one in held if one.address.network == pool.subnet and pool.has(one.address.ip)), None)
-            if row is None:
-                row = _row(here, (yield from _any(here, asked, owner, pool)))
-                new.append(row)
-            found.append(row)
+            found.append(row or _row(here, (yield from _any(here, asked, owner, pool)), created))
     except (CniError, ApiAway, Forbidden):
-        yield from give_back(here, new)
+        yield from give_back(here, created)
         raise
-    return tuple(found)
+    return Reserved(tuple(found), tuple(created))
 
 
-def _row(here: Here, lease: Lease) -> Reservation:
-    return Reservation(
-        lease.network, lease.address, lease.owner, State.RESERVED, lease.uid, lease.version, here.now
-    )
+def _row(here: Here, made: Made, created: list[Reservation]) -> Reservation:
+    lease, is_new = made
+    row = Reservation(lease.network, lease.address, lease.owner, State.RESERVED, lease.uid, lease.version, here.now)
+    if is_new:
+        created.append(row)
+    return row
 
 
 def _lease(here: Here, asked: Asked, owner: Owner, address: Interface) -> Lease:
@@ -93,12 +101,12 @@ def _lease(here: Here, asked: Asked, owner: Owner, address: Interface) -> Lease:
     )
 
 
-def _claimed(here: Here, asked: Asked, owner: Owner, address: Interface) -> Steps[Lease]:
-    """Return the Lease of an address that the claim has: it exists, unless its status was written by another program."""
+def _claimed(here: Here, asked: Asked, owner: Owner, address: Interface) -> Steps[Made]:
+    """Return the Lease of an address that the claim has; there is none where another program wrote the status."""
     lease = _lease(here, asked, owner, address)
     for _ in range(ROUNDS):
         try:
-            return (yield from move_lease(lease))
+            return (yield from move_lease(lease)), False
         except NotFound:
             pass
         except Conflict:
@@ -114,13 +122,13 @@ def _claimed(here: Here, asked: Asked, owner: Owner, address: Interface) -> Step
                 "Delete one of both",
             ) from None
         try:
-            return (yield from create_lease(lease))
+            return (yield from create_lease(lease)), True
         except Conflict:
             continue
     raise ApiAway(f"The Lease {lease.name} was made and deleted while it was read")
 
 
-def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Lease]:
+def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made]:
     """Return a Lease of a free address of *pool*, or one that this owner has already. Raises Exhausted."""
     collisions, name = 0, asked.network.name
     tried: set[object] = set()
@@ -133,9 +141,9 @@ def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Lease]:
             if collisions == MOST_COLLISIONS and not last:
                 break
             tried.add(ip)
-            lease = yield from _try(_lease(here, asked, owner, pool.interface(ip)))
-            if lease is not None:
-                return lease
+            made = yield from _try(_lease(here, asked, owner, pool.interface(ip)))
+            if made is not None:
+                return made
             collisions += 1
             here.book.note_taken(name, (ip,))
     raise Exhausted(
@@ -145,19 +153,19 @@ def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Lease]:
     )
 
 
-def _try(lease: Lease) -> Steps[Lease | None]:
+def _try(lease: Lease) -> Steps[Made | None]:
     """Return the Lease if it could be created or is this owner's; None when another one has it."""
     try:
-        return (yield from create_lease(lease))
+        return (yield from create_lease(lease)), True
     except Conflict:
         pass
     try:
-        return (yield from move_lease(lease))  # an interrupted attempt of the same owner
+        return (yield from move_lease(lease)), False  # an interrupted attempt of the same owner
     except (Conflict, NotFound):
         return None
 
 
-def _list(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Lease | None]:
+def _list(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made | None]:
     """Learn which addresses are taken; return the owner's own Lease if it is among them."""
     leases = yield from list_leases(network_selector(asked.network.name))
     mine = [one for one in leases if one.owner.uid == owner.uid and one.address.network == pool.subnet]

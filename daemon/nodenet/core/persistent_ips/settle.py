@@ -58,12 +58,12 @@ def settle(here: Here, claim: Claim) -> Steps[None]:
     if claim.ips and pod == claim.owner_pod:
         return
     addresses: Iterable[Interface] = (row.address for row in rows)
-    if not claim.ips:
-        yield Announce(LOST, f"The status of {claim.owner} lost its addresses; they are written again", claim=claim)
     try:
         yield from write_status(claim, allocated_patch(claim, addresses, pod, here.now))
     except (Conflict, NotFound):
         return
+    if not claim.ips:
+        yield Announce(LOST, f"The status of {claim.owner} had lost its addresses; they are written again", claim=claim)
 
 
 def _rows(here: Here, claim: Claim) -> tuple[Reservation, ...]:

@@ -1,7 +1,7 @@
 """Which Leases of other nodes have no owner any more, and may be deleted by any node?
 
-A node deletes the Leases that it is responsible for. One that does not come back leaves them: a Lease is an orphan when
-the API says that its claim was deleted (or, without a claim, that its pod is gone), and that the pod that had the address last is gone.
+A node deletes the Leases that it is responsible for. A node that does not come back leaves them. A Lease is an orphan
+when the API says that its claim was deleted and that the pod that had the address last is gone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import OwnerKind, PodName
 from nodenet.core.persistent_ips.release import is_gone
 
+ORPHAN_SECONDS = 600.0
+"""A pod that was deleted by force may still run on a node that is cut off: its address stays taken for so long."""
 MOST_AT_ONCE = 8
 """So many orphans are looked for while a pod waits for an address."""
 
@@ -36,10 +38,12 @@ def suspects(here: Here, leases: Iterable[Lease]) -> tuple[Lease, ...]:
 
 
 def sweep(here: Here, lease: Lease) -> Steps[bool]:
-    """Delete *lease* if it is an orphan; return whether it is gone. Raises ApiAway, Forbidden."""
-    if lease.owner.kind is OwnerKind.CLAIM and not (yield from is_gone(lease.owner)):
+    """Delete *lease* if it has been an orphan for long enough; return whether it is gone. Raises ApiAway, Forbidden."""
+    gone = lease.owner.kind is not OwnerKind.CLAIM or (yield from is_gone(lease.owner))
+    if not gone or (lease.pod is not None and not (yield from pod_is_gone(lease.pod))):
+        here.book.orphans.pop(lease.uid, None)
         return False
-    if lease.pod is not None and not (yield from pod_is_gone(lease.pod)):
+    if here.uptime - here.book.orphans.setdefault(lease.uid, here.uptime) < ORPHAN_SECONDS:
         return False
     try:
         yield DeleteLease(lease.name, lease.uid, lease.version)
@@ -47,6 +51,7 @@ def sweep(here: Here, lease: Lease) -> Steps[bool]:
         pass
     except Conflict:
         return False
+    here.book.orphans.pop(lease.uid, None)
     here.book.note_free(lease.network, lease.address.ip)
     return True
 

@@ -1,0 +1,602 @@
+"""A cluster in memory with several nodes: every verb runs step by step, in any order, and any step may fail.
+
+The nodes run the product's own verbs (core/persistent_ips). The world carries out their effects, kills nodes between
+two of them, loses stores, delays watches, and compares after each step what pods were given with what is promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nodenet.core.errors import NodenetError, PublishFailed
+from nodenet.core.persistent_ips import claim as claims
+from nodenet.core.persistent_ips import lease as leases
+from nodenet.core.persistent_ips import pod as pods
+from nodenet.core.persistent_ips import repair, settle, sweep
+from nodenet.core.persistent_ips.add import add
+from nodenet.core.persistent_ips.api import ApiAway, Conflict, NotFound
+from nodenet.core.persistent_ips.book import Book, Change, Drop, Put
+from nodenet.core.persistent_ips.claim import Claim
+from nodenet.core.persistent_ips.cni import CniError
+from nodenet.core.persistent_ips.effects import (
+    Announce,
+    AwaitClaim,
+    CreateLease,
+    DeleteLease,
+    Effect,
+    Here,
+    Hold,
+    ListLeases,
+    MoveLease,
+    ReadClaim,
+    ReadLease,
+    ReadPod,
+    Save,
+    Steps,
+    WriteStatus,
+)
+from nodenet.core.persistent_ips.lease import Lease
+from nodenet.core.persistent_ips.model import PodName
+from nodenet.core.persistent_ips.network import Network, parse
+from nodenet.core.persistent_ips.records import place_of, record_of, row_of
+from nodenet.core.persistent_ips.release import detach, is_gone, release, release_pending
+from nodenet.core.persistent_ips.reserve import Asked
+
+NAMESPACE = "vms"
+Pick = Callable[[int], int]
+"""Choose a number below the given one."""
+
+
+def network(name: str = "blue", **changes: Any) -> Network:
+    configuration = {"name": name, "ipam": {}, "subnets": "192.0.2.0/29", "allowPersistentIPs": True, **changes}
+    return parse(configuration)
+
+
+class Broken(AssertionError):
+    """A promise was broken."""
+
+
+class Api:
+    """The API server: pods, claims and Leases with versions and UIDs, and the events of the claims."""
+
+    def __init__(self) -> None:
+        self.pods: dict[tuple[str, str], dict[str, Any]] = {}
+        self.claims: dict[tuple[str, str], Claim] = {}
+        self.leases: dict[str, Lease] = {}
+        self.events: list[tuple[str, Claim]] = []
+        self.requests: list[str] = []
+        self._number = 0
+
+    def number(self) -> str:
+        self._number += 1
+        return str(self._number)
+
+    def put_pod(self, name: str, claim: str | None = None, controller: str = "", ifname: str = "net1") -> PodName:
+        element = {"name": "blue", "interface": ifname} | ({"ipam-claim-reference": claim} if claim else {})
+        metadata: dict[str, Any] = {"namespace": NAMESPACE, "name": name, "uid": f"pod-{self.number()}"}
+        metadata["annotations"] = {pods.NETWORKS: __import__("json").dumps([element])}
+        if controller:
+            metadata["ownerReferences"] = [{"controller": True, "uid": controller}]
+        self.pods[NAMESPACE, name] = {"metadata": metadata, "status": {"phase": "Running"}}
+        return PodName(NAMESPACE, name, metadata["uid"])
+
+    def put_claim(self, name: str, network: str = "blue", **changes: Any) -> Claim:
+        made = Claim(NAMESPACE, name, f"claim-{self.number()}", self.number(), network, False, (), "")
+        made = replace(made, **changes)
+        self.claims[made.key] = made
+        self.events.append(("ADDED", made))
+        return made
+
+    def change_claim(self, claim: Claim, **changes: Any) -> Claim:
+        made = replace(claim, version=self.number(), **changes)
+        self.claims[made.key] = made
+        self.events.append(("MODIFIED", made))
+        return made
+
+    def delete_claim(self, key: tuple[str, str]) -> None:
+        self.events.append(("DELETED", self.claims.pop(key)))
+
+    def do(self, effect: Effect) -> Any:  # noqa: C901, PLR0911, PLR0912
+        """Carry out one request. Raises as the real one does."""
+        self.requests.append(type(effect).__name__)
+        match effect:
+            case ReadPod(namespace, name):
+                if (namespace, name) not in self.pods:
+                    raise NotFound(f"pod {namespace}/{name}")
+                return pods.parse(self.pods[namespace, name])
+            case ReadClaim(namespace, name):
+                if (namespace, name) not in self.claims:
+                    raise NotFound(f"claim {namespace}/{name}")
+                return self.claims[namespace, name]
+            case AwaitClaim(namespace, name):
+                return self.claims.get((namespace, name))
+            case CreateLease(lease):
+                if lease.name in self.leases:
+                    raise Conflict(lease.name)
+                found = leases.parse(_stored(lease, self.number(), self.number()))
+                self.leases[lease.name] = found
+                return found
+            case ReadLease(name):
+                return self._lease(name)
+            case ListLeases(selector):
+                return tuple(one for one in self.leases.values() if _selected(one, selector))
+            case MoveLease(name, owner, node, pod):
+                old = self._lease(name)
+                if old.owner.uid != owner.uid:
+                    raise Conflict(name)
+                self.leases[name] = replace(old, node=node, pod=pod, version=self.number())
+                return self.leases[name]
+            case DeleteLease(name, uid, version):
+                old = self._lease(name)
+                if old.uid != uid or old.version != version:
+                    raise Conflict(name)
+                del self.leases[name]
+                return None
+            case WriteStatus(claim, patch):
+                return self._patch(claim, patch)
+        raise AssertionError(effect)
+
+    def _lease(self, name: str) -> Lease:
+        if name not in self.leases:
+            raise NotFound(name)
+        return self.leases[name]
+
+    def _patch(self, claim: Claim, patch: Mapping[str, Any]) -> Claim:
+        old = self.claims.get(claim.key)
+        if old is None:
+            raise NotFound(str(claim.key))
+        if (old.uid, old.version) != (patch["metadata"]["uid"], patch["metadata"]["resourceVersion"]):
+            raise Conflict(str(claim.key))
+        status = patch["status"]
+        changes: dict[str, Any] = {}
+        if "ips" in status:
+            if old.ips and tuple(status["ips"]) != old.ips:
+                raise Broken(f"{old} got other addresses: {status}")
+            changes["ips"] = tuple(status["ips"])
+        if "ownerPod" in status:
+            changes["owner_pod"] = (status["ownerPod"] or {}).get("name", "")
+        if "conditions" in status:
+            changes["conditions"] = tuple((one["type"], one["status"], one["reason"]) for one in status["conditions"])
+        return self.change_claim(old, **changes)
+
+
+def _stored(lease: Lease, uid: str, version: str) -> dict[str, Any]:
+    made = leases.document(lease, 0.0)
+    made["metadata"] |= {"uid": f"lease-{uid}", "resourceVersion": version}
+    return made
+
+
+def _selected(lease: Lease, selector: str) -> bool:
+    return selector in (
+        leases.network_selector(lease.network),
+        leases.node_selector(lease.node),
+        leases.all_selector(),
+    )
+
+
+@dataclass
+class Run:
+    """A verb on its way."""
+
+    steps: Steps[Any]
+    effect: Effect | None
+    what: str
+    done: Callable[[Any], None]
+    failed: Callable[[Exception], None]
+    key: tuple[str, str] | None = None
+    holds: set[tuple[str, ...]] = field(default_factory=set)
+
+
+class Node:
+    """A service: its store, its book, and what it does at the moment."""
+
+    def __init__(self, name: str, world: World) -> None:
+        self.name = name
+        self.world = world
+        self.store: dict[tuple[str, str], str] = {}
+        self.boots = 0
+        self.seen_events = 0
+        self.start()
+
+    @property
+    def boot_id(self) -> str:
+        return f"{self.name}-{self.boots}"
+
+    def start(self) -> None:
+        """Begin with what the store has, as the process does."""
+        found = (record_of((*place, text)) for place, text in self.store.items())
+        self.book = Book(record for record in found if record is not None)
+        self.lazy: list[Change] = []
+        self.runs: list[Run] = []
+        self.listed = False
+
+    def here(self) -> Here:
+        return Here(self.book, self.name, self.boot_id, 0.0, uptime=self.world.uptime)
+
+    def busy(self, key: tuple[str, str]) -> bool:
+        return any(run.key == key for run in self.runs)
+
+    def begin(
+        self,
+        what: str,
+        steps: Steps[Any],
+        done: Callable[[Any], None] = lambda _: None,
+        failed: Callable[[Exception], None] = lambda _: None,
+        key: tuple[str, str] | None = None,
+    ) -> Run:
+        run = Run(steps, None, what, done, failed, key)
+        self.runs.append(run)
+        self._advance(run, lambda: next(steps))
+        return run
+
+    def _advance(self, run: Run, move: Callable[[], Effect]) -> None:
+        try:
+            run.effect = move()
+        except StopIteration as stop:
+            self.runs.remove(run)
+            run.done(stop.value)
+        except (NodenetError, CniError) as error:
+            self.runs.remove(run)
+            run.failed(error)
+
+    def ready(self, run: Run) -> bool:
+        """Return whether *run* can go on: the key that it wants is free."""
+        effect = run.effect
+        if not isinstance(effect, Hold):
+            return True
+        return not any(effect.key in other.holds for other in self.runs if other is not run)
+
+    def step(self, run: Run, fault: str = "") -> None:
+        """Carry out the effect of *run*: as asked, or with a fault before or after it."""
+        effect = run.effect
+        assert effect is not None
+        try:
+            answer = self._do(run, effect, fault)
+        except NodenetError as error:
+            self._advance(run, lambda error=error: run.steps.throw(error))  # type: ignore[misc]
+        else:
+            self._advance(run, lambda: run.steps.send(answer))
+
+    def _do(self, run: Run, effect: Effect, fault: str) -> Any:
+        match effect:
+            case Hold(key):
+                run.holds.add(key)
+                return None
+            case Announce():
+                return None
+            case Save(changes, wait):
+                if fault == "disk full" and wait:
+                    raise PublishFailed("No space left on device")
+                if wait:
+                    self.flush()
+                    self._write(changes)
+                else:
+                    self.lazy += changes
+                self.book.take(changes)
+                return None
+        if fault == "away before":
+            raise ApiAway("the API does not answer")
+        answer = self.world.api.do(effect)
+        if fault == "away after":
+            raise ApiAway("the API did not answer in time")
+        return answer
+
+    def flush(self) -> None:
+        """Write what may be late."""
+        self._write(self.lazy)
+        self.lazy = []
+
+    def _write(self, changes: Any) -> None:
+        for change in changes:
+            place = place_of(change.record)
+            if isinstance(change, Put):
+                self.store[place] = row_of(change.record)[2]
+            else:
+                assert isinstance(change, Drop)
+                self.store.pop(place, None)
+
+    def kill(self) -> None:
+        """Die at this moment; the next process begins."""
+        for run in self.runs:
+            run.steps.close()
+        self.start()
+
+    def lose_store(self) -> None:
+        self.store = {}
+        self.kill()
+
+    def watch(self, *, relist: bool = False) -> None:
+        """Hear the events of the claims up to now."""
+        known = self.book.claims
+        if relist or not self.listed:
+            current = self.world.api.claims
+            for claim in list(known.all()):
+                if claim.key not in current:
+                    known.remove(claim)
+            for claim in current.values():
+                known.put(claim)
+            known.complete = self.listed = True
+        else:
+            for kind, claim in self.world.api.events[self.seen_events :]:
+                if kind == "DELETED":
+                    known.remove(claim)
+                else:
+                    known.put(claim)
+        self.seen_events = len(self.world.api.events)
+
+    def chores(self) -> Iterator[tuple[str, Steps[Any]]]:
+        """Yield what there is to do beside the verbs, as the service finds it."""
+        here, book = self.here(), self.book
+        yield from ((f"dead {one.key}", detach(here, one)) for one in repair.dead_sandboxes(book, self.boot_id))
+        yield from ((f"pending {owner}", release_pending(here, owner)) for owner in repair.pending_owners(book))
+        yield from ((f"idle {owner}", release(here, owner)) for owner in repair.idle_pods(book))
+        for owner in repair.absent_claims(book):
+            if not book.attachments_of(owner):
+                yield f"gone {owner}", _release_if_gone(here, owner)
+        for attachment in book.attachments():
+            if attachment.pod is not None and self.world.is_idle(self, attachment.key):
+                yield f"reap {attachment.key}", _reap(here, attachment)
+        for owner in book.claim_owners():
+            claim = book.claims.get(owner.namespace, owner.name)
+            if claim is not None and claim.uid == owner.uid:
+                yield f"settle {owner}", settle.settle(here, claim)
+        yield from ((f"take over {one.key}", settle.take_over(here, one)) for one in book.attachments())
+        yield "repair", self._repair()
+        yield "sweep", self._sweep()
+
+    def _repair(self) -> Steps[None]:
+        here = self.here()
+        found = yield ListLeases(leases.node_selector(self.name))
+        for lease in repair.unknown_leases(self.book, found):
+            self.begin(f"adopt {lease.name}", repair.adopt(here, lease))
+        for row in repair.lost_leases(self.book, found):
+            self.begin(f"restore {row.address}", repair.restore(here, row))
+
+    def _sweep(self) -> Steps[None]:
+        here = self.here()
+        found = yield ListLeases(leases.all_selector())
+        for lease in sweep.suspects(here, found):
+            self.begin(f"sweep {lease.name}", sweep.sweep(here, lease))
+
+
+def _release_if_gone(here: Here, owner: Any) -> Steps[None]:
+    if (yield from is_gone(owner)):
+        yield from release(here, owner)
+
+
+def _reap(here: Here, attachment: Any) -> Steps[None]:
+    if (yield from sweep.pod_is_gone(attachment.pod)):
+        yield from detach(here, attachment)
+
+
+class World:
+    """All of it, and what pods were given."""
+
+    def __init__(self, nodes: int = 3, made: Network | None = None) -> None:
+        self.api = Api()
+        self.network = made or network()
+        self.nodes = [Node(f"node-{number}", self) for number in range(nodes)]
+        self.live: dict[tuple[str, str, str], tuple[str, tuple[Any, ...]]] = {}
+        """(node, container, interface) → (what keeps the addresses, the addresses)."""
+        self.sandboxes: dict[tuple[str, str, str], PodName] = {}
+        """What runtimes have begun, and not yet ended with DEL."""
+        self._containers = 0
+        self.uptime = 0.0
+
+    def is_idle(self, node: Node, key: tuple[str, str]) -> bool:
+        return (node.name, *key) not in self.sandboxes
+
+    def container(self) -> str:
+        self._containers += 1
+        return f"container-{self._containers}"
+
+    def add(self, node: Node, pod: PodName, container: str = "", ifname: str = "net1") -> Run:
+        """Begin an ADD; the sandbox counts as live when it has its answer."""
+        key = (container or self.container(), ifname)
+        asked = Asked(key[0], ifname, f"/run/netns/{key[0]}", pod, self.network)
+        self.sandboxes[(node.name, *key)] = pod
+
+        def answered(addresses: tuple[Any, ...]) -> None:
+            attachment = node.book.attachment(key)
+            if attachment is None or attachment.addresses != addresses:
+                raise Broken(f"the answer {addresses} of {key} is not recorded")
+            self.live[(node.name, *key)] = attachment.owner.uid, addresses
+
+        return node.begin(f"ADD {key} of {pod}", add(node.here(), asked), answered, key=key)
+
+    def delete(self, node: Node, key: tuple[str, str]) -> None:
+        """Begin a DEL; the interface has no address from now on."""
+        self.live.pop((node.name, *key), None)
+        self.sandboxes.pop((node.name, *key), None)
+        attachment = node.book.attachment(key)
+        if attachment is not None:
+            node.begin(f"DEL {key}", detach(node.here(), attachment), key=key)
+
+    def reboot(self, node: Node) -> None:
+        node.boots += 1
+        node.flush()
+        for key in [key for key in self.live if key[0] == node.name]:
+            del self.live[key]
+        for key in [key for key in self.sandboxes if key[0] == node.name]:
+            del self.sandboxes[key]
+        node.kill()
+
+    def check(self) -> None:
+        """Raise Broken when a promise does not hold."""
+        given: dict[Any, str] = {}
+        for key, (owner, addresses) in self.live.items():
+            for address in addresses:
+                if given.setdefault(address, owner) != owner:
+                    raise Broken(f"{address} of {key} was given to {owner} and {given[address]}")
+                held = self.api.leases.get(leases.name_of(self.network.name, address))
+                if held is None or held.owner.uid != owner:
+                    raise Broken(f"{address} of {key}: its Lease is {held}, its owner {owner}")
+        for claim in self.api.claims.values():
+            for text in claim.ips:
+                address = next(iter(claims.known_addresses(replace(claim, ips=(text,)))))
+                held = self.api.leases.get(leases.name_of(claim.network, address))
+                if held is None or held.owner.uid != claim.uid:
+                    raise Broken(f"{claim.name} has {text}; the Lease is {held}")
+
+    def finish(self, node: Node, most: int = 400) -> None:
+        """Let the runs of *node* end, without faults."""
+        for _ in range(most):
+            run = next((one for one in node.runs if node.ready(one)), None)
+            if run is None:
+                assert not node.runs, [one.what for one in node.runs]
+                return
+            node.step(run)
+            self.check()
+        raise Broken(f"{[run.what for run in node.runs]} of {node.name} do not end")
+
+    def do_chores(self, node: Node) -> None:
+        node.watch()
+        for what, steps in list(node.chores()):
+            node.begin(what, steps)
+            self.finish(node)
+
+    def end(self) -> None:
+        """Delete everything, let all nodes do their chores, and see that nothing is left."""
+        for node in self.nodes:
+            self.finish(node)
+        for node in self.nodes:
+            for attachment in list(node.book.attachments()):
+                self.delete(node, attachment.key)
+                self.finish(node)
+        self.live.clear()
+        self.sandboxes.clear()
+        self.api.pods.clear()
+        for key in list(self.api.claims):
+            self.api.delete_claim(key)
+        for _ in range(3):
+            self.uptime += 1000
+            for node in self.nodes:
+                self.do_chores(node)
+        left = [*self.api.leases, *(row for node in self.nodes for row in node.book.reservations())]
+        left += [one for node in self.nodes for one in node.book.attachments()]
+        if left:
+            raise Broken(f"left: {left}")
+
+
+class Play:
+    """Chooses what happens next: a number picks one of everything that can."""
+
+    MACHINES = 4
+    FAULTS = ("", "", "", "", "away before", "away after", "disk full")
+
+    def __init__(self, pick: Pick, world: World | None = None) -> None:
+        self.pick = pick
+        self.world = world or World()
+        self.log: list[str] = []
+        self._made = 0
+
+    def of(self, things: Any) -> Any:
+        listed = list(things)
+        return listed[self.pick(len(listed))]
+
+    def step(self) -> None:
+        """Do one thing, then compare with the promises."""
+        runs = [(node, run) for node in self.world.nodes for run in node.runs if node.ready(run)]
+        kind = self.pick(24)
+        if runs and kind < 12:
+            node, run = self.of(runs)
+            fault = self.of(self.FAULTS)
+            self.log.append(f"{node.name}: {run.what}: {type(run.effect).__name__} {fault}")
+            node.step(run, fault)
+        elif kind < 20:
+            self.of((self.machine, self.machine, self.plain, self.end_pod, self.again, self.delete_machine))()
+        else:
+            self.world.uptime += self.pick(100)
+            self.of((self.kill, self.watch, self.watch, self.chores, self.chores, self.trouble))()
+        self.world.check()
+
+    def machine(self) -> None:
+        """Start, restart or migrate a virtual machine: another pod with its claim."""
+        name = f"vm-{self.pick(self.MACHINES)}"
+        if (NAMESPACE, name) not in self.world.api.claims:
+            self.world.api.put_claim(name)
+        self._made += 1
+        pod = self.world.api.put_pod(f"{name}-{self._made}", name, controller=name)
+        node = self.of(self.world.nodes)
+        self.log.append(f"{node.name}: pod {pod.name}")
+        self.world.add(node, pod)
+
+    def plain(self) -> None:
+        """Start a pod without a claim."""
+        self._made += 1
+        pod = self.world.api.put_pod(f"plain-{self._made}")
+        node = self.of(self.world.nodes)
+        self.log.append(f"{node.name}: pod {pod.name}")
+        self.world.add(node, pod)
+
+    def sandbox(self) -> tuple[Node, tuple[str, str], PodName] | None:
+        if not self.world.sandboxes:
+            return None
+        name, container, ifname = self.of(self.world.sandboxes)
+        node = next(one for one in self.world.nodes if one.name == name)
+        return node, (container, ifname), self.world.sandboxes[name, container, ifname]
+
+    def again(self) -> None:
+        """The runtime asks again: with the same sandbox, or after a DEL with another one."""
+        found = self.sandbox()
+        if found is None or found[0].busy(found[1]):
+            return
+        node, key, pod = found
+        other = self.pick(2) == 1
+        self.log.append(f"{node.name}: again {key} {other}")
+        if other:
+            self.world.delete(node, key)
+            self.world.add(node, pod)
+        else:
+            self.world.add(node, pod, key[0])
+
+    def end_pod(self) -> None:
+        found = self.sandbox()
+        if found is None or found[0].busy(found[1]):
+            return
+        node, key, pod = found
+        self.log.append(f"{node.name}: end {pod.name}")
+        self.world.delete(node, key)
+        if pod not in self.world.sandboxes.values():
+            self.world.api.pods.pop((pod.namespace, pod.name), None)
+
+    def delete_machine(self) -> None:
+        """Delete a claim that no pod has, as its finalizer ensures."""
+        used = {pod.name.rpartition("-")[0] for pod in self.world.sandboxes.values()}
+        free = [key for key in self.world.api.claims if key[1] not in used]
+        if free:
+            key = self.of(free)
+            self.log.append(f"delete claim {key[1]}")
+            for pod in [one for one in self.world.api.pods if one[1].rpartition("-")[0] == key[1]]:
+                del self.world.api.pods[pod]
+            self.world.api.delete_claim(key)
+
+    def kill(self) -> None:
+        node = self.of(self.world.nodes)
+        self.log.append(f"kill {node.name}")
+        if self.pick(4) == 0:
+            node.flush()
+        node.kill()
+
+    def watch(self) -> None:
+        node = self.of(self.world.nodes)
+        self.log.append(f"{node.name} watches")
+        node.watch(relist=self.pick(3) == 0)
+
+    def chores(self) -> None:
+        node = self.of(self.world.nodes)
+        found = list(node.chores())
+        what, steps = self.of(found)
+        self.log.append(f"{node.name}: {what}")
+        node.begin(what, steps)
+
+    def trouble(self) -> None:
+        node = self.of(self.world.nodes)
+        what = self.pick(3)
+        self.log.append(f"{node.name}: {('reboot', 'store lost', 'nothing')[what]}")
+        if what == 0:
+            self.world.reboot(node)
+        elif what == 1:
+            node.lose_store()
