@@ -7,7 +7,7 @@ UID, interface and network; ``network`` by name.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from ipaddress import ip_interface
 from typing import Any
@@ -67,10 +67,9 @@ def record_of(row: Row) -> Record | None:
     if reader is None:
         return None
     try:
-        found: Record = reader(json.loads(text))
+        return reader(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordInvalid(f"a record of kind {kind} cannot be read: {error!r}") from None
-    return found
 
 
 def _reservation(found: Mapping[str, Any]) -> Reservation:
@@ -118,7 +117,7 @@ def _owner(found: Mapping[str, Any]) -> Owner:
     return Owner(OwnerKind(found["kind"]), str(found["namespace"]), str(found["name"]), str(found["uid"]))
 
 
-_READERS = {
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], Record]] = {
     "reservation": _reservation,
     "attachment": _attachment,
     "pod": _pod,
