@@ -184,8 +184,9 @@ class Run:
     effect: Effect | None
     what: str
     done: Callable[[Any], None]
-    failed: Callable[[Exception], None]
     key: tuple[str, str] | None = None
+    outcome: Any = None
+    """What it returned, or its error."""
     holds: set[tuple[str, ...]] = field(default_factory=set)
 
 
@@ -223,10 +224,9 @@ class Node:
         what: str,
         steps: Steps[Any],
         done: Callable[[Any], None] = lambda _: None,
-        failed: Callable[[Exception], None] = lambda _: None,
         key: tuple[str, str] | None = None,
     ) -> Run:
-        run = Run(steps, None, what, done, failed, key)
+        run = Run(steps, None, what, done, key)
         self.runs.append(run)
         self._advance(run, lambda: next(steps))
         return run
@@ -236,10 +236,11 @@ class Node:
             run.effect = move()
         except StopIteration as stop:
             self.runs.remove(run)
+            run.outcome = stop.value
             run.done(stop.value)
         except (NodenetError, CniError) as error:
             self.runs.remove(run)
-            run.failed(error)
+            run.outcome = error
 
     def ready(self, run: Run) -> bool:
         """Return whether *run* can go on: the key that it wants is free."""
@@ -382,6 +383,8 @@ class World:
         """(node, container, interface) → (what keeps the addresses, the addresses)."""
         self.sandboxes: dict[tuple[str, str, str], PodName] = {}
         """What runtimes have begun, and not yet ended with DEL."""
+        self.foreign: set[str] = set()
+        """Claims whose status another program wrote."""
         self._containers = 0
         self.uptime = 0.0
 
@@ -433,7 +436,7 @@ class World:
                 held = self.api.leases.get(leases.name_of(self.network.name, address))
                 if held is None or held.owner.uid != owner:
                     raise Broken(f"{address} of {key}: its Lease is {held}, its owner {owner}")
-        for claim in self.api.claims.values():
+        for claim in [one for one in self.api.claims.values() if one.name not in self.foreign]:
             for text in claim.ips:
                 address = next(iter(claims.known_addresses(replace(claim, ips=(text,)))))
                 held = self.api.leases.get(leases.name_of(claim.network, address))

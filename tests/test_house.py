@@ -33,6 +33,7 @@ PURE = (
         "binascii",
         "collections",
         "collections.abc",
+        "contextlib",
         "dataclasses",
         "enum",
         "functools",

@@ -60,7 +60,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "assembly": ("core", "edge", "inputs", "loop.uplink", "stage_edges", "stages"),
     "daemon": ("core", "edge", "assembly", "loop.background", "loop.reconciler", "loop.uplink", "ports"),
     "hosted": ("core", "edge", "loop.background", "ports"),
-    "cni": ("core", "edge"),
+    "cni": ("core", "edge", "loop.background", "ports"),
     "cli": ("core", "edge"),
 }
 """Everything beside the rooms of core, stages and edge; who may import ``core`` as a whole may import its rooms."""

@@ -197,9 +197,10 @@ def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[Reserved]:
     except ClaimInvalid as error:
         text = f"IPAMClaim {claim.namespace}/{claim.name} cannot be used: {error}"
         raise CniError(Code.TRY_AGAIN, text, "Delete the claim; its owner makes another one") from None
+    network = asked.network.name
     strange = [one for one in wanted if asked.network.pool_of(one) is None]
     if strange:
-        text = f"IPAMClaim {claim.namespace}/{claim.name} has {strange[0]}, not in {asked.network.name}"
+        text = f"IPAMClaim {claim.namespace}/{claim.name} has {strange[0]}, which is in no subnet of network {network}"
         raise CniError(Code.CONFIGURATION, text, "Correct the subnets, or delete the claim to get another address")
     try:
         return (yield from reserve(here, asked, claim.owner, wanted))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 from ipaddress import ip_interface
 from typing import Any
 
+from nodenet.core.persistent_ips import moment
 from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind
 
 CONDITION = "IPsAllocated"
@@ -138,13 +138,12 @@ def _patch(claim: Claim, status: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _condition(status: str, reason: Reason, message: str, now: float) -> dict[str, Any]:
-    moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "type": CONDITION,
         "status": status,
         "reason": str(reason),
         "message": message,
-        "lastTransitionTime": moment,
+        "lastTransitionTime": moment.text(now),
     }
 
 

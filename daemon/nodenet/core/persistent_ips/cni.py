@@ -97,6 +97,16 @@ def parse(document: object) -> Request:
     return Request(verb, fields["container_id"], netns, fields["ifname"], pod, configuration, version)
 
 
+def deletion(document: object) -> tuple[str, str] | None:
+    """Return container and interface of a DEL; None for another verb.
+
+    Nothing else of a DEL matters: it succeeds with any configuration, and for what does not exist.
+    """
+    if not isinstance(document, dict) or document.get("command") != Verb.DEL or document.get("version") != 1:
+        return None
+    return str(document.get("container_id")), str(document.get("ifname"))
+
+
 def _configuration(text: str) -> tuple[Mapping[str, Any], str]:
     try:
         found = json.loads(text)

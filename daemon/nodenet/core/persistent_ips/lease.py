@@ -11,10 +11,10 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from ipaddress import ip_interface
 from typing import Any
 
+from nodenet.core.persistent_ips import moment
 from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -93,7 +93,6 @@ def document(lease: Lease, now: float) -> dict[str, Any]:
         "ifname": lease.ifname,
         "boot-id": lease.boot_id,
     }
-    moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -102,7 +101,7 @@ def document(lease: Lease, now: float) -> dict[str, Any]:
             "labels": {MANAGED_BY: MANAGER, NETWORK_ID: digest(lease.network), NODE_ID: digest(lease.node)},
             "annotations": {f"{PREFIX}{key}": value for key, value in annotations.items()},
         },
-        "spec": {"holderIdentity": str(lease.owner), "acquireTime": moment},
+        "spec": {"holderIdentity": str(lease.owner), "acquireTime": moment.text(now, micro=True)},
     }
 
 

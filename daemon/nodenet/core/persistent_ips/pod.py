@@ -1,8 +1,8 @@
 """What does a pod say of one of its interfaces: which claim does it reference, and what does the pod belong to?
 
 Multus does not pass the reference to the plugin. It stands in the pod's annotation, in the element of this interface
-(Kubernetes Network Custom Resource Definition De-facto Standard 1.3, 4.1.2.1). Whoever makes pods writes it: it is
-read with suspicion.
+(Kubernetes Network Custom Resource Definition De-facto Standard 1.3, 4.1.2.1). Every user who may create pods
+writes it, so nothing in it is trusted.
 """
 
 from __future__ import annotations

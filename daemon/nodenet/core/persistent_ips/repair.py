@@ -24,7 +24,7 @@ from nodenet.core.persistent_ips.effects import (
     read_lease,
 )
 from nodenet.core.persistent_ips.lease import Lease, name_of
-from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, Reservation, State
+from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, State
 from nodenet.core.persistent_ips.sweep import pod_is_gone
 
 CONFLICT = "IPAddressConflict"
@@ -143,8 +143,7 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
         yield Save((Put(replace(row, lease_uid=found.uid, lease_version=found.version)), Drop(row)))
 
 
-def gone_pods(book: Book) -> tuple[tuple[str, str, str], ...]:
-    """Return the pods (namespace, name, UID) that were read, and have no sandbox here: they may be gone."""
+def gone_pods(book: Book) -> tuple[PodName, ...]:
+    """Return the pods that were read, and have no sandbox here: they may be gone."""
     attached = {one.pod.uid for one in book.attachments() if one.pod is not None}
-    found = {one.pod.uid: one.pod for one in book.pod_references() if one.pod.uid not in attached}
-    return tuple((pod.namespace, pod.name, pod.uid) for pod in found.values())
+    return tuple({one.pod.uid: one.pod for one in book.pod_references() if one.pod.uid not in attached}.values())

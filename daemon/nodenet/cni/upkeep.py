@@ -1,0 +1,190 @@
+"""Which chores follow from what happened: a claim that changed or is gone, a sandbox that ended, a restart?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from nodenet.cni.carry_out import Runner
+from nodenet.cni.chores import Chores
+from nodenet.core.messages import Message
+from nodenet.core.persistent_ips import repair, sweep
+from nodenet.core.persistent_ips.api import ApiAway, Forbidden
+from nodenet.core.persistent_ips.book import Book, Drop
+from nodenet.core.persistent_ips.claim import Claim
+from nodenet.core.persistent_ips.effects import Here, Save, Steps, list_leases
+from nodenet.core.persistent_ips.lease import Lease, all_selector, node_selector
+from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName
+from nodenet.core.persistent_ips.release import detach, is_gone, release, release_pending
+from nodenet.core.persistent_ips.settle import settle, take_over
+
+log = structlog.get_logger()
+
+SWEEP_SECONDS = (60.0, 300.0)
+"""Between these, by chance, after claims of other nodes were deleted: so not all nodes look at the same time."""
+REAP_SECONDS = 600.0
+YOUNG_SECONDS = 60.0
+"""The sandbox of a younger attachment is not looked at: the runtime may still be making it."""
+DOUBT_SECONDS = 5.0
+MOST_PODS = 100
+"""So many pods are asked for at each reaping."""
+
+
+class Upkeep:
+    """Finds the chores and adds them."""
+
+    def __init__(
+        self, runner: Runner, chores: Chores, book: Book, here: Callable[[], Here], netns_gone: Callable[[str], bool]
+    ) -> None:
+        """*netns_gone*: whether the network namespace of a sandbox is gone."""
+        self._runner = runner
+        self._chores = chores
+        self._book = book
+        self._here = here
+        self._netns_gone = netns_gone
+        self._sweeping = False
+
+    def begin(self) -> None:
+        """Add what a start has to do."""
+        for attachment in repair.dead_sandboxes(self._book, self._here().boot_id):
+            self._chores.add(("dead sandbox", *attachment.key), partial(self.detach, attachment))
+        for owner in (*repair.pending_owners(self._book), *repair.idle_pods(self._book)):
+            self.free(owner)
+        self._chores.add(("repair",), self.repair)
+        self._chores.add(("reap",), self.reap, REAP_SECONDS)
+
+    def changed(self, claim: Claim) -> None:
+        """A claim is new or changed."""
+        if self._book.reservations_of(claim.owner):
+            self._chores.add(("settle", claim.uid), partial(self._settle, claim.key))
+
+    def gone(self, claim: Claim, certain: bool) -> None:  # noqa: FBT001
+        """A claim is gone."""
+        if self._book.reservations_of(claim.owner):
+            self.claim_gone(claim.owner, certain=certain)
+        elif claim.ips and not self._sweeping:
+            self._sweeping = True
+            self._chores.add(("sweep",), self.sweep, random.uniform(*SWEEP_SECONDS))  # noqa: S311
+
+    def listed(self) -> None:
+        """All claims were read again: what this node has may be of claims that are gone, and the API answers again."""
+        for owner in repair.absent_claims(self._book):
+            self.claim_gone(owner, certain=False)
+        for owner in self._book.claim_owners():
+            if (claim := self._book.claims.get(owner.namespace, owner.name)) is not None and claim.uid == owner.uid:
+                self.changed(claim)
+        self._chores.hurry()
+
+    def claim_gone(self, owner: Owner, *, certain: bool) -> None:
+        """Free what a claim had, once the API confirms that it is gone."""
+        self._chores.add(("free", owner.kind, owner.uid), partial(self._free_claim, owner, certain=certain))
+
+    def free(self, owner: Owner) -> None:
+        """Free what is on its way back."""
+        self._chores.add(("free", owner.kind, owner.uid), partial(self._free, owner))
+
+    def detached(self, owner: Owner) -> None:
+        """A sandbox of *owner* ended."""
+        if owner.kind is OwnerKind.POD:
+            self.free(owner)
+            return
+        claim = self._book.claims.get(owner.namespace, owner.name)
+        if claim is not None and claim.uid == owner.uid:
+            self.changed(claim)
+        elif self._book.claims.complete:
+            self.claim_gone(owner, certain=False)
+
+    def attached(self, attachment: Attachment) -> None:
+        """An address that this node had before is attached again: the node becomes responsible for its Leases."""
+        self._chores.add(("take over", attachment.owner.uid), partial(self._run, take_over, attachment))
+
+    def doubtful(self) -> None:
+        """A Lease may have been created though no answer came."""
+        self._chores.add(("repair",), self.repair, DOUBT_SECONDS)
+
+    async def _run(self, steps: Callable[..., Steps[object]], *arguments: object) -> None:
+        await self._runner.run(steps(self._here(), *arguments))
+
+    async def _free(self, owner: Owner) -> None:
+        if owner.kind is OwnerKind.CLAIM or not await self._runner.run(release(self._here(), owner)):
+            await self._runner.run(release_pending(self._here(), owner))
+
+    async def _settle(self, key: tuple[str, str]) -> None:
+        if (claim := self._book.claims.get(*key)) is not None:
+            await self._runner.run(settle(self._here(), claim))
+
+    async def _free_claim(self, owner: Owner, *, certain: bool) -> None:
+        if self._book.attachments_of(owner):
+            return  # its DEL comes back to this
+        if not certain and not await self._runner.run(is_gone(owner)):
+            return
+        rows = self._book.reservations_of(owner)
+        if await self._runner.run(release(self._here(), owner)) and rows:
+            addresses = ", ".join(str(row.address) for row in rows)
+            log.info(f"{addresses} of {owner} is free again", message=Message.ADDRESS_RELEASED)
+
+    async def detach(self, attachment: Attachment) -> None:
+        """Forget an attachment, and do what follows. Raises PublishFailed."""
+        await self._runner.run(detach(self._here(), attachment))
+        self.detached(attachment.owner)
+
+    async def repair(self) -> None:
+        """Compare the Leases of this node with the records. Raises ApiAway, Forbidden."""
+        leases = await self._runner.run(list_leases(node_selector(self._here().node)))
+        for lease in repair.unknown_leases(self._book, leases):
+            self._chores.add(("adopt", lease.uid), partial(self._run, repair.adopt, lease))
+        for row in repair.lost_leases(self._book, leases):
+            self._chores.add(("restore", row.lease_uid), partial(self._run, repair.restore, row))
+
+    async def sweep(self) -> None:
+        """Look for Leases of other nodes that have no owner any more. Raises ApiAway, Forbidden."""
+        self._sweeping = False
+        leases = await self._runner.run(list_leases(all_selector()))
+        # Those of pods are looked at when a subnet is full: that would be a question for each pod of the cluster.
+        of_claims = [lease for lease in leases if lease.owner.kind is OwnerKind.CLAIM]
+        suspects = sweep.suspects(self._here(), of_claims)
+        for lease in suspects:
+            self._chores.add(("sweep", lease.uid), partial(self._sweep, lease))
+        if suspects and not self._sweeping:
+            self._sweeping = True
+            self._chores.add(("sweep",), self.sweep, sweep.ORPHAN_SECONDS + random.uniform(*SWEEP_SECONDS))  # noqa: S311
+
+    async def _sweep(self, lease: Lease) -> None:
+        if await self._runner.run(sweep.sweep(self._here(), lease)):
+            text = f"{lease.address} of {lease.owner} is free again: its node {lease.node} left it"
+            log.info(text, message=Message.ADDRESS_RELEASED)
+
+    async def reap(self) -> None:
+        """Look for sandboxes that ended without DEL, and for pods that need not be remembered any more."""
+        self._chores.add(("reap",), self.reap, REAP_SECONDS)
+        now = self._here().now
+        for attachment in list(self._book.attachments()):
+            old = not 0 <= now - attachment.since < YOUNG_SECONDS
+            if old and attachment.pod is not None and self._netns_gone(attachment.netns):
+                self._chores.add(("reap", *attachment.key), partial(self._reap, attachment))
+        for pod in repair.gone_pods(self._book)[:MOST_PODS]:
+            self._chores.add(("forget", pod.uid), partial(self._forget, pod))
+
+    async def _reap(self, attachment: Attachment) -> None:
+        pod = attachment.pod
+        if pod is None or not await self._runner.run(sweep.pod_is_gone(pod)):
+            return
+        text = f"Pod {pod} is gone and was never detached: its attachment {attachment.ifname} is removed"
+        log.info(text, message=Message.ATTACHMENTS_REAPED)
+        await self.detach(attachment)
+
+    async def _forget(self, pod: PodName) -> None:
+        try:
+            if not await self._runner.run(sweep.pod_is_gone(pod)):
+                return
+        except (ApiAway, Forbidden):
+            return  # the next reaping asks again
+        gone = [one for one in self._book.pod_references() if one.pod.uid == pod.uid]
+        await self._runner.run(_drop(tuple(Drop(one) for one in gone)))
+
+
+def _drop(changes: tuple[Drop, ...]) -> Steps[None]:
+    yield Save(changes, wait=False)

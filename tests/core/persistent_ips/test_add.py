@@ -1,0 +1,206 @@
+"""ADD step by step: what is asked, what is answered, and what is there after a kill at any step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nodenet.core.persistent_ips.cni import CniError, Code
+from nodenet.core.persistent_ips.model import PodName, State
+from persistent_ips_story import added, length, step_until, vm
+from persistent_ips_world import Node, Run, World, network
+
+
+def test_a_new_claim_takes_three_requests() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    pod = vm(world)
+    node.watch()
+    (address,) = added(world, node, pod)
+    assert world.api.requests == ["ReadPod", "CreateLease", "WriteStatus"]
+    claim = world.api.claims["vms", "vm"]
+    assert (claim.ips, claim.owner_pod) == ((address,), "vm-1")
+    assert claim.conditions == (("IPsAllocated", "True", "SuccessfulAllocation"),)
+    assert [row.state for row in node.book.reservations()] == [State.REPORTED]
+
+
+def test_a_pod_without_a_reference_takes_two_requests() -> None:
+    world = World(1)
+    added(world, world.nodes[0], world.api.put_pod("plain"))
+    assert world.api.requests == ["ReadPod", "CreateLease"]
+
+
+def test_one_address_of_each_subnet() -> None:
+    world = World(1, network(subnets="192.0.2.0/24,2001:db8::/64"))
+    addresses = added(world, world.nodes[0], vm(world))
+    assert [one.rpartition("/")[2] for one in addresses] == ["24", "64"]
+    assert world.api.claims["vms", "vm"].ips == addresses
+
+
+def test_stop_start_and_migration_keep_the_address() -> None:
+    world = World(2)
+    first, second = world.nodes
+    before = added(world, first, vm(world), "c1")
+    world.delete(first, ("c1", "net1"))
+    world.finish(first)
+    assert added(world, first, vm(world, number=2), "c2") == before
+    assert added(world, second, vm(world, number=3), "c3") == before
+    assert world.api.claims["vms", "vm"].owner_pod == "vm-3"
+    assert len(world.api.leases) == 1
+    world.delete(first, ("c2", "net1"))
+    world.finish(first)
+    world.do_chores(first)
+    assert world.api.claims["vms", "vm"].owner_pod == "vm-3"
+    world.check()
+
+
+def test_a_repeated_add_asks_nothing() -> None:
+    world = World(1)
+    before = added(world, world.nodes[0], vm(world), "c1")
+    pod = PodName("vms", "vm-1", "pod-3")
+    world.api.requests.clear()
+    assert added(world, world.nodes[0], pod, "c1") == before
+    assert world.api.requests == []
+
+
+def test_without_the_api_a_pod_that_was_read_starts_again() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    pod = vm(world)
+    before = added(world, node, pod, "c1")
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    node.flush()
+    node.kill()  # and the watch has said nothing since
+    run = world.add(node, pod, "c2")
+    while run in node.runs:
+        node.step(run, "away before")
+    assert world.live[node.name, "c2", "net1"][1] == tuple(one.address for one in node.book.reservations())
+    assert tuple(str(one.address) for one in node.book.reservations()) == before
+
+
+def failure(world: World, pod: PodName, **changes: Any) -> CniError:
+    with pytest.raises(CniError) as caught:
+        added(world, world.nodes[0], pod, **changes)
+    world.check()
+    return caught.value
+
+
+def test_a_reference_where_the_network_does_not_allow_it() -> None:
+    world = World(1, network(allowPersistentIPs=False))
+    error = failure(world, vm(world))
+    assert error.code is Code.CONFIGURATION
+    assert error.text == ("Pod vms/vm-1 references IPAMClaim vm on network blue, which does not allow persistent IPs")
+    assert world.api.leases == {}
+
+
+def test_a_reference_is_ignored_where_that_is_set() -> None:
+    world = World(1, network(allowPersistentIPs=False))
+    node = world.nodes[0]
+    here = node.here
+    node.here = lambda: replace(here(), ignore_not_allowed=True)  # type: ignore[method-assign]
+    added(world, node, vm(world), "c1")
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    world.do_chores(node)
+    assert world.api.leases == {}
+
+
+def test_a_full_subnet_is_said_at_the_claim() -> None:
+    world = World(1, network(subnets="192.0.2.0/30"))
+    for number in range(2):
+        added(world, world.nodes[0], vm(world, f"vm{number}"))
+    error = failure(world, vm(world, "late"))
+    assert (error.code, error.text) == (Code.TRY_AGAIN, "Network blue has no free address in 192.0.2.0/30")
+    late = world.api.claims["vms", "late"]
+    assert (late.ips, late.conditions) == ((), (("IPsAllocated", "False", "SubnetExhausted"),))
+    world.end()
+
+
+def test_the_second_subnet_is_full_and_the_first_address_is_given_back() -> None:
+    world = World(1, network(subnets="192.0.2.0/24,198.51.100.0/30"))
+    for number in range(2):
+        added(world, world.nodes[0], vm(world, f"vm{number}"))
+    failure(world, vm(world, "late"))
+    assert len(world.api.leases) == 4
+
+
+def test_a_status_of_another_program_is_kept_or_refused() -> None:
+    world = World(1)
+    world.foreign = {"vm", "thief", "strange", "nonsense"}
+    assert added(world, world.nodes[0], vm(world, ips=("192.0.2.3/29",))) == ("192.0.2.3/29",)
+    error = failure(world, vm(world, "thief", ips=("192.0.2.3/29",)))
+    assert error.text == "claim vms/thief has 192.0.2.3/29 in its status, which is reserved for claim vms/vm"
+    assert world.api.claims["vms", "thief"].conditions == (("IPsAllocated", "False", "IPAddressConflict"),)
+    strange = failure(world, vm(world, "strange", ips=("198.51.100.1/24",)))
+    assert strange.text == "IPAMClaim vms/strange has 198.51.100.1/24, which is in no subnet of network blue"
+    nonsense = failure(world, vm(world, "nonsense", ips=("blue",)))
+    assert nonsense.text == ("IPAMClaim vms/nonsense cannot be used: status.ips has 'blue', which is not an address")
+
+
+def test_two_configurations_of_one_network_name_both_definitions() -> None:
+    world = World(1)
+    added(world, world.nodes[0], vm(world))
+    other = vm(world, "other")
+    element = world.api.pods["vms", "other-1"]["metadata"]["annotations"]
+    element["k8s.v1.cni.cncf.io/networks"] = element["k8s.v1.cni.cncf.io/networks"].replace('"blue"', '"green"')
+    world.network = network(subnets="192.0.2.0/28")
+    assert failure(world, other).text == (
+        "NetworkAttachmentDefinitions vms/blue and vms/green configure network blue in different ways"
+    )
+    assert failure(world, vm(world, "vm", 2)).code is Code.CONFIGURATION  # its address has another prefix length
+
+
+def test_another_network_in_the_same_interface_is_refused() -> None:
+    world = World(1)
+    pod = vm(world)
+    added(world, world.nodes[0], pod, "c1")
+    world.network = network("red")
+    with pytest.raises(CniError) as caught:
+        added(world, world.nodes[0], pod, "c1")
+    assert caught.value.text == "Interface net1 of container c1 is attached to network blue already"
+
+
+CASES = ("new claim", "known claim", "plain", "two subnets")
+
+
+def begun(case: str) -> tuple[World, Node, Run, PodName]:
+    world = World(2, network(subnets="192.0.2.0/29,2001:db8::/125") if case == "two subnets" else None)
+    node = world.nodes[0]
+    if case == "known claim":
+        added(world, world.nodes[1], vm(world, number=7), "c0")
+        world.delete(world.nodes[1], ("c0", "net1"))
+        world.finish(world.nodes[1])
+    pod = world.api.put_pod("plain") if case == "plain" else vm(world)
+    return world, node, world.add(node, pod, "c1"), pod
+
+
+STEPS = [(case, number) for case in CASES for number in range(length(lambda case=case: begun(case)[:3]) + 1)]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("case", "number"), STEPS)
+@pytest.mark.parametrize("fault", ["kill", "power cut", "away before", "away after", "disk full", "store lost"])
+def test_a_fault_at_each_step(case: str, number: int, fault: str) -> None:
+    """The promises hold at once, a repeated ADD succeeds, and nothing is left at the end."""
+    world, node, run, pod = begun(case)
+    step_until(node, run, number)
+    if fault == "kill":
+        node.flush()
+        node.kill()
+    elif fault == "power cut":
+        world.reboot(node)
+    elif fault == "store lost":
+        node.lose_store()
+    elif run in node.runs:
+        node.step(run, fault)
+        world.finish(node)
+    world.check()
+    (again, *_) = added(world, node, pod, "c2")
+    assert again.startswith("192.0.2.")
+    world.do_chores(node)
+    world.check()
+    if case != "plain":
+        assert world.api.claims["vms", "vm"].ips[0] == again
+    world.end()

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import ip_interface
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodenet.core.persistent_ips import claim as claims
+from nodenet.core.persistent_ips.claim import Claim, ClaimInvalid, Reason
+
+CLAIM = Claim("vms", "vm.blue", "u1", "7", "blue", deleting=False, ips=(), owner_pod="")
+ADDRESS = ip_interface("192.0.2.7/24")
+
+
+def document(status: Any = None, **metadata: Any) -> dict[str, Any]:
+    found = {"namespace": "vms", "name": "vm.blue", "uid": "u1", "resourceVersion": "7", **metadata}
+    return {"metadata": found, "spec": {"network": "blue"}, "status": status or {}}
+
+
+def test_a_claim_is_read() -> None:
+    assert claims.parse(document()) == CLAIM
+    found = claims.parse(
+        document(
+            {
+                "ips": ["192.0.2.7/24"],
+                "ownerPod": {"name": "vm-1"},
+                "conditions": [{"type": "IPsAllocated", "status": "True", "reason": "SuccessfulAllocation"}],
+            },
+            deletionTimestamp="2026-11-22T00:00:00Z",
+        )
+    )
+    assert (found.deleting, found.owner_pod, found.addresses()) == (True, "vm-1", (ADDRESS,))
+    assert found.conditions == (("IPsAllocated", "True", "SuccessfulAllocation"),)
+    with pytest.raises(ClaimInvalid, match="the claim has no namespace, name, uid or resourceVersion"):
+        claims.parse(document(uid=""))
+
+
+@pytest.mark.parametrize(
+    ("ips", "text"),
+    [
+        (["x"], "status.ips has 'x', which is not an address"),
+        (["192.0.2.7"], "status.ips has '192.0.2.7', which has no prefix length"),
+        (["192.0.2.7/24", "192.0.2.8/24"], "status.ips has two addresses of 192.0.2.0/24"),
+        ([f"10.{n}.0.1/24" for n in range(20)], "status.ips has 17 entries; 16 are the most"),
+        ([{"a": 1}], "status.ips has \"{'a': 1}\", which is not an address"),
+    ],
+)
+def test_nonsense_in_the_status_is_refused(ips: list[object], text: str) -> None:
+    found = claims.parse(document({"ips": ips}))
+    with pytest.raises(ClaimInvalid) as caught:
+        found.addresses()
+    assert str(caught.value) == text
+    assert claims.known_addresses(found) == ()
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers() | st.booleans(),
+        lambda one: (
+            st.lists(one) | st.dictionaries(st.sampled_from(["ips", "ownerPod", "conditions", "name", "type"]), one)
+        ),
+    )
+)
+def test_any_status_is_read(status: Any) -> None:
+    found = claims.parse(document(status))
+    assert isinstance(claims.known_addresses(found), tuple)
+
+
+def test_addresses_are_written_once_and_the_pod_is_kept_true() -> None:
+    first = claims.allocated_patch(CLAIM, [ADDRESS], "vm-1", 0.0)
+    assert first == {
+        "metadata": {"uid": "u1", "resourceVersion": "7"},
+        "status": {
+            "ips": ["192.0.2.7/24"],
+            "ownerPod": {"name": "vm-1"},
+            "conditions": [
+                {
+                    "type": "IPsAllocated",
+                    "status": "True",
+                    "reason": "SuccessfulAllocation",
+                    "message": "Allocated 192.0.2.7/24",
+                    "lastTransitionTime": "1970-01-01T00:00:00Z",
+                }
+            ],
+        },
+    }
+    reported = replace(CLAIM, ips=("192.0.2.7/24",), conditions=(("IPsAllocated", "True", "SuccessfulAllocation"),))
+    assert claims.allocated_patch(reported, [ADDRESS], "", 0.0)["status"] == {"ownerPod": None}
+
+
+def test_a_failure_is_written_once() -> None:
+    patch = claims.failed_patch(CLAIM, Reason.EXHAUSTED, "full", 0.0)
+    assert patch is not None
+    assert patch["status"]["ips"] == []
+    assert patch["status"]["conditions"][0]["reason"] == "SubnetExhausted"
+    said = replace(CLAIM, conditions=(("IPsAllocated", "False", "SubnetExhausted"),))
+    assert claims.failed_patch(said, Reason.EXHAUSTED, "full", 0.0) is None
+    conflict = claims.failed_patch(replace(CLAIM, ips=("192.0.2.7/24",)), Reason.CONFLICT, "taken", 0.0)
+    assert conflict is not None
+    assert "ips" not in conflict["status"]

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import ip_interface
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodenet.core.persistent_ips import lease as leases
+from nodenet.core.persistent_ips.cni import is_object_name
+from nodenet.core.persistent_ips.lease import Lease, LeaseInvalid, name_of
+from nodenet.core.persistent_ips.model import Owner, OwnerKind, PodName
+
+OWNER = Owner(OwnerKind.CLAIM, "vms", "vm.blue", "u1")
+LEASE = Lease("Blue", ip_interface("192.0.2.7/24"), OWNER, "node-a", PodName("vms", "vm-1", "p1"), "c1", "net1", "b1")
+
+ADDRESSES = st.ip_addresses().map(ip_interface)
+NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}", fullmatch=True)
+
+
+def stored(lease: Lease = LEASE, **changes: Any) -> dict[str, Any]:
+    found = leases.document(lease, 0.0)
+    found["metadata"] |= {"uid": "l1", "resourceVersion": "9", **changes}
+    return found
+
+
+def test_a_lease_is_read_as_it_was_written() -> None:
+    found = leases.parse(stored())
+    assert (found.uid, found.version) == ("l1", "9")
+    assert found == replace(LEASE, uid="l1", version="9")
+    assert stored()["spec"]["holderIdentity"] == "claim vms/vm.blue"
+
+
+@given(NAMES, ADDRESSES, NAMES, ADDRESSES)
+def test_the_name_is_one_for_each_network_and_address(one: str, a: Any, other: str, b: Any) -> None:
+    assert is_object_name(name_of(one, a))
+    assert (name_of(one, a) == name_of(other, b)) == ((one, a.ip) == (other, b.ip))
+
+
+def test_the_name_can_be_read() -> None:
+    assert name_of("Blue_net", LEASE.address) == f"nodenet-ipam-blue-net-{leases.digest('Blue_net')}-192-0-2-7"
+    assert name_of("blue", ip_interface("192.0.2.7/25")) == name_of("blue", LEASE.address)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"name": "another"}, {"annotations": {}}, {"uid": ""}, {"annotations": 7}],
+)
+def test_a_strange_lease_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(LeaseInvalid):
+        leases.parse(stored(**changes))
+
+
+def test_a_move_holds_only_for_the_same_owner() -> None:
+    operations = leases.move(OWNER, "node-b", None)
+    assert operations[0] == {"op": "test", "path": "/metadata/annotations/ipam.nodenet.org~1owner-uid", "value": "u1"}
+    assert {"op": "add", "path": "/metadata/annotations/ipam.nodenet.org~1node", "value": "node-b"} in operations
+    labels = [one for one in operations if "labels" in one["path"]]
+    assert [one["value"] for one in labels] == [leases.digest("node-b")]
+
+
+def test_selectors_find_the_labels() -> None:
+    labels = ",".join(f"{key}={value}" for key, value in stored()["metadata"]["labels"].items())
+    for selector in (leases.network_selector("Blue"), leases.node_selector("node-a"), leases.all_selector()):
+        assert all(part in labels for part in selector.split(","))

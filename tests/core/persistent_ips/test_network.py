@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from ipaddress import ip_interface
+from typing import Any
+
+import pytest
+
+from nodenet.core.persistent_ips.cni import CniError, Code
+from nodenet.core.persistent_ips.network import Network, name_of, parse
+
+
+def made(**changes: Any) -> Network:
+    return parse({"name": "blue", "ipam": {}, "subnets": "192.0.2.0/24", **changes})
+
+
+def test_a_network_has_a_pool_for_each_subnet() -> None:
+    found = made(
+        subnets="192.0.2.0/24, 2001:db8::/64",
+        excludeSubnets="192.0.2.0/28,192.0.2.16/28",
+        allowPersistentIPs=True,
+        ipam={"gateway": "192.0.2.99", "routes": [{"dst": "0.0.0.0/0"}]},
+    )
+    assert found.persistent
+    assert [str(pool.subnet) for pool in found.pools] == ["192.0.2.0/24", "2001:db8::/64"]
+    assert [[str(one) for one in pool.excluded] for pool in found.pools] == [["192.0.2.0/27"], []]
+    addresses = (ip_interface("192.0.2.40/24"), ip_interface("2001:db8::40/64"))
+    extras = found.extras(addresses)
+    assert (extras.gateways, extras.routes) == ({0: "192.0.2.99"}, ({"dst": "0.0.0.0/0"},))
+    assert found.pool_of(ip_interface("192.0.2.40/25")) is None
+
+
+def test_keys_stand_at_the_top_or_in_ipam() -> None:
+    inside = parse({"name": "blue", "ipam": {"subnets": ["192.0.2.0/24"], "allowPersistentIPs": False}})
+    assert inside.digest == made().digest
+    assert inside.digest != made(excludeSubnets="192.0.2.0/28").digest
+    assert inside.digest != made(allowPersistentIPs=True).digest
+
+
+def test_the_bridge_plugin_takes_the_first_address_as_gateway() -> None:
+    assert str(made(isGateway=True).pools[0].gateway) == "192.0.2.1"
+    assert str(made(isDefaultGateway=True, ipam={"gateway": "192.0.2.9"}).pools[0].gateway) == "192.0.2.9"
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"name": "../x"}, "name is '../x'"),
+        ({"name": 7}, "name is 7"),
+        ({"ipam": None}, "ipam is not an object"),
+        ({"subnets": ""}, "subnets is missing"),
+        ({"subnets": 7}, "subnets is 7"),
+        ({"subnets": "192.0.2.0"}, "subnets has '192.0.2.0', which has no prefix length"),
+        (
+            {"subnets": "192.0.2.0/255.255.255.0"},
+            "subnets has '192.0.2.0/255.255.255.0', which has no prefix length",
+        ),
+        ({"subnets": "192.0.2.7/24"}, "subnets has '192.0.2.7/24'"),
+        ({"subnets": "192.0.2.0/77"}, "subnets has '192.0.2.0/77', which is not a subnet"),
+        ({"subnets": "blue/24"}, "subnets has 'blue/24', which is not a subnet"),
+        ({"subnets": "10.0.0.0/8"}, "subnets has 10.0.0.0/8"),
+        ({"subnets": "192.0.2.0/31"}, "subnets has 192.0.2.0/31"),
+        ({"subnets": "2001:db8::/127"}, "subnets has 2001:db8::/127"),
+        (
+            {"subnets": "::ffff:192.0.2.0/120"},
+            "subnets has '::ffff:192.0.2.0/120', an IPv4-mapped or scoped address",
+        ),
+        ({"subnets": "224.0.0.0/24"}, "subnets has 224.0.0.0/24, whose addresses no interface of a pod can have"),
+        ({"subnets": "fe80::/64"}, "subnets has fe80::/64, whose addresses no interface of a pod can have"),
+        (
+            {"subnets": "192.0.2.0/24,192.0.2.128/25"},
+            "subnets has 192.0.2.0/24 and 192.0.2.128/25, which overlap",
+        ),
+        ({"subnets": ",".join(f"10.{n}.0.0/16" for n in range(17))}, "subnets has 17 entries; 16 are the most"),
+        ({"excludeSubnets": "198.51.100.0/24"}, "excludeSubnets has 198.51.100.0/24, which is in none of the subnets"),
+        ({"excludeSubnets": "192.0.2.0/24"}, "excludeSubnets leaves no address of 192.0.2.0/24"),
+        ({"allowPersistentIPs": "true"}, "allowPersistentIPs is 'true'"),
+        ({"ipam": {"subnets": "192.0.2.0/25"}}, "subnets and ipam.subnets differ"),
+        ({"ipam": {"gateway": "x"}}, "ipam.gateway has 'x', which is not an address"),
+        ({"ipam": {"gateway": "198.51.100.1"}}, "ipam.gateway has 198.51.100.1, which is in none of the subnets"),
+        ({"ipam": {"gateway": "192.0.2.1,192.0.2.2"}}, "ipam.gateway has two addresses of 192.0.2.0/24"),
+        ({"ipam": {"routes": {}}}, "ipam.routes is not a list of routes"),
+        ({"ipam": {"routes": [{"gw": "192.0.2.1"}]}}, "ipam.routes has {'gw': '192.0.2.1'}"),
+        ({"ipam": {"dns": []}}, "ipam.dns is not an object"),
+    ],
+)
+def test_each_mistake_is_named_with_its_key(changes: dict[str, Any], text: str) -> None:
+    with pytest.raises(CniError) as caught:
+        made(**changes)
+    assert caught.value.code is Code.CONFIGURATION
+    assert caught.value.text == f"The network configuration is not valid: {text}"
+
+
+def test_host_bits_are_corrected_in_the_details() -> None:
+    with pytest.raises(CniError) as caught:
+        made(subnets="192.0.2.7/24")
+    assert caught.value.details == "Did you mean 192.0.2.0/24?"
+
+
+def test_a_name_alone_is_enough_for_gc() -> None:
+    assert name_of({"name": "blue"}) == "blue"
+    with pytest.raises(CniError):
+        name_of({})

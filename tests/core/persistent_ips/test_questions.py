@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nodenet.core.persistent_ips.cni import CniError, Code
+from nodenet.core.persistent_ips.model import PodName
+from persistent_ips_story import added, vm
+from persistent_ips_world import World
+
+
+def refused(world: World, pod: PodName, ifname: str = "net1") -> tuple[Code, str]:
+    with pytest.raises(CniError) as caught:
+        added(world, world.nodes[0], pod, ifname=ifname)
+    return caught.value.code, caught.value.text
+
+
+def test_a_pod_that_is_not_there_or_is_another_one() -> None:
+    world = World(1)
+    gone = PodName("vms", "gone", "u1")
+    assert refused(world, gone) == (Code.TRY_AGAIN, "Pod vms/gone does not exist in the API (any more)")
+    pod = vm(world)
+    text = f"Pod vms/vm-1 has UID {pod.uid}; the sandbox is of an earlier one with UID old"
+    assert refused(world, replace(pod, uid="old")) == (Code.TRY_AGAIN, text)
+
+
+def test_a_static_pod_has_the_uid_of_its_file() -> None:
+    world = World(1)
+    pod = world.api.put_pod("static")
+    world.api.pods["vms", "static"]["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "hash"
+    added(world, world.nodes[0], replace(pod, uid="hash"))
+
+
+def test_a_runtime_that_names_no_uid() -> None:
+    world = World(1)
+    assert added(world, world.nodes[0], replace(vm(world), uid=""))
+
+
+def test_a_claim_that_does_not_exist_yet() -> None:
+    world = World(1)
+    pod = world.api.put_pod("early-1", "early")
+    text = "IPAMClaim vms/early, which pod vms/early-1 references, does not exist yet"
+    assert refused(world, pod) == (Code.TRY_AGAIN, text)
+    world.api.put_claim("early")
+    assert added(world, world.nodes[0], pod)
+
+
+def test_a_claim_that_is_being_deleted_or_of_another_network() -> None:
+    world = World(1)
+    assert refused(world, vm(world, deleting=True)) == (Code.TRY_AGAIN, "IPAMClaim vms/vm is being deleted")
+    text = "IPAMClaim vms/red is for network red; interface net1 is on blue"
+    assert refused(world, vm(world, "red", network="red")) == (Code.CONFIGURATION, text)
+    assert world.api.leases == {}
+
+
+def test_a_claim_is_not_shared_by_two_workloads() -> None:
+    world = World(2)
+    added(world, world.nodes[1], vm(world))
+    for_another = world.api.put_pod("thief", "vm", controller="thief")
+    text = "IPAMClaim vms/vm is used by pod vms/vm-1, which belongs to another workload"
+    assert refused(world, for_another) == (Code.TRY_AGAIN, text)
+    world.api.pods["vms", "vm-1"]["status"]["phase"] = "Succeeded"
+    assert added(world, world.nodes[0], for_another)
+
+
+def test_a_claim_is_not_shared_on_one_node_either() -> None:
+    world = World(1)
+    added(world, world.nodes[0], vm(world), "c1")
+    assert refused(world, world.api.put_pod("thief", "vm", controller="thief"))[0] is Code.TRY_AGAIN
+
+
+def test_two_interfaces_of_a_pod_do_not_share_a_claim() -> None:
+    world = World(1)
+    pod = vm(world)
+    added(world, world.nodes[0], pod, "c1")
+    networks = '[{"name": "blue", "interface": "net2", "ipam-claim-reference": "vm"}]'
+    world.api.pods["vms", "vm-1"]["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = networks
+    text = "Interface net1 of pod vms/vm-1 has IPAMClaim vm already"
+    assert refused(world, pod, "net2") == (Code.CONFIGURATION, text)
+
+
+def test_a_claim_of_another_namespace_cannot_be_named() -> None:
+    world = World(1)
+    pod = world.api.put_pod("vm-1", "other/vm")
+    assert refused(world, pod)[0] is Code.CONFIGURATION
+
+
+def test_a_claim_that_was_made_again_under_its_name_waits_for_nothing_of_the_old_one() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    (before,) = added(world, node, vm(world), "c1")
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    world.api.delete_claim(("vms", "vm"))
+    pod = vm(world, number=2)
+    node.watch()
+    (address,) = added(world, node, pod)
+    assert address != before  # the older claim's address is not free yet
+    world.do_chores(node)
+    assert [one.owner.uid for one in world.api.leases.values()] == [world.api.claims["vms", "vm"].uid]

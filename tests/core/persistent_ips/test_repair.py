@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nodenet.core.persistent_ips import repair
+from nodenet.core.persistent_ips.model import Owner
+from persistent_ips_story import added, vm
+from persistent_ips_world import Node, World
+
+
+def prepared() -> tuple[World, Node]:
+    world = World(2)
+    node = world.nodes[0]
+    added(world, node, vm(world), "c1")
+    added(world, node, world.api.put_pod("plain"), "c2")
+    return world, node
+
+
+def test_a_lost_store_is_made_again_from_leases_and_claims() -> None:
+    world, node = prepared()
+    before = {(row.owner, row.address) for row in node.book.reservations()}
+    node.lose_store()
+    world.do_chores(node)
+    assert {(row.owner, row.address) for row in node.book.reservations()} == before
+    assert [one.key for one in node.book.attachments()] == [("c2", "net1")]
+    world.check()
+    world.delete(node, ("c2", "net1"))
+    world.finish(node)
+    world.do_chores(node)
+    assert len(world.api.leases) == 1
+
+
+def test_a_lost_store_and_a_reboot_free_what_pods_had() -> None:
+    world, node = prepared()
+    world.reboot(node)
+    node.lose_store()
+    world.do_chores(node)
+    assert [one.owner.kind for one in world.api.leases.values()] == ["claim"]
+
+
+def test_a_reboot_ends_every_sandbox() -> None:
+    world, node = prepared()
+    world.reboot(node)
+    assert {one.key for one in repair.dead_sandboxes(node.book, node.boot_id)} == {("c1", "net1"), ("c2", "net1")}
+    world.do_chores(node)
+    world.do_chores(node)
+    assert [one.owner.kind for one in node.book.reservations()] == ["claim"]
+    assert list(node.book.attachments()) == []
+    assert world.api.claims["vms", "vm"].owner_pod == ""
+
+
+def test_a_lease_that_was_deleted_by_hand_is_made_again() -> None:
+    world, node = prepared()
+    world.live.clear()
+    world.api.leases.clear()
+    world.api.claims["vms", "vm"] = replace(world.api.claims["vms", "vm"])
+    for row in list(node.book.reservations()):
+        run = node.begin("restore", repair.restore(node.here(), row))
+        while run in node.runs:
+            node.step(run)
+    assert {one.uid for one in world.api.leases.values()} == {row.lease_uid for row in node.book.reservations()}
+    assert len(world.api.leases) == 2
+
+
+def test_an_address_that_another_owner_has_by_now_is_dropped() -> None:
+    """An old copy of the store came back."""
+    world, node = prepared()
+    world.live.clear()
+    (plain,) = [row for row in node.book.reservations() if row.owner.kind == "pod"]
+    for name, lease in list(world.api.leases.items()):
+        if lease.uid == plain.lease_uid:
+            owner = Owner(plain.owner.kind, "vms", "new", "new/net1")
+            world.api.leases[name] = replace(lease, owner=owner, uid="lease-new", node="node-1")
+    run = node.begin("restore", repair.restore(node.here(), plain))
+    while run in node.runs:
+        node.step(run)
+    assert plain not in list(node.book.reservations())
+    assert node.book.attachment(("c2", "net1")) is None
+
+
+def test_what_there_is_to_repair() -> None:
+    world, node = prepared()
+    leases = list(world.api.leases.values())
+    assert repair.unknown_leases(node.book, leases) == ()
+    assert repair.lost_leases(node.book, leases) == ()
+    assert len(repair.lost_leases(node.book, [])) == 2
+    assert repair.pending_owners(node.book) == repair.idle_pods(node.book) == ()
+    assert repair.gone_pods(node.book) == ()
+    assert repair.absent_claims(node.book) == ()  # the claims were not listed yet
+    node.watch()
+    world.api.delete_claim(("vms", "vm"))
+    node.watch()
+    assert [one.name for one in repair.absent_claims(node.book)] == ["vm"]

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from persistent_ips_story import added, vm
+from persistent_ips_world import World, network
+
+
+def test_two_services_never_give_one_address() -> None:
+    world = World(3, network(subnets="192.0.2.0/26"))
+    given = [added(world, world.nodes[number % 3], vm(world, f"vm{number}"))[0] for number in range(62)]
+    assert len(set(given)) == 62
+    world.end()
+
+
+def test_after_some_collisions_all_leases_are_listed_once() -> None:
+    world = World(2, network(subnets="192.0.2.0/26"))
+    for number in range(61):
+        added(world, world.nodes[0], world.api.put_pod(f"p{number}"))
+    world.api.requests.clear()
+    added(world, world.nodes[1], world.api.put_pod("late"))
+    asked = world.api.requests
+    assert asked.count("ListLeases") <= 1
+    assert asked.count("CreateLease") <= 4
+    assert len(asked) <= 10
+
+
+def test_an_interrupted_allocation_finds_its_own_lease() -> None:
+    world = World(2)
+    node = world.nodes[0]
+    pod = vm(world)
+    run = world.add(node, pod, "c1")
+    while world.api.requests.count("CreateLease") == 0:
+        node.step(run)
+    node.kill()
+    (address,) = added(world, world.nodes[1], pod, "c2")
+    assert [str(one.address) for one in world.api.leases.values()] == [address]
+
+
+def test_an_orphan_is_reclaimed_when_a_subnet_is_full() -> None:
+    """The pods of a node that does not come back are gone; after ten minutes their addresses are given again."""
+    world = World(2, network(subnets="192.0.2.0/30"))
+    for number in range(2):
+        added(world, world.nodes[0], world.api.put_pod(f"p{number}"))
+    world.live.clear()
+    world.api.pods.clear()
+    late = world.api.put_pod("late")
+    for _ in range(2):
+        run = world.add(world.nodes[1], late)
+        world.finish(world.nodes[1])
+        assert not any(key[0] == "node-1" for key in world.live)
+        world.uptime += 300
+    world.uptime += 300
+    assert added(world, world.nodes[1], late)
+    assert run not in world.nodes[1].runs

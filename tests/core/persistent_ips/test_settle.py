@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nodenet.core.persistent_ips.model import State
+from nodenet.core.persistent_ips.settle import attached_pods, owner_pod
+from persistent_ips_story import added, vm
+from persistent_ips_world import World
+
+
+def test_the_owner_pod_is_true_over_stop_start_and_a_failed_migration() -> None:
+    world = World(2)
+    first, second = world.nodes
+    added(world, first, vm(world), "c1")
+    added(world, second, vm(world, number=2), "c2")
+    world.delete(second, ("c2", "net1"))  # the migration failed
+    world.finish(second)
+    world.do_chores(second)
+    assert world.api.claims["vms", "vm"].owner_pod == ""
+    world.do_chores(first)
+    assert world.api.claims["vms", "vm"].owner_pod == "vm-1"
+    world.delete(first, ("c1", "net1"))
+    world.finish(first)
+    world.do_chores(first)
+    assert world.api.claims["vms", "vm"].owner_pod == ""
+
+
+def test_a_lost_status_is_written_again() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    before = added(world, node, vm(world))
+    world.api.change_claim(world.api.claims["vms", "vm"], ips=(), owner_pod="")
+    world.do_chores(node)
+    claim = world.api.claims["vms", "vm"]
+    assert (claim.ips, claim.owner_pod) == (before, "vm-1")
+
+
+def test_a_surplus_reservation_is_given_back() -> None:
+    """Another node was faster: what stands in the status is kept, ours goes."""
+    world = World(1)
+    node = world.nodes[0]
+    run = world.add(node, vm(world), "c1")
+    while not list(node.book.reservations()):
+        node.step(run)
+    node.kill()
+    world.api.change_claim(world.api.claims["vms", "vm"], ips=("192.0.2.6/29",))
+    lease = next(iter(world.api.leases.values()))
+    if str(lease.address) != "192.0.2.6/29":
+        other = replace(lease, address=type(lease.address)("192.0.2.6/29"), uid="lease-x")
+        world.api.leases[other.name] = other
+    assert added(world, node, vm(world), "c2") == ("192.0.2.6/29",)
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    world.do_chores(node)
+    assert [str(one.address) for one in world.api.leases.values()] == ["192.0.2.6/29"]
+
+
+def test_an_interrupted_report_is_followed() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    run = world.add(node, vm(world), "c1")
+    while "WriteStatus" not in world.api.requests:
+        node.step(run)
+    node.kill()
+    assert [row.state for row in node.book.reservations()] == [State.RESERVED]
+    world.do_chores(node)
+    assert [row.state for row in node.book.reservations()] == [State.REPORTED]
+
+
+def test_whom_the_status_should_name() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    added(world, node, vm(world), "c1")
+    claim = world.api.claims["vms", "vm"]
+    assert attached_pods(node.book, claim) == ["vm-1"]
+    assert owner_pod(node.book, replace(claim, owner_pod="elsewhere")) == "elsewhere"
+    assert owner_pod(node.book, replace(claim, owner_pod="")) == "vm-1"
+
+
+def test_the_lease_follows_a_machine_that_comes_back() -> None:
+    world = World(2)
+    first, second = world.nodes
+    for number, node in enumerate((first, second, first)):
+        added(world, node, vm(world, number=number), f"c{number}")
+        world.do_chores(node)
+    (lease,) = world.api.leases.values()
+    assert lease.node == "node-0"
+    (row,) = first.book.reservations()
+    assert (row.lease_uid, row.lease_version) == (lease.uid, lease.version)

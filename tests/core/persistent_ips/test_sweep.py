@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from nodenet.core.persistent_ips import sweep
+from persistent_ips_story import added, vm
+from persistent_ips_world import Node, World
+
+
+def left_behind() -> tuple[World, Node]:
+    """Node 0 does not come back; the claim that it served was deleted."""
+    world = World(2)
+    added(world, world.nodes[0], vm(world), "c1")
+    world.live.clear()
+    world.sandboxes.clear()
+    world.nodes[1].watch()
+    world.api.delete_claim(("vms", "vm"))
+    return world, world.nodes[1]
+
+
+def swept(world: World, node: Node) -> bool:
+    found: list[bool] = []
+    for lease in sweep.suspects(node.here(), world.api.leases.values()):
+        run = node.begin("sweep", sweep.sweep(node.here(), lease), found.append)
+        while run in node.runs:
+            node.step(run)
+    return any(found)
+
+
+def test_an_orphan_is_deleted_after_some_time_and_not_while_its_pod_is_there() -> None:
+    world, node = left_behind()
+    assert not swept(world, node)  # the watch has not heard of it
+    node.watch()
+    assert not swept(world, node)  # its pod is there
+    world.uptime += 1000
+    assert not swept(world, node)
+    del world.api.pods["vms", "vm-1"]
+    assert not swept(world, node)  # for the first time
+    world.uptime += 599
+    assert not swept(world, node)
+    world.uptime += 1
+    assert swept(world, node)
+    assert world.api.leases == {}
+
+
+def test_the_own_leases_and_those_of_living_claims_are_no_suspects() -> None:
+    world = World(2)
+    added(world, world.nodes[0], vm(world), "c1")
+    first, second = world.nodes
+    first.watch()
+    second.watch()
+    world.api.delete_claim(("vms", "vm"))
+    assert sweep.suspects(second.here(), world.api.leases.values()) == ()
+    first.watch()
+    assert sweep.suspects(first.here(), world.api.leases.values()) == ()
+    second.watch()
+    assert len(sweep.suspects(second.here(), world.api.leases.values())) == 1
+
+
+def test_a_claim_that_only_the_watch_has_lost_keeps_its_address() -> None:
+    world = World(2)
+    added(world, world.nodes[0], vm(world), "c1")
+    node = world.nodes[1]
+    node.watch()
+    node.book.claims.remove(world.api.claims["vms", "vm"])
+    world.uptime += 1000
+    assert not swept(world, node)
+    world.uptime += 1000
+    assert not swept(world, node)
+    world.check()
