@@ -56,7 +56,6 @@ PROGRAMS = {
     "/usr/sbin/haproxy",
     "/usr/sbin/ip",
     "/bin/sh",
-    "/bin/mkdir",
     "/bin/kill",
 }
 """What units run."""

@@ -128,7 +128,7 @@ def own_the_node(run: Path = RUN) -> int:
 
     Only root may open the file: any other user who locked it would keep nodenetd from starting.
     """
-    run.mkdir(parents=True, exist_ok=True)
+    files.make_directory(run)
     descriptor = os.open(run / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     os.fchmod(descriptor, 0o600)  # an earlier version made it readable by all
     try:

@@ -113,6 +113,15 @@ async def test_the_state_file_is_written_again_until_it_is_there(tmp_path: Path)
     assert '"ready": true' in place.read_text()
 
 
+def test_a_file_in_the_place_of_the_directory_does_not_keep_the_daemon_from_its_start(tmp_path: Path) -> None:
+    """It is replaced, with the mode that lets other programs read the status (R53)."""
+    place = tmp_path / "nodenet"
+    place.write_bytes(b"a mistake")
+    os.close(own_the_node(place))
+    assert (place / "lock").exists()
+    assert place.stat().st_mode & 0o777 == 0o755
+
+
 OWNER = """
 import resource, sys
 from pathlib import Path

@@ -18,6 +18,7 @@ from nodenet.core.resolver.view import DONE, DROP_IN, LEFT_ALONE, RESOLV_CONF
 from nodenet.edge.files import disk as files
 from nodenet.stages.apply.records import INTENT
 from nodenet.stages.br_ex.stage import HINT
+from unprivileged import unprivileged
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives files away or mounts")
 
@@ -178,3 +179,13 @@ def test_what_others_wrote_is_synced(tmp_path: Path) -> None:
     files.sync(tmp_path)
     with pytest.raises(PublishFailed, match=r"uplink\.nmconnection cannot be synced: Not a directory"):
         files.sync(tmp_path / "uplink.nmconnection")
+
+
+def test_a_file_in_the_place_of_a_directory_that_cannot_be_replaced_is_named(public_directory: Path) -> None:
+    """As where it is a mount of the unit: the disk is not read-only, and only the file is in the way (R53)."""
+    place = public_directory / "nodenet"
+    place.write_bytes(b"a mistake")
+    with unprivileged(), pytest.raises(PublishFailed) as caught:
+        files.write(place / "intent.json", b"{}")
+    assert caught.value.cause == f"{place}/intent.json cannot be written: Not a directory"
+    assert caught.value.remedy == "Remove the file that has the place of its directory"

@@ -6,6 +6,7 @@ from br_ex.test_make import DHCP_ONLY, SETTINGS
 from br_ex.test_more import BRIDGED4, DEFAULT
 from factories import NodeFactory
 from harness import Flavour, Lan
+from node_ip.test_publication import with_early
 from story import causes, settle, stage
 
 CROWDED = "[Service]\nExecStartPre=-+/bin/mkdir -p /run/nodenet/state.json/obstacle\n"
@@ -25,6 +26,30 @@ def test_kubelet_starts_though_the_state_file_cannot_be_written(product_node: No
     node.run("rm -r /run/nodenet/state.json")
     node.wait_until("grep -q '\"ready\": true' /run/nodenet/state.json", timeout=40)
     assert settle(node)["ready"]
+
+
+DIRECTORIES = ("/var/lib/nodenet", "/run/nodenet", "/run/nodeip-configuration")
+
+
+def test_kubelet_starts_though_files_have_the_places_of_directories(product_node: NodeFactory, lan: Lan) -> None:
+    """In /run they are replaced. Where nothing can be kept in /var, that is a problem of the node (R15, R53)."""
+    lan.start_dhcp(DHCP_ONLY)
+    places = " ".join(DIRECTORIES)
+    later = {"/etc/systemd/system/lab-early.service.d/10-later.conf": "[Unit]\nAfter=systemd-tmpfiles-setup.service\n"}
+    node = with_early(product_node(flavour=Flavour.OPENSHIFT, files=later), f"rm -rf {places}; touch {places}")
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["ready"]) == ("degraded", True)
+    cause = "/var/lib/nodenet/selection.json cannot be written"
+    assert causes(node) == [f"{cause}: Not a directory"]
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    assert node.run("cat /run/nodeip-configuration/primary-ip").stdout == document["node_ips"][0]
+    node.run("rm /var/lib/nodenet; systemctl restart nodenetd", timeout=60)
+    assert settle(node)["health"] == "ok"
+    assert node.run(f"stat -c %a {places}").stdout.split() == ["700", "755", "755"]
+    node.run("mount -t tmpfs -o ro,mode=0755 none /var/lib/nodenet; systemctl restart nodenetd", timeout=60)
+    assert settle(node)["health"] == "degraded"
+    assert causes(node) == [f"{cause}: Not a directory", f"{cause}: Read-only file system"]
 
 
 RECORDS = ("intent", "bridge-intent", "bridge", "selection")

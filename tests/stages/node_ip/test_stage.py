@@ -255,7 +255,7 @@ async def test_an_unreadable_hint_is_told_and_selection_goes_on() -> None:
 
 
 def test_the_record_is_where_the_unit_lets_it_be() -> None:
-    """StateDirectory= of the unit."""
+    """ReadWritePaths= of the unit."""
     assert SELECTION.parent == PurePosixPath("/var/lib/nodenet")
 
 

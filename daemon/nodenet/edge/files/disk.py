@@ -18,7 +18,17 @@ from pathlib import Path, PurePath, PurePosixPath
 from nodenet.core.errors import NotAFile, PublishFailed
 from nodenet.edge.files.node_file import MAX_BYTES, listing, read_node_file
 
-__all__ = ["clear_stray", "leads_to", "listing", "read", "read_node_file", "remove", "sync", "write"]
+__all__ = [
+    "clear_stray",
+    "leads_to",
+    "listing",
+    "make_directory",
+    "read",
+    "read_node_file",
+    "remove",
+    "sync",
+    "write",
+]
 
 STRAY = ".nodenet-"
 """How our temporary files begin. No reader takes files with this name."""
@@ -51,6 +61,7 @@ _REMEDIES = {
     errno.EACCES: "Look at `ausearch -m avc -ts recent`, and at ReadWritePaths= of nodenetd.service",
     errno.EPERM: "Look at `ausearch -m avc -ts recent`, and at `lsattr`",
     errno.EBUSY: "It is a mount point, which cannot be replaced: look at `findmnt`, and unmount it",
+    errno.ENOTDIR: "Remove the file that has the place of its directory",
     errno.EISDIR: "Remove this directory (a file belongs in its place)",
     errno.EIO: "The disk fails: look at `journalctl -k`",
 }
@@ -61,7 +72,7 @@ def write(path: PurePath, content: bytes, mode: int = 0o644) -> bool:
     with _explained(path, "written"):
         if _is(path, content, mode):
             return False
-        _make(path.parent)
+        make_directory(path.parent)
         temporary = Path(path.parent, STRAY + secrets.token_hex(8))
         try:
             _fill(temporary, content, mode, like=path)
@@ -131,6 +142,25 @@ def clear_stray(directories: Iterable[PurePath] = (), *, ours: Iterable[PurePath
                 stray.unlink()
 
 
+def make_directory(directory: PurePath) -> None:
+    """Make *directory* and what is missing above it, readable by all users whatever the umask is.
+
+    A file in its place goes where the daemon alone decides what is there. Raises OSError.
+    """
+    if Path(directory).is_dir():
+        return
+    make_directory(directory.parent)
+    if directory.name in REPLACED and Path(directory).exists():
+        try:
+            Path(directory).unlink()
+        except OSError as error:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from error
+    with suppress(FileExistsError):
+        Path(directory).mkdir()
+        Path(directory).chmod(0o755)
+        _sync(directory.parent)
+
+
 def _is(path: PurePath, content: bytes, mode: int) -> bool:
     """Return whether *path* is a regular file with this content and mode already."""
     try:
@@ -144,23 +174,6 @@ def _is(path: PurePath, content: bytes, mode: int) -> bool:
         return status.st_size == len(content) and os.pread(descriptor, len(content) + 1, 0) == content
     finally:
         os.close(descriptor)
-
-
-def _make(directory: PurePath) -> None:
-    """Make *directory* and what is missing above it, readable by all users whatever the umask is.
-
-    A file in its place goes where the daemon alone decides what is there.
-    """
-    if Path(directory).is_dir():
-        return
-    _make(directory.parent)
-    if directory.name in REPLACED and not Path(directory).is_dir():
-        with suppress(FileNotFoundError):
-            Path(directory).unlink()
-    with suppress(FileExistsError):
-        Path(directory).mkdir()
-        Path(directory).chmod(0o755)
-        _sync(directory.parent)
 
 
 def _fill(temporary: Path, content: bytes, mode: int, like: PurePath) -> None:
