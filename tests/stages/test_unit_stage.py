@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 
 import pytest
 
@@ -11,7 +11,8 @@ from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeUnits
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting, detail_of
 from nodenet.core.boot.request import Request
-from nodenet.core.errors import Unavailable, UnitFailed
+from nodenet.core.errors import NodeFileInvalid, NotAFile, Unavailable, UnitFailed
+from nodenet.core.node_ip.published_files import IPV4
 from nodenet.core.resolver.view import DONE
 from nodenet.core.stage_name import StageName
 from nodenet.core.unit_stage.unit import Unit
@@ -141,3 +142,33 @@ async def test_a_start_that_systemd_refuses_is_a_failure() -> None:
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)
     assert "refused" in outcome.problem.cause
+
+
+@dataclass
+class WithoutDirectory(FakeFiles):
+    """A disk on which a file has the place of the directory of node files."""
+
+    def listing(self, directory: PurePath) -> tuple[str, ...]:
+        raise NodeFileInvalid(f"{directory} cannot be listed: Not a directory", remedy="Make it a directory")
+
+
+@pytest.mark.parametrize(("name", "kind"), [(StageName.NMSTATE, Failed), (StageName.RESOLV_PREPENDER, Done)])
+async def test_node_files_that_cannot_be_listed_concern_the_stage_that_applies_them(
+    name: StageName, kind: type[Failed | Done]
+) -> None:
+    """And it fails with that cause: an error that nothing catches would hold kubelet back (R23)."""
+    rig = Rig(name, files=WithoutDirectory())
+    rig.units.now = FINISHED
+    rig.publish()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, kind)
+    assert ("cannot be listed" in detail_of(outcome)) is (kind is Failed)
+
+
+async def test_a_directory_in_the_place_of_another_file_is_not_looked_at() -> None:
+    """What this unit publishes is there."""
+    rig = Rig()
+    rig.units.now = FINISHED
+    rig.publish()
+    rig.files.bad[str(IPV4)] = NotAFile(f"{IPV4} cannot be read: Is a directory")
+    assert isinstance(await rig.attempt(), Done)

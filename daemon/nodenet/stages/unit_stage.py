@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.errors import NodeFileInvalid, Unavailable, UnitFailed
+from nodenet.core.errors import NodeFileInvalid, NotAFile, Unavailable, UnitFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file import find as node_file
 from nodenet.core.settings.model import Settings
@@ -69,7 +69,7 @@ class UnitStage:
                     return self._believed(unit, move, facts, await self._evidence())
         except Unavailable as error:
             return Waiting(f"systemd, to ask for {self._unit}: {error.cause}", frozenset({Topic.BUS}))
-        except UnitFailed as error:
+        except (UnitFailed, NodeFileInvalid) as error:
             return self._failed(Problem.of(error), facts)
 
     def _failed(self, problem: Problem, facts: Facts) -> Failed:
@@ -97,14 +97,21 @@ class UnitStage:
 
     async def _evidence(self) -> providers.Evidence:
         world = self._world
-        contents = {path: world.files.read(path) for path in providers.WATCHED}
+        contents = {path: self._content(path) for path in providers.WATCHED}
         return providers.Evidence(
             world.host.name(),
-            world.files.listing(world.directory),
+            world.files.listing(world.directory) if self._stage is StageName.NMSTATE else (),
             await self._applied(),
             {path: content for path, content in contents.items() if content is not None},
             world.kernel.snapshot(),
         )
+
+    def _content(self, path: PurePosixPath) -> bytes | None:
+        """Return what *path* says; a directory in its place is not what the unit publishes. Raises PublishFailed."""
+        try:
+            return self._world.files.read(path)
+        except NotAFile:
+            return None
 
     async def _applied(self) -> providers.Applied | None:
         world = self._world
