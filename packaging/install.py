@@ -99,6 +99,7 @@ MANUAL = {
     "nodenetctl.1": "usr/share/man/man1/nodenetctl.1",
     "nodenet.toml.5": "usr/share/man/man5/nodenet.toml.5",
     "nodenetd.8": "usr/share/man/man8/nodenetd.8",
+    "nodenet-ipam.8": "usr/share/man/man8/nodenet-ipam.8",
 }
 
 

@@ -58,6 +58,7 @@ OURS = {
     "usr/share/man/man1/nodenetctl.1",
     "usr/share/man/man5/nodenet.toml.5",
     "usr/share/man/man8/nodenetd.8",
+    "usr/share/man/man8/nodenet-ipam.8",
     "usr/share/nodenet/nodenet.toml",
     "usr/share/zsh/site-functions/_nodenetctl",
 }
