@@ -15,9 +15,12 @@ kubeconfig = "/etc/nodenet/ipam.kubeconfig"
 cni_bin_dirs = ["/usr/libexec/cni/"]
 lease_namespace = "network"
 claim_not_allowed = "ignore"
+unplug_reaper = true
 """
     found = parse([("a.toml", text)]).settings.ipam
-    assert found == IpamSettings("/etc/nodenet/ipam.kubeconfig", ("/usr/libexec/cni",), "network", NotAllowed.IGNORE)
+    assert found == IpamSettings(
+        "/etc/nodenet/ipam.kubeconfig", ("/usr/libexec/cni",), "network", NotAllowed.IGNORE, unplug_reaper=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,7 @@ claim_not_allowed = "ignore"
         ('lease_namespace = "Kube_System"', "expected the name of a namespace, such as 'kube-system'"),
         ('lease_namespace = ""', "expected the name of a namespace, such as 'kube-system'"),
         ('claim_not_allowed = "ignored"', "expected one of error, ignore (did you mean 'ignore'?)"),
+        ('unplug_reaper = "yes"', "expected true or false, without quotes"),
         ("binaries = []", "unknown key 'ipam.binaries'"),
     ],
 )

@@ -80,6 +80,24 @@ class KubernetesIpam:
         path = f"{self._leases}/{_segment(name)}"
         _document(await self.session.request("DELETE", path, body=options), f"The API refuses to delete {path}")
 
+    async def list_machines(self, following: str = "") -> Page:
+        """Return a page of the VirtualMachines of all namespaces. Raises Expired."""
+        return await self._page("/apis/kubevirt.io/v1/virtualmachines", {}, following)
+
+    async def patch_claim(self, namespace: str, name: str, operations: Sequence[Document]) -> Document:
+        """Apply a JSON patch to a claim. Raises Conflict when a ``test`` fails, NotFound."""
+        path = _path(CLAIMS, namespace, "ipamclaims", name)
+        answer = await self.session.request("PATCH", path, body=list(operations), kind=JSON_PATCH)
+        return _document(answer, f"The API refuses to change {path}", {UNPROCESSABLE: Conflict})
+
+    async def delete_claim(self, namespace: str, name: str, uid: str, resource_version: str) -> Document:
+        """Delete a claim, if it has this UID and version; finalizers keep it. Raises Conflict, NotFound."""
+        conditions = {"uid": uid, "resourceVersion": resource_version}
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
+        path = _path(CLAIMS, namespace, "ipamclaims", name)
+        answer = await self.session.request("DELETE", path, body=options)
+        return _document(answer, f"The API refuses to delete {path}")
+
     async def create_event(self, namespace: str, event: Document) -> None:
         """Create an Event; one of the same name that is there already is enough."""
         path = f"/api/v1/namespaces/{_segment(namespace)}/events"
