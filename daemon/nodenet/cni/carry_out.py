@@ -68,6 +68,8 @@ class Runner:
         self._book = book
         self._wait_for_claim = wait_for_claim
         self._announce = announce
+        self.saved: Callable[[], None] = lambda: None
+        """Called after each change of what is known."""
         self._locks: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
         self.store_problem: str | None = None
         """Why the last write failed, None since one succeeded."""
@@ -189,6 +191,7 @@ class Runner:
         if not effect.wait:
             written.add_done_callback(self._written_late)
             self._book.take(effect.changes)
+            self.saved()
             return
         try:
             await asyncio.shield(written)
@@ -197,6 +200,7 @@ class Runner:
             raise
         self.store_problem = None
         self._book.take(effect.changes)
+        self.saved()
 
     def _written_late(self, written: asyncio.Future[None]) -> None:
         if written.cancelled():

@@ -14,12 +14,15 @@ from pathlib import Path
 import structlog
 
 from nodenet import __version__
+from nodenet.cni.people import People
 from nodenet.cni.service import SOCKET, STORE, Identity, Service
+from nodenet.cni.unplug_reaper import UnplugReaper
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.settings.ipam import NotAllowed
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
+from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import boot_id
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kubernetes.ipam_api import KubernetesIpam
@@ -93,11 +96,16 @@ async def _serve(
     node = options.node_name or settings.kubernetes.node_name or socket.gethostname().lower()
     ignore = settings.ipam.claim_not_allowed is NotAllowed.IGNORE
     service = Service(Identity(node, boot_id(), ignore), api, store, sandboxes.is_gone)
-    listening = PluginSocket(options.socket or options.root / SOCKET.relative_to("/"), service.verbs.answer)
+    path = options.socket or options.root / SOCKET.relative_to("/")
+    listening = PluginSocket(path, service.verbs.answer)
+    people = People(service, Bus(changed=lambda _: None), path.with_name("ipam.prom"), notifier.status)
     background = Background()
     try:
         await listening.start()
         service.start(background)
+        people.start(background)
+        if settings.ipam.unplug_reaper:
+            background.start("the reaper of unplugged claims", UnplugReaper(api, node).run)
         background.start("the watchdog", lambda: _beat(notifier))
         log.info(f"nodenet-ipam {__version__} begins as node {node}", message=Message.IPAM_STARTED)
         notifier.ready(f"{len(list(service.book.reservations()))} addresses known")

@@ -88,7 +88,7 @@ class UnplugReaper:
             return
         # The claims first: a claim that is made meanwhile is not among them, a network that is added meanwhile is seen.
         claims = [one async for one in _all(self._api.list_claims)]
-        machines = [found async for one in _all(self._api.list_machines) if (found := unplug.machine(one)) is not None]
+        machines = [vm async for one in _all(self._api.list_machines) if (vm := unplug.machine(one)) is not None]
         now = self._uptime()
         found = list(unplug.unplugged(claims, machines))
         self._since = {one.key: self._since.get(one.key, now) for one in found}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
+
+from nodenet.core.persistent_ips import moment
 
 NAME = "nodenet-ipam-unplug-reaper"
 SECONDS = 1800
@@ -26,7 +27,7 @@ class Seen:
 
 def new(node: str, now: float) -> dict[str, Any]:
     """Return the Lease to create."""
-    spec = {**_spec(node, now), "acquireTime": _moment(now), "leaseTransitions": 0}
+    spec = {**_spec(node, now), "acquireTime": moment.text(now, micro=True), "leaseTransitions": 0}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": NAME}, "spec": spec}
 
 
@@ -53,8 +54,4 @@ def take(lease: Mapping[str, Any], node: str, now: float) -> list[dict[str, Any]
 
 
 def _spec(node: str, now: float) -> dict[str, Any]:
-    return {"holderIdentity": node, "leaseDurationSeconds": SECONDS, "renewTime": _moment(now)}
-
-
-def _moment(now: float) -> str:
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return {"holderIdentity": node, "leaseDurationSeconds": SECONDS, "renewTime": moment.text(now, micro=True)}

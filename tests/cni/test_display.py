@@ -1,0 +1,69 @@
+"""What is shown on the bus and in the file with the figures, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.persistent_ips.test_bus import DOCUMENT
+from nodenet.cni.display import PAUSE_SECONDS, Display
+from virtual_time import VirtualLoop
+
+
+class Service:
+    """Knows a document and remembers what was shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[Mapping[str, Any]] = []
+        self.count = 0
+
+    def document(self) -> Mapping[str, Any]:
+        return {**DOCUMENT, "problems": ["x"] * self.count}
+
+    def counters(self) -> Mapping[str, int]:
+        return {"calls_add": self.count}
+
+    def show(self, document: Mapping[str, Any]) -> None:
+        self.shown.append(document)
+
+
+def run(path: Path, service: Service, pauses: list[float]) -> None:
+    """Change what is known after each of these pauses; return when all was shown."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(changing(path, service, pauses))
+
+
+async def changing(path: Path, service: Service, pauses: list[float]) -> None:
+    display = Display(service, [service.show], path)
+    task = asyncio.create_task(display.run())
+    for pause in pauses:
+        await asyncio.sleep(pause)
+        service.count += 1
+        display.changed()
+    await asyncio.sleep(5 * PAUSE_SECONDS)
+    task.cancel()
+    await asyncio.wait({task})
+
+
+def test_many_changes_in_one_moment_are_shown_once(tmp_path: Path) -> None:
+    service = Service()
+    run(tmp_path / "ipam.prom", service, [0.1] * 5)
+    assert [len(document["problems"]) for document in service.shown] == [0, 5]
+    assert "nodenet_ipam_calls_add_total 5\n" in (tmp_path / "ipam.prom").read_text()
+
+
+def test_the_last_change_is_always_shown(tmp_path: Path) -> None:
+    """One that comes while the others are being shown, too."""
+    service = Service()
+    run(tmp_path / "ipam.prom", service, [0.5, PAUSE_SECONDS, PAUSE_SECONDS, 3 * PAUSE_SECONDS])
+    assert len(service.shown[-1]["problems"]) == 4
+
+
+def test_a_file_that_cannot_be_written_does_not_stop_the_bus(tmp_path: Path) -> None:
+    (tmp_path / "ipam.prom").mkdir()
+    (tmp_path / "ipam.prom/file").touch()
+    service = Service()
+    run(tmp_path / "ipam.prom", service, [0.1, 3.0])
+    assert len(service.shown) == 3
