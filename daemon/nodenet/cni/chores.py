@@ -59,9 +59,10 @@ class Chores:
                 self.add(name, chore.work)
 
     @property
-    def idle(self) -> bool:
-        """Whether nothing waits and nothing is being done."""
-        return not self._chores and not self._working
+    def rested(self) -> bool:
+        """Whether nothing is being done, and nothing is due."""
+        now = asyncio.get_running_loop().time()
+        return not self._working and all(chore.due > now for chore in self._chores.values())
 
     async def run(self) -> None:
         """Work until cancelled."""
