@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factories import NodeFactory
-from harness import Lan, Node
+from harness import Dhcp, Ipv6, Lan, Node
 from story import STATIC, causes, node_file, nothing_left, settle, stage
 
 
@@ -47,3 +47,30 @@ def test_another_link_may_wait_for_a_lease(product_node: NodeFactory, lan: Lan) 
     assert is_starting(node)
     assert causes(node) == []
     nothing_left(node)
+
+
+BESIDE = """- name: eth1
+  type: ethernet
+  state: up
+  ipv4:
+    enabled: true
+    dhcp: true
+"""
+"""libnmstate's profile asks for a lease without end."""
+
+
+def test_a_lease_that_the_file_asks_for_beside_the_node_ip_may_never_come(product_node: NodeFactory, lan: Lan) -> None:
+    """NetworkManager's start never ends then. The file is in force, and the node is ready without that lease."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    text = STATIC.replace("interfaces:\n", f"interfaces:\n{BESIDE}")
+    node = product_node(nics=[lan, lan], files={node_file("cluster.yml"): text})
+    node.boot()
+    document = settle(node, timeout=200)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    lan.stop_dhcp()
+    node.reboot()
+    document = settle(node, timeout=60)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    assert stage(document, "nmstate")["status"] == "skipped"
+    assert is_starting(node)
+    assert causes(node) == []

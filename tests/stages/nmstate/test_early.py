@@ -44,6 +44,17 @@ async def test_a_long_start_is_not_waited_for_where_the_links_are_decided() -> N
     assert not await early.allows("another", NIC)
 
 
+async def test_a_file_that_is_applied_is_compared_whatever_its_links_wait_for() -> None:
+    """After three seconds too; NetworkManager is not asked for its devices."""
+    early, manager, profiles, clock = started()
+    profiles.broken = AssertionError  # type: ignore[assignment]
+    assert not await early.allows("d", Links(frozenset({"eth1"})), applied=True)
+    clock.now += GRACE_SECONDS
+    assert await early.allows("d", Links(frozenset({"eth1"})), applied=True)
+    manager.status = ManagerState.READY
+    assert not await early.allows("d", NIC, applied=True)
+
+
 async def test_after_the_start_nothing_is_early() -> None:
     """The usual pause is kept, and another start has its own three seconds."""
     early, manager, _, clock = started()

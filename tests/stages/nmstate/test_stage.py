@@ -496,6 +496,25 @@ async def test_a_file_in_force_is_kept_while_another_link_waits_for_a_lease() ->
     assert len(rig.nmstate.applied) == 1
 
 
+async def test_a_lease_that_a_file_in_force_asks_for_is_not_waited_for() -> None:
+    """Its profile asks without end: NetworkManager never ends its start where no server answers on one of the links."""
+    rig = Rig(files=FakeFiles({FILE: STATIC.replace(b"false", b"true")}))
+    assert isinstance(await rig.attempt(), Done)
+    rig.manager.status, rig.profiles.found = ManagerState.STARTING, replace(ASKS, automatic=frozenset())
+    assert isinstance(await attempt_later(rig), Skipped)
+    assert len(rig.nmstate.applied) == 1
+
+
+async def test_a_file_whose_apply_was_interrupted_waits_for_the_end_of_the_start() -> None:
+    """It is to be applied once more, and its links are not decided."""
+    rig = Rig(files=FakeFiles({FILE: STATIC.replace(b"false", b"true")}))
+    await rig.attempt()
+    rig.remember(replace(rig.record, phase=Phase.APPLYING))
+    rig.manager.status, rig.profiles.found = ManagerState.STARTING, replace(ASKS, automatic=frozenset())
+    assert isinstance(await attempt_later(rig), Waiting)
+    assert len(rig.nmstate.applied) == 1
+
+
 async def test_a_file_that_fails_early_is_tried_anew_after_the_start() -> None:
     """The failure is logged, is no try and refuses nothing."""
     rig = starting()

@@ -1,6 +1,7 @@
 """Must a node file wait until NetworkManager has ended its start?
 
-No, if that start has lasted for seconds and only waits for leases that the file does not ask for.
+No, if that start has lasted for seconds and only waits for leases that the file does not ask for. A file that is
+applied already is only compared with the state: a lease that it asks for is no part of that.
 """
 
 from __future__ import annotations
@@ -24,15 +25,20 @@ class EarlyStart:
         self._starting = NEVER
         self._failed: set[str] = set()
 
-    async def allows(self, digest: str, links: Links) -> bool:
-        """Return whether NetworkManager is starting and the file with *digest* need not wait for the end of that."""
+    async def allows(self, digest: str, links: Links, *, applied: bool = False) -> bool:
+        """Return whether NetworkManager is starting and the file with *digest* need not wait for the end of that.
+
+        *applied*: the network was last made by that file.
+        """
         if await self._manager.state() is not ManagerState.STARTING:
             self._starting = NEVER
             return False
         now = self._clock.boottime()
         self._starting = self._starting.holds(now)
-        if digest in self._failed or self._starting.left(now, GRACE_SECONDS) > 0:
+        if self._starting.left(now, GRACE_SECONDS) > 0:
             return False
+        if applied or digest in self._failed:
+            return applied
         try:
             return are_decided(links, await self._profiles.inventory())
         except Unavailable:

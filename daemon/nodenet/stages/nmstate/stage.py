@@ -127,7 +127,8 @@ class NmstateStage:
         """Ask for the difference and do what it calls for."""
         if over := self._over_budget(job):
             return over
-        job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links))
+        applied = self._is_only_compared(job.file)
+        job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links, applied=applied))
         early = job.early or self._early.is_endless
         if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=early):
             # An early file waits for something else, as Open vSwitch's database: that has no event to wake the stage.
@@ -162,6 +163,11 @@ class NmstateStage:
         if refused and not known:
             raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
         return not left
+
+    def _is_only_compared(self, file: NodeFile) -> bool:
+        """Return whether *file* is not applied while NetworkManager is starting: it is in force, and verified."""
+        record = self._pipeline.record
+        return self._is_in_force(file) and not (record and record.phase is Phase.APPLYING)
 
     def _is_in_force(self, file: NodeFile) -> bool:
         """Return whether the network was last made by *file*; before nodenet the marker says so."""
