@@ -1,4 +1,4 @@
-"""Which link goes below br-ex and why, what would be applied, and what would that change?
+"""Which link is the uplink of br-ex and why, what would be applied, and what would that change?
 
 Prints a YAML stream. Text for people is in comments, so each document can be cut out and used.
 """

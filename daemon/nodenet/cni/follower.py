@@ -46,7 +46,7 @@ class Follower:
         self._listed = listed
         self._waiting: dict[tuple[str, str], list[asyncio.Future[Claim]]] = {}
         self.problem: str | None = None
-        """Why the API is not heard, None while it is."""
+        """Why the API does not answer, None while it does."""
 
     async def run(self) -> None:
         """Follow until cancelled."""

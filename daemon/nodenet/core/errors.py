@@ -46,7 +46,7 @@ class NodenetError(Exception):
 
 
 class UsageInvalid(NodenetError):
-    """A command line or a D-Bus argument makes no sense: the caller must act."""
+    """A command line or a D-Bus argument is not valid: the caller must act."""
 
     exit_code = 64
     bus_name = "org.nodenet1.Error.InvalidArgument"

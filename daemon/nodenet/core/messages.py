@@ -114,7 +114,7 @@ class Message(Enum):
     BRIDGE_FAILED = "6af0fd11b2134f53984ebed62ec882b1"
     """br-ex could not be made, or Open vSwitch does not work."""
     UPLINK_REFUSED = "481e3dcdd8cc4df29c9f3298df8e6ca2"
-    """No link can go below br-ex, or the one that was named cannot."""
+    """No link can be the uplink of br-ex, or the one that was named cannot."""
     BRIDGE_FOREIGN = "a0edf8558f7248a2ad663709ccb79ccb"
     """br-ex was made by another program."""
     BRIDGE_MENDED = "ebe1b8ea521d4d0f9baf2ecdbc7e00a5"

@@ -66,8 +66,8 @@ def test_a_bridge_that_the_node_file_brings_is_not_removed() -> None:
     facts = Facts(node_file="w.yml", brings_bridge=True)
     refused = removal_refused(FRESH[NAME], facts)
     assert refused is not None
-    assert refused.cause == "w.yml brings its own br-ex, so nodenetd does not remove it"
+    assert refused.cause == "w.yml defines br-ex itself, so nodenetd does not remove it"
     assert refused.remedy == "Take br-ex out of the node file, then run `nodenetctl reload --wait`"
     ordered = replace(FRESH[NAME], request=Request(remove_bridge=True))
-    assert reason_to_skip(ordered, facts, "OVNKubernetes") == "w.yml brings its own br-ex, which stays"
+    assert reason_to_skip(ordered, facts, "OVNKubernetes") == "w.yml defines br-ex itself, so br-ex stays"
     assert reason_to_skip(ordered, Facts(), "OVNKubernetes") is None

@@ -40,7 +40,7 @@ def test_two_of_a_role_must_not_write_one_file() -> None:
 
 def test_other_content_than_the_folder_is_said() -> None:
     assert words([manifest(render([FILE], "master"))], static("192.0.2.6")) == [
-        "10-nodenet-master carries another content of a.yml than a.yml"
+        "10-nodenet-master has other content for a.yml than a.yml"
     ]
 
 

@@ -12,7 +12,7 @@ from nodenet.core.stage_name import StageName
 def removal_refused(stage: StageState, facts: Facts) -> BridgeForeign | None:
     """Return why the bridges of *stage*, configure-ovs, cannot be removed on request; None when they can."""
     if facts.brings_bridge:
-        cause = f"{facts.node_file or 'the node file'} brings its own br-ex, so nodenetd does not remove it"
+        cause = f"{facts.node_file or 'the node file'} defines br-ex itself, so nodenetd does not remove it"
         return BridgeForeign(cause, remedy="Take br-ex out of the node file, then run `nodenetctl reload --wait`")
     if not stage.provider.startswith("unit:"):
         return None
@@ -24,7 +24,7 @@ def removal_refused(stage: StageState, facts: Facts) -> BridgeForeign | None:
 def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | None:
     """Return why *stage* is not run at all, or None when it is."""
     if stage.request.remove_bridge:  # when it was ordered, the node file may not have been known yet
-        return f"{facts.node_file} brings its own br-ex, which stays" if facts.brings_bridge else None
+        return f"{facts.node_file} defines br-ex itself, so br-ex stays" if facts.brings_bridge else None
     if stage.provider == "skip":
         return "switched off in the settings"
     if stage.name is StageName.CONFIGURE_OVS:

@@ -46,7 +46,7 @@ def explanation(plan: Plan, found: tuple[BridgeCondition, ...]) -> dict[str, Any
 
 
 def summary(uplinks: tuple[Uplink, ...], found: tuple[BridgeCondition, ...]) -> str:
-    """Return which link goes below which bridge and why, and the condition of the bridges."""
+    """Return which link is the uplink of which bridge and why, and the condition of the bridges."""
     over = "; ".join(f"{uplink.bridge} goes over {uplink.link}, because {uplink.reason}" for uplink in uplinks)
     there = "; ".join(f"{each.bridge} {MADE_BY[each.owner]}" for each in found)
     return f"{over}. {there}"

@@ -1,4 +1,4 @@
-"""Which link goes below br-ex, why that one, and when is there none?
+"""Which link is the uplink of br-ex, why this one, and when is there none?
 
 In this order: the file ``default_bridge``, the link of the node IP, the uplink of the last boot, the best default
 route. The file ``extra_bridge`` names the link below br-ex1. A link that was named and cannot be used is refused,

@@ -60,7 +60,7 @@ def machine_configs(
                 yield Found(Rule.PATH_TWICE, manifest.file, cause, "Keep one of the two", *place)
             summary = files.get(file.path.name) if file.path.parent == node_file_dir else None
             if summary is not None and sha256(file.content).hexdigest() != summary.digest:
-                cause = f"{manifest.name} carries another content of {file.path.name} than {summary.file}"
+                cause = f"{manifest.name} has other content for {file.path.name} than {summary.file}"
                 remedy = "Make it again: `nodenetctl day-one machine-config`, or take its files with --extract"
                 yield Found(Rule.MC_DIFFERS, manifest.file, cause, remedy, *place)
 
