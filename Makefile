@@ -49,6 +49,7 @@ bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/benchm
 	@$(RUN) tools/bench/selection.py
 	@$(RUN) tools/bench/lookups.py
 	@$(RUN) tools/bench/hosted.py
+	@$(RUN) tools/bench/hosted_dns.py
 	@$(RUN) tools/bench/day_one.py
 
 install: ## install below DESTDIR (default: this machine)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from core.hosted_services.test_report import GOOD
+from nodenet.cli import explain_hosted
 from nodenet.cli.hosted import NOT_REPORTED
 from nodenet.cli.main import main
 from nodenet.core.hosted_services.report import document
+
+DAEMON = str(Path(__file__).parents[2] / "daemon")
 
 
 @pytest.fixture
@@ -38,13 +44,46 @@ def test_the_exit_code_is_that_of_the_health(report: Path, health: str, code: in
     assert main(["hosted", "--file", str(report)]) == code
 
 
-@pytest.mark.parametrize("content", [None, b"", b"[]", b"{}", b"\xff"])
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"health": "ok"}'])
 def test_without_a_report_it_says_so(tmp_path: Path, content: bytes | None, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "status.json"
     if content is not None:
         path.write_bytes(content)
     assert main(["hosted", "--file", str(path)]) == 1
     assert capsys.readouterr().err == f"{NOT_REPORTED}\n"
+
+
+@pytest.mark.parametrize(
+    ("topic", "first"),
+    [
+        ("vip", "The api VIP 192.0.2.2 is held by master-1"),
+        ("api-int", "api-int is 192.0.2.2"),
+        ("hosted", "dnsmasq runs: every node answers the cluster's names itself"),
+    ],
+)
+def test_a_topic_is_explained(report: Path, topic: str, first: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain_hosted.run(Namespace(topic=topic, file=report)) == 0
+    assert capsys.readouterr().out.splitlines()[0] == first
+
+
+def test_nothing_is_explained_without_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain_hosted.run(Namespace(topic="vip", file=tmp_path / "none")) == 1
+    assert NOT_REPORTED in capsys.readouterr().err
+
+
+def test_each_change_is_printed_until_interrupted(report: Path) -> None:
+    command = [sys.executable, "-m", "nodenet.cli.main", "hosted", "--watch", "--file", str(report)]
+    with subprocess.Popen(command, env={"PYTHONPATH": DAEMON}, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline().startswith("ok: self-hosted")
+            report.write_text(json.dumps(document(GOOD) | {"health": "degraded", "problems": ["a problem"]}))
+            shown = (line for line in process.stdout if line.startswith("degraded: self-hosted"))
+            assert next(shown)
+        finally:
+            process.send_signal(signal.SIGINT)
+        process.stdout.read()
+    assert process.returncode == 130
 
 
 def test_control_characters_of_a_report_do_not_reach_the_terminal(
@@ -57,8 +96,5 @@ def test_control_characters_of_a_report_do_not_reach_the_terminal(
 
 def test_printing_imports_no_bus() -> None:
     """The screen is there without D-Bus."""
-    import subprocess  # noqa: PLC0415
-
     code = "import sys, nodenet.cli.hosted; sys.exit('dbus_next' in sys.modules)"
-    daemon = str(Path(__file__).parents[2] / "daemon")
-    assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": daemon}, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": DAEMON}, check=False).returncode == 0

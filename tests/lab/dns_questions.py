@@ -12,8 +12,8 @@ number = random.randrange(65536)
 labels = b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\\0"
 with socket.socket(family, socket.SOCK_DGRAM) as asked:
     asked.settimeout(2)
-    asked.connect((server, 53))
     try:
+        asked.connect((server, 53))
         asked.send(struct.pack("!6H", number, 0x100, 1, 0, 0, 0) + labels + struct.pack("!2H", kind, 1))
         answer = asked.recv(4096)
     except OSError as error:

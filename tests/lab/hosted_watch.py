@@ -7,11 +7,11 @@ from harness import Node
 from story import story
 
 PROGRAM, FIRST = "/usr/local/libexec/lab-first-answer", "/run/lab-first-answer"
-_WATCH = f"""#!/usr/bin/python3
+_WATCH = """#!/usr/bin/python3
 import io, sys, time
 from contextlib import redirect_stdout
-code = compile({ASK!r}, "ask", "exec")
-sys.argv[1:] = ["127.0.0.1", "api-int.c.example.com", "A"]
+code = compile({ask!r}, "ask", "exec")
+sys.argv[1:] = [{server!r}, "api-int.c.example.com", "A"]
 while True:
     said = io.StringIO()
     try:
@@ -22,7 +22,7 @@ while True:
     if said.getvalue().startswith("NOERROR "):
         break
     time.sleep(0.005)
-open("{FIRST}", "w").write(str(time.clock_gettime(time.CLOCK_BOOTTIME)))
+open({first!r}, "w").write(str(time.clock_gettime(time.CLOCK_BOOTTIME)))
 """
 _UNIT = f"""[Unit]
 DefaultDependencies=no
@@ -32,8 +32,15 @@ ExecStart=/usr/bin/python3 {PROGRAM}
 [Install]
 WantedBy=sysinit.target
 """
-WATCH_UNITS = {PROGRAM: _WATCH, "/etc/systemd/system/lab-first-answer.service": _UNIT}
-"""Asks every 5 ms from the beginning of the boot until the first answer; enable `lab-first-answer.service`."""
+
+
+def watch_units(server: str = "127.0.0.1") -> dict[str, str]:
+    """Return files that ask every 5 ms from the beginning of the boot until the first answer.
+
+    Enable `lab-first-answer.service`.
+    """
+    program = _WATCH.format(ask=ASK, server=server, first=FIRST)
+    return {PROGRAM: program, "/etc/systemd/system/lab-first-answer.service": _UNIT}
 
 
 def first_answer(node: Node) -> float:

@@ -21,6 +21,10 @@ EXIT_CODES = {"ok": 0, "disabled": 0, "degraded": 2}
 """By health; any other one is 1."""
 POLL_SECONDS = 0.5
 DRAIN_SECONDS = 60.0
+SHOWN = frozenset(
+    {"health", "mode", "phase", "node", "role", "api_int", "api_reachable", "vips", "services", "problems"}
+)
+"""What a report has in any case."""
 CLEAR = "\x1b[H\x1b[2J"
 """Cursor home, erase the screen (ECMA-48)."""
 NOT_REPORTED = "nodenet-hosted has not reported in this boot. See `systemctl status nodenet-hosted`."
@@ -62,9 +66,9 @@ def read(path: Path = REPORT) -> dict[str, Any] | None:
     """Return the document, None where there is none."""
     try:
         document = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
-    return document if isinstance(document, dict) and "health" in document else None
+    return document if isinstance(document, dict) and document.keys() >= SHOWN else None
 
 
 def _text(document: dict[str, Any], path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from ipaddress import ip_address, ip_network
 
-from nodenet.core.hosted_services.here import here
+from nodenet.core.hosted_services.here import expected, here, likely
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 
@@ -39,3 +39,17 @@ def test_the_subnet_of_a_128_is_the_longest_advertised_prefix_around_it() -> Non
 def test_a_node_ip_that_no_link_carries_has_no_place() -> None:
     found = here("m0", [V4], Snapshot((BRIDGE,), (), ()), remote_worker=True)
     assert (found.name, dict(found.places), found.remote_worker) == ("m0", {}, True)
+
+
+def test_what_is_expected_has_no_link_and_one_address_a_family() -> None:
+    found = expected("m0", [V4, ip_address("192.0.2.11"), V6])
+    assert found.addresses == (V4, V6)
+    assert {place.link for place in found.places.values()} == {""}
+
+
+def test_likely_node_ips_are_in_the_subnets_of_vips_and_no_vips() -> None:
+    vips = (ip_address("192.0.2.2"), ip_address("2001:db8::2"))
+    other = Address(ip_address("198.51.100.1"), 24, "eth1")
+    addresses = (other, Address(vips[0], 24, "br-ex"), Address(V4, 24, "br-ex"), Address(V6, 64, "br-ex"))
+    assert likely(vips, Snapshot((BRIDGE,), addresses)) == (V4, V6)
+    assert likely(vips[:1], Snapshot((BRIDGE,), (other,))) == ()

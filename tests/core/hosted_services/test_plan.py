@@ -12,8 +12,10 @@ from random import Random
 import pytest
 
 from hosted_services_cases import CASES, directories, files_of, read_inputs
+from nodenet.core.hosted_services.dns_guard import rules as guard_of_dns
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.plan import plan
+from nodenet.core.hosted_services.release import batch
 
 LINKS = ("br-ex", "eth0", "eth1", "bond0", "bond0.100")
 
@@ -82,6 +84,30 @@ def test_nft_accepts_every_rule() -> None:
     need("nft", root=True)
     for path in distinct("redirect.nft"):
         accepted(["unshare", "--net", "nft", "--check", "--file", str(path)], path)
+
+
+def test_nft_accepts_the_guard_of_dns_of_every_node() -> None:
+    need("nft", root=True)
+    heres = (read_inputs(directory).here for directory in directories())
+    made = {guard_of_dns(here, tuple(place.link for place in here.places.values())) for here in heres}
+    done = run_in_namespace(["nft", "--check", "--file", "-"], "".join(made))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_ip_accepts_what_takes_vips_off_every_node() -> None:
+    """Each address is put on its link first: ip reports one that is not there as an error."""
+    need("ip", root=True)
+    cases = [read_inputs(directory) for directory in directories()]
+    lines = sorted({line for inputs in cases for line in batch(plan(inputs), inputs.here).splitlines(keepends=True)})
+    assert len(lines) > 5
+    links = "".join(f"link add {link} type bridge\n" for link in LINKS)
+    each = "".join(line.replace("delete", "add") + line for line in lines)
+    done = run_in_namespace(["ip", "-batch", "-"], links + each)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def run_in_namespace(command: list[str], given: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["unshare", "--net", *command], input=given, capture_output=True, text=True, check=False)
 
 
 def test_the_programs_refuse_what_is_wrong(tmp_path: Path) -> None:

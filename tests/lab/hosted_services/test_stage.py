@@ -6,7 +6,7 @@ from chain import DROP_IN, NETDEV
 from dns_questions import ask
 from factories import NodeFactory
 from harness import Dhcp, Ipv6, Lan
-from hosted_watch import WATCH_UNITS, first_answer, stage_ended
+from hosted_watch import first_answer, stage_ended, watch_units
 from lookups import servers
 from story import causes, nothing_left, ready_monotonic, settle, stage, status
 
@@ -22,7 +22,9 @@ ANSWER_SECONDS = 2.0
 def test_dns_answers_before_kubelet_survives_br_ex_and_goes_without_a_trace(hosted_node: NodeFactory, lan: Lan) -> None:
     """One boot with br-ex: the first answer, kills and restarts that cost nothing, and hosted services switched off."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
-    node = hosted_node(files={DROP_IN: NETDEV, **WATCH_UNITS}, enable=["nodenetd.service", "lab-first-answer.service"])
+    node = hosted_node(
+        files={DROP_IN: NETDEV, **watch_units()}, enable=["nodenetd.service", "lab-first-answer.service"]
+    )
     node.boot()
     document = settle(node, timeout=120)
     assert document["health"] == "ok", causes(node)
@@ -34,7 +36,7 @@ def test_dns_answers_before_kubelet_survives_br_ex_and_goes_without_a_trace(host
     (node_ip,) = document["node_ips"]
     assert servers(node.record("kubelet").resolv_conf)[0] == node_ip
     assert node.run(f"systemctl show -P NRestarts {DNSMASQ}").stdout.strip() == "0"
-    assert 'iifname "br-ex"' in node.run("nft list table inet nodenet_dns").stdout
+    assert '"br-ex"' in node.run("nft list table inet nodenet_dns").stdout
     pid = node.run(f"systemctl show -P MainPID {DNSMASQ}").stdout
     # The companion and nodenetd end: DNS goes on with the same process.
     node.run(f"systemctl kill -s KILL {COMPANION}")

@@ -20,6 +20,8 @@ from nodenet.core.hosted_services.two_stacks import Listener, Others
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
+from nodenet.core.node_ip import last_published
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings
 from nodenet.core.settings.model import Settings
@@ -155,9 +157,10 @@ async def test_where_it_is_not_wanted_nothing_is_asked_or_written(settings: Sett
 
 async def test_it_starts_with_the_node_ip_and_answers_from_disk() -> None:
     """No Node was ever read and no API exists: api-int is the VIP."""
-    rig = Rig()
+    rig = Rig(kernel=FakeKernel(Snapshot(ON_ETH0.links)))
     assert await rig.look(facts=Facts()) == DnsLook()
     assert rig.units.orders == []
+    rig.kernel.now = ON_ETH0
     await rig.served()
     assert rig.units.orders == [("start", UNIT)]
     assert f"listen-address={NODE_IP}\n" in rig.text(CONFIGURATION)
@@ -165,6 +168,60 @@ async def test_it_starts_with_the_node_ip_and_answers_from_disk() -> None:
     assert rig.dnsmasq.given == [((str(SITE),),)]
     assert rig.guard.rules
     assert str(NODE_IP) in rig.guard.rules
+
+
+def published(*addresses: str) -> bytes:
+    return last_published.render(LastPublished(tuple(map(ip_address, addresses)), boot_id="the boot before"))
+
+
+async def test_it_is_started_for_the_node_ip_of_the_last_boot_before_this_boot_has_one() -> None:
+    """It answers as soon as a link has that address, and goes on with the node IP; all links are guarded until then."""
+    rig = Rig()
+    rig.files.content[str(last_published.SELECTION)] = published(str(NODE_IP))
+    assert await rig.look(facts=Facts()) == DnsLook()
+    assert rig.units.orders == [("start", UNIT)]
+    assert f"listen-address={NODE_IP}\n" in rig.text(CONFIGURATION)
+    assert rig.guard.rules
+    assert f'iifname != "lo" ip daddr {NODE_IP} ' in rig.guard.rules
+    assert rig.dnsmasq.given == []
+    await rig.look(facts=Facts())
+    await rig.served()
+    assert rig.units.orders == [("start", UNIT)]
+    assert f'iifname {{ "eth0" }} ip daddr {NODE_IP} ' in rig.guard.rules
+
+
+async def test_another_node_ip_than_that_of_the_last_boot_restarts_it() -> None:
+    rig = Rig()
+    rig.files.content[str(last_published.SELECTION)] = published("192.0.2.77", "2001:db8::77")
+    await rig.look(facts=Facts())
+    await rig.look()
+    assert rig.units.orders == [("start", UNIT), ("restart", UNIT)]
+    assert f"listen-address={NODE_IP}\n" in rig.text(CONFIGURATION)
+    assert "192.0.2.77" not in rig.text(CONFIGURATION)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"torn", b"[" * 5000])
+async def test_without_a_record_it_waits_for_an_address_in_the_subnet_of_a_vip(content: bytes) -> None:
+    rig = Rig(kernel=FakeKernel(Snapshot(ON_ETH0.links, (Address(SITE, 24, "eth0"),))))
+    rig.files.content[str(last_published.SELECTION)] = content
+    assert await rig.look(facts=Facts()) == DnsLook()
+    assert rig.units.orders == []
+    rig.kernel.now = ON_ETH0
+    await rig.look(facts=Facts())
+    assert rig.units.orders == [("start", UNIT)]
+    assert f"listen-address={NODE_IP}\n" in rig.text(CONFIGURATION)
+
+
+async def test_what_fails_before_the_node_ip_is_no_problem_yet() -> None:
+    """The bus may not be there; and the former stack goes first in any case."""
+    rig = Rig()
+    rig.files.content[str(last_published.SELECTION)] = published(str(NODE_IP))
+    rig.units.broken = Unavailable("the system bus does not answer")
+    assert await rig.look(facts=Facts()) == DnsLook()
+    rig.units.broken = None
+    rig.stacks.others = Others(manifests=["coredns.yaml"])
+    assert await rig.look(facts=Facts()) == DnsLook()
+    assert rig.units.orders == []
 
 
 async def test_a_second_look_changes_nothing() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from ipaddress import ip_network
 
 from nodenet.core.hosted_services.model import Here, Place
-from nodenet.core.ip import IPAddress, IPNetwork, family_of
+from nodenet.core.ip import Family, IPAddress, IPNetwork, family_of
 from nodenet.core.kernel.snapshot import Address, Snapshot
 
 
@@ -18,6 +18,23 @@ def here(name: str, node_ips: Iterable[IPAddress], snapshot: Snapshot, *, remote
         if found is not None and family_of(node_ip) not in places:
             places[family_of(node_ip)] = Place(node_ip, found.link, _subnet(found, snapshot))
     return Here(name, places, remote_worker)
+
+
+def expected(name: str, addresses: Iterable[IPAddress]) -> Here:
+    """Return this node with *addresses* that no link has yet: a place has no link then."""
+    places: dict[Family, Place] = {}
+    for address in addresses:
+        places.setdefault(family_of(address), Place(address, "", ip_network(address)))
+    return Here(name, places)
+
+
+def likely(vips: Collection[IPAddress], snapshot: Snapshot) -> tuple[IPAddress, ...]:
+    """Return what is mostly selected as node IPs: in each family an address of *snapshot* in the subnet of a VIP."""
+    found: dict[Family, IPAddress] = {}
+    for one in snapshot.addresses:
+        if one.address not in vips and any(one.shares_prefix(vip) for vip in vips):
+            found.setdefault(one.family, one.address)
+    return tuple(found.values())
 
 
 def _carrier(node_ip: IPAddress, snapshot: Snapshot) -> Address | None:

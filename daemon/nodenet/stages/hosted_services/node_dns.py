@@ -19,6 +19,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import dns_guard, dns_problems, paths, upstreams
 from nodenet.core.hosted_services.duties import why_disabled
+from nodenet.core.hosted_services.here import expected, likely
 from nodenet.core.hosted_services.model import Inputs, Service
 from nodenet.core.hosted_services.options import options_of
 from nodenet.core.hosted_services.plan import NodePlan
@@ -28,6 +29,7 @@ from nodenet.core.hosted_services.two_stacks import Others, why_waiting
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
+from nodenet.core.node_ip import last_published
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.core.settings.model import Settings
 from nodenet.core.since import NEVER
@@ -109,15 +111,14 @@ class NodeDns:
                 await self._leave()
                 return DnsLook()
             if facts.selection is None or not facts.selection.node_ips:
-                await self._prepare()
-                return DnsLook()
+                return await self._prepare(facts)
             snapshot = self._edges.kernel.snapshot()
             given = await self._judged(facts, snapshot)
             if len(given.inputs.here.places) < len(facts.selection.node_ips):
                 # As while a node IP moves to br-ex: dnsmasq, which listens on it, stays as it is.
                 await self._give_servers(await self._edges.dnsmasq.owner(), known, given.inputs)
                 return DnsLook(seconds=LOOK_SECONDS)
-            return await self._serve(given, snapshot, known)
+            return await self._serve(given, known, dns_guard.outside(given.inputs.here, snapshot))
         except (PublishFailed, Unavailable, UnitFailed) as error:
             return DnsLook(problem=dns_problems.of(error.cause, error.remedy), seconds=LOOK_SECONDS)
         except Exception as error:  # noqa: BLE001  (resolv.conf is kept true whatever is wrong with dnsmasq)
@@ -136,14 +137,16 @@ class NodeDns:
         return await self._judged(facts, self._edges.kernel.snapshot())
 
     async def _judged(self, facts: Facts, snapshot: Snapshot) -> NodePlan:
-        name = self._settings.kubernetes.node_name or facts.hostname or self._edges.host.name()
-        return await self._disk.judged(name, facts, snapshot)
+        return await self._disk.judged(self._name(facts), facts, snapshot)
+
+    def _name(self, facts: Facts) -> str:
+        return self._settings.kubernetes.node_name or facts.hostname or self._edges.host.name()
 
     async def waits(self, facts: Facts) -> bool:
         """Return whether another stack has to go first. Raises Unavailable, PublishFailed."""
         return why_waiting(Service.DNSMASQ, self._others((await self.judged(facts)).inputs), ()) is not None
 
-    async def _serve(self, given: NodePlan, snapshot: Snapshot, known: tuple[IPAddress, ...]) -> DnsLook:
+    async def _serve(self, given: NodePlan, known: tuple[IPAddress, ...], outside: tuple[str, ...]) -> DnsLook:
         inputs, made, edges = given.inputs, given.plan, self._edges
         if Service.DNSMASQ not in made.texts:
             return DnsLook(note="DNS is not served")
@@ -158,9 +161,9 @@ class NodeDns:
         self._stale = self._stale or CONFIGURATION in changed
         if not running.is_up:
             look = await self._start(running)
-            unguarded = await self._guard_port(inputs, snapshot)  # it takes less time than dnsmasq to start
+            unguarded = await self._guard_port(inputs, outside)  # it takes less time than dnsmasq to start
             return replace(look, problem=look.problem or unguarded)
-        unguarded = await self._guard_port(inputs, snapshot)
+        unguarded = await self._guard_port(inputs, outside)
         return await self._keep(inputs, known, unguarded, hosts_differ=paths.HOSTS in changed)
 
     async def _keep(
@@ -183,11 +186,26 @@ class NodeDns:
         again = upstreams.ALIVE_SECONDS if self._cluster.place else upstreams.SEARCH_SECONDS
         return DnsLook(problem=unguarded, seconds=again)
 
-    async def _prepare(self) -> None:
-        """Let systemd load the unit while the node IP is waited for: the start is then one order."""
+    async def _prepare(self, facts: Facts) -> DnsLook:
+        """Start dnsmasq for likely node IPs while they are waited for: of the last boot, or in the subnets of VIPs.
+
+        It listens on an address as soon as a link has it (bind-dynamic), mostly before that is known to be the node IP.
+        Other node IPs mean a restart. What fails is seen with the node IP.
+        """
         if self._settings.hosted.mode is HostedMode.SYSTEMD:
-            with suppress(Unavailable):
-                await self._edges.units.state(UNIT)
+            with suppress(PublishFailed, Unavailable, UnitFailed):
+                running = await self._edges.units.state(UNIT)
+                ips = self._last_node_ips() or likely(self._options.api_vips, self._edges.kernel.snapshot())
+                if ips and not running.is_up and not running.is_settling:
+                    given = await self._disk.judged_at(expected(self._name(facts), ips))
+                    await self._serve(given, (), ())  # every link is outside: no pod runs yet
+        return DnsLook()
+
+    def _last_node_ips(self) -> tuple[IPAddress, ...]:
+        try:
+            return last_published.parse(self._edges.files.read(last_published.SELECTION) or b"", "").addresses
+        except (ValueError, RecursionError):
+            return ()
 
     async def _renew(self) -> Problem | None:
         """Restart a dnsmasq that has no name on the bus: it does not connect again to a bus that was restarted."""
@@ -231,9 +249,9 @@ class NodeDns:
         self._stale = False
         return DnsLook(problem=dns_problems.down(running) if failed else None, seconds=LOOK_SECONDS)
 
-    async def _guard_port(self, inputs: Inputs, snapshot: Snapshot) -> Problem | None:
+    async def _guard_port(self, inputs: Inputs, outside: tuple[str, ...]) -> Problem | None:
         """Refuse queries from outside; return why that failed, if it did: DNS of the node works in any case."""
-        wanted = dns_guard.rules(inputs.here, dns_guard.outside(inputs.here, snapshot))
+        wanted = dns_guard.rules(inputs.here, outside)
         try:
             if wanted != self._rules or not await self._edges.guard.is_there():
                 await self._edges.guard.put(wanted)

@@ -53,6 +53,10 @@ class OnDisk:
             snapshot,
             remote_worker=selection is not None and selection.remote_worker,
         )
+        return await self.judged_at(place)
+
+    async def judged_at(self, place: Here) -> NodePlan:
+        """Return the plan of this node at *place*."""
         async with self._one_look:
             problems: list[str] = []
             contents = {cache: self._read(cache, problems) for cache in CACHES}
