@@ -70,6 +70,8 @@ def test_an_external_balancer_that_is_dead_at_boot_gives_its_name_to_the_vip(
     script = tmp_path / "balancer.py"
     script.write_text(SERVER.replace("/etc/kubernetes", str(lan.state)).replace("/run/lab-readyz", str(tmp_path / "x")))
     lan.run("ip", "address", "add", f"{balancer}/32", "dev", "br0")
-    lan.start("python3", script, output=tmp_path / "balancer.log")
+    program = lan.start("python3", script, output=tmp_path / "balancer.log")
     until(lambda: ask(node, name) == f"NOERROR {balancer}", "the name to go back", 180)
     until(lambda: rig.document("master-0")["health"] == "ok", "health")
+    program.terminate()
+    program.wait()
