@@ -143,6 +143,21 @@ async def test_an_empty_list_does_not_replace_the_cache_on_disk() -> None:
     assert cache.parse(files.caches["nodes"], DOMAIN).document != []
 
 
+async def test_a_list_of_workers_does_not_replace_a_complete_one_on_disk() -> None:
+    """As when the Nodes of the control plane were removed, or lost their labels: the next boot needs them."""
+    files = FakeFiles()
+    await during(source({NODES: [node("w0")]}, files).follow_nodes)
+    assert cache.parse(files.caches["nodes"], DOMAIN).document
+    master = node("m0") | {"metadata": {"name": "m0", "labels": {"node-role.kubernetes.io/master": ""}}}
+    await during(source({NODES: [master, node("w0")]}, files).follow_nodes)
+    complete = files.caches["nodes"]
+    again = source({NODES: [node("w0"), node("w1")]}, files)
+    await again.read_disk()
+    await during(again.follow_nodes)
+    assert files.caches["nodes"] == complete
+    assert len(again.cluster.nodes[Origin.LIVE]) == 2
+
+
 async def test_the_resource_is_taken_cached_and_forgotten_when_it_was_removed() -> None:
     files = FakeFiles()
     made = source({RESOURCES: [object_named(generation=3)]}, files)

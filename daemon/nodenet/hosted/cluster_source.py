@@ -16,6 +16,7 @@ from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.cache import Cached, CacheInvalid
 from nodenet.core.hosted_services.cluster import Cluster
 from nodenet.core.hosted_services.model import Origin
+from nodenet.core.hosted_services.nodes import has_control_plane
 from nodenet.core.hosted_services.resource import QUICK_BYTES
 from nodenet.core.hosted_services.watching import Known, slim_node, slim_resource
 from nodenet.core.messages import Message
@@ -63,6 +64,8 @@ class ClusterSource:
         self._wake = asyncio.Event()
         self._last_filed: Any = None
         self._unusable = ""
+        self._led = False
+        """Whether a list of nodes had one of the control plane."""
         self.cluster = Cluster()
 
     @property
@@ -76,6 +79,7 @@ class ClusterSource:
         filed = await self._filed()
         resources = {Origin.CACHE: documents["cr"], Origin.FILE: filed}
         nodes = {Origin.CACHE: documents["nodes"]}
+        self._led = has_control_plane(documents["nodes"])
         self.cluster = Cluster(_present(resources), _present(nodes))
 
     async def follow_file(self) -> None:
@@ -157,7 +161,8 @@ class ClusterSource:
             items = [known.objects[one] for one in sorted(known.objects)]
             nodes = {Origin.LIVE: items, **_without(self.cluster.nodes, Origin.LIVE)}
             self.cluster = replace(self.cluster, nodes=nodes, own=None)
-            if items:
+            self._led = self._led or has_control_plane(items)
+            if has_control_plane(items) or (items and not self._led):  # an incomplete list replaces no complete one
                 await self._keep("nodes", items, known.resource_version)
         else:
             await self._take_resource(known)

@@ -64,6 +64,17 @@ def test_a_document_that_cannot_be_used_is_named_and_the_next_one_is_used() -> N
     )
 
 
+def test_a_live_list_without_the_control_plane_is_named_and_the_cached_one_is_used() -> None:
+    nodes = {Origin.LIVE: [node("w0", "192.0.2.20")], Origin.CACHE: [node("m0", "192.0.2.10", MASTER)]}
+    found = known(Cluster(nodes=nodes), OPTIONS, HERE)
+    assert [one.name for one in found.inputs.nodes] == ["m0"]
+    (problem,) = found.problems
+    assert problem == (
+        "No Node of the API has the control-plane role, and the list of the cache is used: wait until these nodes have "
+        "registered, or label their Node objects"
+    )
+
+
 def test_hostile_strings_reach_no_configuration() -> None:
     """Newlines, quotes and braces in names and addresses: such a node is left out, and counted."""
     hostile = ["m1\nserver evil 192.0.2.66:6443", 'm2"', "m3 }", "../m4", "m5\0", "", "m" * 300, "M6", 7, None]

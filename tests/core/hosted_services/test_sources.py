@@ -34,6 +34,15 @@ def test_an_empty_list_of_nodes_is_none() -> None:
     assert (chosen.nodes, chosen.nodes_origin) == ((NODE,), Origin.CACHE)
 
 
+def test_a_list_without_the_control_plane_does_not_replace_one_with_it() -> None:
+    """The workers that register first would otherwise end the VIP by which all others register."""
+    master = ClusterNode("master-0", (ip_address("192.0.2.10"),), Role.CONTROL_PLANE)
+    chosen = choose({}, {Origin.LIVE: (NODE,), Origin.FILE: (master, NODE)})
+    assert (chosen.nodes, chosen.nodes_origin) == ((master, NODE), Origin.FILE)
+    chosen = choose({}, {Origin.LIVE: (NODE,), Origin.FILE: ()})
+    assert (chosen.nodes, chosen.nodes_origin) == ((NODE,), Origin.LIVE), "its control plane is elsewhere"
+
+
 def test_only_the_live_resource_stops_a_service_and_nothing_stops_dns() -> None:
     stops = {(service, origin) for service in Service for origin in Origin if may_stop(service, origin)}
     assert stops == {(service, Origin.LIVE) for service in set(Service) - {Service.DNSMASQ}}

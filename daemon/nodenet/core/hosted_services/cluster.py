@@ -53,7 +53,13 @@ def known(cluster: Cluster, options: Options, here: Here, last: Mapping[Origin, 
             problems.append(f"HostedNetServices ({origin}) is not used: {error}")
             if origin in last:
                 specs[origin] = last[origin]
-    chosen = choose(specs, _nodes(cluster, problems))
+    nodes = _nodes(cluster, problems)
+    chosen = choose(specs, nodes)
+    if Origin.LIVE in nodes and chosen.nodes_origin is not Origin.LIVE:
+        problems.append(
+            f"No Node of the API has the control-plane role, and the list of the {chosen.nodes_origin} is used: wait "
+            "until these nodes have registered, or label their Node objects"
+        )
     role = options.role or _own_role(cluster)
     inputs = Inputs(
         options if options.role is role else replace(options, role=role),

@@ -62,6 +62,12 @@ def _listed(items: object) -> list[object]:
     return items
 
 
+def has_control_plane(items: object) -> bool:
+    """Return whether a list of Node objects has one of the control plane."""
+    labels = (_mapping(_mapping(item, "metadata"), "labels") for item in (items if isinstance(items, list) else ()))
+    return any(label in found for found in labels for label in CONTROL_PLANE_LABELS)
+
+
 def _collected(found: Iterable[ClusterNode | None]) -> NodeList:
     seen = list(found)
     named = {node.name: node for node in seen if node is not None}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nodenet.core.hosted_services.model import ClusterNode, Origin, Service, Spec
+from nodenet.core.hosted_services.model import ClusterNode, Origin, Role, Service, Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,16 @@ class Chosen:
 
 
 def choose(specs: Mapping[Origin, Spec], nodes: Mapping[Origin, tuple[ClusterNode, ...]]) -> Chosen:
-    """Return the first of each in the order of ``Origin``; an origin that has none is left out of the mapping."""
+    """Return the first of each in the order of ``Origin``; an origin that has none is left out of the mapping.
+
+    A list without a node of the control plane is incomplete where another source has one with such a node: the API of a
+    cluster that is being installed lists the workers that have come first. By it, no node would hold the API VIP, by
+    which the others come.
+    """
     spec_origin = next((origin for origin in Origin if origin in specs), Origin.DEFAULT)
-    nodes_origin = next((origin for origin in Origin if nodes.get(origin)), Origin.DEFAULT)
+    some = [origin for origin in Origin if nodes.get(origin)]
+    led = [origin for origin in some if any(node.role is Role.CONTROL_PLANE for node in nodes[origin])]
+    nodes_origin = next(iter((*led, *some)), Origin.DEFAULT)
     return Chosen(specs.get(spec_origin, Spec()), spec_origin, nodes.get(nodes_origin, ()), nodes_origin)
 
 
