@@ -163,7 +163,8 @@ class Upkeep:
         now = self._here().now
         for attachment in list(self._book.attachments()):
             old = not 0 <= now - attachment.since < YOUNG_SECONDS
-            if old and attachment.pod is not None and self._netns_gone(attachment.netns):
+            # Without a network namespace: it was read from its Lease, and its DEL may have come before that.
+            if old and attachment.pod is not None and (not attachment.netns or self._netns_gone(attachment.netns)):
                 self._chores.add(("reap", *attachment.key), partial(self._reap, attachment))
         for pod in repair.gone_pods(self._book)[:MOST_PODS]:
             self._chores.add(("forget", pod.uid), partial(self._forget, pod))

@@ -95,7 +95,7 @@ class Verbs:
     async def _add(self, request: Request) -> str:
         network = parse(request.configuration)
         asked = Asked(request.container_id, request.ifname, request.netns, request.pod, network)
-        before = self._here()
+        before, known = self._here(), self._book.attachment(asked.key)
         try:
             async with self._runner.holding("sandbox", *asked.key):
                 addresses = await self._runner.run(add(before, asked), ADD_SECONDS)
@@ -103,7 +103,7 @@ class Verbs:
             self._reject(request, network.name, error)
             raise
         attachment = self._book.attachment(asked.key)
-        if attachment is not None and attachment.since >= before.now:
+        if attachment is not None and attachment != known:
             self._allocated(attachment, before.now)
         return cni.result(request.version, addresses, network.extras(addresses))
 
@@ -111,7 +111,7 @@ class Verbs:
         self.counted("allocated")
         self.given(attachment)
         rows = self._book.held_by(attachment.owner, attachment.network)
-        if attachment.owner.kind is OwnerKind.CLAIM and any(row.since < began for row in rows):
+        if attachment.owner.kind is OwnerKind.CLAIM and any(row.since != began for row in rows):
             self._upkeep.attached(attachment)
         addresses = ", ".join(map(str, attachment.addresses))
         pod = f" (pod {attachment.pod}, {attachment.ifname})" if attachment.pod else f" ({attachment.ifname})"

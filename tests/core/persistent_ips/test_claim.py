@@ -91,6 +91,20 @@ def test_addresses_are_written_once_and_the_pod_is_kept_true() -> None:
     assert claims.allocated_patch(reported, [ADDRESS], "", 0.0)["status"] == {"ownerPod": None}
 
 
+def test_conditions_of_other_programs_are_kept() -> None:
+    other = {"type": "MACReady", "status": "True", "reason": "Done", "message": "m"}
+    own = {"type": "IPsAllocated", "status": "False", "reason": "SubnetExhausted"}
+    found = claims.parse(document({"conditions": [own, other]}))
+    for patch in (
+        claims.allocated_patch(found, [ADDRESS], "vm-1", 0.0),
+        claims.failed_patch(found, Reason.CONFLICT, "taken", 0.0),
+    ):
+        assert patch is not None
+        conditions = patch["status"]["conditions"]
+        assert [one["type"] for one in conditions] == ["MACReady", "IPsAllocated"]
+        assert conditions[0] == other
+
+
 def test_a_failure_is_written_once() -> None:
     patch = claims.failed_patch(CLAIM, Reason.EXHAUSTED, "full", 0.0)
     assert patch is not None

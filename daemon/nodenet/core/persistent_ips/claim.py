@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -47,6 +48,8 @@ class Claim:
     owner_pod: str
     conditions: tuple[tuple[str, str, str], ...] = ()
     """(type, status, reason) of each condition."""
+    others: tuple[str, ...] = ()
+    """The conditions of other programs, in JSON: a patch replaces the whole list."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -99,6 +102,11 @@ def parse(document: object) -> Claim:
             for one in (conditions[:MOST_IPS] if isinstance(conditions, list) else ())
             if isinstance(one, dict)
         ),
+        tuple(
+            json.dumps(one)
+            for one in (conditions[:MOST_IPS] if isinstance(conditions, list) else ())
+            if isinstance(one, dict) and one.get("type") != CONDITION
+        ),
     )
 
 
@@ -119,7 +127,8 @@ def allocated_patch(claim: Claim, addresses: Iterable[Interface], owner_pod: str
     status: dict[str, Any] = {"ips": ips} if not claim.ips else {}
     status["ownerPod"] = {"name": owner_pod} if owner_pod else None
     if (CONDITION, "True", Reason.ALLOCATED) not in claim.conditions:
-        status["conditions"] = [_condition("True", Reason.ALLOCATED, f"Allocated {', '.join(ips)}", now)]
+        own = _condition("True", Reason.ALLOCATED, f"Allocated {', '.join(ips)}", now)
+        status["conditions"] = _conditions(claim, own)
     return _patch(claim, status)
 
 
@@ -127,7 +136,8 @@ def failed_patch(claim: Claim, reason: Reason, text: str, now: float) -> dict[st
     """Return the patch that reports why *claim* has no address; None where it says so already."""
     if (CONDITION, "False", reason) in claim.conditions:
         return None
-    status: dict[str, Any] = {"conditions": [_condition("False", reason, text[:MOST_MESSAGE], now)]}
+    own = _condition("False", reason, text[:MOST_MESSAGE], now)
+    status: dict[str, Any] = {"conditions": _conditions(claim, own)}
     if not claim.ips:
         status["ips"] = []  # the schema requires it in every status
     return _patch(claim, status)
@@ -135,6 +145,10 @@ def failed_patch(claim: Claim, reason: Reason, text: str, now: float) -> dict[st
 
 def _patch(claim: Claim, status: Mapping[str, Any]) -> dict[str, Any]:
     return {"metadata": {"uid": claim.uid, "resourceVersion": claim.version}, "status": dict(status)}
+
+
+def _conditions(claim: Claim, own: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*(json.loads(one) for one in claim.others), own]
 
 
 def _condition(status: str, reason: Reason, message: str, now: float) -> dict[str, Any]:

@@ -7,6 +7,7 @@ gone.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Mapping
@@ -52,6 +53,7 @@ class Lease:
         return name_of(self.network, self.address)
 
 
+@functools.lru_cache(maxsize=4096)
 def name_of(network: str, address: Interface) -> str:
     """Return the name of the Lease; two networks or addresses never have the same one."""
     readable = re.sub(r"[^a-z0-9]+", "-", network.lower())[:MOST_NETWORK_IN_NAME].strip("-")
@@ -59,6 +61,7 @@ def name_of(network: str, address: Interface) -> str:
     return f"{MANAGER}-{readable}-{digest(network)}-{host}" if readable else f"{MANAGER}-{digest(network)}-{host}"
 
 
+@functools.lru_cache(maxsize=4096)
 def digest(text: str) -> str:
     """Return 16 hexadecimal digits that stand for *text* in a name or label."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
