@@ -34,12 +34,10 @@ def test_the_book_follows_changes() -> None:
     assert book.held_by(OWNER, "red") == ()
     assert book.pod_reference(REFERENCE.key) == REFERENCE
     assert book.network("blue") == NetworkSeen("blue", "d", "s")
-    assert book.owner_of_claim("vms", "vm") == OWNER
     assert book.claim_owners() == (OWNER,)
     assert book.pods_of_claim("vms", "vm") == {"vm-1"}
     book.take([Put(replace(ROW, state=State.RELEASING)), Drop(ATTACHMENT), Drop(REFERENCE)])
     assert book.held_by(OWNER, "blue") == ()
-    assert book.owner_of_claim("vms", "vm") is None
     assert book.attachments_of(OWNER) == ()
     assert book.pods_of_claim("vms", "vm") == frozenset()
     assert book.taken("blue", ADDRESS.ip)  # its Lease is still there

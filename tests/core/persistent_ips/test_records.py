@@ -27,7 +27,7 @@ RECORDS: tuple[Record, ...] = (
     Reservation("blue", ADDRESSES[0], OWNER, State.REPORTED, "l1", "9", 12.5),
     Attachment("c1", "net1", "blue", OWNER, ADDRESSES, POD, "/run/netns/c1", "b1", 12.5),
     Attachment("c1", "net2", "blue", OWNER, (), None, "", "b1", 0.0),
-    PodReference(POD, "net1", "blue", "vm", Workload("a", "b", "c"), "vms/blue"),
+    PodReference(POD, "net1", "blue", "vm", Workload("a", "b", "c"), "vms/blue", "u1"),
     NetworkSeen("blue", "d", "vms/blue"),
 )
 

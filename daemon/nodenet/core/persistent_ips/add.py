@@ -167,7 +167,7 @@ def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[
         attachment = _attachment(here, asked, reference, kept)
         if here.book.attachment(asked.key) != attachment:
             changes.append(Put(attachment))
-        changes += _records(here, asked, reference)
+        changes += _records(here, asked, replace(reference, claim_uid=claim.uid))
         try:
             yield Save(tuple(changes))
         except PublishFailed:
@@ -182,8 +182,8 @@ def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[
             yield from _drop_foreign(here, asked, claim)
             continue
         except (ApiAway, Forbidden):
-            if claim.ips or all(row.state is State.REPORTED for row in kept):
-                return addresses  # the claim has them; the pod's name is written later
+            if reference.claim_uid == claim.uid and (claim.ips or all(row.state is State.REPORTED for row in kept)):
+                return addresses  # the pod had them before; its name is written later
             raise
         yield Save(tuple(Put(replace(row, state=State.REPORTED)) for row in kept), wait=False)
         return addresses

@@ -138,15 +138,6 @@ class Book:
         found = {one.owner.uid: one.owner for one in self.reservations() if one.owner.kind is OwnerKind.CLAIM}
         return tuple(found.values())
 
-    def owner_of_claim(self, namespace: str, name: str) -> Owner | None:
-        """Return the claim of this name that has a reservation in force here, None without one."""
-        for one in self.reservations():
-            owner = one.owner
-            named = owner.kind is OwnerKind.CLAIM and (owner.namespace, owner.name) == (namespace, name)
-            if named and one.state is State.REPORTED:
-                return owner
-        return None
-
     def pods_of_claim(self, namespace: str, name: str) -> frozenset[str]:
         """Return the names of the pods of this node that were read with a reference to the claim of this name."""
         return frozenset(self._pods_of_claim.get((namespace, name), ()))

@@ -131,6 +131,8 @@ class PodReference:
     workload: Workload
     source: str = ""
     """The NetworkAttachmentDefinition, NAMESPACE/NAME; empty where it is not known."""
+    claim_uid: str = ""
+    """The claim whose addresses the pod was given; empty before that. Only this one is served without the API."""
 
     @property
     def key(self) -> tuple[str, str, str]:

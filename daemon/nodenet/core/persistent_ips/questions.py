@@ -10,7 +10,7 @@ from nodenet.core.persistent_ips.api import ApiAway, Forbidden, NotFound
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.cni import CniError, Code
 from nodenet.core.persistent_ips.effects import Here, Steps, await_claim, read_claim, read_pod
-from nodenet.core.persistent_ips.model import PodReference
+from nodenet.core.persistent_ips.model import Owner, OwnerKind, PodReference, State
 from nodenet.core.persistent_ips.reserve import Asked
 
 
@@ -54,9 +54,9 @@ def current_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[Cl
 def _from_disk(here: Here, asked: Asked, reference: PodReference) -> Claim | None:
     """Return the claim as this node has it on disk; without a resourceVersion: nothing can be written to it."""
     namespace, name = reference.pod.namespace, reference.claim
-    owner = here.book.owner_of_claim(namespace, name)
-    rows = here.book.held_by(owner, asked.network.name) if owner else ()
-    if owner is None or not rows:
+    owner = Owner(OwnerKind.CLAIM, namespace, name, reference.claim_uid)
+    rows = here.book.held_by(owner, asked.network.name) if reference.claim_uid else ()
+    if not rows or any(row.state is not State.REPORTED for row in rows):
         return None
     ips = tuple(str(row.address) for row in rows)
     return Claim(namespace, name, owner.uid, "", asked.network.name, deleting=False, ips=ips, owner_pod="")

@@ -106,6 +106,7 @@ def _pod(found: Mapping[str, Any]) -> PodReference:
         str(found["claim"]),
         Workload(**found["workload"]),
         str(found["source"]),
+        str(found["claim_uid"]),
     )
 
 
