@@ -19,10 +19,12 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1] / place) for place in ("tests", "daemon")]
 
+from simulation.mutants import MUTANTS, Mutant, put_back
 from simulation.run import Result, run, run_seed, smallest
 from simulation.scenario import scenario_of, to_json
 
 KEPT = Path(__file__).parents[1] / "fixtures" / "seeds"
+PUT_BACK = KEPT / "put-back"
 CHUNK = 50
 BAR = 30
 
@@ -123,6 +125,32 @@ def replay(seed: int, keep: str | None) -> int:
     return 1 if result.failed else 0
 
 
+def found_by(mutant: Mutant, first: int, seeds: int) -> tuple[int, Result] | None:
+    """Return how many seeds it takes to notice *mutant*, and the run that does; None where none of *seeds* do."""
+    for number in range(seeds):
+        with put_back(mutant):
+            result = run_seed(first + number)
+        if result.failed and not run_seed(first + number).failed:
+            return number + 1, result
+    return None
+
+
+def put_faults_back(entries: str, first: int, seeds: int) -> int:
+    """Print for each fault of the first review how many seeds find it; return 1 where one is not found."""
+    chosen = [mutant for mutant in MUTANTS if entries == "all" or mutant.entry in entries.split(",")]
+    missed = 0
+    for mutant in chosen:
+        found = found_by(mutant, first, seeds)
+        missed += found is None
+        number, text = (str(found[0]), found[1].text) if found else (f"> {seeds}", "not found")
+        print(f"| {mutant.entry} | {mutant.words} | {number} | {text} |", flush=True)
+        if found:
+            with put_back(mutant):
+                fewest = smallest(found[1].scenario, found[1].rule)
+            (PUT_BACK / f"{mutant.entry}.json").write_text(to_json(fewest, text))
+    return 1 if missed else 0
+
+
 def main() -> int:
     """Return 1 where a property was violated."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -131,7 +159,10 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
     parser.add_argument("--replay", type=int, metavar="SEED", help="run one seed and print its journal")
     parser.add_argument("--keep", metavar="NAME", help="with --replay: write the fewest faults to fixtures/seeds")
+    parser.add_argument("--put-back", metavar="ENTRIES", help="faults of the first review (R1,R2 or all) to be found")
     options = parser.parse_args()
+    if options.put_back:
+        return put_faults_back(options.put_back, options.first, options.seeds)
     if options.replay is not None:
         return replay(options.replay, options.keep)
     began, summary = time.monotonic(), Summary()

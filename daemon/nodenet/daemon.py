@@ -56,10 +56,11 @@ def _rendered(status: dict[str, Any]) -> bytes:
 class StateFile:
     """The status document as a file, for programs that do not use the bus."""
 
-    def __init__(self, path: PurePath, files: Files) -> None:
-        """Write to *path* with *files*."""
+    def __init__(self, path: PurePath, files: Files, rendered: Callable[[dict[str, Any]], bytes] = _rendered) -> None:
+        """Write to *path* with *files*; *rendered* makes the content."""
         self._path = path
         self._files = files
+        self._rendered = rendered
         self._failures = 0
 
     def show(self, status: BootStatus) -> float | None:
@@ -68,7 +69,7 @@ class StateFile:
         That is logged once. The gate of kubelet reads this file, so it is written again until it is there.
         """
         try:
-            self._files.write(self._path, _rendered(document(status)))
+            self._files.write(self._path, self._rendered(document(status)))
         except PublishFailed as error:
             self._failures += 1
             if self._failures == 1:

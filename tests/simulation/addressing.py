@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 DHCP_SECONDS = 45.0
 PAUSES = (2.5, 4.5, 8.0, 16.0, 16.0, 16.0)
 """Between two requests of a DHCP client (RFC 2131 section 4.1), the last one from then on."""
+ASSUMED_SECONDS = 1800.0
 CARRIER_SECONDS = 5.0
 """After which a link without a carrier loses its configuration."""
 
@@ -35,6 +36,8 @@ class Device:
     asking: int = 0
     tries: int = 0
     carrier_lost: int = 0
+    assumed: bool = False
+    """Whether its lease is that of an earlier process."""
 
 
 class Addressing:
@@ -43,6 +46,15 @@ class Addressing:
     def __init__(self, world: World, manager: NetworkManager) -> None:
         self._world = world
         self._manager = manager
+
+    def assume(self, device: Device) -> None:
+        """Take over what an earlier process gave a link: it stays until a DHCP server says otherwise."""
+        link = self._world.kernel.links.get(device.link)
+        for address, (prefix, leased, who) in link.addresses.items() if link else ():
+            if leased and who == "nm":
+                device.lease, device.assumed = IPv4Interface(f"{address}/{prefix}"), True
+                device.lease_until = self._world.now + ASSUMED_SECONDS
+                device.gateway = next(iter(link.gateways), None) if link else None
 
     def configure(self, device: Device, profile: Profile) -> None:
         """Give the link what its profile says now; a lease stays."""
@@ -64,8 +76,9 @@ class Addressing:
         for gateway, number in wanted.items():
             kernel.route(device.link, gateway, number)
         method = profile.setting("ipv4", "method", "disabled")
-        if method == "auto" and device.lease is None:
-            device.state = 100 if static else 70
+        if method == "auto" and (device.lease is None or device.assumed):
+            device.state = 100 if static or device.assumed else 70
+            device.assumed = False
             self.ask(device)
         elif method != "auto":
             device.lease, device.gateway, device.state = None, None, 100
@@ -106,6 +119,7 @@ class Addressing:
             kernel.take(device.link, device.lease.ip)
         device.lease, device.lease_until = offer, self._world.now + segment.seconds
         device.gateway = segment.gateway if segment.routed else None
+        self._world.leased_until[offer.ip] = device.lease_until
         kernel.give(device.link, offer.ip, offer.network.prefixlen, leased=True, who="nm")
         if device.gateway:
             kernel.route(device.link, device.gateway, metric_of(device.kind, profile))

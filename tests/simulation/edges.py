@@ -283,7 +283,9 @@ class Profiles(Manager):
         device = self._device(link)
         if device.profile is None:
             raise Unavailable(f"NetworkManager does not reapply the profile of {link}: not active")
+        before = self.world.kernel.held(link)
         self.world.manager.ip.configure(device, self._profile(device.profile))
+        self.world.rules.addresses_taken(link, before - self.world.kernel.held(link))
 
     async def ask_again(self, link: str) -> None:
         await self._ask("profiles.ask_again", 0.02)

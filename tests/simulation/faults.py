@@ -27,6 +27,18 @@ POINTS = (
 """Where a fault may strike: the daemon calls out there, or has just been answered (``:back``)."""
 
 
+TROUBLES = tuple(
+    (where, how)
+    for where, hows in (
+        ("before", ("hang", "die", "unavailable", "dependency")),
+        ("made", ("hang", "die", "unavailable", "plugin", "internal")),
+        ("after", ("hang", "die", "unavailable", "plugin", "internal", "verification")),
+    )
+    for how in hows
+)
+"""Where in an apply libnmstate fails, and how."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """*kind* strikes *at* seconds after the daemon passed *point* for the *nth* time; without a point: of the run."""
@@ -171,7 +183,7 @@ def systemd_deaf(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
 
 @kind
 def notifications_lost(run: Run, fault: Fault) -> Callable[[], None]:
-    run.world.systemd.loses_messages = 1 + int(fault.pick * 5)
+    run.world.systemd.loses_messages = 1 + int(fault.pick * 30)
     return lambda: setattr(run.world.systemd, "loses_messages", 0)
 
 
@@ -214,10 +226,8 @@ def ovs_switch_hangs(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG
 
 @kind
 def apply_goes_wrong(run: Run, fault: Fault) -> Callable[[], None]:
-    hows = ("hang", "die", "plugin", "verification", "internal", "unavailable", "busy", "dependency")
-    wheres = ("before", "made", "after")
-    number = int(fault.pick * len(hows) * len(wheres))
-    trouble = Trouble(wheres[number % len(wheres)], hows[number // len(wheres)], 1 if fault.lasts < 50 else 99)
+    where, how = TROUBLES[int(fault.pick * len(TROUBLES))]
+    trouble = Trouble(where, how, 1 if fault.lasts < 50 else 99)
     run.world.troubles.append(trouble)
     return lambda: run.world.troubles.remove(trouble)
 
@@ -287,8 +297,8 @@ def bridge_remove(run: Run, fault: Fault) -> None:  # noqa: ARG001
 @kind
 def other_checkpoint(run: Run, fault: Fault) -> None:
     manager = run.world.manager
-    if not manager.running or manager.memory.points:
-        return
+    if not manager.running or manager.memory.points or run.world.applying:
+        return  # one that comes before ours in the same apply cannot be told from ours when libnmstate dies
     point = manager.checkpoint(3600.0, foreign=True)
     run.world.after(min(fault.lasts, 60.0), lambda: manager.release(point.path))
 

@@ -96,6 +96,10 @@ class Kernel:
         link.gateways = {}
         self.touch()
 
+    def held(self, name: str) -> frozenset[IPv4Address]:
+        link = self.links.get(name)
+        return frozenset(link.addresses) if link else frozenset()
+
     def place_of(self, address: object) -> str | None:
         return next((link.name for link in self.links.values() if address in link.addresses), None)
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nodenet import daemon
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.outcome import Again, Done, Failed, Problem
 from nodenet.core.boot.pace import Pace
@@ -30,7 +29,7 @@ from nodenet.stages.apply import pipeline
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.br_ex import verify
 from nodenet.stages.br_ex.later_looks import CAUSES
-from nodenet.stages.br_ex.repair import RecoverFirst
+from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
 from nodenet.stages.br_ex.stage import ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hostname import HostnameStage
@@ -67,6 +66,10 @@ async def _rolled_back_and_not_settled(
 ) -> None:
     if getattr(failure, "kind", None) not in pipeline.UNTOUCHED:
         await self._roll_back(record, before.dns, by_time=not refused)
+
+
+def _nobody_s(_self: object, _record: object, _profiles: object) -> dict[str, str]:
+    return {}
 
 
 def _ours_by_phase(_checkpoint: object, record: Intent | None, boot_id: str, _began: float) -> bool:
@@ -131,7 +134,7 @@ def _shown_once(self: Any, status: Any) -> float | None:
         return None
     self._tried = status.ready
     with suppress(NodenetError):
-        self._files.write(self._path, daemon._rendered(document(status)))
+        self._files.write(self._path, self._rendered(document(status)))
     return None
 
 
@@ -189,7 +192,11 @@ def _looks_first(self: Boot, now: float) -> Any:
 
 
 MUTANTS = (
-    Mutant("R1", "a rollback does not settle the intent", ((Pipeline, "_back", _rolled_back_and_not_settled),)),
+    Mutant(
+        "R1",
+        "a rollback does not settle the intent, and profiles of others are replaced",
+        ((Pipeline, "_back", _rolled_back_and_not_settled), (BridgeRepairer, "_of_others", _nobody_s)),
+    ),
     Mutant("R2", "every checkpoint counts as ours while an apply is open", ((pipeline, "is_ours", _ours_by_phase),)),
     Mutant("R4", "the wall clock ends a lease", ((StaticLease, "left", _left_by_wall_clock),)),
     Mutant("R5", "a stop cancels a rollback", ((pipeline, "_shielded", _not_shielded),)),

@@ -183,11 +183,13 @@ class NetworkManager:
         """Make a profile in memory for a NIC that has none, as NetworkManager does."""
         if any(one.link == link and one.kind == "802-3-ethernet" for one in self.memory.profiles.values()):
             return
-        uuid = f"a0000000-0000-4000-8000-{mac.replace(':', '')}"
-        connection = {"id": f"Wired {link}", "uuid": uuid, "type": "802-3-ethernet", "interface-name": link}
+        taken = {one.name for one in self.memory.profiles.values()}
+        name = next(one for one in map("Wired connection {}".format, itertools.count(1)) if one not in taken)
+        uuid = f"a0000000-0000-4000-{int(name.split()[-1]):04x}-{mac.replace(':', '')}"
+        connection = {"id": name, "uuid": uuid, "type": "802-3-ethernet", "interface-name": link}
         lowest = {"autoconnect-priority": -999}
         settings: Settings = {"connection": {**connection, **lowest}, "ipv4": {"method": "auto"}, "ipv6": DISABLED}
-        self.put(made(settings, f"{IN_RUN}/Wired {link}.nmconnection", on_disk=False))
+        self.put(made(settings, f"{IN_RUN}/{name}.nmconnection", on_disk=False))
 
     def _make_ovs_devices(self) -> None:
         if not self.has_ovs:
@@ -221,6 +223,8 @@ class NetworkManager:
             device.state = 20
             return
         if found := self.candidates(device):
+            if self.memory.startup:
+                self.ip.assume(device)
             self.activate(device, found[0])
 
     def activate(self, device: Device, profile: Profile) -> None:

@@ -83,14 +83,12 @@ class Nmstate:
 
     async def apply(self, text: str, rollback_timeout: int, seconds: float, made: Callable[[str], None]) -> str | None:
         deadline = self._world.now + seconds
-        await self._cross("apply.begin", 0.05)
-        self._need_manager()
         document = document_of(text)
-        await self._meet("before", deadline)
-        manager = self._world.manager
-        if manager.memory.points:
-            raise NmstateFailure(FailureKind.BUSY, "another checkpoint exists")
-        point = manager.checkpoint(rollback_timeout, foreign=False)
+        self._world.applying = True
+        try:
+            point = await self._make_point(rollback_timeout, deadline)
+        finally:
+            self._world.applying = False
         made(point.path)
         await self._cross("apply.made", 0.05)
         try:
@@ -103,6 +101,14 @@ class Nmstate:
             await self._back(point, failure)
             raise
         return point.path
+
+    async def _make_point(self, seconds: float, deadline: float) -> Point:
+        await self._cross("apply.begin", 0.05)
+        self._need_manager()
+        await self._meet("before", deadline)
+        if self._world.manager.memory.points:
+            raise NmstateFailure(FailureKind.BUSY, "another checkpoint exists")
+        return self._world.manager.checkpoint(seconds, foreign=False)
 
     async def _back(self, point: Point, failure: NmstateFailure) -> None:
         """Libnmstate rolls back what it has refused itself; a process that is gone does not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -103,7 +104,7 @@ class Process:
         manager = ServiceManager(notifier)
         uplink_edges = UplinkEdges(edges.UplinkLinks(life), built.neighbours, built.kernel, built.ovsdb, built.clock)
         uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
-        watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files), manager, uplink)
+        watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files, _compact), manager, uplink)
         reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)
         world.listeners = listeners = Listeners(reconciler.wake)
         background = Background()
@@ -120,6 +121,10 @@ class Process:
 
     def _settings(self) -> Settings:
         return _parsed(self.world.disk.content.get(SETTINGS, b""))
+
+
+def _compact(status: dict[str, Any]) -> bytes:
+    return json.dumps(status).encode()  # a tenth of the time that it takes with an indent
 
 
 async def _is_active(built: StageEdges) -> bool:

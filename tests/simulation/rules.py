@@ -15,6 +15,7 @@ P10 nothing waits without a bound or a visible reason
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,8 @@ class Rules:
             return False
         for mac, name in world.nics.items():
             link, segment = world.kernel.links.get(name), world.wire.segments.get(mac)
-            if link and link.carrier and segment and (segment.offer is not None or world.is_static):
+            static = world.is_static and mac == next(iter(world.nics))
+            if link and link.carrier and segment and (static or segment.offer is not None):
                 return True
         return False
 
@@ -98,6 +100,14 @@ class Rules:
             self.dark_since = world.now
         dark = world.now - self.dark_since
         self.hold("P1", f"no network for {dark:.0f} s though the world offers one", holds=dark < DARK_SECONDS)
+
+    def addresses_taken(self, link: str, gone: Collection[IPv4Address]) -> None:
+        """The daemon has let a link lose addresses: none of a lease that its server would still renew."""
+        segment = self.world.segment_of(link)
+        for address in gone:
+            left = self.world.leased_until.get(address, 0.0) - self.world.now
+            other = segment is not None and segment.other is not None
+            self.hold("P1", f"{address} is taken away, and leased for {left:.0f} s", holds=left < 1.0 or other)
 
     def kernel_changed(self) -> None:
         if self.world.kernel.has_network:
@@ -171,7 +181,7 @@ class Rules:
             cut = world.kernel.links.get(selection.link or "")
             is_uplink = selection.link == "br-ex" or cut is nic
             lost = f"{gone} are gone" if gone else "no carrier" if is_uplink and nic and not nic.carrier else ""
-        if not lost:
+        if not lost or world.kernel_silent:
             self.untrue_since = None
             return
         self.untrue_since = self.untrue_since or world.now

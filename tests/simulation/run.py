@@ -20,7 +20,7 @@ from nodenet.core.status.document import document
 from simulation.engine import Killed, Violation
 from simulation.faults import Fault, strike
 from simulation.process import PERMANENT, Process
-from simulation.scenario import HEALED_SECONDS, MAC, Scenario, prepare, scenario_of
+from simulation.scenario import MAC, Scenario, prepare, scenario_of
 from simulation.wire import Segment
 from simulation.world import World
 
@@ -30,8 +30,19 @@ RESTART_SECONDS = 5.0
 PATIENCE_SECONDS = 1200.0
 """In which READY comes once the world is fair."""
 CALM_SECONDS = 60.0
+REFUSED_SECONDS = 120.0
+"""How long a failure that holds kubelet back is looked at."""
 VOLATILE = frozenset({"/run/nodenet/state.json"})
 """What a second run may write: the times of the stages are in it."""
+FINE = frozenset({"", "dhcp", "static", "bridge", "empty"})
+LEAVE_NOTHING = frozenset(
+    {
+        *("power-cut", "daemon-killed", "daemon-stopped", "nic-renamed", "wall-clock-steps", "dhcp-slow"),
+        *("notifications-lost", "gateway-dead", "bus-down", "vip-comes", "other-profile", "systemd-silent"),
+        *("systemd-refuses-reload", "cable-out", "dhcp-silent", "ovs-database-down", "ovs-switch-hangs"),
+    }
+)
+"""Kinds of faults after which a node is as good as new, some time after they are over."""
 ANSWERED_SECONDS = 900.0
 
 
@@ -85,6 +96,7 @@ class Run:
         self.healed = False
         self.orders: list[Order] = []
         self.ready_since: float | None = None
+        self.refused_since: float | None = None
         self.second_run = False
         self.writes_before = self.applies_before = 0
         self.ended = ""
@@ -119,7 +131,7 @@ class Run:
         prepare(world, self.scenario.node)
         for fault in self.scenario.faults:
             self._arrange(fault)
-        world.after(HEALED_SECONDS, self._heal)
+        world.after(self.scenario.healed_after, self._heal)
         world.after(LOOK_SECONDS, self._look)
         world.boot()
         world.timeline.run_until(world.now + world.random.uniform(0.0, 1.0))
@@ -192,22 +204,33 @@ class Run:
         if process and process.reconciler and process.life.alive:
             rules.look_at_status(process.reconciler.status)
         ready = bool(world.systemd.active and process and process.reconciler and process.reconciler.status.ready)
+        self._look_for_refusal()
         if not self.healed or not ready:
             self.ready_since = None
-            if world.now > 10.0 + HEALED_SECONDS + PATIENCE_SECONDS + (CALM_SECONDS + 300) * self.second_run:
+            if (
+                world.now
+                > 10.0 + self.scenario.healed_after + PATIENCE_SECONDS + (CALM_SECONDS + 300) * self.second_run
+            ):
                 self._not_ready()
             return
         self.ready_since = self.ready_since or world.now
         if world.now - self.ready_since >= CALM_SECONDS:
             self._calm()
 
+    def _look_for_refusal(self) -> None:
+        """End a run in which an administrator has asked that kubelet waits for what has failed."""
+        status = self.world.systemd.status
+        waits = self.healed and self.scenario.node.on_failure == "wait" and status.startswith("failed: ")
+        if not waits:
+            self.refused_since = None
+            return
+        self.refused_since = self.refused_since or self.world.now
+        if self.world.now - self.refused_since > REFUSED_SECONDS:
+            self.world.rules.checked["P3"] += 1
+            raise Finished
+
     def _not_ready(self) -> None:
-        rules, node = self.world.rules, self.scenario.node
-        asked = node.on_failure == "wait" and self.world.systemd.status.startswith("failed: ")
-        rules.hold("P3", f"no READY: {self.world.systemd.status!r}", holds=asked)
-        named = self.world.systemd.status not in ("", "starting", "ready")
-        rules.hold("P3", "no READY, and the status names nothing", holds=named)
-        raise Finished
+        self.world.rules.hold("P3", f"no READY: {self.world.systemd.status!r}", holds=False)
 
     def _calm(self) -> None:
         """See whether all is as it should be on a node that has been ready for a while, and a restart does nothing."""
@@ -215,6 +238,11 @@ class Run:
         world = self.world
         assert self.process is not None
         assert self.process.reconciler is not None
+        if self._is_degraded_for_nothing():
+            if world.now > 10.0 + self.scenario.healed_after + PATIENCE_SECONDS:
+                problems = [problem.cause for _, problem in self.process.reconciler.status.problems]
+                world.rules.blame("P3", f"degraded in a fair world: {problems}")
+            return
         if not self.second_run:
             another_input = self.struck["node-file-edited"] or self.struck["bridge-remove"]
             if self.process.reconciler.status.health is not Health.OK or another_input:
@@ -228,6 +256,17 @@ class Run:
         applies = len(world.manager.applies) - self.applies_before
         world.rules.hold("P6", f"a second run applied {applies} times", holds=applies == 0)
         raise Finished
+
+    def _is_degraded_for_nothing(self) -> bool:
+        """Whether the node is not ok, though nothing is wrong with its inputs and nothing was refused."""
+        assert self.process is not None
+        assert self.process.reconciler is not None
+        node = self.scenario.node
+        fine = node.file in FINE and node.kernel_datapath and set(self.struck) <= LEAVE_NOTHING
+        renamed = bool(self.struck["nic-renamed"]) and (node.file != "" or node.profile == "static")
+        health = self.process.reconciler.status.health
+        self.world.rules.checked["P3"] += 1
+        return fine and not renamed and health is not Health.OK
 
     def _look_at_orders(self) -> None:
         for order in list(self.orders):

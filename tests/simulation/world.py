@@ -86,9 +86,13 @@ class World:
         self.bus_up = True
         self.bus_stalled = False
         self.kernel_silent = False
+        self.applying = False
+        """Whether libnmstate has begun an apply and made no checkpoint yet."""
         self.dns_answers = False
         self.static_name = "worker-0"
         self.transient_name = "worker-0"
+        self.leased_until: dict[IPv4Address, float] = {}
+        """What DHCP servers gave, and until when."""
         self.wall = 1_760_000_000.0
         self.boot_began = 0.0
         self.life = Life(self, alive=False)
