@@ -40,7 +40,7 @@ class Service:
         return self.known
 
     def counters(self) -> Mapping[str, int]:
-        return {"calls_add": 2}
+        return {"add": 2}
 
     def explain(self, claim: str) -> str:
         return f"Claim {claim}\x1b has its reasons.\nTwo of them."
@@ -95,7 +95,7 @@ async def test_questions_are_answered(private_bus: PrivateBus) -> None:
         }
         assert json.loads((await call(other, "GetClaims", "red")).body[0])["addresses"] == [EPHEMERAL]
         assert len(json.loads((await call(other, "GetClaims", "")).body[0])["addresses"]) == 2
-        assert "nodenet_ipam_calls_add_total 2" in (await call(other, "GetMetrics")).body[0]
+        assert "nodenet_ipam_add_total 2" in (await call(other, "GetMetrics")).body[0]
 
 
 @pytest.mark.parametrize(("member", "body"), [("Check", ("mend",)), ("GetClaims", ()), ("Explain", ("a", "b"))])

@@ -23,7 +23,7 @@ class Service:
         return {**DOCUMENT, "problems": ["x"] * self.count}
 
     def counters(self) -> Mapping[str, int]:
-        return {"calls_add": self.count}
+        return {"add": self.count}
 
     def show(self, document: Mapping[str, Any]) -> None:
         self.shown.append(document)
@@ -51,7 +51,7 @@ def test_many_changes_in_one_moment_are_shown_once(tmp_path: Path) -> None:
     service = Service()
     run(tmp_path / "ipam.prom", service, [0.1] * 5)
     assert [len(document["problems"]) for document in service.shown] == [0, 5]
-    assert "nodenet_ipam_calls_add_total 5\n" in (tmp_path / "ipam.prom").read_text()
+    assert "nodenet_ipam_add_total 5\n" in (tmp_path / "ipam.prom").read_text()
 
 
 def test_the_last_change_is_always_shown(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ class Follower:
     def _report(self, error: NodenetError | ClaimInvalid | None) -> None:
         before, self.problem = self.problem, None if error is None else str(error)
         if error is not None and before is None:
-            remedy = error.remedy if isinstance(error, NodenetError) else ""
-            log.warning(str(error), message=Message.CLAIMS_UNREADABLE, cause=str(error), remedy=remedy)
+            cause, remedy = (error.cause, error.remedy) if isinstance(error, NodenetError) else (str(error), "")
+            log.warning(cause, message=Message.CLAIMS_UNREADABLE, cause=cause, remedy=remedy)
         if error is None and before is not None:
             log.info("The API answers about claims again", message=Message.CLAIMS_READ)

@@ -8,7 +8,7 @@ import pytest
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.kubeconfig import Access, Material
-from nodenet.edge.kubernetes.credentials import context
+from nodenet.edge.kubernetes.credentials import context, load
 
 
 def test_an_empty_ca_file_does_not_mean_the_cas_of_the_system(tmp_path: Path) -> None:
@@ -16,3 +16,10 @@ def test_an_empty_ca_file_does_not_mean_the_cas_of_the_system(tmp_path: Path) ->
     (tmp_path / "ca.crt").write_text("")
     with pytest.raises(Unavailable, match=r"^The kubeconfig's certificates cannot be used: "):
         context(Access("https://api:6443", ca=Material(file=PurePosixPath(tmp_path, "ca.crt"))))
+
+
+@pytest.mark.parametrize("table", ["kubernetes", "ipam"])
+def test_the_remedy_names_the_table_that_decides(tmp_path: Path, table: str) -> None:
+    with pytest.raises(Unavailable) as caught:
+        load(str(tmp_path / "none"), table)
+    assert caught.value.remedy == f"Correct the file, or set `[{table}] kubeconfig`"

@@ -10,10 +10,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 PREFIX = "nodenet_ipam"
+COUNTERS = {
+    **{verb.lower(): f"Calls of the CNI verb {verb}." for verb in ("ADD", "DEL", "CHECK", "GC", "STATUS")},
+    "allocated": "Calls of ADD that made an attachment.",
+    "refused": "Calls of ADD that got an error.",
+}
+"""Counter → what it counts, since the service started."""
 
 
 def text(document: Mapping[str, Any], counters: Mapping[str, int]) -> str:
-    """Return the text of a claims *document* and of the service's *counters*, by name such as ``calls_add``."""
+    """Return the text of a claims *document* and of the service's *counters*, by the names of ``COUNTERS``."""
     states = Counter((entry["network"], entry["state"]) for entry in document["addresses"])
     lines = [
         *_head("addresses", "gauge", "Addresses that this node knows, by network and state."),
@@ -24,11 +30,8 @@ def text(document: Mapping[str, Any], counters: Mapping[str, int]) -> str:
         *_head("problems", "gauge", "Problems that `nodenetctl claims` shows."),
         f"{PREFIX}_problems {len(document['problems'])}",
     ]
-    for name, number in sorted(counters.items()):
-        lines += [
-            *_head(f"{name}_total", "counter", f"{name.replace('_', ' ').capitalize()} since the service started.")
-        ]
-        lines.append(f"{PREFIX}_{name}_total {number}")
+    for name, summary in COUNTERS.items():
+        lines += [*_head(f"{name}_total", "counter", summary), f"{PREFIX}_{name}_total {counters.get(name, 0)}"]
     return "\n".join(lines) + "\n"
 
 

@@ -142,7 +142,7 @@ class Session:
 
     def _open(self) -> _Connections:
         try:
-            access, weaknesses = credentials.load(self._kubeconfig)
+            access, weaknesses = credentials.load(self._kubeconfig, "ipam")
             self._weak(weaknesses)
             bearer, context = credentials.token(access), credentials.context(access)
         except Unavailable as error:
