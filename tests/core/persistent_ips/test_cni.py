@@ -39,6 +39,7 @@ def test_a_request_is_read() -> None:
         ({"container_id": ""}, 4, "CNI_CONTAINERID is '', which is not valid"),
         ({"container_id": "../x"}, 4, "CNI_CONTAINERID is '../x', which is not valid"),
         ({"ifname": "a/b"}, 4, "CNI_IFNAME is 'a/b', which is not valid"),
+        ({"ifname": ".."}, 4, "CNI_IFNAME is '..', which is not valid"),
         ({"netns": ""}, 4, "CNI_NETNS is '', which is not valid"),
         ({"args": "K8S_POD_NAME"}, 4, "CNI_ARGS has 'K8S_POD_NAME' without a value"),
         (

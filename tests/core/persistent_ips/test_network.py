@@ -27,6 +27,8 @@ def test_a_network_has_a_pool_for_each_subnet() -> None:
     extras = found.extras(addresses)
     assert (extras.gateways, extras.routes) == ({0: "192.0.2.99"}, ({"dst": "0.0.0.0/0"},))
     assert found.pool_of(ip_interface("192.0.2.40/25")) is None
+    for address in ("192.0.2.0/24", "192.0.2.255/24"):
+        assert found.pool_of(ip_interface(address)) is None, address
 
 
 def test_keys_stand_at_the_top_or_in_ipam() -> None:

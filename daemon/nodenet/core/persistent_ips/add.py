@@ -127,7 +127,11 @@ def _of_pod(here: Here, asked: Asked, reference: PodReference | None) -> Steps[t
     yield Hold(owner.hold)
     if (done := _answered(here, asked)) is not None:
         return done
-    reserved = yield from reserve(here, asked, owner, ())
+    try:
+        reserved = yield from reserve(here, asked, owner, ())
+    except Exhausted as error:
+        yield Announce(str(Reason.EXHAUSTED), error.text, pod=pod)
+        raise
     reported = tuple(replace(row, state=State.REPORTED) for row in reserved.rows)
     attachment = _attachment(here, asked, reference, reported)
     changes = [*(Put(row) for row in reported), Put(attachment), *_records(here, asked, reference)]

@@ -16,7 +16,7 @@ MOST_BYTES = 256 * 1024
 """The longest request."""
 MOST_ARGUMENT = 4096
 CONTAINER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,1023}")
-IFNAME = re.compile(r"[^\s/:\x00-\x1f\x7f]{1,15}")
+IFNAME = re.compile(r"(?!\.\.?$)[^\s/:\x00-\x1f\x7f]{1,15}")
 
 
 class Verb(StrEnum):

@@ -43,8 +43,14 @@ class Network:
         return hashlib.sha256(json.dumps([sorted(parts), self.persistent]).encode()).hexdigest()[:16]
 
     def pool_of(self, address: Interface) -> Pool | None:
-        """Return the pool with the subnet of *address*, None where it is of none or has another prefix length."""
-        return next((pool for pool in self.pools if address.network == pool.subnet), None)
+        """Return the pool with the subnet of *address*, None where it is of none or has another prefix length.
+
+        The subnet's own address and IPv4's broadcast address are of none: no interface can have them.
+        """
+        subnet = address.network
+        if address.ip == subnet.network_address or (address.version == 4 and address.ip == subnet.broadcast_address):
+            return None
+        return next((pool for pool in self.pools if pool.subnet == subnet), None)
 
     def extras(self, addresses: tuple[Interface, ...]) -> Extras:
         """Return what an answer with *addresses* has beside them."""
