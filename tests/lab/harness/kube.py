@@ -61,7 +61,7 @@ class Cluster:
     def close(self) -> None:
         """End every program of the control plane and remove its files."""
         for process in reversed(self._running.values()):
-            ns.end(process, timeout=20)
+            ns.end(process, timeout=1)  # kube-apiserver waits ten seconds for its watches; nothing is kept
         self._running.clear()
         self._scratch.cleanup()
 

@@ -193,6 +193,7 @@ def connect(netns: str, address: str, port: int) -> socket.socket:
         try:
             _enter(ns.NETNS / netns)
             made.append(socket.create_connection((address, port), timeout=TIMEOUT))
+            made[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # header and body are two packets
         except OSError as error:
             errors.append(error)
 

@@ -1,0 +1,101 @@
+"""Has the service's account exactly the rights that it needs?
+
+Each verb of the manifest is taken away once. The proxy then sees a request that the API refuses; with all of them it
+sees none.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+import pytest
+
+from harness import eventually
+from harness.kube_client import Document
+from ipam_node import IpamNode, NodeMaker
+from ipam_site import ACCOUNT, ACCOUNT_SPACE, PATIENCE, Site, Space, element, manifest
+
+USER = f"system:serviceaccount:{ACCOUNT_SPACE}:{ACCOUNT}"
+REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+FORBIDDEN = 403
+ROLES = [document for document in manifest("rbac.yaml") if document["kind"] in ("Role", "ClusterRole")]
+RIGHTS = [
+    pytest.param(role, number, verb, id=f"{verb} {rule['resources'][0]}")
+    for role in ROLES
+    for number, rule in enumerate(role["rules"])
+    for verb in rule["verbs"]
+]
+
+
+@pytest.fixture
+def restored(site: Site) -> Iterator[None]:
+    """Apply the roles of the manifest again."""
+    yield
+    site.admin.apply(*ROLES)
+
+
+def may(site: Site, rule: Document, verb: str) -> bool:
+    """Return whether the account may do something, in the opinion of the API."""
+    resource, _, part = rule["resources"][0].partition("/")
+    asked = {"verb": verb, "group": rule["apiGroups"][0], "resource": resource, "subresource": part}
+    review = {"spec": {"user": USER, "resourceAttributes": {**asked, "namespace": ACCOUNT_SPACE}}}
+    return bool(site.admin.create(REVIEW, review)["status"]["allowed"])
+
+
+def life(site: Site, space: Space, node: NodeMaker) -> list[Document]:
+    """Let two nodes do everything once; return what the API refused to them."""
+    since = len(site.proxy.requests())
+    network, small = site.network(), site.network("10.69.0.0/30")
+    first, second = node(wired=False), node(wired=False)
+    labels = {"vm.kubevirt.io/name": "vm"}
+    names = [f"{network.name}-{name}" for name in ("source", "target", "a", "b", "c")]
+    space.claim(names[0], network)
+    source, target = (space.pod(name, element(network, names[0]), labels=labels) for name in names[:2])
+    site.proxy.rule("status", method="PATCH", path="/ipamclaims/", status=409, times=1)  # the claim is read again
+    first.ask("ADD", network, source)
+    second.ask("ADD", network, target)
+    full = [space.pod(name, element(small)) for name in names[2:]]
+    for pod in full:  # the last one finds the subnet full: an Event, and a list of the Leases
+        first.ask("ADD", small, pod)
+    for worker, place, pod in ((first, network, source), (second, network, target), (first, small, full[0])):
+        worker.ask("DEL", place, pod)
+    space.admin.delete(space.claim_path(names[0]))
+
+    def refused() -> list[Document]:
+        return [one for one in site.proxy.requests(since=since) if one["status"] == FORBIDDEN]
+
+    eventually(lambda: refused() or site.leases(network) == [], "the release or a refusal", timeout=PATIENCE)
+    return refused()
+
+
+def test_all_rights_are_enough(site: Site, space: Space, node: NodeMaker) -> None:
+    """Nothing is refused."""
+    assert life(site, space, node) == []
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize(("role", "number", "verb"), RIGHTS)
+def test_each_right_is_needed(  # noqa: PLR0913 -- three fixtures, three parameters
+    site: Site, space: Space, node: NodeMaker, role: Document, number: int, verb: str
+) -> None:
+    """Without it the API refuses something; the service says so and goes on."""
+    less = copy.deepcopy(role)
+    less["rules"][number]["verbs"].remove(verb)
+    less["rules"] = [rule for rule in less["rules"] if rule["verbs"]]
+    site.admin.apply(less)
+    rule = role["rules"][number]
+    eventually(lambda: not may(site, rule, verb), "the right to be gone", timeout=PATIENCE)
+    made: list[IpamNode] = []
+
+    def noted(**options: bool) -> IpamNode:
+        made.append(node(**options))
+        return made[-1]
+
+    refused = life(site, space, noted)
+    assert refused, f"{verb} of {rule['resources']} is not used"
+    assert all(worker.runs for worker in made)
+    resource = rule["resources"][0].partition("/")[0]
+    assert all(f"/{resource}" in entry["path"] for entry in refused)
+    site.admin.apply(*ROLES)
+    eventually(lambda: may(site, rule, verb), "the right to be back", timeout=PATIENCE)
