@@ -16,7 +16,8 @@ LOOK_UPS = "## Changes of DNS\n"
 BR_EX = "## The making of br-ex\n"
 HOSTED = "## Hosted services\n"
 DAY_ONE = "## Day one for many hosts\n"
-BY_THEMSELVES = (BR_EX, LARGE_HOSTS, LOOK_UPS, HOSTED, DAY_ONE)
+PERSISTENT_IPS = "## Persistent IPs\n"
+BY_THEMSELVES = (BR_EX, LARGE_HOSTS, LOOK_UPS, HOSTED, DAY_ONE, PERSISTENT_IPS)
 """Headings of the sections that are measured by themselves."""
 _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")
 
