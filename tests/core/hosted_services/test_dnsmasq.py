@@ -13,7 +13,18 @@ OPTIONS = Options("baremetal", "ostest.example.com", (ip_address("192.0.2.2"),))
 
 @pytest.mark.parametrize(
     "name",
-    ["api", "api-int", "apps", "api-int.ostest.example.com", "console.apps.ostest.example.com", "x.apps", "x.api-int"],
+    [
+        "api",
+        "api-int",
+        "apps",
+        "api-int.ostest.example.com",
+        "console.apps.ostest.example.com",
+        "x.apps",
+        "x.api-int",
+        "localhost",
+        "x.localhost",
+        "localhost.ostest.example.com",
+    ],
 )
 def test_a_node_with_a_reserved_name_is_left_out(name: str) -> None:
     inputs = Inputs(OPTIONS, Here("master-0"), nodes=(ClusterNode(name, (ip_address("192.0.2.66"),), Role.WORKER),))

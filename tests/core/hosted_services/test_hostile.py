@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,50 +22,50 @@ from nodenet.core.hosted_services.release import batch
 from nodenet.core.hosted_services.resource import GROUP
 
 EXAMPLES = 80
-HOSTILE = st.sampled_from(
-    [
-        "m0\nserver=/./192.0.2.66",
-        "m0 extra",
-        'x"; include "/etc/passwd',
-        "a\r\nlocal=/x/",
-        "..",
-        "-x",
-        "a" * 300,
-        "bücher",
-        "\x1b[2J",
-        "${IFS}",
-        "$(reboot)",
-        "} frontend x {",
-        "10.0.0.1\n10.0.0.2",
-        "10.0.0.1/8",
-        "::1%eth0\nx",
-        "fe80::1%a",
-        "::ffff:10.0.0.1",
-        "0.0.0.0",  # noqa: S104
-        "255.255.255.255",
-        "192.0.2.1",
-        "2001:db8::66",
-        "worker-9",
-    ]
-)
-TEXT = HOSTILE | st.text(max_size=20)
+HOSTILE = [
+    "m0\nserver=/./192.0.2.66",
+    "m0 extra",
+    'x"; include "/etc/passwd',
+    "a\r\nlocal=/x/",
+    "..",
+    "-x",
+    "a" * 300,
+    "bücher",
+    "\x1b[2J",
+    "${IFS}",
+    "$(reboot)",
+    "} frontend x {",
+    "10.0.0.1\n10.0.0.2",
+    "10.0.0.1/8",
+    "::1%eth0\nx",
+    "2001:db8::1%eth0\nserver=/./192.0.2.66",
+    "fe80::1%a",
+    "::ffff:10.0.0.1",
+    "0.0.0.0",  # noqa: S104
+    "255.255.255.255",
+    "192.0.2.1",
+    "2001:db8::66",
+    "worker-9",
+]
+TEXT = st.sampled_from(HOSTILE) | st.text(max_size=20)
 JSON = st.recursive(
     TEXT | st.integers() | st.booleans() | st.none() | st.floats(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=8,
 )
-ADDRESS = st.fixed_dictionaries({"type": st.just("InternalIP") | TEXT, "address": TEXT})
+USABLE = st.sampled_from(["192.0.2.66", "2001:db8::66", "10.0.0.1"])
+ADDRESS = st.fixed_dictionaries({"type": st.just("InternalIP"), "address": USABLE | TEXT})
 NODE = st.fixed_dictionaries(
     {
-        "metadata": st.fixed_dictionaries({"name": TEXT, "labels": st.dictionaries(TEXT, TEXT, max_size=2)}) | JSON,
-        "status": st.fixed_dictionaries({"addresses": st.lists(ADDRESS, max_size=4)}) | JSON,
+        "metadata": st.fixed_dictionaries({"name": TEXT, "labels": st.dictionaries(TEXT, TEXT, max_size=2)}),
+        "status": st.fixed_dictionaries({"addresses": st.lists(ADDRESS, max_size=4)}),
     }
 )
 LISTED = st.fixed_dictionaries(
     {
         "name": TEXT,
         "role": st.sampled_from(["worker", "control-plane", "x\ny"]),
-        "addresses": st.lists(TEXT, max_size=3),
+        "addresses": st.lists(USABLE | TEXT, max_size=3),
     }
 )
 SPEC = st.dictionaries(
@@ -138,6 +139,25 @@ def test_documents_of_any_shape_are_used_or_named(live: Any, cached: Any, nodes:
     resources = {Origin.LIVE: live, Origin.CACHE: cached}
     made = texts(Cluster(resources, {Origin.LIVE: nodes}, nodes if isinstance(nodes, dict) else None))
     assert set(shapes(made)) <= KNOWN
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_each_hostile_text_as_a_name_and_as_an_address(text: str) -> None:
+    def node(name: str, address: str) -> dict[str, Any]:
+        status = {"addresses": [{"type": "InternalIP", "address": address}]}
+        return {"metadata": {"name": name, "labels": {}}, "status": status}
+
+    listed = [
+        {"name": text, "role": "control-plane", "addresses": ["192.0.2.67"]},
+        {"name": "worker-8", "role": "worker", "addresses": [text]},
+    ]
+    nodes = [own(), node(text, "192.0.2.66"), node("worker-9", text)]
+    for cluster in (
+        Cluster(nodes={Origin.LIVE: nodes}),
+        Cluster({Origin.LIVE: resource({}, listed)}),
+        Cluster({Origin.LIVE: resource({"apiintIpAddress": text}, [])}, {Origin.LIVE: [own()]}),
+    ):
+        assert set(shapes(texts(cluster))) <= KNOWN
 
 
 def test_a_shape_can_be_unknown() -> None:

@@ -48,9 +48,9 @@ async def test_the_longest_file_holds_the_loop_for_a_fifth_of_a_second_at_most(t
     text = "status:\n  nodes:\n" + "".join(f"  {line % n}" for n in range(4200))
     assert FILE_BYTES * 0.9 < len(text) < FILE_BYTES
     (tmp_path / "resource.yaml").write_text(text)
-    began = time.thread_time()
+    began, all_began = time.thread_time(), time.process_time()
     found = await files(tmp_path).resource()
-    busy = time.thread_time() - began
+    busy, everything = time.thread_time() - began, time.process_time() - all_began
     assert isinstance(found, dict)
     assert len(found["status"]["nodes"]) == 4200
-    assert busy < 0.2, "the thread of the loop has done the work itself"
+    assert busy < min(0.2, everything / 2), "the thread of the loop has done the work itself"

@@ -156,8 +156,8 @@ async def test_ten_thousand_nodes_hold_the_loop_for_a_fifth_of_a_second_at_most(
     addresses = ([{"type": "InternalIP", "address": f"10.{n >> 8}.{n & 255}.1"}] for n in range(10_000))
     nodes = [{"metadata": {"name": f"node-{n}"}, "status": {"addresses": of}} for n, of in enumerate(addresses)]
     content = cached(nodes)
-    began = time.thread_time()
+    began, all_began = time.thread_time(), time.process_time()
     found = await look(FakeCaches({"nodes": content}))
-    busy = time.thread_time() - began
+    busy, everything = time.thread_time() - began, time.process_time() - all_began
     assert len(found.inputs.nodes) == 10_000
-    assert busy < 0.2, "the thread of the loop has done the work itself"
+    assert busy < min(0.2, everything / 2), "the thread of the loop has done the work itself"

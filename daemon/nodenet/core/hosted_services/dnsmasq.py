@@ -16,8 +16,8 @@ from nodenet.core.ip import IPAddress
 RUN = "/run/nodenet/hosted"
 HOSTS = f"{RUN}/hosts"
 BUS_NAME = "org.nodenet1.Dnsmasq"
-RESERVED = frozenset({"api", "api-int", "apps"})
-"""Labels of the cluster's domain that no node may take over by its name."""
+RESERVED = frozenset({"api", "api-int", "apps", "localhost"})
+"""Last labels that no node may take over by its name: those of the cluster's domain, and this host (RFC 6761, 6.3)."""
 
 
 def configuration(inputs: Inputs, duties: tuple[Duty, ...]) -> str | None:
