@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from br_ex.test_make import BRIDGED, KEYFILES, SETTINGS
+from br_ex.test_make import STATIC as UPLINK
 from factories import NodeFactory
-from harness import Dhcp, Ipv6, Lan, Node
+from harness import Dhcp, Flavour, Ipv6, Lan, Node
 from story import STATIC, causes, node_file, nothing_left, settle, stage
 
 
@@ -73,4 +75,36 @@ def test_a_lease_that_the_file_asks_for_beside_the_node_ip_may_never_come(produc
     assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
     assert stage(document, "nmstate")["status"] == "skipped"
     assert is_starting(node)
+    assert causes(node) == []
+
+
+ENDLESS = """[connection]
+id=storage
+type=ethernet
+interface-name=eth1
+[ipv4]
+method=auto
+dhcp-timeout=2147483647
+[ipv6]
+method=disabled
+"""
+
+
+def test_a_bridge_with_the_node_ip_is_kept_while_another_link_waits_for_a_lease(
+    product_node: NodeFactory, lan: Lan
+) -> None:
+    """NetworkManager never ends its start: br-ex of the boot before needs no apply, and kubelet does not wait."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(nics=[lan, lan], files={SETTINGS: BRIDGED}, flavour=Flavour.OPENSHIFT)
+    node.write(f"{KEYFILES}/uplink.nmconnection", UPLINK, 0o600)
+    node.write(f"{KEYFILES}/storage.nmconnection", ENDLESS, 0o600)
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["bridge"]) == ("ok", "br-ex")
+    lan.stop_dhcp()
+    node.reboot()
+    document = settle(node, timeout=100)
+    assert is_starting(node)
+    assert (document["health"], document["bridge"], document["link"]) == ("ok", "br-ex", "br-ex")
+    assert stage(document, "configure-ovs")["waited"] < 30
     assert causes(node) == []

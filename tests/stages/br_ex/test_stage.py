@@ -14,11 +14,13 @@ from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Problem, Topic, Waiting
+from nodenet.core.boot.request import Request
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
@@ -411,6 +413,26 @@ async def test_a_bridge_is_looked_at_whole_in_each_new_run() -> None:
     again = await rig.attempt(run=2)
     assert isinstance(again, Waiting)
     assert again.reason == "making the bridge again: br-ex is over eth0 and should be over eth1"
+
+
+async def test_a_bridge_with_the_node_ip_is_kept_while_networkmanager_is_starting() -> None:
+    """Its start may never end: a silent DHCP server on another link. Nothing is applied or removed meanwhile."""
+    rig = Rig("stale-other-uplink", nmstate=FakeNmstate())
+    rig.place("br-ex")
+    await rig.attempt()
+    rig.manager.status = ManagerState.STARTING
+    on_bridge = Facts(selection=Selection(rig.node_ips, "br-ex"))
+    kept = await rig.stage.attempt(on_bridge, Request(run=1))
+    assert isinstance(kept, Done)
+    assert kept.facts.bridge == "br-ex"
+    rig.nmstate.left = {"interfaces": [{"name": "br-ex"}]}
+    for run, wanted in ((2, b"eth0\n"), (3, b"eth1\n")):
+        rig.files.content["/etc/ovnk/default_bridge"] = wanted
+        later = await rig.stage.attempt(on_bridge, Request(run=run))
+        assert isinstance(later, Done)
+        assert later.again
+        assert Topic.NETWORK_MANAGER in later.again.topics, "it is looked at again when the start is over"
+    assert (rig.nmstate.applied, rig.ovsdb.removed) == ([], [])
 
 
 async def test_a_record_that_cannot_be_read_is_one_failure_with_its_remedy() -> None:

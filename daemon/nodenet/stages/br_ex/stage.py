@@ -126,8 +126,8 @@ class ConfigureOvsStage:
         if done := await self._later.look(request, facts, record):
             return done
         waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
-        # With a silent DHCP server NetworkManager does not become ready: a bridge with a static lease needs no apply.
-        if waiting and not (record and record.leases):
+        # With a silent DHCP server NetworkManager does not become ready: what is there already needs no apply.
+        if waiting and not (record and (record.leases or _carries(record, facts))):
             return waiting
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         if self._edges.files.read(PARKED) is None:
@@ -147,6 +147,8 @@ class ConfigureOvsStage:
             raise BridgeForeign(foreign.findings[0].sentence, remedy=remedy)
         for item in found:
             if wrong := next((finding for finding in item.findings if finding.rule in MADE_ANEW), None):
+                if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
+                    return waiting
                 self._later.forget()
                 await self._remover.remove(transaction, known, record, (item.bridge,))
                 text = f"Removed, to be made again: {wrong.sentence}"
@@ -258,3 +260,8 @@ class ConfigureOvsStage:
         """Return the failure of an apply: tried again with a back-off, or on an event of *topics*."""
         self._failures += 1
         return Failed(problem, facts, Again(topics, backoff(self._failures, 30.0, 900.0)))
+
+
+def _carries(record: BridgeRecord, facts: Facts) -> bool:
+    """Return whether a bridge of *record* has the node IP."""
+    return facts.selection is not None and facts.selection.link in record.uplinks
