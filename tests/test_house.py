@@ -235,7 +235,7 @@ def test_every_module_has_a_test_module_of_its_own() -> None:
 def riddles(text: str) -> list[str]:
     """Return the words of *text* that our plain English does without: a reader has to translate them."""
     words = (
-        r"\b(?:told|tells?|somebody|whoever|in vain|at hand|becomes? of|(?<!--)anew"
+        r"\b(?:told|tells?|somebody|whoever|in vain|at hand|bec[oa]mes? of|(?<!--)anew"
         r"|nobody(?![`\"]))\b"  # `nobody` is a value in JSON, `--anew` the former name of an option
     )
     return re.findall(words, text, re.IGNORECASE)

@@ -13,7 +13,7 @@ EDIT_SECONDS = 1.0
 
 
 class EditWatch:
-    """Looks at the files once in EDIT_SECONDS, however often it is asked."""
+    """Looks at the files once in EDIT_SECONDS, however often it is called."""
 
     def __init__(self, in_force: InForce, clock: Clock) -> None:
         """Compare with what is *in_force*."""

@@ -34,7 +34,7 @@ from nodenet.loop.watches import Watches
 from nodenet.ports import Clock, Source, Watch
 
 ANSWER_SECONDS = 75.0
-"""How long a reload may wait for the world before it is answered with what it waits for."""
+"""How long a reload may wait before it is answered with what it waits for."""
 MOMENT_SECONDS = 0.001
 
 
@@ -119,7 +119,7 @@ class Reconciler:
         await self._requests.ask(Order.RESELECT)
 
     async def remove_bridge(self) -> None:
-        """Put the node back on the plain uplink. Raises NodenetError when it could not be."""
+        """Move the node back to the uplink without br-ex. Raises NodenetError when it could not be."""
         await self._requests.ask(Order.REMOVE_BRIDGE)
 
     async def run(self) -> None:
@@ -183,7 +183,7 @@ class Reconciler:
         self._status = replace(self._status, boot=boot, facts=facts, refused=None)
 
     def _answer(self) -> None:
-        """Answer who asked for something, once the stages are over or the time for it is."""
+        """Answer the callers when the stages are over or the time limit is."""
         boot, name = self._status.boot, self._status.boot.next()
         if name is None:
             standing = self._in_force.standing(self._status)
@@ -248,7 +248,7 @@ class Reconciler:
         return await self._attempts.run(stages, name, facts, stage.request, ready=self._status.ready)
 
     def _tell(self, name: StageName, outcome: Outcome, elsewhere: float) -> None:
-        """Take the outcome into the status, the journal, and to everybody who watches."""
+        """Put the outcome into the status and the journal, and pass it to every watch."""
         before, facts = self._status.boot[name], self._status.facts
         boot = self._status.boot.after(name, outcome, self._clock.boottime(), elsewhere)
         if outcome.facts is not None:

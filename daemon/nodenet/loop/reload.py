@@ -57,7 +57,7 @@ class StageSet:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """*facts* name the host and its node file as they would be taken; *error* of *stage* is what speaks against it."""
+    """*facts* name the host and its node file as they would be taken; *error* of *stage* is why it is refused."""
 
     facts: Facts
     error: NodenetError | None = None
@@ -87,7 +87,7 @@ class Judgement:
     settings: Settings
     facts: Facts
     stage_set: StageSet | None = None
-    """The stages of what is taken."""
+    """The stages of the accepted settings."""
     refusal: Refusal | None = None
     error: NodenetError | None = None
 
@@ -103,11 +103,11 @@ class InForce:
         self.changed = False
         """Whether the last reload brought other settings."""
         self._refused: tuple[OnDisk, str | None] | None = None
-        """What the last reload was refused with, and the host name that it was judged for."""
+        """The error of the last refused reload, and the host name for which it was judged."""
         self._edit: tuple[OnDisk, float] | None = None
         self._begun_by_edits = 0
         self._before: BootStatus | None = None
-        """Where the boot was when the reload that is under way began; of several the first."""
+        """The boot when the present reload began; of several reloads the first."""
         self._guard = Guard("the look for the node file", StageName.NMSTATE)
         self.stage_set = inputs.build_stages(self._settings)
 
@@ -188,7 +188,7 @@ class InForce:
         return CALM_SECONDS[min(self._begun_by_edits, len(CALM_SECONDS) - 1)]
 
     def is_settled(self, facts: Facts) -> bool:
-        """Return whether a stage that found *facts* has met all that the last reload was refused with."""
+        """Return whether a stage that found *facts* has corrected every error of the last refused reload."""
         if self._refused is None:
             return True
         (settings, *_), hostname = self._refused

@@ -27,7 +27,7 @@ class Taken:
 
     callers: Callers
     answer_by: float
-    """When they get the answer what the loop waits for; seconds of CLOCK_BOOTTIME."""
+    """When they are answered with what the loop waits for; seconds of CLOCK_BOOTTIME."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Requests:
         return bool(self.stop or self.asked or self.reruns)
 
     async def ask(self, order: Order) -> None:
-        """Give *order* and wait until the loop has answered. Raises what it was answered with."""
+        """Give *order* and wait until the loop has answered. Raises the error of the answer."""
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.asked.setdefault(order, []).append(answer)
         self.wakened.set()

@@ -84,7 +84,7 @@ class Checks(Protocol):
     """Requests to servers of this node and of its cluster."""
 
     async def check(self, target: Target, seconds: float) -> Result:
-        """Return what became of one request within *seconds*; never raises for what the server does."""
+        """Return the result of one request within *seconds*; never raises for what the server does."""
 
 
 class OtherStacks(Protocol):

@@ -49,7 +49,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one file; *summary* None: it could not be read as a node file."""
+    """The result for one file; *summary* None: it could not be read as a node file."""
 
     name: str
     findings: tuple[Found, ...]

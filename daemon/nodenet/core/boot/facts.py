@@ -9,7 +9,7 @@ from nodenet.core.node_ip.select import Selection
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known, passed from stage to stage; each stage returns it with what it learnt. Orders are in `Request`."""
+    """The known facts. Each stage gets them and returns them with what it found out. Orders are in `Request`."""
 
     hostname: str | None = None
     node_file: str | None = None

@@ -20,7 +20,7 @@ class Request:
     by_name: bool = False
     """This stage itself was named (RunStage), not one before it."""
     reselect: bool = False
-    """Choose the node IPs again and ignore what is published."""
+    """Select the node IPs again and ignore the published ones."""
     remove_bridge: bool = False
     """Remove the bridges."""
 

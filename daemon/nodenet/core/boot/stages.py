@@ -132,7 +132,7 @@ class Boot:
         return reduce(Boot._with, fresh, self)
 
     def instead_of(self, before: Boot, request: Request) -> Boot:
-        """Return this fresh boot in the place of *before*: every stage with *request* and what was ordered before."""
+        """Return this fresh boot, which replaces *before*: every stage has *request* and its earlier orders."""
         orders = {stage.name: _ordered(stage) for stage in before.stages}
         stages = (replace(stage, request=orders[stage.name].also(request)) for stage in self.stages)
         return replace(self, stages=tuple(stages))

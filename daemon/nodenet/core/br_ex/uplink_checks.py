@@ -10,7 +10,7 @@ from nodenet.core.network_manager.profiles import Device
 from nodenet.core.nmstate import state
 
 FIT = frozenset({"ethernet", "veth", "bond", "vlan", "linux-bridge", "dummy"})
-"""Types of NMState that Open vSwitch takes as a port and that keep what is below them."""
+"""Types of NMState that can be a port of Open vSwitch without changing the links below them."""
 UNFIT: Mapping[str, str] = {
     # type by NMState's name or NetworkManager's → why it cannot be a port
     "loopback": "it is the loopback link",

@@ -21,7 +21,7 @@ class ApiInt:
     origin: Origin
     mode: Mode
     problem: str | None = None
-    """What is wrong with the addresses of the resource, with the remedy; they may be used all the same (*origin*)."""
+    """What is wrong with the addresses of the resource, with the remedy; they may still be used (*origin*)."""
 
 
 def api_int(inputs: Inputs) -> ApiInt:

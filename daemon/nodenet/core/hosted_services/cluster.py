@@ -32,7 +32,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The inputs of a plan, and what is wrong with the documents that were not used; *specs*: those that can be."""
+    """The inputs of a plan, and why documents were not used; *specs*: those that can be used."""
 
     inputs: Inputs
     problems: tuple[str, ...] = ()

@@ -62,14 +62,14 @@ def render(trial: Trial) -> bytes:
 
 
 def parse(content: bytes | None, addresses: Collection[IPAddress]) -> Trial:
-    """Return the trial of *addresses* that the file has; a file that is no such file has none."""
+    """Return the trial of *addresses* in the file; a file of another kind has none."""
     known, way = _read(content)
     fresh = Trial(frozenset(addresses))
     return replace(fresh, way=way) if known == fresh.addresses else fresh
 
 
 def dead(content: bytes | None) -> frozenset[IPAddress]:
-    """Return the addresses of the load balancer whose name the API VIP has, none while it has not."""
+    """Return the addresses of the load balancer that the API VIP replaces, none while it does not."""
     addresses, way = _read(content)
     return addresses if way is Way.VIP else frozenset()
 

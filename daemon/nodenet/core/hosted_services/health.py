@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class Answer(StrEnum):
-    """What became of one check."""
+    """The answer to one check."""
 
     GOOD = "good"
     SLOW = "slow"
@@ -35,7 +35,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a check: the answer, the HTTP status where one came, and what is wrong."""
+    """The result of a check: the answer, the HTTP status if there was one, and what is wrong."""
 
     answer: Answer
     status: int | None = None

@@ -24,7 +24,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """How a service is: *runs*, its configuration on disk *differs* from the one it runs with, and what is against it.
+    """The state of a service: *runs*, its configuration on disk *differs* from the one it runs with, and what stops it.
 
     *waits*: why another stack keeps it from running. *drained*: it was stopped on request.
     """
@@ -45,7 +45,7 @@ def order(service: Service, *, wanted: bool, inputs: Inputs, now: Now) -> Order:
 
 
 def may_stop(service: Service, inputs: Inputs) -> bool:
-    """Return whether what is known is sure enough to stop a service that runs."""
+    """Return whether the inputs are certain enough to stop a service that runs."""
     options = inputs.options
     if why_disabled(options) is not None or options.user_managed_lb:
         return True

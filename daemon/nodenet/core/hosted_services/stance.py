@@ -43,7 +43,7 @@ class Look:
     strangers: bool = False
     """A host that is not a peer answers for one of them."""
     loses: bool = False
-    """A peer and this node hold one of them, and this node is the one that yields."""
+    """A peer and this node hold one of them, and this node must give it up."""
     held: bool = True
     """Every VIP is held by some host."""
     heard: bool = False

@@ -75,7 +75,7 @@ def after(known: Known, event: object, slim: Slim) -> Known:
 
 
 def slim_node(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is used of a Node: name, role labels and addresses. Its heartbeats then change nothing."""
+    """Return the used parts of a Node: name, role labels and addresses. Its heartbeats then change nothing."""
     metadata, status = _mapping(item.get("metadata"), "its metadata"), item.get("status")
     labels = metadata.get("labels")
     addresses = status.get("addresses") if isinstance(status, Mapping) else None
@@ -91,7 +91,7 @@ def slim_node(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def slim_resource(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is used of a HostedNetServices object: its identity, the spec and the nodes of its status."""
+    """Return the used parts of a HostedNetServices object: its identity, the spec and the nodes of its status."""
     metadata, status = _mapping(item.get("metadata"), "its metadata"), item.get("status")
     nodes = status.get("nodes") if isinstance(status, Mapping) else None
     return {

@@ -38,7 +38,7 @@ class Comparison:
 
 
 def compare(before: Selection, after: Selection) -> Comparison:
-    """Return what became of each address between two selections."""
+    """Return the change of each address between two selections."""
     return Comparison(before, after, tuple(sorted(_changes(before, after), key=_position)))
 
 
@@ -82,7 +82,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
 
 
 def summary(comparison: Comparison) -> str:
-    """Return one sentence: what became of the node IPs."""
+    """Return one sentence about the change of the node IPs."""
     before, after = (_told(selection) for selection in (comparison.before, comparison.after))
     if before != after:
         return f"The node IPs change from {before} to {after}"

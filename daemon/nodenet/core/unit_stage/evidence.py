@@ -52,7 +52,7 @@ WATCHED = (*NODE_IP_FILES, REMOTE_WORKER, DONE, BRIDGE_UP)
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """*missing* says what is not there yet, None when all is; *learnt* adds to the facts what follows from it."""
+    """*missing* says what is not there yet, None when all is; *learnt* adds the facts that follow from it."""
 
     missing: Callable[[Evidence], str | None] = lambda _: None
     learnt: Callable[[Evidence, Facts], Facts] = lambda _, facts: facts

@@ -29,7 +29,7 @@ GATEWAY = Patience(lost=2.0, back=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is reported of something: *lost*, and *since* when; times in seconds of CLOCK_BOOTTIME.
+    """What is reported about one thing: whether it is *lost*, and *since* when; times in seconds of CLOCK_BOOTTIME.
 
     *differs* is since when it is seen otherwise than reported, None while it is not.
     """

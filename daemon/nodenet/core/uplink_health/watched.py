@@ -41,7 +41,7 @@ def place_of(facts: Facts) -> Place | None:
 def uplinks(place: Place, bridges: Iterable[OvsBridge]) -> tuple[str, ...]:
     """Return the links whose carrier counts, at least one.
 
-    An Open vSwitch bridge always has a carrier: what counts is its uplink, or where that is not known (the node file
+    An Open vSwitch bridge always has a carrier: its uplink is watched, or where that is not known (the node file
     made the bridge) the links of the host that are its ports.
     """
     if place.uplink:

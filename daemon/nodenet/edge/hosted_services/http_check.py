@@ -24,7 +24,7 @@ class HttpChecks:
         self._contexts: dict[tuple[str, float], ssl.SSLContext] = {}
 
     async def check(self, target: Target, seconds: float) -> Result:
-        """Return what became of one request; never raises for what the server does."""
+        """Return the result of one request; never raises for what the server does."""
         try:
             context = self._context(target.ca_file) if target.ca_file else None
         except OSError as error:

@@ -17,7 +17,7 @@ from nodenet.ports import Ovsdb
 from nodenet.stages.br_ex.make import BridgeMaker
 
 CAUSES = frozenset({Topic.OVS, Topic.NETWORK_MANAGER, Topic.BUS})
-"""What a failed attempt may have failed for."""
+"""The topics that may be why an attempt failed."""
 LOOK_SECONDS, MAX_LOOK_SECONDS = 2.0, 15.0
 """Between two attempts where no event says that the awaited thing has come; the second where that may take days."""
 PROVE_SECONDS = 3.0
@@ -34,7 +34,7 @@ def next_look(record: BridgeRecord) -> Again:
 
 
 class LaterLooks:
-    """Remembers what was done, and looks at it again."""
+    """Remembers the bridges that were made, and checks them again."""
 
     def __init__(self, ovsdb: Ovsdb, maker: BridgeMaker) -> None:
         """Ask *ovsdb* whether it works; *maker* removes static leases."""

@@ -95,7 +95,7 @@ class BridgeMaker:
         return record
 
     async def settle(self, record: BridgeRecord) -> tuple[BridgeRecord, Problem | None]:
-        """Give back to DHCP what can be given back now; return what the record is then, and the problem, if any.
+        """Give confirmed leases back to DHCP; return the record after that, and the problem, if any.
 
         Raises Unavailable, PublishFailed.
         """
