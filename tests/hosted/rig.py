@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -103,6 +103,7 @@ class FakeUnits:
         self.running = set(running)
         self.missing: dict[str, str] = {}
         self.orders: list[tuple[str, str]] = []
+        self.stopping: Callable[[str], None] = lambda _: None
 
     async def state(self, unit: str) -> Running:
         up = "active" if unit in self.running else "inactive"
@@ -114,6 +115,7 @@ class FakeUnits:
 
     async def stop(self, unit: str) -> None:
         self.orders.append(("stop", unit))
+        self.stopping(unit)
         self.running.discard(unit)
 
     async def reload(self, unit: str) -> None:

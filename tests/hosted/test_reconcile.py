@@ -160,6 +160,24 @@ async def test_a_drained_node_stops_its_balancer_once_no_vip_is_here() -> None:
     assert await bench.look() == [("start", HAPROXY)]
 
 
+@pytest.mark.parametrize("why", ["drained", "another stack"])
+async def test_the_redirect_goes_before_haproxy_does(why: str) -> None:
+    """A connection that still comes to this node would be sent to a port on which nothing listens."""
+    made = state()
+    bench = Bench(made, KEEPALIVED, HAPROXY)
+    made.verdicts[Service.HAPROXY] = UP
+    await bench.look()
+    assert bench.table.there
+    bench.units.stopping = lambda unit: seen.append((unit, bench.table.there))
+    seen: list[tuple[str, bool]] = []
+    if why == "drained":
+        made.drained = True
+    else:
+        bench.others.found = Others(manifests={"haproxy.yaml"})
+    assert await bench.look() == [("stop", HAPROXY)]
+    assert seen == [(HAPROXY, False)]
+
+
 async def test_before_any_node_ip_nothing_is_started() -> None:
     bench = Bench(State("master-0", inputs().options))
     assert await bench.look() == []

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import TypeVar
 
@@ -67,7 +68,19 @@ class Row:
 
 def silence(rig: Rig, act: Callable[[], object], seconds: float) -> float:
     """Return the longest time between two answers of the VIP to a ping each 10 ms while *act* is done."""
-    command = ["ip", "netns", "exec", rig.lan.netns, "ping", "-D", "-n", "-i", str(STEP_SECONDS), "-w", str(seconds)]
+    command = [
+        "ip",
+        "netns",
+        "exec",
+        rig.lan.netns,
+        "ping",
+        "-D",
+        "-n",
+        "-i",
+        str(STEP_SECONDS),
+        "-w",
+        str(ceil(seconds)),
+    ]
     with subprocess.Popen([*command, API], stdout=subprocess.PIPE, text=True) as ping:
         time.sleep(0.5)
         act()
@@ -195,7 +208,9 @@ def measured(product: Path, advert: float, runs: int) -> Iterator[Row]:
             share, size = cost(rig, OURS)
             yield Row("idle cost of all services, processor", stack, [share], unit="%")
             yield Row("idle cost of all services, memory (PSS)", stack, [size], unit="MB")
-            yield Row("API server killed, requests failed in 3 s", stack, times(runs, lambda: server_death(rig)), 0, "")
+            yield Row(
+                "API server killed, requests failed in 3 s", stack, times(runs, lambda: server_death(rig)), unit=""
+            )
         deaths = times(runs, lambda: death(rig, "nodenet-keepalived", 2.0 if fast else 3.0), rig)
         yield Row("VIP silent, keepalived killed", stack, [one[0] for one in deaths], 1.0)
         yield Row("VIP still on that node", stack, [one[1] for one in deaths], 1.0)

@@ -2,7 +2,7 @@
 
 ``hosted_client.py ADDRESS RATE SECONDS [CA]`` prints a list: for each connection the monotonic time of its start, and
 the seconds until it was there (with a CA: until the answer to GET /readyz, by TLS), null where it failed or took longer
-than ``PATIENCE_SECONDS``.
+than ``PATIENCE_SECONDS``. Why one failed is on standard error.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 PORT = 6443
 NAME = "api-int.c1.example.com"
 PATIENCE_SECONDS = 2.5
+START = time.monotonic()
 REQUEST = b"GET /readyz HTTP/1.0\r\nHost: x\r\n\r\n"
 
 
@@ -33,7 +34,8 @@ async def attempt(address: str, tls: ssl.SSLContext | None) -> tuple[float, floa
                     raise ConnectionError
             took = time.monotonic() - began
             writer.transport.abort()
-    except (OSError, TimeoutError):
+    except (OSError, TimeoutError) as error:
+        print(f"{time.monotonic() - START:.2f} s: after {time.monotonic() - began:.2f} s: {error!r}", file=sys.stderr)
         return began, None
     return began, took
 

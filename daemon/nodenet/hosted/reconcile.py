@@ -78,10 +78,10 @@ class Reconciler:
         self._state.decided = True
         changed = self._write()
         await self._renew_dns(changed)
+        await self._redirect()  # before haproxy is stopped: no connection is sent to one that has left
         if self._mode is HostedMode.SYSTEMD:
             for service in UNIT_SERVICES:
                 await self._carry_out(service, changed)
-        await self._redirect()
 
     async def _ask_systemd(self) -> None:
         for service in (*UNIT_SERVICES, Service.DNSMASQ):
@@ -164,7 +164,7 @@ class Reconciler:
         if TEXTS[service] in changed:
             self._behind.add(service)
         wanted, running = self._state.wanted(service), self._state.running[service]
-        drained = self._state.drained and service is Service.HAPROXY and not self._holds()
+        drained = service is Service.HAPROXY and self._leaves()
         now = Now(running, service in self._behind, self._state.waits.get(service), drained)
         what = order(service, wanted=wanted, inputs=self._state.known.inputs, now=now)
         unit = UNITS[service]
@@ -203,8 +203,9 @@ class Reconciler:
             self._reloads[service] = reloads.used(now)
         return True
 
-    def _holds(self) -> bool:
-        return any(sighting.here for sighting in self._state.sightings.values())
+    def _leaves(self) -> bool:
+        """Return whether this node is drained, and other nodes have its VIPs."""
+        return self._state.drained and not any(sighting.here for sighting in self._state.sightings.values())
 
     async def _redirect(self) -> None:
         """Put or remove the nft table: it is there only while this node's haproxy is healthy.
@@ -218,6 +219,7 @@ class Reconciler:
                 self._redirected = await self._edges.table.is_there()
             undecided = verdict is None or (not verdict.healthy and verdict.points == 0)
             running = self._state.running.get(Service.HAPROXY, False)
+            running = running and Service.HAPROXY not in self._state.waits and not self._leaves()
             wanted = (
                 rules is not None and running and (self._redirected if undecided else bool(verdict and verdict.healthy))
             )
