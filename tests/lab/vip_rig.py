@@ -248,9 +248,13 @@ class Rig:
         return eventually(found, f"{vip} to leave {away_from}", timeout=timeout)
 
     def ready(self) -> None:
-        """Wait until every node that runs may hold the API VIP: its haproxy is believed."""
-        running = [node for name, node in self.nodes.items() if name.startswith("master") and node.is_on]
-        until(lambda: {weight(node) for node in running} <= {"20", "25"}, "the weights of all", 2 * PATIENCE)
+        """Wait until two nodes may hold the API VIP, one of which does: their haproxy is believed."""
+
+        def able() -> bool:
+            masters = [node for name, node in self.nodes.items() if name.startswith("master") and node.is_on]
+            return len(self.holders()) == 1 and sum(weight(node) in {"20", "25"} for node in masters) > 1
+
+        until(able, "a holder and a candidate", 2 * PATIENCE)
 
     def quiet(self, *, timeout: float = 2 * PATIENCE) -> str:
         """Wait until one node has the API VIP and every weight is final; return the holder."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harness import Lab, Lan, eventually
 from harness.rootfs import DEFAULT, packages
-from vip_rig import API, FIRST, KEYFILE, PROGRAMS, SERVER, SERVER_UNIT, SWITCHED_OFF, Options, Rig, authority
+from vip_rig import API, FIRST, KEYFILE, PROGRAMS, SERVER, SERVER_UNIT, SWITCHED_OFF, Options, Rig, authority, until
 
 NODES = 3
 PROFILES = "/etc/NetworkManager/system-connections"
@@ -162,12 +162,18 @@ class OldRig(Rig):
         eventually(lambda: node.run("test -e /run/lab-redirect", check=False).returncode == 0 or None, "it", timeout=90)
 
     def ready(self) -> None:
-        """Wait until every node that runs serves."""
-        for name, node in self.nodes.items():
-            if node.is_on:
-                self.settle(name)
+        """Wait until two nodes serve, one of which has the VIP."""
+        mark = ["test", "-e", "/run/lab-redirect"]
+
+        def able() -> bool:
+            running = [node for node in self.nodes.values() if node.is_on]
+            return len(self.holders()) == 1 and sum(node.run(mark, check=False).returncode == 0 for node in running) > 1
+
+        until(able, "a holder and a candidate", 180)
 
     def quiet(self, *, timeout: float = 120) -> str:
         """Wait until one node has the VIP and each running one serves; return the holder."""
-        self.ready()
+        for name, node in self.nodes.items():
+            if node.is_on:
+                self.settle(name)
         return self.one_holder(timeout=timeout)
