@@ -15,7 +15,7 @@ from simulation.ovs_plugin import join, leave_bridges, make_internal, make_row, 
 if TYPE_CHECKING:
     from simulation.world import World
 
-DISABLED = {"method": "disabled"}
+AUTOMATIC = {"method": "auto"}
 AGAIN_SECONDS = 0.2
 """Between two looks at whether what an activation needs is there."""
 RETRY_SECONDS = 60.0
@@ -188,7 +188,7 @@ class NetworkManager:
         uuid = f"a0000000-0000-4000-{int(name.split()[-1]):04x}-{mac.replace(':', '')}"
         connection = {"id": name, "uuid": uuid, "type": "802-3-ethernet", "interface-name": link}
         lowest = {"autoconnect-priority": -999}
-        settings: Settings = {"connection": {**connection, **lowest}, "ipv4": {"method": "auto"}, "ipv6": DISABLED}
+        settings: Settings = {"connection": {**connection, **lowest}, "ipv4": AUTOMATIC, "ipv6": AUTOMATIC}
         self.put(made(settings, f"{IN_RUN}/{name}.nmconnection", on_disk=False))
 
     def _make_ovs_devices(self) -> None:

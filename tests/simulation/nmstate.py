@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from simulation.world import Life
 
 VERIFY_SECONDS = 5.0
+AUTOMATIC6 = {"enabled": True, "dhcp": True, "autoconf": True, "address": []}
 Document = dict[str, Any]
 
 
@@ -180,6 +181,9 @@ class Nmstate:
 
     def missing(self, document: Document) -> Document:
         """Return what *document* asks for beyond what is there. Raises NmstateFailure for what cannot be."""
+        nics = [item for item in document.get("interfaces", ()) if (item["type"], item["state"]) == ("ethernet", "up")]
+        if gone := [item["name"] for item in nics if item["name"] not in self._world.kernel.links]:
+            raise NmstateFailure(FailureKind.INVALID, f"Interface {gone[0]} does not exist")
         items = [item for item in document.get("interfaces", ()) if not self._is_there(item, document)]
         return {"interfaces": items} if items else {}
 
@@ -202,9 +206,15 @@ class Nmstate:
         profile = world.manager.memory.profiles.get(device.profile or "") if device else None
         if link is None or profile is None or device is None:
             return False
+        return self._has_ip(item, document, device, profile)
+
+    def _has_ip(self, item: Document, document: Document, device: Device, profile: Profile) -> bool:
+        link = self._world.kernel.links[item["name"]]
         wanted = _ip_settings(item, document)
         if wanted is None:
             return True
+        if not is_port(profile) and item.get("ipv6", {}).get("enabled") is (_ipv6_method(profile) == "disabled"):
+            return False
         now = profile.settings.get("ipv4", {})
         if is_port(profile) and item["type"] == "ethernet":
             return bool(wanted["method"] == "disabled")
@@ -273,7 +283,7 @@ class Nmstate:
         above = self._world.kernel.links.get(str(item.get("copy-mac-from")))
         ip = _ip_settings(item, document) or {}
         ip |= {"route-metric": item["ipv4"]["auto-route-metric"]} if item["ipv4"].get("auto-route-metric") else {}
-        more = {"ipv4": ip | {"dhcp-timeout": 2**31 - 1}, "802-3-ethernet": {}}
+        more = {"ipv4": ip | {"dhcp-timeout": 2**31 - 1}, "802-3-ethernet": {}} | _ipv6_settings(item)
         more["802-3-ethernet"] = {"cloned-mac-address": above.mac} if above else {}
         profile = self._profile("ovs-interface", name, f"{name}-if", more, port_of=name)
         device = manager.memory.devices.setdefault(("ovs-interface", name), Device(name, "ovs-interface"))
@@ -291,7 +301,9 @@ class Nmstate:
             profile = self._profile("802-3-ethernet", name, name, {"ipv4": {}, "ipv6": {}}, port_of=name)
         else:
             ip = _ip_settings(item, document)
-            profile = self._profile("802-3-ethernet", name, name, {"ipv4": ip} if ip is not None else {})
+            profile = self._profile(
+                "802-3-ethernet", name, name, ({"ipv4": ip} if ip is not None else {}) | _ipv6_settings(item)
+            )
         manager.activate(device, profile)
 
 
@@ -358,8 +370,16 @@ def _link_item(link: SimulatedLink, kind: str, profile: Profile | None) -> Docum
     if method == "auto":
         ip |= {"dhcp": True, "auto-dns": True, "auto-gateway": True, "auto-routes": True, "auto-route-table-id": 0}
     item = {"name": link.name, "type": kind, "state": "up", "mac-address": link.mac, "mtu": 1500, "ipv4": ip}
-    item["ipv6"] = {"enabled": False}
+    item["ipv6"] = dict(AUTOMATIC6) if profile and not below and _ipv6_method(profile) == "auto" else {"enabled": False}
     return item
+
+
+def _ipv6_method(profile: Profile) -> str:
+    return str(profile.setting("ipv6", "method", "disabled"))
+
+
+def _ipv6_settings(item: Document) -> Document:
+    return {"ipv6": {"method": "auto" if item["ipv6"].get("enabled") else "disabled"}} if "ipv6" in item else {}
 
 
 def _route(link: str, gateway: str, metric: int) -> Document:

@@ -160,10 +160,10 @@ class Rules:
         message = fields.get("message")
         if message is Message.WATCHER_FAILED or fields.get("exc_info"):
             self.blame("P7", f"an unforeseen error: {text} {fields.get('exc_info')!r}")
-        if level in ("error", "critical"):
+        if level in ("warning", "error", "critical"):
             self.repeated[str(message), text] += 1
-            count = self.repeated[str(message), text]
-            self.hold("P7", f"logged {count} times by one process: {text}", holds=count <= REPEATS)
+            count, most = self.repeated[str(message), text], REPEATS * (1 + (level == "warning"))
+            self.hold("P7", f"logged {count} times by one process: {text}", holds=count <= most)
 
     def new_process(self) -> None:
         self.repeated.clear()

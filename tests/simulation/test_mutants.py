@@ -20,4 +20,4 @@ def test_a_fault_of_the_first_review_is_found(kept: Path) -> None:
     scenario, why = from_json(kept.read_text())
     assert run(scenario).text == ""
     with put_back(BY_ENTRY[kept.stem]):
-        assert run(scenario).text == why
+        assert run(scenario).rule == why.partition(":")[0]

@@ -37,7 +37,8 @@ async def test_a_long_start_is_not_waited_for_where_the_links_are_decided() -> N
     clock.now += GRACE_SECONDS
     assert await early.allows("d", NIC)
     assert not await early.allows("d", Links(frozenset({"eth1"})))
-    early.failed("d")
+    assert early.failed("d")
+    assert not early.failed("d"), "it is logged once"
     assert not await early.allows("d", NIC)
     assert await early.allows("another", NIC)
     profiles.broken = Unavailable("NetworkManager is not on the bus")
@@ -75,6 +76,7 @@ async def test_a_start_that_may_never_end_is_not_waited_for() -> None:
     clock.now += START_SECONDS
     assert not await early.allows("d", Links(frozenset({"gone0"})))
     assert early.is_endless
+    assert not await early.allows("d", NIC, applied=True), "it is refused or applied, as after a start"
     manager.status = ManagerState.READY
     await early.allows("d", NIC)
     assert not early.is_endless

@@ -28,14 +28,14 @@ class EarlyStart:
     async def allows(self, digest: str, links: Links, *, applied: bool = False) -> bool:
         """Return whether NetworkManager is starting and the file with *digest* need not wait for the end of that.
 
-        *applied*: the network was last made by that file.
+        *applied*: the network was last made by that file. An endless start is not waited for, so nothing is early then.
         """
         if await self._manager.state() is not ManagerState.STARTING:
             self._starting = NEVER
             return False
         now = self._clock.boottime()
         self._starting = self._starting.holds(now)
-        if self._starting.left(now, GRACE_SECONDS) > 0:
+        if self._starting.left(now, GRACE_SECONDS) > 0 or self.is_endless:
             return False
         if applied or digest in self._failed:
             return applied
@@ -49,9 +49,11 @@ class EarlyStart:
         """Whether NetworkManager has been starting for so long that no file waits for the end of that."""
         return self._starting is not NEVER and self._starting.left(self._clock.boottime(), START_SECONDS) <= 0
 
-    def failed(self, digest: str) -> None:
-        """Note that the file with *digest* could not be applied: it waits for the end of the start."""
+    def failed(self, digest: str) -> bool:
+        """Note that the file with *digest* failed: it waits for the end of the start. Return whether that is new."""
+        new = digest not in self._failed
         self._failed.add(digest)
+        return new
 
     def pause(self, usual: float) -> float:
         """Return the seconds until the next look: *usual* ones unless NetworkManager is starting."""

@@ -217,9 +217,9 @@ class NmstateStage:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
         name, digest = job.file.name, job.file.digest
         if job.early:
-            self._early.failed(digest)
-            text = f"{name} could not be applied while NetworkManager was starting: {failure.cause}"
-            log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
+            if self._early.failed(digest):
+                text = f"{name} could not be applied while NetworkManager was starting: {failure.cause}"
+                log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
             return self._until_started(job)
         before = self._tries.pop(digest, None)
         number, began = (before.number + 1, before.began) if before else (1, job.began)
