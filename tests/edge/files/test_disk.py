@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -189,3 +190,21 @@ def test_a_file_in_the_place_of_a_directory_that_cannot_be_replaced_is_named(pub
         files.write(place / "intent.json", b"{}")
     assert caught.value.cause == f"{place}/intent.json cannot be written: Not a directory"
     assert caught.value.remedy == "Remove the file that has the place of its directory"
+
+
+@pytest.mark.parametrize("written", [b"", b"NODEIP_HINT=192.0.2.5"])
+def test_a_pipe_and_a_device_are_empty(tmp_path: Path, written: bytes) -> None:
+    """A read that waits for a writer would stop the loop, and systemd would end the daemon again and again (R43)."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "masked").symlink_to("/dev/null")
+    results: list[bytes | None] = []
+    reader = threading.Thread(target=lambda: results.append(files.read(tmp_path / "pipe")), daemon=True)
+    writer = os.open(tmp_path / "pipe", os.O_RDWR) if written else None
+    if writer is not None:
+        os.write(writer, written)
+    reader.start()
+    reader.join(5)
+    if writer is not None:
+        os.close(writer)
+    assert results == [b""]
+    assert files.read(tmp_path / "masked") == b""

@@ -116,14 +116,20 @@ def sync(directory: PurePath) -> None:
 def read(path: PurePath, limit: int = MAX_BYTES) -> bytes | None:
     """Return a file's bytes, None when it does not exist. Raises PublishFailed when it cannot be read whole.
 
-    A directory in its place is NotAFile.
+    A directory in its place is NotAFile. A pipe or a device, such as /dev/null, is empty: nothing is waited for.
     """
     with _explained(path, "read"):
         try:
-            with Path(path).open("rb") as file:
-                content = file.read(limit + 1)
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            content = os.pread(descriptor, limit + 1, 0) if stat.S_ISREG(mode) else b""
+        finally:
+            os.close(descriptor)
     if len(content) > limit:
         raise PublishFailed(f"{path} is larger than {limit} bytes", remedy="Look at its content, then remove it")
     return content
