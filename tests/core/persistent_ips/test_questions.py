@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from nodenet.core.persistent_ips.cni import CniError, Code
+from nodenet.core.persistent_ips.effects import WriteStatus
 from nodenet.core.persistent_ips.model import PodName
 from persistent_ips_story import added, vm
 from persistent_ips_world import World
@@ -84,6 +85,23 @@ def test_a_claim_of_another_namespace_cannot_be_named() -> None:
     world = World(1)
     pod = world.api.put_pod("vm-1", "other/vm")
     assert refused(world, pod)[0] is Code.CONFIGURATION
+
+
+def test_a_claim_that_is_made_again_while_its_address_is_chosen() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    pod = vm(world)
+    run = world.add(node, pod, "c1")
+    while not isinstance(run.effect, WriteStatus):
+        node.step(run)
+    world.api.delete_claim(("vms", "vm"))
+    world.api.put_claim("vm")
+    world.finish(node)
+    assert isinstance(run.outcome, CniError)
+    assert run.outcome.text == "IPAMClaim vms/vm was deleted and made again"
+    assert world.api.claims["vms", "vm"].ips == ()
+    world.do_chores(node)
+    assert world.api.leases == {}
 
 
 def test_a_claim_that_was_made_again_under_its_name_waits_for_nothing_of_the_old_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nodenet.core.persistent_ips.effects import Save
 from nodenet.core.persistent_ips.model import State
 from nodenet.core.persistent_ips.release import detach, is_gone, release
 from persistent_ips_story import added, length, step_until, vm
@@ -75,8 +76,34 @@ def test_the_address_of_a_pod_stays_while_one_sandbox_has_it() -> None:
     again = added(world, node, pod, "c2")
     world.delete(node, ("c1", "net1"))
     world.finish(node)
+    world.do_chores(node)
     assert again == tuple(str(row.address) for row in node.book.reservations())
     world.check()
+
+
+def test_del_waits_for_the_add_of_another_sandbox() -> None:
+    """Else the address would be freed between its choice and its record."""
+    world, node = held("pod")
+    pod = next(iter(world.sandboxes.values()))
+    run = world.add(node, pod, "c2")
+    while not isinstance(run.effect, Save):
+        node.step(run)
+    world.delete(node, ("c1", "net1"))
+    (deletion,) = [one for one in node.runs if one is not run]
+    assert not node.ready(deletion)
+    world.finish(node)
+    world.do_chores(node)
+    assert ("node-0", "c2", "net1") in world.live
+    world.check()
+
+
+def test_a_release_does_nothing_while_a_sandbox_has_the_address() -> None:
+    world, node = held("claim")
+    (owner,) = node.book.claim_owners()
+    run = node.begin("release", release(node.here(), owner))
+    world.finish(node)
+    assert run.outcome is False
+    assert len(world.api.leases) == 2
 
 
 def test_nothing_is_released_while_it_is_attached() -> None:

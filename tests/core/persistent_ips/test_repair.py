@@ -78,6 +78,20 @@ def test_an_address_that_another_owner_has_by_now_is_dropped() -> None:
     assert node.book.attachment(("c2", "net1")) is None
 
 
+def test_a_lease_of_an_older_list_is_read_again() -> None:
+    world, node = prepared()
+    (old,) = [one for one in world.api.leases.values() if one.owner.kind == "claim"]
+    world.live.clear()
+    node.lose_store()
+    owner = Owner(old.owner.kind, "vms", "new", "new")
+    world.api.leases[old.name] = replace(old, owner=owner, uid="lease-new")  # it was freed and given again
+    run = node.begin("adopt", repair.adopt(node.here(), old))
+    while run in node.runs:
+        node.step(run)
+    assert old.name in world.api.leases
+    assert list(node.book.reservations()) == []
+
+
 def test_what_there_is_to_repair() -> None:
     world, node = prepared()
     leases = list(world.api.leases.values())

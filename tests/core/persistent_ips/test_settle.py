@@ -55,6 +55,19 @@ def test_a_surplus_reservation_is_given_back() -> None:
     assert [str(one.address) for one in world.api.leases.values()] == ["192.0.2.6/29"]
 
 
+def test_what_is_attached_is_not_given_back() -> None:
+    """A person edited the status while a pod has the address."""
+    world = World(1)
+    node = world.nodes[0]
+    (before,) = added(world, node, vm(world), "c1")
+    world.foreign = {"vm"}
+    other = "192.0.2.6/29" if before != "192.0.2.6/29" else "192.0.2.5/29"
+    world.api.change_claim(world.api.claims["vms", "vm"], ips=(other,))
+    world.do_chores(node)
+    assert [str(one.address) for one in world.api.leases.values()] == [before]
+    world.check()
+
+
 def test_an_interrupted_report_is_followed() -> None:
     world = World(1)
     node = world.nodes[0]

@@ -59,6 +59,8 @@ def test_a_claim_that_only_the_watch_has_lost_keeps_its_address() -> None:
     world = World(2)
     added(world, world.nodes[0], vm(world), "c1")
     node = world.nodes[1]
+    world.live.clear()
+    world.api.pods.clear()  # the machine is stopped
     node.watch()
     node.book.claims.remove(world.api.claims["vms", "vm"])
     world.uptime += 1000
