@@ -49,7 +49,14 @@ def test_a_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", [None, [], {}, {"metadata": VM["metadata"], "spec": {"template": {"spec": {"networks": "x"}}}}]
+    "document",
+    [
+        None,
+        [],
+        {},
+        {"metadata": VM["metadata"], "spec": {}},
+        {"metadata": VM["metadata"], "spec": {"template": {"spec": {"networks": "x"}}}},
+    ],
 )
 def test_a_machine_that_cannot_be_understood_is_left_out(document: object) -> None:
     """Its claims have no known machine then, and stay."""

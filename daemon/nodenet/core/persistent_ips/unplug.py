@@ -56,7 +56,9 @@ def machine(document: object) -> Machine | None:
     """Return a VirtualMachine as the API sends it, None for one that cannot be understood."""
     metadata = _mapping(_mapping(document).get("metadata"))
     template = _mapping(_mapping(_mapping(document).get("spec")).get("template"))
-    spec = _mapping(template.get("spec"))
+    spec = template.get("spec")
+    if not isinstance(spec, Mapping):
+        return None
     listed = spec.get("networks", [])
     devices = _mapping(_mapping(spec.get("domain")).get("devices"))
     interfaces = devices.get("interfaces", [])

@@ -1,0 +1,163 @@
+"""Does an installed node do all of it: its unit in its sandbox, the plugin where runtimes look, the commands?"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from factories import NO_BRIDGE
+from harness import LabError, Node, eventually
+from harness.cni_programs import Cni, cni_programs
+from ipam_node import ROOT
+from ipam_site import PATIENCE, PLUGIN, Network, Pod, Site, Space, element, manifest
+from kubevirt_double import API, Machine, definitions
+from nodenet.core.persistent_ips.network import parse
+
+UNIT = "nodenet-ipam.service"
+REAP = """
+import asyncio, sys
+from nodenet.cni.unplug_reaper import UnplugReaper
+from nodenet.core.persistent_ips.unplug import UNPLUGGED_SECONDS
+from nodenet.edge.kubernetes.ipam_api import KubernetesIpam
+
+async def look():
+    now = [0.0]
+    api = KubernetesIpam(sys.argv[1], "kube-system", lambda _: None)
+    reaper = UnplugReaper(api, "worker-0", lambda: now[0])
+    await reaper.look()
+    now[0] += UNPLUGGED_SECONDS
+    await reaper.look()
+    await api.close()
+
+asyncio.run(look())
+"""
+"""Two looks of the reaper, as far apart as it waits."""
+KUBECONFIG = "/etc/nodenet/ipam.kubeconfig"
+PLUGINS = "/opt/cni/bin"
+TOOL = "/usr/local/bin/cnitool"
+CERTIFICATE = "/etc/nodenet/api.crt"
+
+
+def furnished(site: Site, product: Path) -> Node:
+    """Return a node with the product, credentials, and the programs that runtimes bring."""
+    site.lan.start_dhcp()
+    config = json.loads(site.kubeconfig(proxy=False))
+    config["clusters"][0]["cluster"]["certificate-authority"] = CERTIFICATE
+    files = {
+        **NO_BRIDGE,
+        CERTIFICATE: site.cluster.server.authority.read_text(),
+        "/etc/nodenet/nodenet.toml.d/20-ipam.toml": f'[ipam]\nkubeconfig = "{KUBECONFIG}"\n',
+    }
+    units = ["nodenetd.service", UNIT]
+    node = site.lab.node("worker-0", nics=[site.lan], layers=[product], files=files, enable=units)
+    node.write(KUBECONFIG, json.dumps(config), 0o600)
+    for program in Cni:
+        name = program.value.rpartition("/")[2]
+        place = TOOL if program is Cni.TOOL else f"{PLUGINS}/{name}"
+        node.write(place, (cni_programs() / name).read_bytes(), 0o755)
+    return node
+
+
+def call(node: Node, verb: str, network: Network, pod: Pod) -> list[str]:
+    """Let cnitool attach or detach a pod on the node; return the addresses."""
+    node.write(f"/etc/cni/net.d/{network.name}.conflist", network.conflist())
+    inside = f"ip netns add {pod.name} 2>/dev/null; CNI_PATH={PLUGINS} CNI_ARGS='{pod.args}' CNI_IFNAME=net1"
+    printed = node.run(f"{inside} {TOOL} {verb} {network.name} /run/netns/{pod.name}", timeout=PATIENCE).stdout
+    return [entry["address"] for entry in json.loads(printed)["ips"]] if printed.strip() else []
+
+
+def listed(node: Node, network: Network) -> dict[str, dict[str, object]]:
+    """Return what `nodenetctl claims` has of a network, by address."""
+    document = node.json(["nodenetctl", "claims", "--network", network.name, "--json"])
+    assert document["schema_version"] == 1
+    return {entry["address"]: entry for entry in document["addresses"]}
+
+
+def test_an_installed_node(site: Site, space: Space, product: Path) -> None:
+    """ADD, the commands, a kill, a reboot, and DEL without the service, in the unit's own sandbox."""
+    network = site.network()
+    node = furnished(site, product)
+    node.boot()
+    node.wait_until(["systemctl", "is-active", UNIT], timeout=PATIENCE)
+    node.run(["cmp", f"{PLUGINS}/{PLUGIN}", f"/usr/libexec/nodenet/cni/{PLUGIN}"])
+    space.claim("vm.blue", network)
+    claimed, plain = space.pod("claimed", element(network, "vm.blue")), space.pod("plain", element(network))
+    address = call(node, "add", network, claimed)
+    other = call(node, "add", network, plain)
+    assert address == space.ips("vm.blue")
+    shown = listed(node, network)
+    assert (shown[address[0]]["claim"], shown[address[0]]["pod"]) == (f"{space.name}/vm.blue", f"{space.name}/claimed")
+    assert shown[other[0]]["claim"] is None
+    assert {entry["node"] for entry in shown.values()} == {"worker-0"}
+    explained = node.run(["nodenetctl", "claims", "explain", f"{space.name}/vm.blue"]).stdout
+    assert f"Its status has {address[0]}." in explained
+    checked = node.run(["nodenetctl", "claims", "check"]).stdout
+    assert checked == "2 addresses compared: store, Leases and claims agree\n"
+    node.wait_until("grep -q 'nodenet_ipam_add_total 2' /run/nodenet/ipam.prom", timeout=PATIENCE)
+
+    node.run(["systemctl", "kill", "--signal=KILL", UNIT])
+    node.wait_until(f"nodenetctl claims --json | grep -q {address[0]}", timeout=PATIENCE)
+    security = node.run(["systemd-analyze", "security", "--no-pager", UNIT], check=False).stdout.splitlines()
+    exposure = float(next(line for line in security if "Overall exposure" in line).split(":")[1].split()[0])
+    assert exposure <= 3.0
+
+    node.run(["systemctl", "stop", UNIT])
+    assert call(node, "del", network, plain) == []
+    node.reboot()
+    space.remove_pod(plain)
+    eventually(lambda: len(site.leases(network)) == 1, "the ephemeral address to be free", timeout=2 * PATIENCE)
+    again = space.pod("again", element(network, "vm.blue"))
+    space.remove_pod(claimed)
+    assert call(node, "add", network, again) == address
+    assert call(node, "del", network, again) == []
+    space.admin.delete(space.claim_path("vm.blue"))
+    eventually(lambda: site.leases(network) == [], "the release", timeout=PATIENCE)
+    node.wait_until(f"! nodenetctl claims --json | grep -q {address[0]}", timeout=PATIENCE)
+
+
+def test_the_examples_are_objects_of_a_cluster(site: Site) -> None:
+    """With all manifests of the package, in the namespace default."""
+    site.admin.apply(*manifest("crd-network-attachment-definitions.yaml"), *manifest("rbac-unplug-reaper.yaml"))
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    if site.admin.find(f"{accounts}/default") is None:
+        site.admin.create(accounts, {"metadata": {"name": "default"}})
+
+    def applied() -> bool:
+        try:
+            for name in ("network", "claim", "pod"):
+                site.admin.apply(*manifest(f"examples/{name}.yaml"))
+        except LabError:  # the API does not serve the new kind yet
+            return False
+        return True
+
+    eventually(applied, "the examples to be accepted", timeout=PATIENCE)
+    (network,) = manifest("examples/network.yaml")
+    config = json.loads(network["spec"]["config"])
+    assert parse(config).persistent
+    assert [str(pool.subnet) for pool in parse(config).pools] == config["subnets"].split(",")
+
+
+def test_the_reaper_of_unplugged_claims(site: Site, space: Space, tmp_path: Path) -> None:
+    """With the rights of its manifest: the claim of a network that left goes, finalizer and all, and no other one."""
+    site.admin.apply(*manifest("rbac-unplug-reaper.yaml"), *definitions())
+    networks = [site.network(), site.network()]
+
+    def made() -> Machine | None:
+        try:
+            return Machine(space, "vm", {"net1": networks[0], "net2": networks[1]})
+        except LabError:  # the API does not serve the new kind yet
+            return None
+
+    machine = eventually(made, "the machine", timeout=PATIENCE)
+    left = {"template": {"spec": {"networks": [{"name": networks[0].name}]}}}
+    space.admin.patch(f"{API}/namespaces/{space.name}/virtualmachines/vm", {"spec": left})
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(site.kubeconfig(proxy=False))
+    inside = ["ip", "netns", "exec", site.lan.netns, sys.executable, "-c", REAP, str(kubeconfig)]
+    subprocess.run(inside, check=True, timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT / "daemon")})
+    kept, gone = (space.admin.find(space.claim_path(machine.claim_name(network))) for network in networks)
+    assert kept is not None
+    assert gone is None
