@@ -29,7 +29,7 @@ for _ in range(count):
     data = answer[place + 10 : place + 10 + length]
     place += 10 + length
     if what == kind:
-        found.append(socket.inet_ntop(family if kind == 28 else socket.AF_INET, data))
+        found.append(socket.inet_ntop(socket.AF_INET6 if kind == 28 else socket.AF_INET, data))
 print({0: "NOERROR", 2: "SERVFAIL", 3: "NXDOMAIN", 5: "REFUSED"}.get(code, code), *sorted(found))
 """
 """Asks one question; prints the answer's code and addresses, or the error that the kernel reports."""

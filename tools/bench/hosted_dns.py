@@ -1,5 +1,7 @@
 """How soon after the node IP does a node answer DNS, and how many questions does its server answer in a second?
 
+A negative time: it answered on that address before it was selected as the node IP.
+
 `python tools/bench/hosted_dns.py --runs 20` prints medians and worst values (root). The second part runs dnsmasq, with
 the configuration that nodenet makes, and a CoreDNS with the same zone on one booted node, in turns. CoreDNS is built by
 Go from the modules that `coredns/go.mod` pins, once, and kept outside the repository.

@@ -52,4 +52,6 @@ def test_likely_node_ips_are_in_the_subnets_of_vips_and_no_vips() -> None:
     other = Address(ip_address("198.51.100.1"), 24, "eth1")
     addresses = (other, Address(vips[0], 24, "br-ex"), Address(V4, 24, "br-ex"), Address(V6, 64, "br-ex"))
     assert likely(vips, Snapshot((BRIDGE,), addresses)) == (V4, V6)
+    assert likely(vips, Snapshot((BRIDGE,), addresses[:3])) == (), "the other family may still come"
+    assert likely(vips[:1], Snapshot((BRIDGE,), addresses)) == (V4,)
     assert likely(vips[:1], Snapshot((BRIDGE,), (other,))) == ()

@@ -41,7 +41,9 @@ def hosts(inputs: Inputs, api: ApiInt) -> str:
 def _lines(inputs: Inputs) -> Iterator[str]:
     domain = inputs.options.cluster_domain
     yield from ("port=53", "bind-dynamic", "listen-address=127.0.0.1")
-    yield from (f"listen-address={address}" for address in inputs.here.addresses)
+    # In one order, whichever family is the primary one: dnsmasq is restarted where the text differs.
+    addresses = sorted(inputs.here.addresses, key=lambda address: address.version)
+    yield from (f"listen-address={address}" for address in addresses)
     yield from ("no-resolv", "no-poll", "no-hosts", f"addn-hosts={HOSTS}", f"enable-dbus={BUS_NAME}")
     yield from ("domain-needed", "dns-loop-detect", "cache-size=10000", "edns-packet-max=1232")
     if inputs.spec.api_int:

@@ -29,12 +29,15 @@ def expected(name: str, addresses: Iterable[IPAddress]) -> Here:
 
 
 def likely(vips: Collection[IPAddress], snapshot: Snapshot) -> tuple[IPAddress, ...]:
-    """Return what is mostly selected as node IPs: in each family an address of *snapshot* in the subnet of a VIP."""
+    """Return what is mostly selected as node IPs: in each family of *vips* an address in the subnet of one.
+
+    None while *snapshot* has no such address in one of the families: it may still come.
+    """
     found: dict[Family, IPAddress] = {}
     for one in snapshot.addresses:
         if one.address not in vips and any(one.shares_prefix(vip) for vip in vips):
             found.setdefault(one.family, one.address)
-    return tuple(found.values())
+    return tuple(found.values()) if found.keys() == set(map(family_of, vips)) else ()
 
 
 def _carrier(node_ip: IPAddress, snapshot: Snapshot) -> Address | None:
