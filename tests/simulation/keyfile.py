@@ -28,17 +28,21 @@ def made(settings: Settings, path: str, *, on_disk: bool) -> Profile:
 
 
 def rendered(settings: Settings) -> bytes:
-    return json.dumps(settings).encode()
+    """Return a keyfile: the link as a real one names it, for programs that change it there, and JSON."""
+    return f"interface-name={settings['connection'].get('interface-name', '')}\n{json.dumps(settings)}".encode()
 
 
 def parsed(content: bytes | None) -> Settings | None:
-    """Return the settings of a keyfile: JSON here, below comments perhaps."""
+    """Return the settings of a keyfile, None where it is torn."""
     lines = (content or b"").decode().splitlines()
+    link = next((line.partition("=")[2].strip() for line in lines if line.startswith("interface-name")), "")
     try:
-        found: Settings = json.loads("".join(line for line in lines if not line.startswith("#")))
-        return found if "uuid" in found.get("connection", {}) else None
+        found: Settings = json.loads("".join(line for line in lines if line.startswith("{")))
     except ValueError:
         return None
+    if "uuid" not in found.get("connection", {}):
+        return None
+    return {**found, "connection": {**found["connection"], "interface-name": link}}
 
 
 def is_port(profile: Profile) -> bool:

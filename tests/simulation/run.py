@@ -155,7 +155,8 @@ class Run:
             world.rules.blame("P7", f"nodenetd ended with {self.process.exit_code}")
         if self.process.exit_code == 0 and world.manager.running:
             left = [one.path for one in world.manager.memory.points.values() if not one.foreign]
-            world.rules.hold("P9", f"a stop leaves {left} pending", holds=not left or world.manager.rollback_fails)
+            answers = not (world.manager.hung or world.manager.rollback_fails or world.bus_stalled or not world.bus_up)
+            world.rules.hold("P9", f"a stop leaves {left} pending", holds=not (left and answers))
         if world.needs_boot:
             world.timeline.run_until(world.now + world.random.uniform(5.0, 30.0))
             world.boot()
@@ -264,9 +265,11 @@ class Run:
         node = self.scenario.node
         fine = node.file in FINE and node.kernel_datapath and set(self.struck) <= LEAVE_NOTHING
         renamed = bool(self.struck["nic-renamed"]) and (node.file != "" or node.profile == "static")
+        # A file whose result is not as asked for is refused until a reload.
+        refused = node.file == "bridge" and bool(self.struck["ovs-database-down"] or self.struck["ovs-switch-hangs"])
         health = self.process.reconciler.status.health
         self.world.rules.checked["P3"] += 1
-        return fine and not renamed and health is not Health.OK
+        return fine and not (renamed or refused) and health is not Health.OK
 
     def _look_at_orders(self) -> None:
         for order in list(self.orders):
