@@ -155,7 +155,7 @@ async def test_many_at_once_have_no_address_twice_and_leave_none(services: int) 
     async with rigs[0]:
         for rig in rigs[1:]:
             await rig.__aenter__()
-        names = [f"vm{number}" for number in range(240)]
+        names = [f"vm{number}" for number in range(120)]
         for name in names:
             api.put_claim(name)
         given = await asyncio.gather(
