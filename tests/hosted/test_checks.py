@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 
+import pytest
+
 from hosted.rig import state
 from nodenet.core.hosted_services.health import Answer, Result, Target, Verdict
-from nodenet.core.hosted_services.model import Service
+from nodenet.core.hosted_services.keepalived import PRIORITIES
+from nodenet.core.hosted_services.model import Purpose, Service
+from nodenet.core.hosted_services.stance import BALANCER_WEIGHT, OUT
 from nodenet.hosted.checks import ALIVE, HealthChecks
 from nodenet.hosted.state import State
 
@@ -98,3 +102,22 @@ async def test_the_api_through_the_vip_is_asked_where_the_cluster_balances_it() 
     made, checks = await seen_of_the_api("control-plane", Answer.GOOD)
     assert {target.host for target in checks.asked} == {str(made.plan.api_int.addresses[0])}
     assert made.reachable is True
+
+
+@pytest.mark.parametrize(
+    ("weight", "healthy"), [(25, [20, 5]), (20, [20]), (5, [5]), (0, []), (OUT, []), (1 - PRIORITIES[Purpose.API], [])]
+)
+async def test_a_companion_that_comes_back_keeps_the_weight_until_its_checks_say_otherwise(
+    weight: int, healthy: list[int]
+) -> None:
+    """It began with nothing healthy: a holder lost 25 for seconds, and the VIP with it."""
+    made, servers = state(), FakeChecks()
+    checks = HealthChecks(made, servers, FakeProcesses(), lambda: None)
+    checks.resume(Purpose.API, weight)
+    assert checks.healthy(Purpose.API) == healthy
+    servers.answer = Answer.DEAD
+    made.running[Service.HAPROXY] = made.decided = True
+    task = asyncio.create_task(checks.watch_balancer())
+    await asyncio.sleep(1.5)
+    task.cancel()
+    assert BALANCER_WEIGHT not in checks.healthy(Purpose.API)

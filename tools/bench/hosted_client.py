@@ -2,7 +2,7 @@
 
 ``hosted_client.py ADDRESS RATE SECONDS [CA]`` prints a list: for each connection the monotonic time of its start, and
 the seconds until it was there (with a CA: until the answer to GET /readyz, by TLS), null where it failed or took longer
-than ``PATIENCE_SECONDS``. Why one failed is on standard error.
+than ``PATIENCE_SECONDS``. Why some failed is on standard error.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import json
 import ssl
 import sys
 import time
+from collections import Counter
 
 PORT = 6443
 NAME = "api-int.c1.example.com"
 PATIENCE_SECONDS = 2.5
-START = time.monotonic()
+reasons: Counter[str] = Counter()
+"""Why connections failed, and how many."""
 REQUEST = b"GET /readyz HTTP/1.0\r\nHost: x\r\n\r\n"
 
 
@@ -35,7 +37,7 @@ async def attempt(address: str, tls: ssl.SSLContext | None) -> tuple[float, floa
             took = time.monotonic() - began
             writer.transport.abort()
     except (OSError, TimeoutError) as error:
-        print(f"{time.monotonic() - START:.2f} s: after {time.monotonic() - began:.2f} s: {error!r}", file=sys.stderr)
+        reasons[type(error).__name__] += 1
         return began, None
     return began, took
 
@@ -56,3 +58,5 @@ async def run(address: str, rate: float, seconds: float, ca: str | None) -> list
 if __name__ == "__main__":
     address, rate, seconds, *ca = sys.argv[1:]
     print(json.dumps(asyncio.run(run(address, float(rate), float(seconds), ca[0] if ca else None))))
+    if reasons:
+        print(dict(reasons), file=sys.stderr)

@@ -29,6 +29,11 @@ log = structlog.get_logger()
 
 ALIVE, API_SERVER, ROUTER = "haproxy alive", "API server", "router"
 """Names of verdicts beside ``Service.HAPROXY``, whose verdict also asks for a backend that answers."""
+WEIGHTS = {
+    Purpose.API: {ALIVE: BALANCER_WEIGHT, API_SERVER: API_SERVER_WEIGHT},
+    Purpose.INGRESS: {ROUTER: ROUTER_WEIGHT},
+}
+"""What each service of this node adds, the most first."""
 READY = Target("localhost", 0, "/haproxy_ready", unix_socket=READY_SOCKET)
 BALANCER_SECONDS, SERVER_SECONDS, VIP_SECONDS = 1.0, 3.0, 10.0
 """Between two checks of the load balancer, of the API server and the router, and of the API by its VIP."""
@@ -56,13 +61,16 @@ class HealthChecks:
         self._haproxy = haproxy
         self._weighed = weighed
 
+    def resume(self, purpose: Purpose, weight: int) -> None:
+        """Take up what an earlier companion found, by the *weight* that it wrote: a restart moves no VIP."""
+        for name, part in WEIGHTS[purpose].items():
+            if weight >= part:
+                self._state.verdicts[name] = Verdict(healthy=True)
+                weight -= part
+
     def healthy(self, purpose: Purpose) -> list[int]:
         """Return the weight of each healthy service of this node that *purpose* is about."""
-        weights = {
-            Purpose.API: {ALIVE: BALANCER_WEIGHT, API_SERVER: API_SERVER_WEIGHT},
-            Purpose.INGRESS: {ROUTER: ROUTER_WEIGHT},
-        }
-        return [weight for name, weight in weights[purpose].items() if self._verdict(name).healthy]
+        return [weight for name, weight in WEIGHTS[purpose].items() if self._verdict(name).healthy]
 
     def _verdict(self, name: str) -> Verdict:
         return self._state.verdicts.get(name, Verdict())

@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.hosted_services.keepalived import WEIGHT_FILES
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.options import options_of
 from nodenet.core.hosted_services.paths import RUN, UNITS
@@ -72,9 +73,9 @@ class Companion:
         self.bus = Bus(changed=lambda _: self.state.changed())
         self._settings = settings
         self._weak: tuple[str, ...] = ()
-        weights = Weights()
+        self._weights = Weights()
         self._checks = HealthChecks(self.state, HttpChecks(), Processes(UNITS[Service.HAPROXY]), self._weigh)
-        self.keeper = VipKeeper(self.state, Wire(), VipAddresses(), weights, self._checks.healthy)
+        self.keeper = VipKeeper(self.state, Wire(), VipAddresses(), self._weights, self._checks.healthy)
         self.source = ClusterSource(
             KubernetesCluster(settings.kubernetes.kubeconfig, self._note_weak),
             CacheFiles(),
@@ -100,7 +101,10 @@ class Companion:
         self.state.drained = disk.read(DRAINED) is not None
         await self.source.read_disk()
         self._trial.prepare()
-        self.keeper.prepare(speaking=speaks(self._processes.now(), PROGRAM))
+        speaking = speaks(self._processes.now(), PROGRAM)
+        self.keeper.prepare(speaking=speaking)
+        for purpose, path in WEIGHT_FILES.items() if speaking else ():
+            self._checks.resume(purpose, self._weights.read(path) or 0)
         self._follow_nodenetd()
         background.start("the connection to the bus", self.bus.run, self.state.changed)
         background.start("the guard of the VIPs", self._guard.run)

@@ -39,6 +39,8 @@ def test_one_holder_through_kills_and_a_power_cut(lab: Lab, lan: Lan, product: P
     kill(rig, holder, "nodenet-hosted")
     until(lambda: rig.nodes[holder].run("systemctl is-active nodenet-hosted", check=False).stdout == "active\n", "it")
     assert rig.one_holder() == holder
+    lowered = "journalctl -b -t nodenet-hosted | grep -c 'weight of this node for the api VIPs is 0'"
+    assert rig.nodes[holder].run(lowered, check=False).stdout == "1\n", "at the boot, and not at the restart"
 
     second, quickest = holder, math.inf
     for _ in range(ATTEMPTS):
