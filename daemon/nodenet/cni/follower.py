@@ -84,7 +84,7 @@ class Follower:
                 self._waiting.pop((namespace, name), None)
 
     async def _list(self) -> str:
-        """Read all claims; return the version from which a watch goes on."""
+        """Read all claims; return the version from which a watch continues."""
         known = self._book.claims
         unseen = {claim.key: claim for claim in known.all()}
         following = ""

@@ -58,7 +58,7 @@ class UnplugReaper:
     """Looks at the claims from time to time, while it holds the Lease."""
 
     def __init__(self, api: ReaperApi, node: str, uptime: Callable[[], float] = uptime) -> None:
-        """*node*: the holder that stands in the Lease. *uptime*: seconds that no change of a clock moves."""
+        """*node*: the holder in the Lease. *uptime*: seconds that do not depend on the wall clock."""
         self._api = api
         self._uptime = uptime
         self._node = node

@@ -127,7 +127,7 @@ class Verbs:
         self.refused(str(request.pod or ""), error.text)
 
     async def _delete(self, key: tuple[str, str]) -> None:
-        """Detach, but let the runtime wait only so long: the attachment goes when what blocks it has passed."""
+        """Detach, but let the runtime wait only so long: the attachment is removed when it is no longer blocked."""
         task = asyncio.ensure_future(self._detach(key))
         self._deleting.add(task)
         task.add_done_callback(self._deleting.discard)

@@ -1,6 +1,6 @@
 """What does ADD do, in which order? Lease → record on disk → status of the claim → answer.
 
-Each step can be done twice: an ADD that was interrupted is repeated by the runtime and goes on from what it finds.
+Each step can be done twice: the runtime repeats an interrupted ADD, which continues from what it finds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nodenet.core.persistent_ips.release import give_back
 from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Reserved, Taken, reserve
 
 ROUNDS = 5
-"""How often a claim that changed meanwhile is read again."""
+"""How often a claim is read again that changed in between."""
 SLOW = "The pod is tried again by itself; look at `nodenetctl claims` and at the API server"
 
 

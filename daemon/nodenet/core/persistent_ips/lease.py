@@ -1,6 +1,6 @@
 """How is an address reserved in the whole cluster: the Lease with its name, labels and annotations?
 
-One Lease (coordination.k8s.io/v1) stands for one address of one network. Its name is the lock: only one create
+One Lease (coordination.k8s.io/v1) is for one address of one network. Its name is the lock: only one create
 succeeds. It never expires; the annotation ``ipam.nodenet.org/node`` names the node that deletes it when its owner is
 gone.
 """
@@ -63,7 +63,7 @@ def name_of(network: str, address: Interface) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def digest(text: str) -> str:
-    """Return 16 hexadecimal digits that stand for *text* in a name or label."""
+    """Return the 16 hexadecimal digits of *text* for a name or label."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -1,6 +1,6 @@
 """Which addresses may pods of a network get, and what else does its CNI configuration say?
 
-``subnets``, ``excludeSubnets`` and ``allowPersistentIPs`` stand at the top level, as OVN-Kubernetes has them, or in
+``subnets``, ``excludeSubnets`` and ``allowPersistentIPs`` are at the top level, as OVN-Kubernetes has them, or in
 ``ipam``. Every mistake is an error with code 7 that names the key.
 """
 

@@ -1,6 +1,6 @@
 """What does a pod say of one of its interfaces: which claim does it reference, and what does the pod belong to?
 
-Multus does not pass the reference to the plugin. It stands in the pod's annotation, in the element of this interface
+Multus does not pass the reference to the plugin. It is in the pod's annotation, in the element of this interface
 (Kubernetes Network Custom Resource Definition De-facto Standard 1.3, 4.1.2.1). Every user who may create pods
 writes it, so nothing in it is trusted.
 """
@@ -36,7 +36,7 @@ class Pod:
     finished: bool
     """Its containers have ended, and do not start again."""
     static_uid: str = ""
-    """A static pod has another UID at its node: the hash of its file, which stands in an annotation."""
+    """A static pod has another UID at its node: the hash of its file, which is in an annotation."""
 
 
 def parse(document: Mapping[str, Any]) -> Pod:

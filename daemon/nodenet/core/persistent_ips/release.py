@@ -1,7 +1,8 @@
 """How does an address become free again: in which order are record and Lease removed?
 
-The record says *releasing* before the Lease is deleted, and goes after it. A process that dies in between finds the
-record and goes on. A Lease is deleted only as it was seen (UID and version): never one that another owner has by now.
+The record says *releasing* before the Lease is deleted, and is removed after it. A process that dies in between finds
+the record and continues. A Lease is deleted only as it was seen (UID and version): never one that another owner has by
+now.
 """
 
 from __future__ import annotations

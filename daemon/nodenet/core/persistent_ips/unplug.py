@@ -43,7 +43,7 @@ class Unplugged:
     uid: str
     version: str
     pod: str
-    """The pod that its status names; the claim goes only when this pod is gone. Empty without one."""
+    """The pod that its status names; the claim is deleted only when this pod is gone. Empty without one."""
     finalizers: tuple[str, ...]
 
     @property
