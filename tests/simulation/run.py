@@ -144,6 +144,8 @@ class Run:
     def _live(self) -> None:
         """Let one process of the daemon live, and what follows its end."""
         world = self.world
+        if world.needs_boot:  # the power was cut before the daemon began
+            world.boot()
         self.process = Process(world)
         self.processes += 1
         with suppress(Killed):
@@ -296,7 +298,9 @@ class Run:
                 "P8", f"node IP {address} is said to be on the node", holds=there is not shown["node_ips_missing"]
             )
         published = (world.disk.content.get("/run/nodeip-configuration/primary-ip") or b"").decode()
-        rules.hold("P8", f"{published!r} is published, {shown['node_ips']} said", holds=published in shown["node_ips"])
+        unwritten = shown["health"] != "ok" and not published  # a problem that names the file, and the reload it needs
+        same = unwritten or published in shown["node_ips"]
+        rules.hold("P8", f"{published!r} is published, {shown['node_ips']} said", holds=same)
         bridge = shown["bridge"]
         if bridge and shown["health"] == "ok":
             row = world.ovs.rows.get(bridge)

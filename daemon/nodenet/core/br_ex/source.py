@@ -129,7 +129,9 @@ def source_of(facts: BridgeFacts, bridge: str, uplink: str) -> Source:
     below = state.link(facts.state, uplink) or {}
     above = state.link(facts.state, bridge)
     made = above is not None and above.get("type") == state.OVS_INTERFACE and _has_ip(above)
-    if above is not None and made and facts.uplink_of(bridge) == uplink:
+    port = facts.uplink_of(bridge)
+    # After a power cut the bridge may have the addresses and no uplink: those of the uplink moved to it already.
+    if above is not None and made and (port == uplink or (port is None and not _has_ip(below))):
         return Source(facts, bridge, uplink, above, below, facts.device(bridge))
     return Source(facts, uplink, uplink, below, below, facts.device(uplink))
 
