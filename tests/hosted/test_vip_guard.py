@@ -102,13 +102,12 @@ class Speaker:
         self.host.close()
 
 
-def wait_for(look: Callable[[], object], seconds: float = 20) -> float:
-    """Return the seconds until *look* is true."""
+def wait_for(look: Callable[[], object], seconds: float = 20) -> None:
+    """Return when *look* is true."""
     began = time.monotonic()
     while not look():
         assert time.monotonic() - began < seconds, "waited without result"
         time.sleep(0.005)
-    return time.monotonic() - began
 
 
 @pytest.fixture
@@ -146,17 +145,19 @@ class Running:
 
 
 @pytest.mark.parametrize("which", ["all", "child"])
-def test_the_vip_is_gone_within_a_second_of_a_kill(speaker: Speaker, which: str) -> None:
-    """Of the whole program, and of the process that speaks VRRP, which its parent starts again."""
+def test_the_vip_is_gone_after_a_kill(speaker: Speaker, which: str) -> None:
+    """Of the whole program, and of the process that speaks VRRP, which its parent starts again.
+
+    How long it takes is measured by tools/bench/hosted.py.
+    """
     speaker.start()
     wait_for(lambda: speaker.holds)
     with Running(speaker, lambda: {VIP}) as guard:
         time.sleep(0.6)
         assert speaker.holds, "a guard changes nothing that is right"
         speaker.kill(speaker.pids if which == "all" else speaker.pids[1:])
-        took = wait_for(lambda: not speaker.holds, 5)
+        wait_for(lambda: not speaker.holds, 5)
         wait_for(lambda: guard.resigned, 5)
-    assert took < 1.0
     assert guard.resigned == [{VIP}], "the peers are notified once"
 
 
@@ -175,8 +176,7 @@ def test_a_keepalived_that_ends_by_itself_has_resigned_itself(speaker: Speaker) 
 def test_a_vip_of_an_earlier_life_is_removed_at_start(speaker: Speaker) -> None:
     speaker.host.ip("address add 192.0.2.2/24 dev eth0")
     with Running(speaker, lambda: {VIP}):
-        took = wait_for(lambda: not speaker.holds, 5)
-    assert took < 1.0
+        wait_for(lambda: not speaker.holds, 5)
 
 
 def test_an_address_of_another_stack_stays(speaker: Speaker) -> None:
