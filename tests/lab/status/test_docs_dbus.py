@@ -15,8 +15,9 @@ from story import settle
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "dbus.md"
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 COMMANDS = [line for language, text in BLOCKS if not language for line in text.splitlines() if line]
-HERE = [command for command in COMMANDS if "org.nodenet1.Hosted" not in command]
-"""Those that any node answers: nodenet-hosted runs where hosted services are switched on."""
+ELSEWHERE = ("org.nodenet1.Hosted", "org.nodenet1.Ipam")
+HERE = [command for command in COMMANDS if not any(name in command for name in ELSEWHERE)]
+"""Those that any node answers: nodenet-hosted and nodenet-ipam run where they are switched on."""
 WAITS, HOLDS = (text for language, text in BLOCKS if language == "python")
 EXPECTED = {
     # what each command's answer has in it; those that watch are given a change of a stage to see
