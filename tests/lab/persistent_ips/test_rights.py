@@ -49,18 +49,22 @@ def life(site: Site, space: Space, node: NodeMaker) -> list[Document]:
     network, small = site.network(), site.network("10.69.0.0/30")
     first, second = node(wired=False), node(wired=False)
     labels = {"vm.kubevirt.io/name": "vm"}
-    names = [f"{network.name}-{name}" for name in ("source", "target", "a", "b", "c")]
+    names = [f"{network.name}-{name}" for name in ("source", "target", "rival", "a", "b", "c")]
     space.claim(names[0], network)
     source, target = (space.pod(name, element(network, names[0]), labels=labels) for name in names[:2])
     site.proxy.rule("status", method="PATCH", path="/ipamclaims/", status=409, times=1)  # the claim is read again
-    first.ask("ADD", network, source)
+    given = first.ask("ADD", network, source).document.get("ips", [])
     second.ask("ADD", network, target)
-    full = [space.pod(name, element(small)) for name in names[2:]]
+    space.claim(names[2], network)  # it reports an address of another claim: whose Lease is that?
+    space.admin.patch(f"{space.claim_path(names[2])}/status", {"status": {"ips": [one["address"] for one in given]}})
+    first.ask("ADD", network, space.pod(names[2], element(network, names[2])))
+    full = [space.pod(name, element(small)) for name in names[3:]]
     for pod in full:  # the last one finds the subnet full: an Event, and a list of the Leases
         first.ask("ADD", small, pod)
     for worker, place, pod in ((first, network, source), (second, network, target), (first, small, full[0])):
         worker.ask("DEL", place, pod)
-    space.admin.delete(space.claim_path(names[0]))
+    for name in (names[2], names[0]):
+        space.admin.delete(space.claim_path(name))
 
     def refused() -> list[Document]:
         return [one for one in site.proxy.requests(since=since) if one["status"] == FORBIDDEN]
