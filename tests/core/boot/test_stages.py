@@ -43,6 +43,18 @@ def test_the_order_is_the_one_administrators_know() -> None:
     assert order == [name.value for name in StageName]
 
 
+def test_a_failed_stage_is_no_failed_node_while_the_last_stage_runs() -> None:
+    """`nodenetctl status --wait` would return before READY."""
+    boot = new_boot({}, degrade=True)
+    *others, last = StageName
+    for name in others:
+        boot = after(boot, name, FAILED if name is StageName.NMSTATE else DONE)
+        assert boot.health is Health.WAITING
+    boot = boot.begun(last, 3.0)
+    assert boot.health is Health.WAITING
+    assert boot.after(last, DONE, 4.0).health is Health.DEGRADED
+
+
 def test_a_stage_that_waits_stays_due() -> None:
     """Nobody overtakes it; it keeps the time it first began."""
     boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, WAITING)

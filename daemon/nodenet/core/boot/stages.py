@@ -162,7 +162,8 @@ class Boot:
         """The node's network in one word."""
         if self.ready:
             return Health.DEGRADED if self.problem else Health.OK
-        blocked = any(stage.status is Status.FAILED for stage in self.stages) and self.next() is None
+        found = {stage.status for stage in self.stages}
+        blocked = Status.FAILED in found and Status.RUNNING not in found and self.next() is None
         return Health.FAILED if blocked else Health.WAITING
 
     def _with(self, changed: StageState) -> Boot:
