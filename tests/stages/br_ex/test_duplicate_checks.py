@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
+
+import pytest
 
 from br_ex_rig import Rig
 from fakes import FakeDnsManager, FakeFiles, FakeNmstate, FakeSysctls
@@ -89,6 +92,23 @@ async def test_a_network_manager_that_does_not_answer_is_asked_again() -> None:
     await checks.restore(())
     await checks.restore(())
     assert manager.read == 4
+
+
+async def test_a_stop_before_the_move_leaves_no_file() -> None:
+    """Nothing else would switch the probe on again until nodenetd is started."""
+
+    class Stopped(FakeDnsManager):
+        async def read_configuration(self) -> str | None:
+            if await super().read_configuration() is None and self.read == 1:
+                raise asyncio.CancelledError
+            return None
+
+    files, manager = FakeFiles(), Stopped()
+    checks = DuplicateChecks(files, FakeSysctls(), manager)
+    with pytest.raises(asyncio.CancelledError):
+        async with checks.without_probe(["eth0"]):
+            pass
+    assert (str(NO_PROBE) in files.content, manager.read) == (False, 2)
 
 
 async def test_a_file_that_cannot_be_written_costs_time_and_nothing_else() -> None:

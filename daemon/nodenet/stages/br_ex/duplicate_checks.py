@@ -33,7 +33,7 @@ class DuplicateChecks:
     """The checks for duplicate addresses of the kernel and of NetworkManager."""
 
     def __init__(self, files: Files, sysctls: Sysctls, manager: DnsManager) -> None:
-        """Let *manager* read its configuration after each change of it."""
+        """Let *manager* read its configuration after each change."""
         self._files = files
         self._sysctls = sysctls
         self._manager = manager
@@ -72,8 +72,8 @@ class DuplicateChecks:
         if not names:
             yield
             return
-        await self._manager.read_configuration()
         try:
+            await self._manager.read_configuration()
             yield
         finally:
             await self._restore_probe()
