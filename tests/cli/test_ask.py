@@ -45,6 +45,14 @@ async def nodenetctl(address: str, *words: str) -> asyncio.subprocess.Process:
     )
 
 
+async def printed(address: str, *words: str) -> tuple[int | None, str, str]:
+    """Return exit code, output and errors of a verb, within a minute."""
+    process = await nodenetctl(address, *words)
+    async with asyncio.timeout(60):
+        out, said = await process.communicate()
+    return process.returncode, out.decode(), said.decode()
+
+
 async def test_a_reload_that_nobody_waits_for_is_asked_for_in_silence(private_bus: PrivateBus) -> None:
     """The daemon goes on with it after the command has ended."""
     async with busy_daemon(private_bus.address) as called:

@@ -7,12 +7,14 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
-from cli.test_ask import nodenetctl
+from cli.test_ask import printed
 from core.hosted_services.test_report import GOOD, PLAN
+from edge import bus_calls
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.core.hosted_services import bus
@@ -53,23 +55,11 @@ async def serving(private_bus: PrivateBus, companion: Companion) -> AsyncIterato
         await asyncio.wait({task})
 
 
-async def call(other: Any, member: str, *body: str, interface: str = bus.HOSTED.name) -> Any:
-    message = Message(
-        destination=bus.HOSTED.name,
-        path=bus.PATH,
-        interface=interface,
-        member=member,
-        signature="s" * len(body),
-        body=list(body),
-    )
-    return await other.call(message)
+call = partial(bus_calls.call, bus.HOSTED.name, bus.PATH)
 
 
 async def hosted(private_bus: PrivateBus, *words: str) -> tuple[int | None, str, str]:
-    process = await nodenetctl(private_bus.address, "hosted", *words)
-    async with asyncio.timeout(60):
-        out, said = await process.communicate()
-    return process.returncode, out.decode(), said.decode()
+    return await printed(private_bus.address, "hosted", *words)
 
 
 async def test_questions_are_answered(private_bus: PrivateBus) -> None:

@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
-from cli.test_ask import nodenetctl
+from cli.test_ask import printed
 from core.persistent_ips.test_bus import CLAIMED, DOCUMENT, EPHEMERAL
 from core.persistent_ips.test_screen import difference
+from edge import bus_calls
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.cni.bus_object import BusObject
@@ -65,23 +67,11 @@ async def serving(private_bus: PrivateBus, service: Service) -> AsyncIterator[Bu
         await asyncio.wait({task})
 
 
-async def call(other: Any, member: str, *body: str, interface: str = bus.NAME) -> Any:
-    message = Message(
-        destination=bus.NAME,
-        path=bus.PATH,
-        interface=interface,
-        member=member,
-        signature="s" * len(body),
-        body=list(body),
-    )
-    return await other.call(message)
+call = partial(bus_calls.call, bus.NAME, bus.PATH)
 
 
 async def claims(private_bus: PrivateBus, *words: str) -> tuple[int | None, str, str]:
-    process = await nodenetctl(private_bus.address, "claims", *words)
-    async with asyncio.timeout(60):
-        out, said = await process.communicate()
-    return process.returncode, out.decode(), said.decode()
+    return await printed(private_bus.address, "claims", *words)
 
 
 async def test_questions_are_answered(private_bus: PrivateBus) -> None:
