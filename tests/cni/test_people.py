@@ -1,4 +1,4 @@
-"""A service that works, and what people see of it on a bus and in the file with the figures."""
+"""What does a working service show on the bus and in the file with its figures?"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ CONTROLLERS = "--controllers=garbage-collector-controller"
 
 
 def definitions() -> list[Document]:
-    """Return resource definitions of machines and instances, whose content nobody checks."""
+    """Return resource definitions of machines and instances, whose content is not checked."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": VERSION, "served": True, "storage": True, "schema": schema}
     return [

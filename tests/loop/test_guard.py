@@ -1,4 +1,4 @@
-"""Work beside the stages: no error of it ends the daemon, and each is in the journal once (R23)."""
+"""Work beside the stages: an error in it does not end the daemon and is in the journal once (R23)."""
 
 from structlog.testing import capture_logs
 

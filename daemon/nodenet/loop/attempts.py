@@ -1,4 +1,4 @@
-"""How is a stage attempted, so that no error of it can end the loop?"""
+"""How is a stage attempted? Whatever a stage raises becomes its outcome, and the loop goes on."""
 
 from __future__ import annotations
 

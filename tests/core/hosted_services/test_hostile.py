@@ -1,4 +1,4 @@
-"""Whatever a HostedNetServices object or a Node says, no line of it reaches a configuration.
+"""A HostedNetServices object or a Node cannot write a line of its own into a configuration.
 
 Every kubelet writes its own Node, and names, addresses and labels end up in the files of five programs.
 """

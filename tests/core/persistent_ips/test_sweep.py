@@ -27,7 +27,7 @@ def swept(world: World, node: Node) -> bool:
 
 def test_an_orphan_is_deleted_after_some_time_and_not_while_its_pod_is_there() -> None:
     world, node = left_behind()
-    assert not swept(world, node)  # the watch has not heard of it
+    assert not swept(world, node)  # the watch has not reported the change
     node.watch()
     assert not swept(world, node)  # its pod is there
     world.uptime += 1000

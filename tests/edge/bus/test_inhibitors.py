@@ -131,7 +131,7 @@ async def test_a_caller_that_takes_no_descriptors_holds_nothing(private_bus: Pri
 
 
 async def test_a_caller_that_wants_no_reply_holds_nothing(private_bus: PrivateBus) -> None:
-    """Nobody gets the descriptor: the inhibitor ends, or its stage would wait for ever."""
+    """No program gets the descriptor, so the inhibitor ends at once: its stage would wait for ever."""
     book, taken = Book(), asyncio.Event()
 
     def take(stage: StageName, who: str, why: str) -> int:

@@ -1,7 +1,7 @@
 """What has to follow when a claim changed, was attached or was detached?
 
 The claim's status names the pod that has its addresses, the Lease names the node that deletes it, and this node keeps
-no address beside those of the status. All of it may be done later, again, or by another node: the ADD is answered.
+no address beside those of the status. The ADD is answered by then, so this may happen later, twice, or on another node.
 """
 
 from __future__ import annotations
