@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.apply.intent import Intent, Phase, Plan, is_ours, parse, plan, render
+from nodenet.core.apply.intent import ROLLBACK_SECONDS, Intent, Phase, Plan, is_ours, parse, plan, render
 from nodenet.core.network_manager.checkpoint import Checkpoint
 
 GOOD = Intent("d1", Phase.GOOD, "boot1", 10.0, "d1")
@@ -47,7 +47,14 @@ def test_a_record_survives_its_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"version": 2}', b'{"version": 1}', b'{"version": 1, "phase": "x"}']
+    "content",
+    [
+        *(b"", b"{", b"[]", b'{"version": 2}', b'{"version": 1}', b'{"version": 1, "phase": "x"}'),
+        render(replace(GOOD, started="10")),  # type: ignore[arg-type]
+        render(replace(GOOD, in_force=["d1"])),  # type: ignore[arg-type]
+        render(replace(GOOD, brings_bridge=1)),  # type: ignore[arg-type]
+        render(replace(GOOD, ended="now")),  # type: ignore[arg-type]
+    ],
 )
 def test_a_torn_or_foreign_record_is_refused(content: bytes) -> None:
     """It is set aside by the caller, never half believed."""
@@ -79,6 +86,28 @@ def test_only_the_checkpoint_of_an_interrupted_apply_is_ours(
 ) -> None:
     """It is known by path and creation; another program's is never rolled back (R2)."""
     assert is_ours(Checkpoint(path, created), record, "boot1", BEGAN) is ours
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ours"),
+    [
+        (None, True),
+        (ROLLBACK_SECONDS, True),
+        (ROLLBACK_SECONDS + 3, True),
+        (ROLLBACK_SECONDS + 4, False),
+        (ROLLBACK_SECONDS - 1, False),
+        (60, False),
+        (7, False),
+        (0, False),
+        (3600, False),
+    ],
+)
+def test_a_checkpoint_that_is_not_in_the_record_is_known_by_its_time_out(seconds: int | None, *, ours: bool) -> None:
+    """Libnmstate extends its own by the seconds that have passed; no other program has ours (R2)."""
+    ended = replace(OURS, ended=53.0)
+    assert is_ours(Checkpoint("/cp/1", 51.0, seconds), ended, "boot1", BEGAN) is ours
+    named = ended.with_checkpoint(Checkpoint("/cp/1", 51.0))
+    assert is_ours(Checkpoint("/cp/1", 51.0, seconds), named, "boot1", BEGAN)
 
 
 def test_a_record_of_an_older_nodenetd_can_be_read() -> None:

@@ -95,8 +95,9 @@ async def test_pending_checkpoints_have_their_age(private_bus: PrivateBus) -> No
     """Milliseconds of CLOCK_BOOTTIME on the bus, seconds here; one that vanishes meanwhile is left out."""
     service = stand_in(Checkpoints=Variant("ao", [CHECKPOINT, f"{PATH}/Checkpoint/2"]))
     service.properties[CHECKPOINT, "Created"] = Variant("x", 12_500)
+    service.properties[CHECKPOINT, "RollbackTimeout"] = Variant("u", 67)
     async with manager(private_bus, service) as made:
-        assert await made.checkpoints() == (Checkpoint(CHECKPOINT, 12.5),)
+        assert await made.checkpoints() == (Checkpoint(CHECKPOINT, 12.5, 67),)
 
 
 async def test_a_rollback_that_leaves_a_device_behind_has_failed(private_bus: PrivateBus) -> None:

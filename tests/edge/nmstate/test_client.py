@@ -126,17 +126,54 @@ async def test_a_cancelled_apply_leaves_no_child(nmstate: Nmstate) -> None:
         assert not lives(pid)
 
 
-async def test_a_missing_module_is_missing(tmp_path: Path) -> None:
-    """The one failure that no retry mends."""
+async def not_imported(directory: Path) -> FailureKind:
+    """Return how the import of libnmstate fails that only *directory* may have."""
     nmstate = Nmstate()
     strange = {"site-packages", "tests"}
     nmstate._path = os.pathsep.join(
-        [str(tmp_path), *(path for path in sys.path if not strange & set(Path(path).parts))]
+        [str(directory), *(path for path in sys.path if not strange & set(Path(path).parts))]
     )
     with pytest.raises(NmstateFailure) as caught:
         async with nmstate.transaction() as transaction:
             await transaction.difference("eth0")
-    assert caught.value.kind is FailureKind.MISSING
+    return caught.value.kind
+
+
+async def test_a_missing_module_is_missing(tmp_path: Path) -> None:
+    """The one failure that no retry mends."""
+    assert await not_imported(tmp_path) is FailureKind.MISSING
+
+
+@pytest.mark.parametrize(
+    ("why", "kind"),
+    [
+        ("cannot open shared object file: Input/output error", FailureKind.UNLOADED),
+        ("failed to map segment from shared object: Cannot allocate memory", FailureKind.UNLOADED),
+        ("cannot open shared object file: Too many open files", FailureKind.UNLOADED),
+        ("cannot open shared object file: No such file or directory", FailureKind.MISSING),
+        ("undefined symbol: nmstate_gen_diff", FailureKind.MISSING),
+    ],
+)
+async def test_a_library_that_cannot_be_loaded_at_the_moment_is_tried_again(
+    tmp_path: Path, why: str, kind: FailureKind
+) -> None:
+    """Exit code 78 is for good: memory or a disk may come back, a broken installation does not."""
+    (tmp_path / "libnmstate.py").write_text(f"raise ImportError('libnmstate.so: {why}')\n")
+    assert await not_imported(tmp_path) is kind
+
+
+@pytest.mark.parametrize("place", ["unreadable", "hidden"])
+async def test_a_directory_that_cannot_be_read_is_no_proof_that_the_library_is_missing(
+    tmp_path: Path, place: str
+) -> None:
+    """Python takes it for empty."""
+    directory = tmp_path / "packages"
+    if place == "unreadable":
+        directory.symlink_to(directory)
+    else:
+        directory.mkdir()
+        (directory / "libnmstate.py").write_text("raise ModuleNotFoundError('at first', name='libnmstate')\n")
+    assert await not_imported(directory) is FailureKind.UNLOADED
 
 
 async def test_the_real_module_validates_text() -> None:

@@ -364,6 +364,64 @@ async def test_a_checkpoint_that_is_seen_while_libnmstate_still_reads_is_not_rol
     assert rig.manager.rolled_back == []
 
 
+@dataclass
+class LostAnswer(SlowNmstate):
+    """libnmstate that dies at the commit, *committed_first*: when NetworkManager has destroyed the checkpoint."""
+
+    committed_first: Callable[[], None] = lambda: None
+
+    async def commit(self, checkpoint: str | None) -> None:  # noqa: ARG002
+        self.committed_first()
+        raise DIED
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+async def test_a_commit_whose_answer_is_lost_is_no_rollback(*, stopped: bool) -> None:
+    """The network may be the new one: what is static on it is settled by the next look, not forgotten (R3)."""
+    nmstate = LostAnswer()
+    rig = Rig(nmstate=nmstate)
+
+    def commit() -> None:
+        rig.manager.pending = []
+        if stopped:
+            raise asyncio.CancelledError
+
+    nmstate.committed_first = commit
+    with pytest.raises(asyncio.CancelledError if stopped else NmstateFailure) as raised:
+        await rig.apply()
+    assert (rig.manager.rolled_back, rig.record.phase, rig.record.ended) == ([], Phase.APPLYING, rig.clock.now)
+    if not stopped:
+        assert str(raised.value).startswith(
+            "the process that runs libnmstate died (signal 15); NetworkManager has no checkpoint of this apply any "
+            "more: it may have been committed all the same. "
+        )
+
+
+async def test_a_commit_that_failed_is_rolled_back() -> None:
+    """Its checkpoint is there."""
+    rig = Rig(nmstate=LostAnswer())
+    with pytest.raises(NmstateFailure):
+        await rig.apply()
+    assert (rig.manager.rolled_back, rig.record.phase) == (["/cp/1"], Phase.ROLLED_BACK)
+
+
+async def test_a_checkpoint_with_the_time_of_another_program_is_waited_for() -> None:
+    """It was made in the moment in which libnmstate died before it had made its own (R2)."""
+    rig = Rig()
+
+    def begin() -> None:
+        rig.clock.now += 1
+        rig.manager.pending = [Checkpoint("/cp/cockpit", rig.clock.now, 7)]
+
+    rig.nmstate.during_apply, rig.nmstate.fails = begin, [DIED]
+    with pytest.raises(NmstateFailure):
+        await rig.apply()
+    waiting = await rig.pipeline.obstacle("worker-0.yml", uses_ovs=False)
+    assert waiting
+    assert waiting.reason == "another program holds NetworkManager's checkpoint /cp/cockpit"
+    assert rig.manager.rolled_back == []
+
+
 async def test_network_manager_and_open_vswitch_are_waited_for_by_name() -> None:
     """Open vSwitch only where it is needed."""
     rig = Rig(manager=SlowManager(ManagerState.STARTING))

@@ -13,7 +13,7 @@ from nodenet.stages.apply.records import INTENT, Records
 ASIDE = str(INTENT.with_suffix(".unreadable"))
 
 
-@pytest.mark.parametrize("content", [b"{", b'{"version": 99}', b"\xff"])
+@pytest.mark.parametrize("content", [b"{", b'{"version": 99}', b"\xff", b"[" * 100_000])
 def test_a_record_that_cannot_be_read_is_set_aside(content: bytes) -> None:
     """It is kept for whoever looks for the cause, and never half believed."""
     files = FakeFiles({str(INTENT): content})

@@ -8,12 +8,19 @@ state was never verified.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from types import UnionType
 
 from nodenet.core.network_manager.checkpoint import Checkpoint
 
 VERSION = 1
+ROLLBACK_SECONDS = 67
+"""NetworkManager rolls an apply back by itself when it is neither committed nor extended for so long.
+
+Checkpoints have no owner: the time is one that other programs do not use (Cockpit: 7 s, nmstatectl: 60 s).
+"""
 
 
 class Phase(StrEnum):
@@ -85,14 +92,23 @@ def render(record: Intent) -> bytes:
 
 
 def parse(content: bytes) -> Intent:
-    """Return the record from its bytes. Raises ValueError when they are torn or of another version."""
+    """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
     fields = json.loads(content)
     if not isinstance(fields, dict) or fields.pop("version", None) != VERSION:
         raise ValueError(f"not a record of version {VERSION}")
     try:
-        return Intent(**{**fields, "phase": Phase(fields["phase"])})
+        record = Intent(**{**fields, "phase": Phase(fields["phase"])})
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
+    texts = (record.digest, record.boot_id, record.cause, record.remedy, record.in_force or "", record.checkpoint or "")
+    numbers = (record.started, record.created or 0.0, record.ended or 0.0)
+    if not (_are(texts, str) and _are(numbers, int | float) and isinstance(record.brings_bridge, bool)):
+        raise ValueError("not a record: a value has another type")
+    return record
+
+
+def _are(values: Iterable[object], kind: type | UnionType) -> bool:
+    return all(isinstance(value, kind) for value in values)
 
 
 def is_ours(checkpoint: Checkpoint, record: Intent | None, boot_id: str, began: float) -> bool:
@@ -100,10 +116,21 @@ def is_ours(checkpoint: Checkpoint, record: Intent | None, boot_id: str, began: 
 
     Checkpoints have no owner. Ours is the one whose path and time of creation the record has. An apply may be
     interrupted before its checkpoint is in the record: then ours was made after the apply began, and before it ended
-    or, where a kill ended it, before this nodenetd *began* (CLOCK_BOOTTIME).
+    or, where a kill ended it, before this nodenetd *began* (CLOCK_BOOTTIME); and its time-out is ours.
     """
     if record is None or record.phase is not Phase.APPLYING or record.boot_id != boot_id:
         return False
     if record.checkpoint is not None:
         return (checkpoint.path, checkpoint.created) == (record.checkpoint, record.created)
-    return record.started <= checkpoint.created <= (began if record.ended is None else record.ended)
+    end = began if record.ended is None else record.ended
+    return record.started <= checkpoint.created <= end and _has_our_time(checkpoint, end)
+
+
+def _has_our_time(checkpoint: Checkpoint, end: float) -> bool:
+    """Return whether *checkpoint* may be of an apply with ROLLBACK_SECONDS that ended at *end*.
+
+    libnmstate extends it: NetworkManager adds the seconds since its creation then, rounded.
+    """
+    if checkpoint.seconds is None:
+        return True
+    return ROLLBACK_SECONDS <= checkpoint.seconds <= ROLLBACK_SECONDS + end - checkpoint.created + 1

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A pending checkpoint of NetworkManager: D-Bus path, and creation in seconds of CLOCK_BOOTTIME."""
+    """A pending checkpoint of NetworkManager: D-Bus path, and creation in seconds of CLOCK_BOOTTIME.
+
+    *seconds*: how long after its creation NetworkManager rolls it back, 0: never; None: NetworkManager does not say.
+    """
 
     path: str
     created: float
+    seconds: int | None = None
 
 
 def rollback_forgets_dns(version: str) -> bool:

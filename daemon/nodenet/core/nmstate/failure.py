@@ -22,6 +22,8 @@ class FailureKind(StrEnum):
     DIED = "died"
     KILLED = "killed"
     MISSING = "missing"
+    UNLOADED = "unloaded"
+    """The library is installed, and could not be read at the moment."""
 
 
 _REMEDIES = {
@@ -36,6 +38,7 @@ _REMEDIES = {
     FailureKind.DIED: "Look for a crash of nodenetd's child process with `coredumpctl`",
     FailureKind.KILLED: "Raise `apply_timeout` in the settings if the file is large; look whether NetworkManager hangs",
     FailureKind.MISSING: "Install python3-libnmstate, or install nodenet again",
+    FailureKind.UNLOADED: "Look at `journalctl -k` for disk errors, and which process uses so much (`free`)",
 }
 
 PERMANENT = (

@@ -93,7 +93,8 @@ class NetworkManager:
         for path in paths:
             with contextlib.suppress(Refused):  # gone between the two questions
                 created = await self._bus.get(NAME, path, f"{NAME}.Checkpoint", "Created")
-                found.append(Checkpoint(path, created / 1000))
+                seconds = await self._bus.get(NAME, path, f"{NAME}.Checkpoint", "RollbackTimeout")
+                found.append(Checkpoint(path, created / 1000, seconds))
         return tuple(found)
 
     async def roll_back(self, checkpoint: str) -> None:

@@ -151,7 +151,7 @@ class Transaction:
         Where its secrets cannot be known, nothing that may be quoted from it is passed on.
         """
         kind, words = failure
-        if kind is FailureKind.MISSING:
+        if kind in (FailureKind.MISSING, FailureKind.UNLOADED):
             return NmstateFailure(kind, words)
         try:
             secrets = await asyncio.to_thread(secrets_in, self._text)

@@ -13,7 +13,9 @@ Run as a script: it must not import the daemon.
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
+import importlib.machinery
 import io
 import json
 import os
@@ -43,6 +45,8 @@ KINDS = {
 }
 
 
+PASSING = tuple(map(os.strerror, (errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EINTR)))
+"""How an ImportError ends that says something about the machine, and nothing about the library (dlopen(3))."""
 LOGGER = "libnmstate"
 """Where nodenet's binding logs, at once; the distributions' logs to the root logger, when the call has ended."""
 CHECKPOINT_MADE = "Created checkpoint "
@@ -66,9 +70,31 @@ def others(call: Callable[..., Any], *words: object, **named: object) -> Any:  #
 
 def kind_of(error: Exception) -> str:
     """Return the failure kind of an exception; an unknown one is `internal`."""
+    if isinstance(error, ImportError) and _may_be_imported_later(error):
+        return "unloaded"
     return next(
         (KINDS[ancestor.__name__] for ancestor in type(error).__mro__ if ancestor.__name__ in KINDS), "internal"
     )
+
+
+def _may_be_imported_later(error: ImportError) -> bool:
+    """Return whether the module is there, or may be, and only could not be read at the moment."""
+    if not isinstance(error, ModuleNotFoundError):
+        return str(error).endswith(PASSING)
+    if error.name is None:
+        return False
+    *package, name = error.name.split(".")
+    files = {name, *(name + suffix for suffix in importlib.machinery.all_suffixes())}
+    for directory in sys.path:
+        try:
+            found = os.listdir(os.path.join(directory, *package))  # noqa: PTH208, PTH118
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue
+        except OSError:  # Python takes a directory that it cannot read for an empty one
+            return True
+        if files.intersection(found):
+            return True
+    return False
 
 
 def validate(text: str) -> dict[str, Any]:

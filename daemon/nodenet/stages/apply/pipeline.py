@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 import structlog
 
 from nodenet.core.apply import intent
-from nodenet.core.apply.intent import Intent, Phase, is_ours
+from nodenet.core.apply.intent import ROLLBACK_SECONDS, Intent, Phase, is_ours
 from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.messages import Message
@@ -24,17 +24,17 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
 from nodenet.stage_edges import Presence, StageEdges
 from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT, Records
+from nodenet.stages.apply.shielded import shielded
 
 log = structlog.get_logger()
 
-ROLLBACK_SECONDS = 60
-"""NetworkManager rolls an apply back by itself when it is neither committed nor extended for so long."""
 MANAGER = frozenset({Topic.NETWORK_MANAGER, Topic.BUS})
-UNTOUCHED = frozenset({FailureKind.BUSY, FailureKind.MISSING})
+UNTOUCHED = frozenset({FailureKind.BUSY, FailureKind.MISSING, FailureKind.UNLOADED})
 """libnmstate ended before it made a checkpoint: one that is pending belongs to another program."""
 REFUSED = frozenset({FailureKind.INVALID, FailureKind.DEPENDENCY, FailureKind.PERMISSION})
 """libnmstate refused an apply, mostly before it made a checkpoint: only one that the record names is ours."""
 UNANSWERED = "the rollback is left to NetworkManager, which does not answer"
+COMMITTED = "NetworkManager has no checkpoint of this apply any more: it may have been committed all the same"
 FORGOTTEN = "NetworkManager was started again meanwhile and has forgotten its checkpoint: nothing was rolled back"
 
 
@@ -142,21 +142,22 @@ class Pipeline:
         """
         before = Before(await self._edges.manager.owner(), await self._edges.manager.fragile_dns())
         self.save(record)
-        applied = False
+        applied = committing = False
         try:
             async with self._noted_checkpoint(record) as made:
                 checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds, made)
             applied = True
             if accept:
                 await accept()
+            committing = True
             await transaction.commit(checkpoint)
         except asyncio.CancelledError:
-            await self._back_before_the_end(record, before)
+            await self._back_before_the_end(record, before, committing=committing)
             raise
         except Exception as error:
             failure = _as_failure(error)
             refused = not applied and getattr(failure, "kind", None) in REFUSED
-            await _shielded(self._back(record, before, failure, refused=refused))
+            await shielded(self._back(record, before, failure, refused=refused, committing=committing))
             if failure is error:
                 raise
             raise failure from error
@@ -173,7 +174,7 @@ class Pipeline:
             yield lambda path: notes.append(asyncio.create_task(self._note_checkpoint(record, path)))
         finally:
             for note in notes:
-                await _shielded(note)
+                await shielded(note)
 
     async def _note_checkpoint(self, record: Intent, path: str) -> None:
         with contextlib.suppress(Unavailable, PublishFailed):  # then the time of creation must do
@@ -181,20 +182,29 @@ class Pipeline:
                 if checkpoint.path == path:
                     self.save(record.with_checkpoint(checkpoint))
 
-    async def _back_before_the_end(self, record: Intent, before: Before) -> None:
+    async def _back_before_the_end(self, record: Intent, before: Before, *, committing: bool) -> None:
         """Roll back because nodenetd stops; there is no caller left for what goes wrong with it."""
         stopped = NmstateFailure(FailureKind.KILLED, "nodenetd was stopped in the middle of an apply")
         try:
-            await _shielded(self._back(record, before, stopped))
+            await shielded(self._back(record, before, stopped, committing=committing))
         except NodenetError as error:
             log.error(error.cause, message=error.message, stage=self._stage, remedy=error.remedy)
 
-    async def _back(self, record: Intent, before: Before, failure: NodenetError, *, refused: bool = False) -> None:
+    async def _back(
+        self,
+        record: Intent,
+        before: Before,
+        failure: NodenetError,
+        *,
+        refused: bool = False,
+        committing: bool = False,
+    ) -> None:
         """Put the network back as it was before the apply, and its DNS configuration.
 
-        *refused*: libnmstate refused to apply, so a checkpoint that the record does not name is not ours.
-        Raises RollbackFailed, PublishFailed, and *failure* with more of its cause where NetworkManager does not answer
-        or has forgotten its checkpoint: then the state of the network is not known, and the record stays as it is.
+        *refused*: libnmstate refused to apply, so a checkpoint that the record does not name is not ours. *committing*:
+        the commit was asked for, and may have been made. Raises RollbackFailed, PublishFailed, and *failure* with more
+        of its cause where NetworkManager does not answer or has no checkpoint any more: then the state of the network
+        is not known, and the record stays as it is.
         """
         known = record
         with contextlib.suppress(PublishFailed):  # then the time of creation must do
@@ -204,28 +214,33 @@ class Pipeline:
             self.save(ended)
         if getattr(failure, "kind", None) not in UNTOUCHED:
             try:
-                await self._roll_back(ended, before.dns, by_time=not refused)
+                rolled_back = await self._roll_back(ended, before.dns, by_time=not refused)
                 owner = await self._edges.manager.owner()
             except Unavailable as error:
                 raise _with_more(failure, f"{UNANSWERED} ({error.cause})") from error
             if owner != before.owner:
                 raise _with_more(failure, FORGOTTEN) from failure
+            if committing and not rolled_back:
+                raise _with_more(failure, COMMITTED) from failure
         self.save(replace(ended, phase=Phase.ROLLED_BACK))
         log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage=self._stage)
 
-    async def _roll_back(self, record: Intent, dns: object | None, *, by_time: bool) -> None:
+    async def _roll_back(self, record: Intent, dns: object | None, *, by_time: bool) -> bool:
         """Roll back at once: NetworkManager's own timer would take ROLLBACK_SECONDS for a child that was killed.
 
-        Without *by_time* only the checkpoint that the record names is rolled back.
+        Without *by_time* only the checkpoint that the record names is rolled back. Return whether there was one.
         """
+        there = False
         try:
             for checkpoint in await self._edges.manager.checkpoints():
                 named = record.checkpoint is not None
                 if (named or by_time) and is_ours(checkpoint, record, self._boot_id, self.now()):
+                    there = True
                     await self._edges.manager.roll_back(checkpoint.path)
         finally:
             if dns is not None:
                 await self._edges.manager.restore_dns(dns)
+        return there
 
     def now(self) -> float:
         """Return the seconds of CLOCK_BOOTTIME."""
@@ -254,20 +269,3 @@ def _with_more(failure: NodenetError, more: str) -> NmstateFailure:
     """Return *failure* of an apply that was not rolled back, with why not."""
     kind = failure.kind if isinstance(failure, NmstateFailure) else FailureKind.UNAVAILABLE
     return NmstateFailure(kind, f"{failure.cause}; {more}", failure.remedy)
-
-
-async def _shielded(work: Coroutine[None, None, None] | asyncio.Task[None]) -> None:
-    """Finish *work* even if the caller is cancelled; raise CancelledError after that."""
-    task = asyncio.ensure_future(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-    if not cancelled:
-        task.result()
-        return
-    if error := task.exception():
-        log.error(f"Rolling back met an error: {error}", message=Message.ROLLBACK_FAILED)
-    raise asyncio.CancelledError

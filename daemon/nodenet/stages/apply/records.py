@@ -41,12 +41,12 @@ class Records:
             return None
         try:
             return parse(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             with suppress(PublishFailed):  # on a disk that is full it is the next boot that sets it aside
                 self._set_aside(path, content, error)
             return None
 
-    def _set_aside(self, path: PurePosixPath, content: bytes, error: ValueError) -> None:
+    def _set_aside(self, path: PurePosixPath, content: bytes, error: Exception) -> None:
         aside = path.with_suffix(".unreadable")
         self._files.write(aside, content, PRIVATE)
         self._files.remove(path)
