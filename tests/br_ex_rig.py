@@ -105,7 +105,7 @@ class Rig:
         wiring = BridgeWiring(edges, settings, self.verifier)
         self.maker, self.repairer, self.remover = wiring.maker, wiring.repairer, wiring.remover
         self.stage = wiring.stage()
-        self.follow, self.recover = wiring.recovering(self.stage, self.stage)
+        self.follow, self.recover, self.restore = wiring.recovering(self.stage, self.stage, self.stage)
 
     def place(self, link: str) -> None:
         """Let *link* have the node IP; a bridge gets what the server gives."""

@@ -19,7 +19,8 @@ from nodenet.inputs import BUILD
 from nodenet.loop.reload import StageSet
 from nodenet.stage_edges import Presence
 from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
-from nodenet.stages.br_ex.repair import RecoverFirst
+from nodenet.stages.br_ex.recover_first import RecoverFirst
+from nodenet.stages.br_ex.restore_first import RestoreFirst
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.unit_stage import UnitStage
 
@@ -74,9 +75,11 @@ def test_the_node_ip_is_chosen_after_a_look_at_what_an_interrupted_apply_left(as
     """By the stage of nodenetd; a unit that does it is not ours to repair for. Both looks share what was restored."""
     stages = assembly.inputs.build_stages(Settings()).stages
     first, recover = stages[StageName.NMSTATE], stages[StageName.NODEIP]
+    restore = stages[StageName.CONFIGURE_OVS]
     assert isinstance(first, FollowUplinkFirst)
     assert isinstance(recover, RecoverFirst)
-    assert first._recover is recover
+    assert isinstance(restore, RestoreFirst)
+    assert first._recover is restore._recover is recover
 
 
 def test_a_node_file_directory_that_is_none_does_not_end_the_daemon(assembly: Assembly, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
+from ipaddress import ip_address
 from pathlib import Path
 from random import Random
 
@@ -24,8 +25,13 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "daemon"), str(Path(__file__).pa
 
 import fuzz_grammar as grammar
 from nodenet.core.apply import intent
+from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.br_ex.lease import Moment, StaticLease, verdict
+from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import NodeFileInvalid, SettingsInvalid, SnapshotInvalid, Unavailable
 from nodenet.core.kernel import iproute_read, neighbours, rtnetlink, rtnetlink_addresses, rtnetlink_routes
+from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.nmstate import state as nmstate_state
 from nodenet.core.nmstate.answer import answer_of, shaped
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
@@ -222,16 +228,48 @@ def answers(rng: Random) -> object:
     return line
 
 
-RECORD = {"version": 1, "digest": "a", "phase": "good", "boot_id": "b", "started": 1.0, "node_ips": ["192.0.2.5"]}
+NOW = Moment("b", 9.0, 1_700_000_009.0)
+KEPT = KeptProfile("u-1", "uplink", "/etc/x", in_memory=False, settings={"ipv4": {"method": "auto"}}, keyfile="[ipv4]")
+RECORDS = (
+    intent.render(intent.Intent("a", intent.Phase.APPLYING, "b", 1.0, "a", ended=5.0)),
+    bridge_record.render(
+        BridgeRecord(
+            {"br-ex": "eth0"},
+            {"eth0": "52:54:00:00:00:01"},
+            ("192.0.2.5",),
+            {"eth0": KEPT},
+            ("u-1",),
+            {"br-ex": {"ipv4": {"address-data": []}}},
+            {"br-ex": StaticLease("192.0.2.5", NOW, 3600.0)},
+        )
+    ),
+    last_published.render(last_published.LastPublished((ip_address("192.0.2.5"),), "52:54:00:00:00:01", "b")),
+)
+
+
+def _use_intent(raw: bytes) -> None:
+    record = intent.parse(raw)
+    intent.is_ours(Checkpoint("/1", 2.0, intent.ROLLBACK_SECONDS), record, "b", 3.0)
+    intent.plan("a", record, "b", matches=True, retry_refused=False)
+    intent.render(record)
+
+
+def _use_bridge_record(raw: bytes) -> None:
+    record = bridge_record.parse(raw)
+    bridge_record.render(record.renamed("eth0", "ens7").finished(["br-ex"]))
+    record.addresses  # noqa: B018 - it reads every address
+    for lease in record.leases.values():
+        verdict(lease.at(NOW), None, NOW)
 
 
 def records(rng: Random) -> object:
-    """Read records that a power cut or another version left."""
-    raw = json.dumps(grammar.disturbed(rng, RECORD, 0.1)).encode()
-    raw = grammar.noise(rng) if rng.random() < 0.2 else raw[: rng.randint(0, len(raw))]
-    for read in (intent.parse, lambda each: last_published.parse(each, "b")):
+    """Read and use records that a power cut, another version or an administrator left."""
+    raw = json.dumps(grammar.disturbed(rng, json.loads(rng.choice(RECORDS)), 0.1)).encode()
+    raw = raw[: rng.randint(0, len(raw))] if rng.random() < 0.2 else raw
+    raw = grammar.noise(rng) if rng.random() < 0.1 else raw
+    for use in (_use_intent, _use_bridge_record, lambda each: last_published.parse(each, "b")):
         try:
-            read(raw)
+            use(raw)
         except ValueError:
             continue
     return raw

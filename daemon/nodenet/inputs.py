@@ -81,8 +81,9 @@ class NodeInputs:
         if not isinstance(nodeip, NodeipStage):
             raise TypeError(f"{nodeip!r} does not publish the node IPs")
         self.nodeip = nodeip
-        recovering = BridgeWiring(self._edges, settings).recovering(stages[StageName.NMSTATE], nodeip)
-        stages[StageName.NMSTATE], stages[StageName.NODEIP] = recovering
+        behind = (StageName.NMSTATE, StageName.NODEIP, StageName.CONFIGURE_OVS)
+        recovering = BridgeWiring(self._edges, settings).recovering(*(stages[name] for name in behind))
+        stages |= dict(zip(behind, recovering, strict=True))
         units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
         stages |= {name: build_unit_stage(name, unit, self._edges, settings) for name, unit in units.items() if unit}
         return StageSet(

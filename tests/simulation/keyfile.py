@@ -14,6 +14,10 @@ IN_RUN = "/run/NetworkManager/system-connections"
 Settings = Mapping[str, Mapping[str, Any]]
 
 
+LOWEST_PRIORITY = -999
+"""Of the profiles that NetworkManager makes by itself."""
+
+
 def made(settings: Settings, path: str, *, on_disk: bool) -> Profile:
     connection = settings["connection"]
     return Profile(
@@ -24,6 +28,7 @@ def made(settings: Settings, path: str, *, on_disk: bool) -> Profile:
         on_disk,
         path,
         settings,
+        generated=not on_disk and connection.get("autoconnect-priority") == LOWEST_PRIORITY,
     )
 
 

@@ -29,7 +29,8 @@ from nodenet.stages.apply import pipeline
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.br_ex import verify
 from nodenet.stages.br_ex.later_looks import CAUSES
-from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
+from nodenet.stages.br_ex.recover_first import RecoverFirst
+from nodenet.stages.br_ex.repair import BridgeRepairer
 from nodenet.stages.br_ex.stage import ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hostname import HostnameStage
@@ -62,7 +63,7 @@ def put_back(mutant: Mutant) -> Iterator[None]:
 
 
 async def _rolled_back_and_not_settled(
-    self: Any, record: Intent, before: Any, failure: Any, *, refused: bool = False
+    self: Any, record: Intent, before: Any, failure: Any, *, refused: bool = False, **_: Any
 ) -> None:
     if getattr(failure, "kind", None) not in pipeline.UNTOUCHED:
         await self._roll_back(record, before.dns, by_time=not refused)
@@ -80,8 +81,8 @@ def _left_by_wall_clock(self: StaticLease, now: Any) -> float | None:
     return None if self.seconds is None else self.noted.unix + self.seconds - now.unix
 
 
-async def _not_shielded(work: Any) -> None:
-    await work
+async def _not_shielded(work: Any, _what: str = "") -> Any:
+    return await work
 
 
 async def _addressed(self: Any, expect: Any) -> None:
@@ -199,7 +200,7 @@ MUTANTS = (
     ),
     Mutant("R2", "every checkpoint counts as ours while an apply is open", ((pipeline, "is_ours", _ours_by_phase),)),
     Mutant("R4", "the wall clock ends a lease", ((StaticLease, "left", _left_by_wall_clock),)),
-    Mutant("R5", "a stop cancels a rollback", ((pipeline, "_shielded", _not_shielded),)),
+    Mutant("R5", "a stop cancels a rollback", ((pipeline, "shielded", _not_shielded),)),
     Mutant("R6", "an address that comes in the last moment", ((Verifier, "addressed", _addressed),)),
     Mutant(
         "R7",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nodenet.core.network_manager.profiles import Profile
 from simulation.addressing import Addressing, Device
-from simulation.keyfile import DIRECTORY, IN_RUN, Settings, is_port, made, parsed, rendered
+from simulation.keyfile import DIRECTORY, IN_RUN, LOWEST_PRIORITY, Settings, is_port, made, parsed, rendered
 from simulation.ovs_plugin import join, leave_bridges, make_internal, make_row, remove_device
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class NetworkManager:
         name = next(one for one in map("Wired connection {}".format, itertools.count(1)) if one not in taken)
         uuid = f"a0000000-0000-4000-{int(name.split()[-1]):04x}-{mac.replace(':', '')}"
         connection = {"id": name, "uuid": uuid, "type": "802-3-ethernet", "interface-name": link}
-        lowest = {"autoconnect-priority": -999}
+        lowest = {"autoconnect-priority": LOWEST_PRIORITY}
         settings: Settings = {"connection": {**connection, **lowest}, "ipv4": AUTOMATIC, "ipv6": AUTOMATIC}
         self.put(made(settings, f"{IN_RUN}/{name}.nmconnection", on_disk=False))
 

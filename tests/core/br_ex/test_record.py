@@ -39,6 +39,31 @@ def test_a_record_that_cannot_be_read_is_refused(content: bytes, said: str) -> N
         parse(content)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("node_ips", ["eth0"]),
+        ("node_ips", "192.0.2.5"),
+        ("uplinks", {"br-ex": 7}),
+        ("uplinks", ["br-ex"]),
+        ("macs", {"eth0": None}),
+        ("present", [1]),
+        ("finish", {"br-ex": {"ipv4": 5}}),
+        ("finish", {"br-ex": ["ipv4"]}),
+        ("originals", {"eth0": {"uuid": 1, "name": "a", "path": "", "in_memory": True, "settings": {}}}),
+        ("originals", {"eth0": {"uuid": "u", "name": "a", "path": "", "in_memory": True, "settings": []}}),
+        ("leases", {"br-ex": {"address": "eth0", "noted": {"boot_id": "b", "boottime": 1, "unix": 1}}}),
+        ("leases", {"br-ex": {"address": "192.0.2.5", "noted": {"boot_id": "b", "boottime": "1", "unix": 1}}}),
+        ("removed_in", 5),
+    ],
+)
+def test_a_record_with_a_value_of_another_type_is_refused(key: str, value: object) -> None:
+    """The stage that chooses the node IP reads it: an error there would hold kubelet back for ever (R15)."""
+    document = json.loads(render(RECORD)) | {key: value}
+    with pytest.raises(ValueError):  # noqa: PT011  (each in its own words)
+        parse(json.dumps(document).encode())
+
+
 def test_the_record_of_the_first_release_is_read() -> None:
     """It had one lease for all bridges, with a date; it belongs to no boot that is known."""
     document = json.loads(render(RECORD))

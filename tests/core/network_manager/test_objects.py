@@ -54,7 +54,7 @@ def test_a_device_with_its_profile_and_lease() -> None:
     (wired,) = found.profiles
     assert found.ovs
     assert found.global_dns
-    assert (wired.name, wired.on_disk, wired.path) == ("Wired", False, "/run/x")
+    assert (wired.name, wired.on_disk, wired.path, wired.generated) == ("Wired", False, "/run/x", True)
     assert eth0 == Device(
         "eth0",
         "ethernet",
@@ -122,7 +122,7 @@ def test_settings_are_readable() -> None:
         "ipv6": {"dns": [IPv6Address("fd88::1").packed]},
     }
     found = profile(settings, {"Unsaved": False, "Filename": "/etc/x"})
-    assert (found.link, found.on_disk) == ("eth0", True)
+    assert (found.link, found.on_disk, found.generated) == ("eth0", True, False)
     assert found.setting("802-3-ethernet", "mac-address") == "52:54:00:88:01:00"
     assert found.setting("802-1x", "ca-cert") == "file:///etc/ca.pem"
     assert found.settings["ipv4"] == {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import IPv6Address
+from typing import Any
 
 import pytest
 
@@ -33,6 +35,22 @@ async def test_a_change_is_taken_up(devices: tuple[Device, ...], section: str, t
     profiles = FakeProfiles(Inventory(devices, (PROFILE,)))
     await BridgeProfiles(profiles, FakeManager()).set({"br-ex": {section: {"method": "auto"}}})
     assert profiles.done == [("set", "u-1", {section: {"method": "auto"}}), *taken_up]
+
+
+class Unchanged(FakeProfiles):
+    """Every profile has the values already."""
+
+    async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
+        await super().set(uuid, changes)
+        return False
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_profile_that_was_changed_before_a_kill_is_taken_up_later(*, again: bool) -> None:
+    """Only where it is asked for: a static lease that is not in the profile any more must leave the link too (R3)."""
+    profiles = Unchanged(Inventory((ROW, LINK), (PROFILE,)))
+    await BridgeProfiles(profiles, FakeManager()).set({"br-ex": {"ipv4": {"method": "auto"}}}, again=again)
+    assert profiles.done[1:] == ([("reapply", "br-ex")] if again else [])
 
 
 @pytest.mark.parametrize("state", list(ManagerState))

@@ -84,14 +84,34 @@ async def test_the_probe_comes_back_after_a_kill_in_the_middle() -> None:
 async def test_a_network_manager_that_does_not_answer_is_asked_again() -> None:
     """Its configuration would stay without the probe until it is started again."""
     files, manager = FakeFiles(), FakeDnsManager()
-    checks = DuplicateChecks(files, FakeSysctls(), manager)
-    async with checks.without_probe(["eth0"]):
+    async with DuplicateChecks(files, FakeSysctls(), manager).without_probe(["eth0"]):
         manager.busy = "no answer within 5 s"
-    await checks.restore(())
+    restarted = DuplicateChecks(files, FakeSysctls(), manager)  # or a reload, which builds the stages anew
+    await restarted.restore(())
     manager.busy = None
-    await checks.restore(())
-    await checks.restore(())
+    await restarted.restore(())
+    await restarted.restore(())
     assert manager.read == 4
+
+
+async def test_a_kill_between_the_file_and_the_answer_is_made_up_for() -> None:
+    """The file is gone, and NetworkManager has not read that."""
+
+    class Killed(FakeDnsManager):
+        async def read_configuration(self) -> str | None:
+            if await super().read_configuration() is None and self.read == 2:
+                raise asyncio.CancelledError
+            return None
+
+    files, manager = FakeFiles(), Killed()
+    with pytest.raises(asyncio.CancelledError):
+        async with DuplicateChecks(files, FakeSysctls(), manager).without_probe(["eth0"]):
+            pass
+    assert (str(NO_PROBE) in files.content, manager.read) == (False, 2)
+    restarted = DuplicateChecks(files, FakeSysctls(), manager)
+    await restarted.restore(())
+    await restarted.restore(())
+    assert (files.content, manager.read) == ({}, 3)
 
 
 async def test_a_stop_before_the_move_leaves_no_file() -> None:

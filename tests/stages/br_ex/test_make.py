@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from br_ex_rig import FLAG, HINT, NODE_IP, Rig
+from br_ex_rig import FLAG, HINT, LEASE, NODE_IP, Rig
 from fakes import FakeNmstate
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Done
 from nodenet.core.br_ex import record as bridge_record
-from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.br_ex.lease import StaticLease
+from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
@@ -85,6 +86,21 @@ async def test_putting_a_bridge_right_keeps_what_there_was_before_it() -> None:
     assert isinstance(outcome, Done)
     assert outcome.message is Message.BRIDGE_MADE
     assert (rig.record.originals["eth0"].name, rig.record.present) == ("as it was", ("u1",))
+
+
+@pytest.mark.parametrize("server", [None, NODE_IP])
+async def test_a_bridge_that_is_repaired_keeps_its_static_lease_no_longer_than_before(
+    server: IPAddress | None,
+) -> None:
+    """The copy is static in the profile by then; without its record it would outlast the lease (R3)."""
+    rig = Rig("stale-port-without-link", server=server)
+    rig.devices = tuple(device for device in rig.devices if device.link != "br-ex")
+    finish: ProfileSettings = {"br-ex": {"ipv4": {"address-data": []}}}
+    leases = {"br-ex": StaticLease(str(NODE_IP), LEASE.noted, 3600.0)}
+    record = BridgeRecord({"br-ex": "eth0"}, present=("u1",), finish=finish, leases=leases)
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    assert isinstance(await rig.attempt(), Done)
+    assert (rig.record.finish, rig.record.leases) == ((None, {}) if server else (finish, leases))
 
 
 @pytest.mark.parametrize("case", ["standing-old-script", "standing-node-file"])

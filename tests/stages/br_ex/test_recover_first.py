@@ -1,7 +1,8 @@
-"""Is the network fit before a node IP is chosen?"""
+"""Is the network repaired before a node IP is chosen?"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -10,8 +11,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from br_ex_rig import MAC, NODE_IP, Rig, interrupted
-from fakes import BOOT_ID, FakeKernel, FakeOvsdb
+from fakes import BOOT_ID, FakeKernel, FakeProfiles
 from nodenet.core.apply import intent
+from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Waiting
@@ -25,8 +27,10 @@ from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
-from nodenet.stages.br_ex.repair import CONFIRM_SECONDS, RecoverFirst
+from nodenet.stages.br_ex.duplicate_checks import PROBE_OWED
+from nodenet.stages.br_ex.recover_first import CONFIRM_SECONDS, PATIENCE_SECONDS, RecoverFirst
 
 LAST_BOOT = Moment("the last boot", 50.0, 1_700_000_000.0)
 LEASED = BridgeRecord(
@@ -259,13 +263,6 @@ async def test_a_networkmanager_that_has_failed_is_started_for_what_is_to_be_res
     assert (rig.systemd.started, chooser.saw) == (1, [])
 
 
-async def test_repair_removes_dead_rows_of_ours_only() -> None:
-    """Findings about other programs' ports change nothing."""
-    rig = Rig("stale-port-without-link", ovsdb=FakeOvsdb())
-    await rig.attempt()
-    assert rig.ovsdb.removed == ["br-ex/eth7"]
-
-
 FULL = PublishFailed("/var/lib/nodenet/bridge.json cannot be written: No space left on device", remedy="Free space")
 ALL_THE_SAME = Problem(
     Message.PUBLISH_FAILED, f"{FULL.cause}; the node IP is selected without that record", "Free space"
@@ -354,3 +351,66 @@ async def test_a_record_that_cannot_be_read_does_not_keep_the_node_ip_from_being
     cause = f"{path} cannot be read: Is a directory; the node IP is selected without that record"
     assert problem(await stage.attempt(Facts())) == Problem(Message.PUBLISH_FAILED, cause, "Remove it")
     assert chooser.saw == [[]]
+
+
+async def test_a_lease_of_a_bridge_that_was_not_made_is_not_waited_for() -> None:
+    """The apply was rolled back, so the uplink asks for the lease by itself: no second is lost, nothing is logged."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.ROLLED_BACK, "the last boot", 5.0))
+    rig.place("eth0")
+    with capture_logs() as logs:
+        await stage.attempt(Facts())
+    assert (chooser.saw, rig.record, logs) == ([[]], LEASED, [])
+
+
+async def test_a_start_of_networkmanager_without_end_does_not_keep_a_lost_network_from_being_restored() -> None:
+    """The power cut took the profile of the uplink: DHCP asks on a bridge without an uplink for ever (R26)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    interrupted(rig)
+    rig.kernel.now, rig.manager.status = Snapshot(), ManagerState.STARTING
+    waiting = await stage.attempt(Facts())
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason == ManagerState.STARTING
+    for seconds in (START_SECONDS - 1, 1, PATIENCE_SECONDS):
+        rig.clock.now += seconds
+        await stage.attempt(Facts())
+    assert (rig.ovsdb.removed, len(chooser.saw)) == (["br-ex"], 1)
+
+
+class SlowProfiles(FakeProfiles):
+    """Each order takes a turn of the loop."""
+
+    async def delete(self, uuid: str) -> bool:
+        await asyncio.sleep(0)
+        return await super().delete(uuid)
+
+    async def give_back(self, kept: KeptProfile) -> None:
+        await asyncio.sleep(0)
+        await super().give_back(kept)
+
+    async def activate(self, uuid: str, link: str) -> None:
+        await asyncio.sleep(0)
+        await super().activate(uuid, link)
+
+
+async def test_a_stop_does_not_leave_the_network_half_restored() -> None:
+    """The bridge is gone by then, and the uplink would have no profile until the next start of nodenetd (R5)."""
+    profiles = SlowProfiles()
+    rig = Rig(profiles=profiles)
+    rig.rename_uplink()
+    rig.recover._stage = Chooser(rig)
+    task = asyncio.ensure_future(rig.recover.attempt(Facts()))
+    while not profiles.done:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [order[0] for order in profiles.done] == ["delete", "give_back", "activate"]
+
+
+async def test_networkmanager_probes_again_also_where_br_ex_is_not_made_any_more() -> None:
+    """A kill in the middle of an apply, then `configure-ovs = "skip"`: no other stage restores it."""
+    rig, chooser, stage = of_next_boot(LEASED, NODE_IP)
+    rig.files.content[str(PROBE_OWED)] = b""
+    await stage.attempt(Facts())
+    assert (rig.dns.read, str(PROBE_OWED) in rig.files.content, len(chooser.saw)) == (1, False, 1)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+import pytest
 from structlog.testing import capture_logs
 
 from br_ex_rig import FLAG, Rig
+from fakes import FakeProfiles
 from nodenet.core.boot.outcome import Done, Skipped
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.errors import PublishFailed
@@ -53,6 +56,29 @@ async def test_the_old_script_s_bridge_goes_from_the_links_upwards_and_its_uplin
     deleted = [kinds[order[1]] for order in orders[:-1]]
     assert deleted == ["ovs-interface", "802-3-ethernet", "ovs-port", "ovs-port", "ovs-bridge"]
     assert orders[-1] == ("connect", "eth0")
+
+
+class SlowProfiles(FakeProfiles):
+    """A deletion takes a turn of the loop."""
+
+    async def delete(self, uuid: str) -> bool:
+        await asyncio.sleep(0)
+        return await super().delete(uuid)
+
+
+async def test_a_stop_does_not_leave_an_uplink_of_the_old_script_s_bridge_without_a_profile() -> None:
+    """No checkpoint would bring the bridge back (R5)."""
+    rig = Rig("standing-old-script", profiles=SlowProfiles())
+    rig.place("br-ex")
+    await rig.attempt()
+    rig.profiles.found = replace(rig.profiles.found, states={"eth0": "disconnected (its profile was removed)"})
+    task = asyncio.ensure_future(rig.attempt(remove_bridge=True))
+    while not any(order[0] == "delete" for order in rig.profiles.done):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [order[0] for order in rig.profiles.done][-6:] == ["delete"] * 5 + ["connect"]
 
 
 async def test_there_may_be_nothing_to_remove() -> None:

@@ -74,7 +74,7 @@ def render(record: BridgeRecord) -> bytes:
 
 
 def parse(content: bytes) -> BridgeRecord:
-    """Return the record from its bytes. Raises ValueError when they are torn or of another version."""
+    """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
     fields: dict[str, Any] = json.loads(content)
     if not isinstance(fields, dict) or fields.pop("version", None) != VERSION:
         raise ValueError(f"not a record of version {VERSION}")
@@ -82,9 +82,34 @@ def parse(content: bytes) -> BridgeRecord:
         fields["originals"] = {link: KeptProfile(**kept) for link, kept in fields["originals"].items()}
         fields |= {name: tuple(fields[name]) for name in ("node_ips", "present")}
         fields["leases"] = _leases(fields)
-        return BridgeRecord(**fields)
+        record = BridgeRecord(**fields)
+        well_typed = _is_well_typed(record)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
+    if not well_typed:
+        raise ValueError("not a record: a value has another type")
+    return record
+
+
+def _is_well_typed(record: BridgeRecord) -> bool:
+    """Return whether every value has its type. Raises ValueError for an address, AttributeError or TypeError."""
+    kept, leases = record.originals.values(), record.leases.values()
+    texts = [*record.uplinks, *record.uplinks.values(), *record.macs, *record.macs.values(), *record.present]
+    texts += [text for each in kept for text in (each.uuid, each.name, each.path, each.keyfile or "")]
+    texts += [*(lease.noted.boot_id for lease in leases), record.removed_in or ""]
+    numbers = [lease.seconds or 0.0 for lease in leases]
+    numbers += [number for lease in leases for number in (lease.noted.boottime, lease.noted.unix)]
+    sections = [section for parts in (record.finish or {}).values() for section in parts.values()]
+    sections += [each.settings for each in kept]
+    addresses = (*record.addresses, *(ip_address(str(lease.address)) for lease in leases))
+    return all(
+        (
+            all(isinstance(text, str) for text in texts),
+            all(isinstance(number, int | float) for number in numbers),
+            all(isinstance(section, dict) for section in sections),
+            len(addresses) == len(record.node_ips) + len(record.leases),
+        )
+    )
 
 
 def _leases(fields: dict[str, Any]) -> dict[str, StaticLease]:

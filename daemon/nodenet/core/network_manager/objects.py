@@ -20,7 +20,7 @@ Objects = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Object path → interface → property → value."""
 
 _CAPABILITY_OVS = 2
-_FLAG_UNSAVED = 0x1
+_FLAG_UNSAVED, _FLAG_GENERATED = 0x1, 0x2
 _KINDS = {
     # NMDeviceType, by the names that nmcli has for them
     1: "ethernet",
@@ -257,7 +257,8 @@ def _seconds(text: str | None) -> float | None:
 def profile(settings: Mapping[str, Mapping[str, Any]], properties: Mapping[str, Any]) -> Profile:
     """Return a profile from its settings and from its object's properties."""
     connection = settings["connection"]
-    unsaved = properties.get("Unsaved", False) or bool(properties.get("Flags", 0) & _FLAG_UNSAVED)
+    flags = properties.get("Flags", 0)
+    unsaved = properties.get("Unsaved", False) or bool(flags & _FLAG_UNSAVED)
     return Profile(
         uuid=connection["uuid"],
         name=connection["id"],
@@ -266,6 +267,7 @@ def profile(settings: Mapping[str, Mapping[str, Any]], properties: Mapping[str, 
         on_disk=not unsaved,
         path=properties.get("Filename", ""),
         settings={section: dict(_readable(values)) for section, values in settings.items()},
+        generated=bool(flags & _FLAG_GENERATED),
     )
 
 

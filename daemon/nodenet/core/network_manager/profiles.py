@@ -55,7 +55,7 @@ class Profile:
     *kind* is ``connection.type``, *link* ``connection.interface-name``, *path* the file ("" while in memory only; then
     not *on_disk*). *settings* is what ``GetSettings`` returns as plain values: setting → property → value, byte arrays
     as text (hexadecimal with colons; SSIDs and paths decoded), ``address-data``, ``route-data`` and ``dns-data``
-    instead of the numbers of old.
+    instead of the numbers of old. *generated*: NetworkManager made it by itself, for a link that had none.
     """
 
     uuid: str
@@ -65,6 +65,7 @@ class Profile:
     on_disk: bool = True
     path: str = ""
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing)
+    generated: bool = False
 
     def setting(self, section: str, key: str, default: Any = None) -> Any:  # noqa: ANN401  (any type of D-Bus)
         """Return one property; *default* where NetworkManager leaves it out because it has its default."""

@@ -17,11 +17,12 @@ class BridgeProfiles:
     profiles: Profiles
     manager: Manager
 
-    async def set(self, settings: ProfileSettings) -> None:
+    async def set(self, settings: ProfileSettings, *, again: bool = False) -> None:
         """Set properties of the bridges' own profiles, and reapply those that a device uses.
 
         A profile without a device is changed too: it would bring the old values back in the next boot. A profile that
-        does not exist is passed over once NetworkManager has read all of them. Raises Unavailable.
+        does not exist is passed over once NetworkManager has read all of them. *again*: reapply also what the profile
+        has already; a kill may have come before the device took it up. Raises Unavailable.
         """
         inventory = await self.profiles.inventory()
         for bridge, changes in settings.items():
@@ -31,7 +32,8 @@ class BridgeProfiles:
             if profile is None:
                 await self._refuse_while_starting(bridge)
                 continue
-            if not await self.profiles.set(profile.uuid, changes) or device is None or device.profile is None:
+            differed = await self.profiles.set(profile.uuid, changes)
+            if not (differed or again) or device is None or device.profile is None:
                 continue
             if "ipv6" in changes and device.lease6:
                 # NetworkManager 1.58 ends DHCPv6 permanently when IPv6 settings are reapplied.

@@ -25,6 +25,8 @@ ACCEPT_DAD = "net/ipv6/conf/accept_dad"
 DAD_OWED = PurePosixPath("/run/nodenet/accept-dad")
 """Has the usual value while duplicate address detection is off."""
 NO_PROBE = PurePosixPath("/run/NetworkManager/conf.d/95-nodenet-no-probe.conf")
+PROBE_OWED = PurePosixPath("/run/nodenet/network-manager-probe")
+"""Exists from before NO_PROBE is written until NetworkManager has read its configuration without it."""
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 """Names of links that mean themselves in a device list of NetworkManager.conf(5)."""
 
@@ -37,7 +39,7 @@ class DuplicateChecks:
         self._files = files
         self._sysctls = sysctls
         self._manager = manager
-        self._unread = False
+        self._logged = ""
 
     @contextlib.contextmanager
     def without_dad(self, addresses: Iterable[IPv4Address | IPv6Address], bridges: Collection[str]) -> Iterator[None]:
@@ -65,6 +67,7 @@ class DuplicateChecks:
         names = [name for name in links if _PLAIN_NAME.fullmatch(name)]
         try:
             if names:
+                self._files.write(PROBE_OWED, b"")
                 self._files.write(NO_PROBE, _configuration(names))
         except PublishFailed as error:
             log.debug(f"NetworkManager will probe for address conflicts: {error.cause}", stage="configure-ovs")
@@ -81,7 +84,7 @@ class DuplicateChecks:
     async def restore(self, bridges: Collection[str]) -> None:
         """Restore what an apply, of a killed daemon perhaps, left changed. Raises PublishFailed."""
         self._restore_dad(bridges)
-        if self._unread or self._files.read(NO_PROBE) is not None:
+        if any(self._files.read(path) is not None for path in (PROBE_OWED, NO_PROBE)):
             await self._restore_probe()
 
     def _restore_dad(self, bridges: Collection[str]) -> None:
@@ -94,11 +97,13 @@ class DuplicateChecks:
     async def _restore_probe(self) -> None:
         try:
             self._files.remove(NO_PROBE)
+            # Where NetworkManager does not answer now, the next attempt asks it again.
+            if await self._manager.read_configuration() is None:
+                self._files.remove(PROBE_OWED)
         except PublishFailed as error:  # no reason to fail an apply; the next attempt removes it
-            log.warning(error.cause, stage="configure-ovs", remedy=error.remedy)
-            return
-        # Where NetworkManager does not answer now, the next attempt asks it again.
-        self._unread = await self._manager.read_configuration() is not None
+            if error.cause != self._logged:
+                self._logged = error.cause
+                log.warning(error.cause, stage="configure-ovs", remedy=error.remedy)
 
 
 def _configuration(links: Iterable[str]) -> bytes:

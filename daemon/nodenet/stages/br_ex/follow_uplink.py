@@ -10,7 +10,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.ports import Stage
-from nodenet.stages.br_ex.repair import RecoverFirst
+from nodenet.stages.br_ex.recover_first import RecoverFirst
 
 
 class FollowUplinkFirst:

@@ -94,7 +94,7 @@ class StaticLeases:
 
     async def _without_copies(self, record: BridgeRecord, bridges: Collection[str]) -> BridgeRecord:
         """Remove the static leases of *bridges*; return the record without them."""
-        await self.own.set({bridge: (record.finish or {})[bridge] for bridge in bridges})
+        await self.own.set({bridge: (record.finish or {})[bridge] for bridge in bridges}, again=True)
         return record.finished(bridges)
 
 

@@ -141,6 +141,9 @@ class BridgeMaker:
         below = {uplink.link for uplink in plan.uplinks if facts.uplink_of(uplink.bridge) == uplink.link}
         kept = before.originals if before else {}
         earlier = {original.uuid: original for link, original in kept.items() if link in below}
+        # Such a bridge may have the static copy of its lease still.
+        there = {uplink.bridge for uplink in plan.uplinks if uplink.link in below} - plan.finish_settings.keys()
+        owed = before.finished(set(before.finish or ()) - there) if before else None
         return BridgeRecord(
             uplinks={uplink.bridge: uplink.link for uplink in plan.uplinks},
             macs={device.link: mac for device in devices if (mac := device.permanent_mac or device.mac)},
@@ -151,8 +154,8 @@ class BridgeMaker:
                 if uuid in earlier or link not in below
             },
             present=before.present if earlier and before else tuple(each.uuid for each in facts.profiles),
-            finish=plan.finish_settings or None,
-            leases=leases,
+            finish={**((owed and owed.finish) or {}), **plan.finish_settings} or None,
+            leases={**(owed.leases if owed else {}), **leases},
         )
 
     async def _complete(self, plan: Plan) -> None:

@@ -16,6 +16,7 @@ from nodenet.core.br_ex.removal import removal
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import BridgeForeign
 from nodenet.ports import Transaction
+from nodenet.stages.apply.shielded import shielded
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 from nodenet.stages.br_ex.repair import BridgeRepairer
@@ -90,9 +91,13 @@ class BridgeRemover:
 
     async def _remove_script_s(self, there: list[BridgeCondition], expect: tuple[Expectation, ...]) -> None:
         """Remove the old script's bridges; the uplinks' own profiles were not changed and are activated again."""
+        # In no transaction: a stop in the middle would leave an uplink with neither.
+        await shielded(self._take_away(there), "Removing the bridges of the old script")
+        await self._verifier.addressed(expect)
+
+    async def _take_away(self, there: list[BridgeCondition]) -> None:
         for found in there:
             await self._repairer.take_away(found.bridge, found.profiles)
         for found in there:
             if found.uplink:
                 await self._repairer.connect(found.uplink)
-        await self._verifier.addressed(expect)

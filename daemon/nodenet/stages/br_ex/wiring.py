@@ -12,8 +12,10 @@ from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
 from nodenet.stages.br_ex.profile_backup import ProfileKeeper
+from nodenet.stages.br_ex.recover_first import RecoverFirst
 from nodenet.stages.br_ex.remove import BridgeRemover
-from nodenet.stages.br_ex.repair import BridgeRepairer, RecoverFirst
+from nodenet.stages.br_ex.repair import BridgeRepairer
+from nodenet.stages.br_ex.restore_first import RestoreFirst
 from nodenet.stages.br_ex.stage import ConfigureOvsEdges, ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 
@@ -62,10 +64,12 @@ class BridgeWiring:
         """Return *stage* behind a look at what an interrupted apply left."""
         return RecoverFirst(stage, self.repairer, self.maker, self.pipeline, self._edges.kernel)
 
-    def recovering(self, nmstate: Stage, nodeip: Stage) -> tuple[FollowUplinkFirst, RecoverFirst]:
-        """Return both stages behind a look at what they need of the network from before br-ex."""
+    def recovering(
+        self, nmstate: Stage, nodeip: Stage, configure_ovs: Stage
+    ) -> tuple[FollowUplinkFirst, RecoverFirst, RestoreFirst]:
+        """Return the stages behind a look at what they need of the network from before br-ex."""
         recover = self.recover_first(nodeip)
-        return FollowUplinkFirst(nmstate, recover), recover
+        return FollowUplinkFirst(nmstate, recover), recover, RestoreFirst(configure_ovs, recover)
 
 
 def build(edges: StageEdges, settings: Settings) -> ConfigureOvsStage:

@@ -1,0 +1,88 @@
+"""Which remains of a bridge are removed, and which profiles does an uplink get back?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from br_ex_rig import NODE_IP, Rig
+from fakes import FakeOvsdb, FakeProfiles
+from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.stages.br_ex.profile_backup import ProfileKeeper
+from nodenet.stages.br_ex.repair import BridgeRepairer
+
+UPLINK = Profile("u-eth0", "uplink", "802-3-ethernet", "eth0")
+PORT = replace(UPLINK, settings={"connection": {"port-type": "ovs-port", "controller": "u-port"}})
+OF_BRIDGE = Profile("u-port", "eth0-port", "ovs-port", "eth0")
+KEPT = KeptProfile("u-eth0", "uplink", "", in_memory=True, settings={})
+RECORD = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), originals={"eth0": KEPT}, present=("u-eth0",))
+AUTOMATIC = Profile("u-auto", "Wired connection 1", "802-3-ethernet", "eth0", on_disk=False, generated=True)
+OTHER = replace(AUTOMATIC, uuid="u-mine", name="mine", generated=False)
+
+
+async def given_back(*profiles: Profile, active: Profile | None = None) -> list[tuple[Any, ...]]:
+    """Return what is done to the profiles to restore the network of RECORD."""
+    nic = Device("eth0", "ethernet", profile=active)
+    fake = FakeProfiles(Inventory((nic,), profiles))
+    rig = Rig(profiles=fake)
+    fake.found = Inventory((nic,), profiles)
+    await BridgeRepairer(rig.ovsdb, fake, ProfileKeeper(fake, rig.files)).give_back(RECORD)
+    return [order[:2] if order[0] != "give_back" else order[:1] for order in fake.done]
+
+
+async def test_repair_removes_dead_rows_of_ours_only() -> None:
+    """Findings about other programs' ports change nothing."""
+    rig = Rig("stale-port-without-link", ovsdb=FakeOvsdb())
+    await rig.attempt()
+    assert rig.ovsdb.removed == ["br-ex/eth7"]
+
+
+async def test_a_port_of_the_bridge_gets_its_own_profile_back() -> None:
+    """The bridge's profiles go first: NetworkManager would make the link a port again."""
+    assert await given_back(PORT, OF_BRIDGE) == [("delete", "u-port"), ("give_back",), ("activate", "u-eth0")]
+
+
+async def test_a_profile_that_networkmanager_made_by_itself_replaces_none() -> None:
+    """The power cut tore the keyfile of the uplink, so NetworkManager asks for a lease: the static address is lost."""
+    assert await given_back(AUTOMATIC, OF_BRIDGE) == [
+        ("delete", "u-auto"),
+        ("delete", "u-port"),
+        ("give_back",),
+        ("activate", "u-eth0"),
+    ]
+
+
+async def test_a_profile_that_an_administrator_made_in_memory_stays() -> None:
+    """`nmcli connection add save no` is no automatic profile (R1)."""
+    assert await given_back(OTHER, PORT, OF_BRIDGE) == [("delete", "u-port")]
+
+
+@pytest.mark.parametrize("link", ["eth0", ""])
+@pytest.mark.parametrize("active", [True, False])
+async def test_a_profile_that_is_no_port_is_not_replaced(link: str, *, active: bool) -> None:
+    """An administrator has changed it since, in its place: it is only activated where it is not (R1)."""
+    changed = replace(UPLINK, link=link, settings={"ipv4": {"method": "manual"}})
+    orders = await given_back(changed, OF_BRIDGE, active=changed if active else None)
+    assert orders == [("delete", "u-port"), *([] if active else [("activate", "u-eth0")])]
+
+
+@pytest.mark.parametrize(
+    ("state", "connected"),
+    [
+        ("disconnected", True),
+        ("disconnected (its profile was removed)", True),
+        ("activated", False),
+        ("getting its IP configuration", False),
+    ],
+)
+async def test_a_link_that_networkmanager_leaves_disconnected_is_connected(state: str, *, connected: bool) -> None:
+    """Whatever the reason is."""
+    fake = FakeProfiles(Inventory(states={"eth0": state}))
+    rig = Rig()
+    await BridgeRepairer(rig.ovsdb, fake, ProfileKeeper(fake, rig.files)).connect("eth0")
+    assert fake.done == ([("connect", "eth0")] if connected else [])
