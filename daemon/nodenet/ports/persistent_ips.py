@@ -86,10 +86,10 @@ class Store(Protocol):
     def fresh(self) -> bool:
         """Whether the store was made by this process: there was none, or it was unreadable and set aside."""
 
-    def save(self, changes: Sequence[tuple[str, str, str | None]]) -> Awaitable[None]:
+    def save(self, changes: Sequence[tuple[str, str, str | None]], *, later: bool = False) -> Awaitable[None]:
         """Write these records in one transaction, None removes; durable when it is awaited. Raises PublishFailed.
 
-        Transactions are in the order of the calls, not of the awaits.
+        Transactions are in the order of the calls, not of the awaits. *later*: the write may wait for the next one.
         """
 
     def close(self) -> None:

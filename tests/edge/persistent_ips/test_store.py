@@ -70,6 +70,40 @@ def test_what_nothing_waited_for_is_written_before_the_end(tmp_path: Path) -> No
     assert rows(path) == [("a", "1", "x")]
 
 
+def commits(store: Store) -> list[str]:
+    """Return the list that gets every COMMIT of a store."""
+    found: list[str] = []
+    store._connection.set_trace_callback(lambda text: found.append(text) if text == "COMMIT" else None)
+    return found
+
+
+def test_what_may_come_later_goes_with_the_next_write_and_in_its_order(tmp_path: Path) -> None:
+    async def write() -> None:
+        store = Store(tmp_path / "ipam.sqlite")
+        made = commits(store)
+        late = [store.save([("a", "1", str(number))], later=True) for number in range(3)]
+        await asyncio.sleep(0)
+        assert made == []
+        await store.save([("a", "2", "x")])
+        await asyncio.gather(*late)
+        assert made == ["COMMIT"]
+        store.close()
+
+    asyncio.run(write())
+    assert rows(tmp_path / "ipam.sqlite") == [("a", "1", "2"), ("a", "2", "x")]
+
+
+def test_what_may_come_later_comes_without_another_write_too(tmp_path: Path) -> None:
+    async def write() -> None:
+        store = Store(tmp_path / "ipam.sqlite")
+        await store.save([("a", "1", "x")], later=True)
+        store.save([("a", "2", "y")], later=True)
+        store.close()
+
+    asyncio.run(write())
+    assert rows(tmp_path / "ipam.sqlite") == [("a", "1", "x"), ("a", "2", "y")]
+
+
 def test_a_second_service_is_kept_out(tmp_path: Path) -> None:
     first = Store(tmp_path / "ipam.sqlite")
     program = (

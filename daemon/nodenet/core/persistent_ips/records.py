@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from ipaddress import ip_interface
 from typing import Any
 
@@ -53,11 +53,12 @@ def place_of(record: Record) -> tuple[str, str]:
 def row_of(record: Record) -> Row:
     """Return the row of *record*."""
     kind, key = place_of(record)
-    return kind, key, json.dumps(asdict(record), default=_plain, separators=(",", ":"))
+    return kind, key, json.dumps(record, default=_plain, separators=(",", ":"))
 
 
-def _plain(value: object) -> str | list[str]:
-    return [str(one) for one in value] if isinstance(value, tuple) else str(value)
+def _plain(value: Any) -> object:  # noqa: ANN401  (whatever is in a record)
+    """Return the fields of a record, or an address as text. ``dataclasses.asdict`` copies every value first."""
+    return {field.name: getattr(value, field.name) for field in fields(value)} if is_dataclass(value) else str(value)
 
 
 def record_of(row: Row) -> Record | None:

@@ -1,8 +1,8 @@
 """The store of nodenet-ipam: records in SQLite, written by one thread, durable when a write returns.
 
 WAL with synchronous=FULL (https://sqlite.org/pragma.html#pragma_synchronous): a commit is on the disk when it returns,
-also after a power cut. Writes that wait together are one commit. A store that cannot be read is set aside, and a new
-one begins. The exclusive lock keeps a second service out.
+also after a power cut. Writes that wait together are one commit; those that may come later go with the next one that
+may not. A store that cannot be read is set aside, and a new one begins. The exclusive lock keeps a second service out.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ PUT, DROP = "INSERT OR REPLACE INTO records VALUES (?, ?, ?)", "DELETE FROM reco
 REMEDY = "Look at `df -h`, `df -i` and `journalctl -k`"
 LOCK_SECONDS = 5.0
 """A service that is just ending gets so long to close its store."""
+LATER_SECONDS = 0.2
+"""A write that may come later comes after this time at the latest: each commit costs a sync of the disk."""
 
 Change = tuple[str, str, str | None]
 Job = tuple[Sequence[Change], "asyncio.Future[None]"]
@@ -40,6 +42,7 @@ class Store:
         """Where an unreadable store was moved to."""
         self._connection = self._open()
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._later: list[Job] = []
         self._thread = threading.Thread(target=self._write_all, name="store", daemon=True)
         self._thread.start()
 
@@ -50,18 +53,30 @@ class Store:
         except sqlite3.Error as error:
             raise self._failed(error) from error
 
-    def save(self, changes: Sequence[Change]) -> Awaitable[None]:
+    def save(self, changes: Sequence[Change], *, later: bool = False) -> Awaitable[None]:
         """Write in the order of the calls; durable when the result is awaited. Raises PublishFailed then."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._jobs.put((tuple(changes), done))
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        if later and not self._later:
+            loop.call_later(LATER_SECONDS, self._begin)
+        self._later.append((tuple(changes), done))
+        if not later:
+            self._begin()
         return done
 
     def close(self) -> None:
         """Write what is pending and close."""
+        self._begin()
         self._jobs.put(None)
         self._thread.join()
         with contextlib.suppress(sqlite3.Error):
             self._connection.close()
+
+    def _begin(self) -> None:
+        """Hand everything to the thread, in its order."""
+        for job in self._later:
+            self._jobs.put(job)
+        self._later.clear()
 
     def _open(self) -> sqlite3.Connection:
         try:
