@@ -23,6 +23,7 @@ class Cni(enum.Enum):
 
     TOOL = "github.com/containernetworking/cni/cnitool"
     BRIDGE = "github.com/containernetworking/plugins/plugins/main/bridge"
+    HOST_DEVICE = "github.com/containernetworking/plugins/plugins/main/host-device"
     MACVLAN = "github.com/containernetworking/plugins/plugins/main/macvlan"
     HOST_LOCAL = "github.com/containernetworking/plugins/plugins/ipam/host-local"
 

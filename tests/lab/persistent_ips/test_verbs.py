@@ -9,7 +9,7 @@ import pytest
 
 from harness import eventually, host
 from harness import namespaces as ns
-from ipam_node import NodeMaker, plugin
+from ipam_node import IpamNode, NodeMaker, plugin
 from ipam_site import PATIENCE, Pod, Site, Space, element, freed
 
 VERSIONS = ("0.3.1", "0.4.0", "1.0.0", "1.1.0")
@@ -104,7 +104,11 @@ def test_gc_frees_what_no_sandbox_has_and_no_claim_holds(site: Site, space: Spac
 
 
 def test_gc_and_status_by_cnitool(site: Site, space: Space, node: NodeMaker) -> None:
-    """Cnitool's gc names no attachment: everything without a claim goes."""
+    """Cnitool's gc names no attachment: everything without a claim goes.
+
+    libcni deletes each attachment in its cache that is not valid, then calls GC of the plugins in the list. The plugins
+    bridge, macvlan and host-device have no GC and do not pass it on to their IPAM plugin: DEL arrives, GC does not.
+    """
     network = site.network()
     space.claim("vm.blue", network)
     pods = [space.pod(name, element(network, claim), netns=True) for name, claim in (("a", "vm.blue"), ("b", ""))]
@@ -114,6 +118,29 @@ def test_gc_and_status_by_cnitool(site: Site, space: Space, node: NodeMaker) -> 
     assert worker.cni("gc", network, pods[0]).exit == 0
     freed(site, network, left=1)
     assert space.ips("vm.blue") == held
+    eventually(lambda: counted(worker, "del") == len(pods), "both deletions to be counted", timeout=PATIENCE)
+    assert (counted(worker, "gc"), counted(worker, "status")) == (0, 1)
+
+
+def counted(worker: IpamNode, name: str) -> int:
+    """Return a counter of the service's figures."""
+    figures = worker.socket.with_name("ipam.prom").read_text()
+    return int(next(line for line in figures.splitlines() if line.startswith(f"nodenet_ipam_{name}_total ")).split()[1])
+
+
+def test_a_device_that_is_moved_into_the_pod(site: Site, space: Space, node: NodeMaker) -> None:
+    """As SR-IOV plugins move a virtual function: host-device moves a link, here a macvlan, and asks for its address."""
+    network = site.network("10.64.0.0/24", plugin="host-device", more={"device": "vf0"})
+    space.claim("vm.blue", network)
+    pod = space.pod("one", element(network, "vm.blue"), netns=True)
+    worker = node()
+    ns.ip(worker.netns, "link", "add", "vf0", "link", "eth0", "type", "macvlan")
+    for _ in range(2):
+        assert worker.cni("add", network, pod).ips == space.ips("vm.blue") == on_link(pod)
+        assert worker.cni("check", network, pod).exit == 0
+        assert worker.cni("del", network, pod).exit == 0
+        ns.ip(worker.netns, "link", "show", "vf0")
+    assert len(site.leases(network)) == 1
 
 
 def test_pods_reach_each_other_across_nodes(site: Site, space: Space, node: NodeMaker) -> None:
