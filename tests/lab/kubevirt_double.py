@@ -45,11 +45,16 @@ def definitions() -> list[Document]:
     ]
 
 
-def install(site: Site) -> None:
-    """Define machines, then start the garbage collector, which learns of kinds when it starts."""
+def define(site: Site) -> None:
+    """Let the API serve machines and instances."""
     site.admin.apply(*definitions())
     for plural in KINDS.values():
         eventually(functools.partial(_served, site, plural), f"the API to serve {plural}", timeout=PATIENCE)
+
+
+def install(site: Site) -> None:
+    """Define machines, then start the garbage collector, which learns of kinds when it starts."""
+    define(site)
     site.cluster.start_controller_manager(CONTROLLERS)
 
 

@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import kubevirt_double
+from claim_reaping import reap, unplug
 from factories import NO_BRIDGE
 from harness import LabError, Node, eventually
 from harness.cni_programs import Cni, cni_programs
-from ipam_node import ROOT
 from ipam_site import PATIENCE, PLUGIN, Network, Pod, Site, Space, element, manifest
-from kubevirt_double import API, Machine, definitions
+from kubevirt_double import Machine
 from nodenet.core.persistent_ips.network import parse
 
 UNIT = "nodenet-ipam.service"
-REAP = """
-import asyncio, sys
-from nodenet.cni.unplug_reaper import UnplugReaper
-from nodenet.core.persistent_ips.unplug import UNPLUGGED_SECONDS
-from nodenet.edge.kubernetes.ipam_api import KubernetesIpam
-
-async def look():
-    now = [0.0]
-    api = KubernetesIpam(sys.argv[1], "kube-system", lambda _: None)
-    reaper = UnplugReaper(api, "worker-0", lambda: now[0])
-    await reaper.look()
-    now[0] += UNPLUGGED_SECONDS
-    await reaper.look()
-    await api.close()
-
-asyncio.run(look())
-"""
-"""Two looks of the reaper, as far apart as it waits."""
 KUBECONFIG = "/etc/nodenet/ipam.kubeconfig"
 PLUGINS = "/opt/cni/bin"
 TOOL = "/usr/local/bin/cnitool"
@@ -142,22 +122,12 @@ def test_the_examples_are_objects_of_a_cluster(site: Site) -> None:
 
 def test_the_reaper_of_unplugged_claims(site: Site, space: Space, tmp_path: Path) -> None:
     """With the rights of its manifest: the claim of a network that left goes, finalizer and all, and no other one."""
-    site.admin.apply(*manifest("rbac-unplug-reaper.yaml"), *definitions())
+    kubevirt_double.define(site)
+    site.admin.apply(*manifest("rbac-unplug-reaper.yaml"))
     networks = [site.network(), site.network()]
-
-    def made() -> Machine | None:
-        try:
-            return Machine(space, "vm", {"net1": networks[0], "net2": networks[1]})
-        except LabError:  # the API does not serve the new kind yet
-            return None
-
-    machine = eventually(made, "the machine", timeout=PATIENCE)
-    left = {"template": {"spec": {"networks": [{"name": networks[0].name}]}}}
-    space.admin.patch(f"{API}/namespaces/{space.name}/virtualmachines/vm", {"spec": left})
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(site.kubeconfig(proxy=False))
-    inside = ["ip", "netns", "exec", site.lan.netns, sys.executable, "-c", REAP, str(kubeconfig)]
-    subprocess.run(inside, check=True, timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT / "daemon")})
+    machine = Machine(space, "vm", {"net1": networks[0], "net2": networks[1]})
+    unplug(machine, networks[1])
+    reap(site, tmp_path, proxy=False).check_returncode()
     kept, gone = (space.admin.find(space.claim_path(machine.claim_name(network))) for network in networks)
     assert kept is not None
     assert gone is None

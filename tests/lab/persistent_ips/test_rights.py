@@ -6,33 +6,53 @@ sees none.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import kubevirt_double
+from claim_reaping import reap, unplug
 from harness import eventually
 from harness.kube_client import Document
 from ipam_node import IpamNode, NodeMaker
 from ipam_site import ACCOUNT, ACCOUNT_SPACE, PATIENCE, Site, Space, element, manifest
+from kubevirt_double import Machine
 
 USER = f"system:serviceaccount:{ACCOUNT_SPACE}:{ACCOUNT}"
 REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 FORBIDDEN = 403
 ROLES = [document for document in manifest("rbac.yaml") if document["kind"] in ("Role", "ClusterRole")]
-RIGHTS = [
-    pytest.param(role, number, verb, id=f"{verb} {rule['resources'][0]}")
-    for role in ROLES
-    for number, rule in enumerate(role["rules"])
-    for verb in rule["verbs"]
-]
+(REAPER,) = [document for document in manifest("rbac-unplug-reaper.yaml") if document["kind"] == "ClusterRole"]
 
 
-@pytest.fixture
-def restored(site: Site) -> Iterator[None]:
-    """Apply the roles of the manifest again."""
-    yield
-    site.admin.apply(*ROLES)
+def rights(*roles: Document) -> list[Any]:
+    """Return each verb of the roles."""
+    return [
+        pytest.param(role, number, verb, id=f"{verb} {rule['resources'][0]}")
+        for role in roles
+        for number, rule in enumerate(role["rules"])
+        for verb in rule["verbs"]
+    ]
+
+
+@contextlib.contextmanager
+def without(site: Site, role: Document, number: int, verb: str) -> Iterator[str]:
+    """Take one verb away; yield its resource."""
+    less = copy.deepcopy(role)
+    less["rules"][number]["verbs"].remove(verb)
+    less["rules"] = [rule for rule in less["rules"] if rule["verbs"]]
+    rule = role["rules"][number]
+    site.admin.apply(less)
+    try:
+        eventually(lambda: not may(site, rule, verb), "the right to be gone", timeout=PATIENCE)
+        yield rule["resources"][0].partition("/")[0]
+    finally:
+        site.admin.apply(role)
+    eventually(lambda: may(site, rule, verb), "the right to be back", timeout=PATIENCE)
 
 
 def may(site: Site, rule: Document, verb: str) -> bool:
@@ -78,28 +98,57 @@ def test_all_rights_are_enough(site: Site, space: Space, node: NodeMaker) -> Non
     assert life(site, space, node) == []
 
 
-@pytest.mark.usefixtures("restored")
-@pytest.mark.parametrize(("role", "number", "verb"), RIGHTS)
+@pytest.mark.parametrize(("role", "number", "verb"), rights(*ROLES))
 def test_each_right_is_needed(  # noqa: PLR0913 -- three fixtures, three parameters
     site: Site, space: Space, node: NodeMaker, role: Document, number: int, verb: str
 ) -> None:
     """Without it the API refuses something; the service says so and goes on."""
-    less = copy.deepcopy(role)
-    less["rules"][number]["verbs"].remove(verb)
-    less["rules"] = [rule for rule in less["rules"] if rule["verbs"]]
-    site.admin.apply(less)
-    rule = role["rules"][number]
-    eventually(lambda: not may(site, rule, verb), "the right to be gone", timeout=PATIENCE)
     made: list[IpamNode] = []
 
     def noted(**options: bool) -> IpamNode:
         made.append(node(**options))
         return made[-1]
 
-    refused = life(site, space, noted)
-    assert refused, f"{verb} of {rule['resources']} is not used"
+    with without(site, role, number, verb) as resource:
+        refused = life(site, space, noted)
+    assert refused, f"{verb} of {resource} is not used"
     assert all(worker.runs for worker in made)
-    resource = rule["resources"][0].partition("/")[0]
     assert all(f"/{resource}" in entry["path"] for entry in refused)
-    site.admin.apply(*ROLES)
-    eventually(lambda: may(site, rule, verb), "the right to be back", timeout=PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def machines(site: Site) -> None:
+    """Let the cluster know machines, and the reaper do its work."""
+    kubevirt_double.define(site)
+    site.admin.apply(*manifest("rbac-unplug-reaper.yaml"))
+
+
+def reaped(site: Site, space: Space, directory: Path) -> tuple[bool, list[Document]]:
+    """Unplug a network and let the reaper look; return whether its claim went, and what the API refused."""
+    since = len(site.proxy.requests())
+    kept, left = site.network(), site.network()
+    machine = Machine(space, "vm", {"net1": kept, "net2": left})
+    unplug(machine, left)
+    reap(site, directory, proxy=True)
+    assert space.admin.find(space.claim_path(machine.claim_name(kept))) is not None
+    gone = space.admin.find(space.claim_path(machine.claim_name(left))) is None
+    return gone, [one for one in site.proxy.requests(since=since) if one["status"] == FORBIDDEN]
+
+
+@pytest.mark.usefixtures("machines")
+def test_all_rights_are_enough_for_the_reaper(site: Site, space: Space, tmp_path: Path) -> None:
+    """Nothing is refused, and the claim of the unplugged network goes."""
+    assert reaped(site, space, tmp_path) == (True, [])
+
+
+@pytest.mark.usefixtures("machines")
+@pytest.mark.parametrize(("role", "number", "verb"), rights(REAPER))
+def test_each_right_of_the_reaper_is_needed(  # noqa: PLR0913 -- three fixtures, three parameters
+    site: Site, space: Space, tmp_path: Path, role: Document, number: int, verb: str
+) -> None:
+    """Without it the API refuses a request, and the claim stays."""
+    with without(site, role, number, verb) as resource:
+        gone, refused = reaped(site, space, tmp_path)
+    assert not gone
+    assert refused, f"{verb} of {resource} is not used"
+    assert all(f"/{resource}" in entry["path"] for entry in refused)
