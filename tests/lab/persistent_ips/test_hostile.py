@@ -16,7 +16,7 @@ import pytest
 from harness import eventually
 from harness.kube_client import ApiError
 from ipam_node import IpamNode, NodeMaker, exchanged
-from ipam_site import NETWORKS, PATIENCE, Network, Pod, Site, Space, element
+from ipam_site import NETWORKS, PATIENCE, Network, Pod, Site, Space, element, pod_document
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     # what is wrong → keys of the configuration, and the word that the error must contain
@@ -89,6 +89,22 @@ def test_hostile_annotations(site: Site, space: Space, node: NodeMaker, title: s
     answer = worker.ask("ADD", network, pod)
     assert answer.code == 7, answer
     assert "annotation" in answer.text
+    well(worker, space, network)
+
+
+def test_objects_as_large_as_the_api_keeps_them(site: Site, space: Space, node: NodeMaker) -> None:
+    """A pod of more than a megabyte, and a claim with all annotations that are allowed, are served like others."""
+    worker = node(wired=False)
+    network = site.network()
+    space.claim("vm", network, annotations={"a": "x" * (255 << 10)})
+    large = pod_document("vm", element(network, "vm"))
+    large["spec"]["containers"][0]["env"] = [{"name": "A", "value": "x" * (1200 << 10)}]
+    made = space.admin.create(f"/api/v1/namespaces/{space.name}/pods", large)
+    pod = Pod(space.name, "vm", made["metadata"]["uid"])
+    assert worker.ask("ADD", network, pod).ips == space.ips("vm")
+    worker.ask("DEL", network, pod)
+    eventually(lambda: "ownerPod" not in space.status("vm"), "the watch to go on", timeout=PATIENCE)
+    space.admin.delete(space.claim_path("vm"))
     well(worker, space, network)
 
 

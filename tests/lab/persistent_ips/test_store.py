@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import json
+import os
 import shutil
+import signal
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import power_cut
 from harness import eventually, host
 from ipam_node import IpamNode, NodeMaker
-from ipam_site import PATIENCE, Site, Space, element, freed
+from ipam_site import PATIENCE, Network, Pod, Site, Space, element, freed
 
 
 def _gone(store: Path) -> None:
@@ -167,6 +172,54 @@ def test_the_record_is_on_the_disk_before_the_status(site: Site, space: Space, n
 
     reserved, reported = asyncio.run(watched())
     assert reported > reserved
+
+
+async def answered_before_the_cut(worker: IpamNode, network: Network, pods: list[Pod], count: int) -> dict[str, str]:
+    """Add everything at once, and kill the service as soon as *count* pods have an address; return these."""
+    answered: dict[str, str] = {}
+
+    async def add(pod: Pod) -> None:
+        with contextlib.suppress(OSError):
+            answer = await worker.asked("ADD", network, pod)
+            if answer.document and not answer.exit:
+                (answered[pod.name],) = answer.ips
+            if len(answered) == count:
+                os.kill(power_cut.traced(worker.pid), signal.SIGKILL)
+
+    await asyncio.gather(*map(add, pods))
+    return answered
+
+
+def test_a_power_cut(site: Site, space: Space, node: NodeMaker) -> None:
+    """What was answered is in the store, though only synced writes are left of it; nothing is given twice."""
+    network = site.network("10.67.32.0/24")
+    worker = node(start=False, wired=False)
+    trace = worker.directory / "trace"
+    worker.wrapper = power_cut.tracer(trace)
+    worker.start()
+    for number in range(15):
+        space.claim(f"vm-{number}", network)
+    pods = [space.pod(f"vm-{number}", element(network, f"vm-{number}")) for number in range(15)]
+    pods += [space.pod(f"plain-{number}", element(network)) for number in range(15)]
+    answered = asyncio.run(answered_before_the_cut(worker, network, pods, 10))
+    worker.wait_end()
+    power_cut.restore(trace, worker.store)
+    with contextlib.closing(sqlite3.connect(worker.store)) as store:
+        kept = {json.loads(key)[0] for (key,) in store.execute("SELECT key FROM records WHERE kind = 'attachment'")}
+    assert len(answered) >= 10
+    assert {pod.sandbox for pod in pods if pod.name in answered} <= kept
+    worker.wrapper = []
+    worker.start()
+    after = {pod.name: worker.ask("ADD", network, pod).ips[0] for pod in pods}
+    assert answered.items() <= after.items()
+    assert len(set(after.values())) == len(pods)
+    assert [space.ips(f"vm-{number}") for number in range(15)] == [[after[f"vm-{number}"]] for number in range(15)]
+    for pod in pods:
+        worker.ask("DEL", network, pod)
+        space.remove_pod(pod)
+    for number in range(15):
+        space.admin.delete(space.claim_path(f"vm-{number}"))
+    freed(site, network)
 
 
 def test_an_old_copy_of_the_store(site: Site, space: Space, node: NodeMaker) -> None:
