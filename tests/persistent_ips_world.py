@@ -35,6 +35,7 @@ from nodenet.core.persistent_ips.effects import (
     ReadPod,
     Save,
     Steps,
+    Sync,
     WriteStatus,
 )
 from nodenet.core.persistent_ips.lease import Lease
@@ -45,6 +46,7 @@ from nodenet.core.persistent_ips.release import detach, is_gone, release, releas
 from nodenet.core.persistent_ips.reserve import Asked
 
 NAMESPACE = "vms"
+YEAR = 365 * 86400.0
 Pick = Callable[[int], int]
 """Choose a number below the given one."""
 
@@ -122,11 +124,11 @@ class Api:
                 return self._lease(name)
             case ListLeases(selector):
                 return tuple(one for one in self.leases.values() if _selected(one, selector))
-            case MoveLease(name, owner, node, pod):
+            case MoveLease(name, owner, node, pod, boot_id):
                 old = self._lease(name)
                 if old.owner.uid != owner.uid:
                     raise Conflict(name)
-                self.leases[name] = replace(old, node=node, pod=pod, version=self.number())
+                self.leases[name] = replace(old, node=node, pod=pod, boot_id=boot_id, version=self.number())
                 return self.leases[name]
             case DeleteLease(name, uid, version):
                 old = self._lease(name)
@@ -199,6 +201,7 @@ class Node:
         self.store: dict[tuple[str, str], str] = {}
         self.boots = 0
         self.seen_events = 0
+        self.slices = True
         self.start()
 
     @property
@@ -214,7 +217,8 @@ class Node:
         self.listed = False
 
     def here(self) -> Here:
-        return Here(self.book, self.name, self.boot_id, 0.0, uptime=self.world.uptime)
+        world = self.world
+        return Here(self.book, self.name, self.boot_id, world.wall, uptime=world.uptime, slices=self.slices)
 
     def busy(self, key: tuple[str, str]) -> bool:
         return any(run.key == key for run in self.runs)
@@ -267,6 +271,11 @@ class Node:
                 return None
             case Announce():
                 return None
+            case Sync():
+                if fault == "disk full":
+                    raise PublishFailed("No space left on device")
+                self.flush()
+                return None
             case Save(changes, wait):
                 if fault == "disk full" and wait:
                     raise PublishFailed("No space left on device")
@@ -306,6 +315,7 @@ class Node:
 
     def lose_store(self) -> None:
         self.store = {}
+        self.slices = False
         self.kill()
 
     def watch(self, *, relist: bool = False) -> None:
@@ -387,6 +397,7 @@ class World:
         """Claims whose status another program wrote."""
         self._containers = 0
         self.uptime = 0.0
+        self.wall = 1.8e9
 
     def is_idle(self, node: Node, key: tuple[str, str]) -> bool:
         return (node.name, *key) not in self.sandboxes
@@ -419,6 +430,7 @@ class World:
 
     def reboot(self, node: Node) -> None:
         node.boots += 1
+        node.slices = True
         node.flush()
         for key in [key for key in self.live if key[0] == node.name]:
             del self.live[key]
@@ -433,6 +445,8 @@ class World:
             for address in addresses:
                 if given.setdefault(address, owner) != owner:
                     raise Broken(f"{address} of {key} was given to {owner} and {given[address]}")
+                if self.is_of_slice(key[0], address):
+                    continue
                 held = self.api.leases.get(leases.name_of(self.network.name, address))
                 if held is None or held.owner.uid != owner:
                     raise Broken(f"{address} of {key}: its Lease is {held}, its owner {owner}")
@@ -442,6 +456,10 @@ class World:
                 held = self.api.leases.get(leases.name_of(claim.network, address))
                 if held is None or held.owner.uid != claim.uid:
                     raise Broken(f"{claim.name} has {text}; the Lease is {held}")
+
+    def is_of_slice(self, node: str, address: Any) -> bool:
+        """Return whether only *node* gives this address: its Lease may come later."""
+        return any(address.ip in part for pool in self.network.pools for name, part in pool.slices if name == node)
 
     def finish(self, node: Node, most: int = 400) -> None:
         """Let the runs of *node* end, without faults."""
@@ -597,9 +615,11 @@ class Play:
 
     def trouble(self) -> None:
         node = self.of(self.world.nodes)
-        what = self.pick(3)
-        self.log.append(f"{node.name}: {('reboot', 'store lost', 'nothing')[what]}")
+        what = self.pick(4)
+        self.log.append(f"{node.name}: {('reboot', 'store lost', 'the clock is set', 'nothing')[what]}")
         if what == 0:
             self.world.reboot(node)
         elif what == 1:
             node.lose_store()
+        elif what == 2:
+            self.world.wall += (self.pick(3) - 1) * YEAR

@@ -20,6 +20,7 @@ from edge.private_bus import PrivateBus, private_bus
 from nodenet.cni.bus_object import BusObject
 from nodenet.core.errors import Unavailable
 from nodenet.core.persistent_ips import bus
+from nodenet.core.persistent_ips.metrics import Figures
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType
 
 __all__ = ["private_bus"]
@@ -41,8 +42,10 @@ class Service:
     def document(self) -> Mapping[str, Any]:
         return self.known
 
-    def counters(self) -> Mapping[str, int]:
-        return {"add": 2}
+    def figures(self) -> Figures:
+        made = Figures()
+        made.counts["add"] = 2
+        return made
 
     def explain(self, claim: str) -> str:
         return f"Claim {claim}\x1b has its reasons.\nTwo of them."

@@ -9,6 +9,7 @@ from typing import Any
 
 from core.persistent_ips.test_bus import DOCUMENT
 from nodenet.cni.display import PAUSE_SECONDS, Display
+from nodenet.core.persistent_ips.metrics import Figures
 from virtual_time import VirtualLoop
 
 
@@ -22,8 +23,10 @@ class Service:
     def document(self) -> Mapping[str, Any]:
         return {**DOCUMENT, "problems": ["x"] * self.count}
 
-    def counters(self) -> Mapping[str, int]:
-        return {"add": self.count}
+    def figures(self) -> Figures:
+        made = Figures()
+        made.counts["add"] = self.count
+        return made
 
     def show(self, document: Mapping[str, Any]) -> None:
         self.shown.append(document)

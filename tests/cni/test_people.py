@@ -18,6 +18,7 @@ from nodenet.cni.people import People
 from nodenet.cni.service import Identity, Service
 from nodenet.core.persistent_ips.api import ApiAway, NotFound, Page
 from nodenet.edge.bus.connection import Bus
+from nodenet.edge.clock import Clock, Idle
 from nodenet.edge.persistent_ips.store import Store
 from nodenet.loop.background import Background
 
@@ -77,7 +78,7 @@ class Api:
 @contextlib.asynccontextmanager
 async def working(private_bus: PrivateBus, directory: Path) -> AsyncIterator[tuple[Service, Api]]:
     store, api, lines = Store(directory / "ipam.sqlite"), Api(), list[str]()
-    service = Service(Identity("worker-0", "b1"), api, store, lambda _: False)
+    service = Service(Identity("worker-0", "b1"), api, store, Clock(Idle()), lambda _: False)
     bus = Bus(address=private_bus.address, changed=lambda _: None)
     people = People(service, bus, directory / "ipam.prom", lines.append)
     background = Background()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from nodenet.core.persistent_ips import check, explain, report
 from nodenet.core.persistent_ips.effects import Here, Steps, list_leases
 from nodenet.core.persistent_ips.lease import all_selector
+from nodenet.core.persistent_ips.metrics import Figures
 
 MOST_REFUSALS = 1000
 """Of so many pods the last refusal is remembered."""
@@ -30,7 +30,7 @@ class Answers:
         self._here = here
         self._run = run
         self._problems = problems
-        self.counts: Counter[str] = Counter()
+        self._figures = Figures()
         self._refusals: dict[str, str] = {}
 
     def refused(self, pod: str, cause: str) -> None:
@@ -49,9 +49,9 @@ class Answers:
         here = self._here()
         return report.document(here.book, here.node, self._problems())
 
-    def counters(self) -> Mapping[str, int]:
-        """Return what was counted since the service started."""
-        return self.counts
+    def figures(self) -> Figures:
+        """Return what is counted and measured since the service started."""
+        return self._figures
 
     def explain(self, claim: str) -> str:
         """Return why the claim NAMESPACE/NAME has its addresses, or what it waits for."""

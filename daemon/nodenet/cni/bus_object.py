@@ -20,8 +20,8 @@ class Answers(Protocol):
     def document(self) -> Document:
         """Return the claims document: schema_version, node, problems, addresses."""
 
-    def counters(self) -> Mapping[str, int]:
-        """Return what was counted since the service started."""
+    def figures(self) -> metrics.Figures:
+        """Return what is counted and measured since the service started."""
 
     def explain(self, claim: str) -> str:
         """Return why the claim NAMESPACE/NAME has its addresses, or what it waits for."""
@@ -64,7 +64,7 @@ class BusObject(BusObjects):
             case "Explain", [claim]:
                 return self._answers.explain(claim)
             case "GetMetrics", []:
-                return metrics.text(self._answers.document(), self._answers.counters())
+                return metrics.text(self._answers.document(), self._answers.figures())
         return None
 
     async def obey(self, member: str, arguments: list[str]) -> str:

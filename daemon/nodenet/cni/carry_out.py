@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -37,10 +36,12 @@ from nodenet.core.persistent_ips.effects import (
     ReadPod,
     Save,
     Steps,
+    Sync,
     WriteStatus,
 )
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.records import place_of, row_of
+from nodenet.ports import Clock
 from nodenet.ports.persistent_ips import IpamApi, Store
 
 log = structlog.get_logger()
@@ -49,16 +50,19 @@ API_SECONDS = 10.0
 """How long one request may take."""
 T = TypeVar("T")
 WaitForClaim = Callable[[str, str], Awaitable[Claim | None]]
+Written = Awaitable[None]
+"""A write of the store that its verb has not waited for."""
 
 
 class Runner:
     """Carries out the steps of every verb of this service."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- what the service is made of
         self,
         api: IpamApi,
         store: Store,
         book: Book,
+        clock: Clock,
         wait_for_claim: WaitForClaim,
         announce: Callable[[Announce], None],
     ) -> None:
@@ -66,10 +70,13 @@ class Runner:
         self._api = api
         self._store = store
         self._book = book
+        self._clock = clock
         self._wait_for_claim = wait_for_claim
         self._announce = announce
         self.saved: Callable[[], None] = lambda: None
         """Called after each change of what is known."""
+        self.took: Callable[[Effect, float], None] = lambda _request, _seconds: None
+        """Called with each request to the API and its seconds, also when it failed."""
         self._locks: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
         self.store_problem: str | None = None
         """Why the last write failed, None since one succeeded."""
@@ -81,6 +88,7 @@ class Runner:
         deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
         async with contextlib.AsyncExitStack() as held:
             holding: set[tuple[str, ...]] = set()
+            late: list[Written] = []
             with contextlib.closing(steps):
                 try:
                     effect = next(steps)
@@ -90,7 +98,7 @@ class Runner:
                             if isinstance(effect, Hold):
                                 await self._hold(effect.key, holding, held)
                             else:
-                                answer = await self._do(effect, deadline)
+                                answer = await self._do(effect, deadline, late)
                         except NodenetError as error:
                             effect = steps.throw(error)
                         else:
@@ -122,19 +130,19 @@ class Runner:
             await held.enter_async_context(self.holding(*key))
             holding.add(key)
 
-    async def _do(self, effect: Effect, deadline: float | None) -> Any:  # noqa: ANN401  (each effect has its own answer)
+    async def _do(self, effect: Effect, deadline: float | None, late: list[Written]) -> Any:  # noqa: ANN401
         match effect:
             case Save():
-                return await self._save(effect)
+                return await self._save(effect, late)
+            case Sync():
+                return await self._sync(late)
             case Announce():
                 return self._announce(effect)
             case AwaitClaim(namespace, name):
                 return await self._wait_for_claim(namespace, name)
-        seconds = API_SECONDS
-        if deadline is not None:
-            seconds = min(seconds, deadline - asyncio.get_running_loop().time())
-            if seconds <= 0:
-                raise ApiAway("The API took too long for the whole request")
+        began, seconds = asyncio.get_running_loop().time(), API_SECONDS
+        if deadline is not None and (seconds := min(seconds, deadline - began)) <= 0:
+            raise ApiAway("The API took too long for the whole request")
         try:
             async with asyncio.timeout(seconds):
                 return await self._ask(effect)
@@ -146,6 +154,8 @@ class Runner:
             raise ApiAway(f"The API did not answer within {seconds:.0f} s") from error
         except (claims.ClaimInvalid, leases.LeaseInvalid) as error:
             raise ApiAway(f"The API's answer cannot be used: {error}") from error
+        finally:
+            self.took(effect, asyncio.get_running_loop().time() - began)
 
     async def _ask(self, effect: Effect) -> Any:  # noqa: ANN401, PLR0911
         api = self._api
@@ -155,13 +165,13 @@ class Runner:
             case ReadClaim(namespace, name):
                 return claims.parse(await api.claim(namespace, name))
             case CreateLease(lease):
-                return leases.parse(await api.create_lease(leases.document(lease, time.time())))
+                return leases.parse(await api.create_lease(leases.document(lease, self._clock.unix())))
             case ReadLease(name):
                 return leases.parse(await api.lease(name))
             case ListLeases(selector):
                 return await self._list(selector)
-            case MoveLease(name, owner, node, pod):
-                return leases.parse(await api.patch_lease(name, leases.move(owner, node, pod)))
+            case MoveLease(name, owner, node, pod, boot_id):
+                return leases.parse(await api.patch_lease(name, leases.move(owner, node, pod, boot_id)))
             case DeleteLease(name, uid, version):
                 return await api.delete_lease(name, uid, version)
             case WriteStatus(claim, patch):
@@ -180,16 +190,18 @@ class Runner:
             if not following:
                 return tuple(found)
 
-    async def _save(self, effect: Save) -> None:
+    async def _save(self, effect: Save, late: list[Written]) -> None:
         if not effect.changes:
             return
         rows = [
             row_of(change.record) if isinstance(change, Put) else (*place_of(change.record), None)
             for change in effect.changes
         ]
-        written = asyncio.ensure_future(self._store.save(rows))
+        written = asyncio.ensure_future(self._store.save(rows, later=not (effect.wait or effect.soon)))
         if not effect.wait:
             written.add_done_callback(self._written_late)
+            if effect.soon:
+                late.append(written)
             self._book.take(effect.changes)
             self.saved()
             return
@@ -201,6 +213,10 @@ class Runner:
         self.store_problem = None
         self._book.take(effect.changes)
         self.saved()
+
+    async def _sync(self, late: list[Written]) -> None:
+        while late:
+            await asyncio.shield(late.pop(0))  # a failure is noted by ``_written_late``
 
     def _written_late(self, written: asyncio.Future[None]) -> None:
         if written.cancelled():

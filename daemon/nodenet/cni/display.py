@@ -24,8 +24,8 @@ class Known(Protocol):
     def document(self) -> Mapping[str, Any]:
         """Return the claims document."""
 
-    def counters(self) -> Mapping[str, int]:
-        """Return what was counted since the service started."""
+    def figures(self) -> metrics.Figures:
+        """Return what is counted and measured since the service started."""
 
 
 class Display:
@@ -56,7 +56,7 @@ class Display:
         for show in self._shows:
             show(document)
         try:
-            disk.write(self._figures, metrics.text(document, self._known.counters()).encode())
+            disk.write(self._figures, metrics.text(document, self._known.figures()).encode())
         except PublishFailed as error:
             if not self._failed:
                 log.warning(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)

@@ -10,6 +10,7 @@ from nodenet.cni.answers import Answers
 from nodenet.cni.bus_object import BusObject
 from nodenet.cni.display import Display
 from nodenet.cni.service import Service
+from nodenet.core.persistent_ips.cni import Verb
 from nodenet.core.persistent_ips.model import Attachment
 from nodenet.edge.bus.connection import Bus
 from nodenet.loop.background import Background
@@ -25,7 +26,9 @@ class People:
         self._object = BusObject(bus, self.answers)
         self._display = Display(self.answers, [self._object.show, lambda found: status(line(found))], figures)
         service.runner.saved = self._display.changed
+        service.runner.took = self.answers.figures().request
         service.verbs.counted = self._count
+        service.verbs.took = self._took
         service.verbs.refused = self._refused
         service.verbs.given = self._given
 
@@ -35,8 +38,11 @@ class People:
         background.start("what is shown", self._display.run)
 
     def _count(self, name: str) -> None:
-        self.answers.counts[name] += 1
+        self.answers.figures().counts[name] += 1
         self._display.changed()
+
+    def _took(self, verb: Verb, seconds: float) -> None:
+        self.answers.figures().verbs[verb].observe(seconds)
 
     def _refused(self, pod: str, cause: str) -> None:
         if pod:

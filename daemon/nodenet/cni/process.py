@@ -16,6 +16,7 @@ import structlog
 from nodenet import __version__
 from nodenet.cni.people import People
 from nodenet.cni.service import SOCKET, STORE, Identity, Service
+from nodenet.cni.store_marker import was_lost
 from nodenet.cni.unplug_reaper import UnplugReaper
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
@@ -23,7 +24,7 @@ from nodenet.core.settings.ipam import NotAllowed
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
 from nodenet.edge.bus.connection import Bus
-from nodenet.edge.clock import boot_id
+from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kubernetes.ipam_api import KubernetesIpam
 from nodenet.edge.persistent_ips import sandboxes
@@ -95,8 +96,10 @@ async def _serve(
     api = KubernetesIpam(kubeconfig, settings.ipam.lease_namespace, weak.note)
     node = options.node_name or settings.kubernetes.node_name or socket.gethostname().lower()
     ignore = settings.ipam.claim_not_allowed is NotAllowed.IGNORE
-    service = Service(Identity(node, boot_id(), ignore), api, store, sandboxes.is_gone)
     path = options.socket or options.root / SOCKET.relative_to("/")
+    boot = boot_id()
+    slices = not was_lost(path.with_name("ipam.boot"), boot, fresh=store.fresh)
+    service = Service(Identity(node, boot, ignore, slices), api, store, Clock(Idle()), sandboxes.is_gone)
     listening = PluginSocket(path, service.verbs.answer)
     people = People(service, Bus(changed=lambda _: None), path.with_name("ipam.prom"), notifier.status)
     background = Background()

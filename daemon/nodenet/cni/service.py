@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from nodenet.core.persistent_ips.effects import Announce, Here
 from nodenet.core.persistent_ips.model import Record
 from nodenet.core.persistent_ips.records import RecordInvalid, record_of
 from nodenet.loop.background import Background
+from nodenet.ports import Clock
 from nodenet.ports.persistent_ips import IpamApi, Store
 
 log = structlog.get_logger()
@@ -45,21 +45,25 @@ class Identity:
     node: str
     boot_id: str
     ignore_not_allowed: bool = False
+    slices: bool = True
 
 
 class Service:
     """nodenet-ipam without its process."""
 
-    def __init__(self, identity: Identity, api: IpamApi, store: Store, netns_gone: Callable[[str], bool]) -> None:
+    def __init__(
+        self, identity: Identity, api: IpamApi, store: Store, clock: Clock, netns_gone: Callable[[str], bool]
+    ) -> None:
         """Read the store. Raises PublishFailed."""
         self._identity = identity
         self._api = api
+        self._clock = clock
         self._sent: dict[tuple[str, str], float] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self.book = Book(_records(store))
         self.chores = Chores()
         self.follower = Follower(api, self.book, self._changed, self._gone, self._listed)
-        self.runner = Runner(api, store, self.book, self._wait_for_claim, self.announce)
+        self.runner = Runner(api, store, self.book, clock, self._wait_for_claim, self.announce)
         self.upkeep = Upkeep(self.runner, self.chores, self.book, self.here, netns_gone)
         self.verbs = Verbs(self.runner, self.chores, self.upkeep, self.book, self.here, lambda: self.follower.problem)
         if store.fresh:
@@ -67,9 +71,16 @@ class Service:
 
     def here(self) -> Here:
         """Return what a verb gets that begins now."""
-        uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
-        own = self._identity
-        return Here(self.book, own.node, own.boot_id, time.time(), uptime, ignore_not_allowed=own.ignore_not_allowed)
+        own, clock = self._identity, self._clock
+        return Here(
+            self.book,
+            own.node,
+            own.boot_id,
+            clock.unix(),
+            clock.boottime(),
+            ignore_not_allowed=own.ignore_not_allowed,
+            slices=own.slices,
+        )
 
     def start(self, background: Background) -> None:
         """Begin all tasks."""
@@ -87,19 +98,19 @@ class Service:
     @property
     def problems(self) -> list[str]:
         """What is wrong at the moment."""
-        return [one for one in (self.runner.store_problem, self.follower.problem) if one]
+        return [one for one in (self.runner.store_problem, self.follower.problem, self.upkeep.problem) if one]
 
     def announce(self, announced: Announce) -> None:
         """Log, and send an Event without waiting for it."""
         kind = MESSAGES.get(announced.reason, Message.CLAIM_CONFLICT)
         log.warning(announced.text, message=kind, cause=announced.text)
-        now = time.time()
-        made = events.document(announced, self._identity.node, now)
+        made = events.document(announced, self._identity.node, self._clock.unix())
         if made is None:
             return
         namespace, event = made
         key = str(event["involvedObject"]["uid"] or event["involvedObject"]["name"]), announced.reason
-        if 0 <= now - self._sent.get(key, -EVENT_SECONDS) < EVENT_SECONDS or len(self._sending) > MOST_EVENTS:
+        now = self._clock.boottime()
+        if now - self._sent.get(key, -EVENT_SECONDS) < EVENT_SECONDS or len(self._sending) > MOST_EVENTS:
             return
         if len(self._sent) > MOST_EVENTS:
             self._sent.clear()

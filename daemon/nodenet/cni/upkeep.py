@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import structlog
@@ -17,18 +17,20 @@ from nodenet.core.persistent_ips.book import Book, Drop
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import Here, Save, Steps, list_leases
 from nodenet.core.persistent_ips.lease import Lease, all_selector, node_selector
-from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName
+from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation
 from nodenet.core.persistent_ips.release import detach, is_gone, release, release_pending
-from nodenet.core.persistent_ips.settle import settle, take_over
+from nodenet.core.persistent_ips.settle import is_settled, settle, take_over
 
 log = structlog.get_logger()
 
 SWEEP_SECONDS = (60.0, 300.0)
 """Between these, by chance, after claims of other nodes were deleted: so not all nodes look at the same time."""
 REAP_SECONDS = 600.0
+"""A sandbox that ended without DEL is found within this time after its pod is gone; sooner after a start."""
 YOUNG_SECONDS = 60.0
 """The sandbox of a younger attachment is not looked at: the runtime may still be making it."""
 DOUBT_SECONDS = 5.0
+NAMESAKE = "Give each machine its own name (`[kubernetes] node_name`), then restart nodenet-ipam on both"
 MOST_PODS = 100
 """So many pods are asked for at each reaping."""
 
@@ -46,6 +48,12 @@ class Upkeep:
         self._here = here
         self._netns_gone = netns_gone
         self._sweeping = False
+        self._listed: set[str] | None = None
+        """The UIDs of the Leases of this node as far as they were listed; None before the first list."""
+        self._given = False
+        """Whether an address was given since the Leases were listed last."""
+        self.problem: str | None = None
+        """That another machine has the name of this node, None while nothing says so."""
 
     def begin(self) -> None:
         """Add what a start has to do."""
@@ -54,11 +62,11 @@ class Upkeep:
         for owner in (*repair.pending_owners(self._book), *repair.idle_pods(self._book)):
             self.free(owner)
         self._chores.add(("repair",), self.repair)
-        self._chores.add(("reap",), self.reap, REAP_SECONDS)
+        self._chores.add(("reap",), self.reap, YOUNG_SECONDS)  # by then, none that the store has is young
 
     def changed(self, claim: Claim) -> None:
         """A claim is new or changed."""
-        if self._book.reservations_of(claim.owner):
+        if self._book.reservations_of(claim.owner) and not is_settled(self._book, claim):
             self._chores.add(("settle", claim.uid), partial(self._settle, claim.key))
 
     def gone(self, claim: Claim, certain: bool) -> None:  # noqa: FBT001
@@ -97,6 +105,16 @@ class Upkeep:
         elif self._book.claims.complete:
             self.claim_gone(owner, certain=False)
 
+    def given(self, owner: Owner) -> None:
+        """An address was given to *owner*: the Leases of this node are worth a look."""
+        self._given = True
+        for row in self._book.reservations_of(owner):
+            if not row.lease_uid:
+                self._restore(row)
+
+    def _restore(self, row: Reservation) -> None:
+        self._chores.add(("restore", row.network, str(row.address)), partial(self._run, repair.restore, row))
+
     def attached(self, attachment: Attachment) -> None:
         """An address that this node had before is attached again: the node becomes responsible for its Leases."""
         self._chores.add(("take over", attachment.owner.uid), partial(self._run, take_over, attachment))
@@ -133,11 +151,25 @@ class Upkeep:
 
     async def repair(self) -> None:
         """Compare the Leases of this node with the records. Raises ApiAway, Forbidden."""
+        self._given = False
         leases = await self._runner.run(list_leases(node_selector(self._here().node)))
+        others = self._others(leases)
         for lease in repair.unknown_leases(self._book, leases):
-            self._chores.add(("adopt", lease.uid), partial(self._run, repair.adopt, lease))
+            if lease not in others:
+                self._chores.add(("adopt", lease.uid), partial(self._run, repair.adopt, lease))
         for row in repair.lost_leases(self._book, leases):
-            self._chores.add(("restore", row.lease_uid), partial(self._run, repair.restore, row))
+            self._restore(row)
+
+    def _others(self, leases: Iterable[Lease]) -> tuple[Lease, ...]:
+        """Return the Leases that a machine with the same node name has made, and report it once."""
+        here = self._here()
+        known, self._listed = self._listed, {*(self._listed or ()), *(lease.uid for lease in leases)}
+        others = repair.of_a_namesake(self._book, leases, known, here.boot_id) if known is not None else ()
+        if others and self.problem is None:
+            found = f"it has {others[0].address} of network {others[0].network}"
+            self.problem = f"Another machine uses the node name {here.node}: {found}"
+            log.error(self.problem, message=Message.NODE_NAME_SHARED, cause=self.problem, remedy=NAMESAKE)
+        return others
 
     async def sweep(self) -> None:
         """Look for Leases of other nodes that have no owner any more. Raises ApiAway, Forbidden."""
@@ -160,6 +192,8 @@ class Upkeep:
     async def reap(self) -> None:
         """Look for sandboxes that ended without DEL, and for pods that need not be remembered any more."""
         self._chores.add(("reap",), self.reap, REAP_SECONDS)
+        if self._given:
+            self._chores.add(("repair",), self.repair)
         now = self._here().now
         for attachment in list(self._book.attachments()):
             old = not 0 <= now - attachment.since < YOUNG_SECONDS

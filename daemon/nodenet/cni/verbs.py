@@ -25,6 +25,7 @@ from nodenet.core.persistent_ips.effects import Here
 from nodenet.core.persistent_ips.model import Attachment, OwnerKind, PodName
 from nodenet.core.persistent_ips.network import name_of, parse
 from nodenet.core.persistent_ips.reserve import Asked, Exhausted
+from nodenet.core.persistent_ips.slices import serves_alone
 from nodenet.core.persistent_ips.verbs import check, doomed, full
 
 log = structlog.get_logger()
@@ -57,6 +58,8 @@ class Verbs:
         self._deleting: set[asyncio.Task[None]] = set()
         self.counted: Callable[[str], None] = lambda _: None
         """Called with the name of what is counted."""
+        self.took: Callable[[Verb, float], None] = lambda _verb, _seconds: None
+        """Called with each verb and the seconds until its answer."""
         self.refused: Callable[[str, str], None] = lambda _claim, _cause: None
         """Called with NAMESPACE/NAME of a pod and why it got no address."""
         self.given: Callable[[Attachment], None] = lambda _: None
@@ -64,6 +67,14 @@ class Verbs:
 
     async def answer(self, document: object) -> dict[str, object]:
         """Return exit code and standard output of the plugin."""
+        time = asyncio.get_running_loop().time
+        began = time()
+        answer = await self._answered(document)
+        if (verb := cni.verb_of(document)) is not None:
+            self.took(verb, time() - began)
+        return answer
+
+    async def _answered(self, document: object) -> dict[str, object]:
         try:
             text = await self._answer(document)
         except CniError as error:
@@ -110,6 +121,7 @@ class Verbs:
     def _allocated(self, attachment: Attachment, began: float) -> None:
         self.counted("allocated")
         self.given(attachment)
+        self._upkeep.given(attachment.owner)
         rows = self._book.held_by(attachment.owner, attachment.network)
         if attachment.owner.kind is OwnerKind.CLAIM and any(row.since != began for row in rows):
             self._upkeep.attached(attachment)
@@ -152,7 +164,10 @@ class Verbs:
 
     def _status(self, request: Request) -> None:
         network = parse(request.configuration)
-        if problem := self._runner.store_problem or self._problem():
+        problem = self._runner.store_problem
+        if not problem and not serves_alone(self._here(), network):
+            problem = self._problem()
+        if problem:
             raise CniError(Code.NOT_AVAILABLE, f"No new address can be given: {problem}", "See `nodenetctl claims`")
         if pool := full(self._book, network):
             text = f"Network {network.name} has no free address in {pool.subnet}"

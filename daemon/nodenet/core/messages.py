@@ -207,6 +207,8 @@ class Message(Enum):
     """The store of addresses was made again from claims and Leases."""
     ATTACHMENTS_REAPED = "97d85a0c60a747d6b14930a9912c257c"
     """Addresses of pods that are gone were released."""
+    NODE_NAME_SHARED = "8fe8e7f67f804b19b59af388656194f1"
+    """Another machine uses the name of this node."""
     CNI_PLUGIN_INSTALLED = "1733a9a348144982aef0604da6f2503b"
     """The CNI plugin was copied to where the runtime looks."""
     CNI_PLUGIN_FAILED = "a1e82ed1f4cb4a7b9667f199eee8241f"

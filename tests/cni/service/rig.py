@@ -13,6 +13,7 @@ from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Expired, NotFound, Page
 from nodenet.core.persistent_ips.pod import NETWORKS
 from nodenet.loop.background import Background
+from virtual_time import VirtualClock
 
 CONFIG = {"cniVersion": "1.1.0", "name": "blue", "type": "bridge", "ipam": {"type": "nodenet-ipam"}}
 SUBNETS = {"subnets": "192.0.2.0/24", "allowPersistentIPs": True}
@@ -180,11 +181,12 @@ class FakeStore:
         self.rows: dict[tuple[str, str], str] = {}
         self.fresh = True
         self.full = False
+        self.delay = 0.0
 
     def load(self) -> Sequence[tuple[str, str, str]]:
         return [(kind, key, text) for (kind, key), text in self.rows.items()]
 
-    def save(self, changes: Sequence[tuple[str, str, str | None]]) -> Awaitable[None]:
+    def save(self, changes: Sequence[tuple[str, str, str | None]], *, later: bool = False) -> Awaitable[None]:  # noqa: ARG002 -- at once
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.full:
             done.set_exception(PublishFailed("No space left on device", remedy="Free space"))
@@ -194,23 +196,45 @@ class FakeStore:
                 self.rows.pop((kind, key), None)
             else:
                 self.rows[kind, key] = text
-        done.set_result(None)
+        asyncio.get_running_loop().call_later(self.delay, _succeed, done)
         return done
 
     def close(self) -> None:
         pass
 
 
+def _succeed(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)
+
+
+class SteppedClock(VirtualClock):
+    """The virtual clock; somebody sets the wall clock by *step* seconds."""
+
+    step = 0.0
+
+    def unix(self) -> float:
+        """Return the wall clock."""
+        return super().unix() + self.step
+
+
 class Rig:
     """One service, and the requests of the plugin."""
 
     def __init__(
-        self, api: FakeApi, node: str = "node-a", store: FakeStore | None = None, boot: str = "b" * 32
+        self,
+        api: FakeApi,
+        node: str = "node-a",
+        store: FakeStore | None = None,
+        boot: str = "b" * 32,
+        *,
+        slices: bool = True,
     ) -> None:
         self.api = api
         self.store = store or FakeStore()
         self.gone: set[str] = set()
-        self.service = Service(Identity(node, boot), api, self.store, self.gone.__contains__)
+        self.clock = SteppedClock()
+        self.service = Service(Identity(node, boot, slices=slices), api, self.store, self.clock, self.gone.__contains__)
         self.background = Background()
 
     async def __aenter__(self) -> Self:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nodenet.core.persistent_ips.cni import CniError, Code
+from nodenet.core.persistent_ips.effects import Save, Sync
 from nodenet.core.persistent_ips.model import PodName, State
 from persistent_ips_story import added, length, step_until, vm
 from persistent_ips_world import Node, Run, World, network
@@ -24,6 +25,43 @@ def test_a_new_claim_takes_three_requests() -> None:
     assert (claim.ips, claim.owner_pod) == ((address,), "vm-1")
     assert claim.conditions == (("IPsAllocated", "True", "SuccessfulAllocation"),)
     assert [row.state for row in node.book.reservations()] == [State.REPORTED]
+
+
+def test_a_reservation_is_durable_before_the_status_names_it_and_a_known_one_is_not_written_first() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    vm(world)
+    node.watch()
+
+    def order(pod: PodName) -> list[str]:
+        run, found = world.add(node, pod), []
+        while run in node.runs:
+            effect = run.effect
+            waits = (
+                f" {'waits' if effect.wait else 'soon' if effect.soon else 'later'}" if isinstance(effect, Save) else ""
+            )
+            found.append(type(effect).__name__ + waits)
+            node.step(run)
+        node.watch()
+        return found
+
+    assert order(world.api.put_pod("vm-2", "vm", "vm")) == [
+        *("ReadPod", "Hold", "CreateLease", "Save waits", "WriteStatus", "Sync", "Save later")
+    ]
+    assert order(world.api.put_pod("vm-3", "vm", "vm")) == ["ReadPod", "Hold", "Save soon", "WriteStatus", "Sync"]
+
+
+def test_a_full_disk_while_the_status_is_written_leaves_nothing_attached() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    added(world, node, vm(world), "c1")
+    run = world.add(node, world.api.put_pod("vm-2", "vm", "vm"), "c2")
+    while run in node.runs:
+        node.step(run, "disk full" if isinstance(run.effect, Sync) else "")
+    assert isinstance(run.outcome, CniError)
+    assert run.outcome.code is Code.IO
+    assert [one.key for one in node.book.attachments()] == [("c1", "net1")]
+    world.check()
 
 
 def test_a_pod_without_a_reference_takes_two_requests() -> None:

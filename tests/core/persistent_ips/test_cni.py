@@ -105,6 +105,12 @@ def test_an_error_has_code_message_and_details() -> None:
     assert cni.version_of(None) == "1.1.0"
 
 
+def test_the_verb_of_a_request() -> None:
+    assert cni.verb_of({"command": "DEL"}) is Verb.DEL
+    others: tuple[object, ...] = (None, {}, {"command": "VERSION"}, {"command": []})
+    assert [cni.verb_of(one) for one in others] == [None] * 4
+
+
 def test_valid_attachments() -> None:
     listed = [{"containerID": "a", "ifname": "net1"}]
     assert cni.valid_attachments({"cni.dev/valid-attachments": listed}) == {("a", "net1")}

@@ -54,9 +54,11 @@ def test_a_strange_lease_is_refused(changes: dict[str, Any]) -> None:
 
 
 def test_a_move_holds_only_for_the_same_owner() -> None:
-    operations = leases.move(OWNER, "node-b", None)
+    operations = leases.move(OWNER, "node-b", None, "b2")
     assert operations[0] == {"op": "test", "path": "/metadata/annotations/ipam.nodenet.org~1owner-uid", "value": "u1"}
-    assert {"op": "add", "path": "/metadata/annotations/ipam.nodenet.org~1node", "value": "node-b"} in operations
+    for key, value in (("node", "node-b"), ("boot-id", "b2")):
+        path = f"/metadata/annotations/ipam.nodenet.org~1{key}"
+        assert {"op": "add", "path": path, "value": value} in operations
     labels = [one for one in operations if "labels" in one["path"]]
     assert [one["value"] for one in labels] == [leases.digest("node-b")]
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 from core.persistent_ips.test_bus import CLAIMED, DOCUMENT
 from nodenet.cni import verbs
-from nodenet.core.persistent_ips import metrics
+from nodenet.core.persistent_ips import effects, metrics
 from nodenet.core.persistent_ips.cni import Verb
+from nodenet.core.persistent_ips.effects import ListLeases
+from nodenet.core.persistent_ips.metrics import Figures
 
 
 def test_the_text() -> None:
-    assert metrics.text(DOCUMENT, {"add": 3}).splitlines()[:10] == [
+    figures = Figures()
+    figures.counts["add"] = 3
+    assert metrics.text(DOCUMENT, figures).splitlines()[:10] == [
         "# HELP nodenet_ipam_addresses Addresses that this node knows, by network and state.",
         "# TYPE nodenet_ipam_addresses gauge",
         'nodenet_ipam_addresses{network="blue",state="attached"} 1',
@@ -28,13 +33,30 @@ def test_the_text() -> None:
 
 def test_a_name_cannot_break_the_format() -> None:
     document = {**DOCUMENT, "addresses": [{**CLAIMED, "network": 'a"b\\c\nd'}]}
-    assert 'network="a\\"b\\\\c\\nd"' in metrics.text(document, {})
+    assert 'network="a\\"b\\\\c\\nd"' in metrics.text(document, Figures())
 
 
 def test_every_counter_is_there_from_the_beginning() -> None:
     """A monitoring system sees the first event only if there was a zero before."""
-    text = metrics.text(DOCUMENT, {})
+    text = metrics.text(DOCUMENT, Figures())
     assert [name for name in metrics.COUNTERS if f"\nnodenet_ipam_{name}_total 0\n" not in text] == []
+
+
+def test_durations_are_there_by_verb_and_by_request() -> None:
+    figures = Figures()
+    figures.verbs[Verb.ADD].observe(0.02)
+    figures.request(ListLeases(""), 0.3)
+    lines = metrics.text(DOCUMENT, figures).splitlines()
+    assert 'nodenet_ipam_cni_duration_seconds_bucket{verb="ADD",le="0.01"} 0' in lines
+    assert 'nodenet_ipam_cni_duration_seconds_bucket{verb="ADD",le="0.025"} 1' in lines
+    assert 'nodenet_ipam_cni_duration_seconds_count{verb="DEL"} 0' in lines
+    assert 'nodenet_ipam_api_duration_seconds_sum{verb="list",resource="leases"} 0.300000' in lines
+    assert len([line for line in lines if line.startswith("nodenet_ipam_api_duration_seconds_count")]) == 8
+
+
+def test_every_request_of_the_effects_has_its_histogram() -> None:
+    waits = {effects.AwaitClaim}
+    assert set(get_args(effects.ApiEffect)) - waits == set(metrics.REQUESTS)
 
 
 def test_what_is_counted_has_its_counter() -> None:

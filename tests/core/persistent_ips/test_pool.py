@@ -43,3 +43,15 @@ def test_what_can_be_given() -> None:
     assert not pool.has(ip_address("198.51.100.1"))
     assert str(pool.interface(ip_address("192.0.2.2"))) == "192.0.2.2/29"
     assert pool.size == 3
+
+
+def test_the_slice_of_a_node() -> None:
+    part, other = ip_network("192.0.2.0/30"), ip_network("192.0.2.248/29")
+    pool = Pool(ip_network("192.0.2.0/24"), (part, other), ip_address("192.0.2.2"), (("a", part), ("b", other)))
+    assert [str(one) for one in pool.slice_of("a")] == ["192.0.2.1", "192.0.2.3"]
+    assert [str(one) for one in pool.slice_of("b")] == [f"192.0.2.{number}" for number in range(248, 255)]
+    assert list(pool.slice_of("c")) == []
+    assert not any(pool.has(one) for one in pool.slice_of("a"))
+    far = ip_network("2001:db8:0:0:1::/112")
+    pool = Pool(ip_network("2001:db8::/64"), (far,), None, (("a", far),))
+    assert str(next(pool.slice_of("a"))) == "2001:db8:0:0:1::"

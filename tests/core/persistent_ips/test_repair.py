@@ -30,12 +30,26 @@ def test_a_lost_store_is_made_again_from_leases_and_claims() -> None:
     assert len(world.api.leases) == 1
 
 
-def test_a_lost_store_and_a_reboot_free_what_pods_had() -> None:
+def test_a_lost_store_and_a_reboot_keep_what_a_pod_has_that_is_there() -> None:
+    """The runtime starts it again, perhaps before the repair."""
     world, node = prepared()
     world.reboot(node)
     node.lose_store()
     world.do_chores(node)
+    assert sorted(one.owner.kind for one in world.api.leases.values()) == ["claim", "pod"]
+    del world.api.pods["vms", "plain"]
+    world.do_chores(node)
+    world.do_chores(node)
     assert [one.owner.kind for one in world.api.leases.values()] == ["claim"]
+
+
+def test_what_another_machine_with_the_same_node_name_has_made() -> None:
+    world, node = prepared()
+    leases = [replace(one, uid=f"new-{one.uid}", boot_id="other") for one in world.api.leases.values()]
+    assert repair.of_a_namesake(node.book, leases, (), node.boot_id) == tuple(leases)
+    assert repair.of_a_namesake(node.book, leases, {leases[0].uid}, node.boot_id) == (leases[1],)
+    assert repair.of_a_namesake(node.book, leases, (), "other") == ()
+    assert repair.of_a_namesake(node.book, world.api.leases.values(), (), "other") == ()
 
 
 def test_a_reboot_ends_every_sandbox() -> None:
@@ -60,6 +74,24 @@ def test_a_lease_that_was_deleted_by_hand_is_made_again() -> None:
             node.step(run)
     assert {one.uid for one in world.api.leases.values()} == {row.lease_uid for row in node.book.reservations()}
     assert len(world.api.leases) == 2
+
+
+def test_a_lease_that_was_made_again_is_kept_though_its_record_was_not_written() -> None:
+    """The service is killed between both: at the next start the Lease is one that no record has."""
+    world, node = prepared()
+    (plain,) = [row for row in node.book.reservations() if row.owner.kind == "pod"]
+    (old,) = [one for one in world.api.leases.values() if one.uid == plain.lease_uid]
+    del world.api.leases[old.name]
+    run = node.begin("restore", repair.restore(node.here(), plain))
+    while old.name not in world.api.leases:
+        node.step(run)
+    node.kill()
+    made = world.api.leases[old.name]
+    world.do_chores(node)
+    assert made in world.api.leases.values()
+    (attachment,) = [one for one in node.book.attachments() if one.owner.kind == "pod"]
+    assert attachment.addresses == (plain.address,)
+    assert [row.lease_uid for row in node.book.reservations() if row.owner == plain.owner] == [made.uid]
 
 
 def test_an_address_that_another_owner_has_by_now_is_dropped() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nodenet.core.persistent_ips.model import State
-from nodenet.core.persistent_ips.settle import attached_pods, owner_pod
+from nodenet.core.persistent_ips.settle import attached_pods, is_settled, owner_pod
 from persistent_ips_story import added, vm
 from persistent_ips_world import World
 
@@ -88,6 +88,18 @@ def test_whom_the_status_should_name() -> None:
     assert attached_pods(node.book, claim) == ["vm-1"]
     assert owner_pod(node.book, replace(claim, owner_pod="elsewhere")) == "elsewhere"
     assert owner_pod(node.book, replace(claim, owner_pod="")) == "vm-1"
+
+
+def test_when_nothing_is_to_do() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    added(world, node, vm(world), "c1")
+    claim = world.api.claims["vms", "vm"]
+    assert is_settled(node.book, claim)
+    for change in ({"ips": ()}, {"ips": ("192.0.2.200/29",)}, {"owner_pod": ""}):
+        assert not is_settled(node.book, replace(claim, **change)), change
+    assert is_settled(node.book, replace(claim, owner_pod="elsewhere"))
+    assert is_settled(node.book, replace(claim, uid="of another node", ips=()))
 
 
 def test_the_lease_follows_a_machine_that_comes_back() -> None:

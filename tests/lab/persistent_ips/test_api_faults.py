@@ -46,6 +46,26 @@ def test_without_an_api(site: Site, space: Space, node: NodeMaker) -> None:
     assert space.ips("vm") == address
 
 
+def test_a_new_pod_without_an_api_gets_an_address_of_the_slice(site: Site, space: Space, node: NodeMaker) -> None:
+    """Over a kill as well; its Lease is made when the API answers again, and goes with the pod."""
+    worker = node(wired=False)
+    slices = {"nodeSlices": {worker.node_name: "10.79.0.128/25"}}
+    network = site.network("10.79.0.0/24", persistent=False, ipam=slices)
+    pod = space.pod("fresh", element(network))
+    site.proxy.close()
+    given = worker.ask("ADD", network, pod).ips
+    assert given == ["10.79.0.128/24"]
+    worker.kill()
+    worker.start()
+    assert worker.ask("ADD", network, pod).ips == given
+    assert worker.ask("ADD", network, space.pod("second", element(network))).ips == ["10.79.0.129/24"]
+    assert site.leases(network) == []
+    site.proxy.open()
+    eventually(lambda: len(site.leases(network)) == 2, "both Leases", timeout=PATIENCE)
+    assert worker.ask("DEL", network, pod).exit == 0
+    freed(site, network, left=1)
+
+
 def test_a_claim_deleted_while_the_api_is_away(site: Site, space: Space, node: NodeMaker) -> None:
     """The watch is cut and its version is too old: a list finds what was missed. The HTTP status and the event."""
     network = site.network()

@@ -19,7 +19,7 @@ from nodenet.core.persistent_ips.claim import (
     failed_patch,
 )
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, read_claim, write_status
+from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, Sync, read_claim, write_status
 from nodenet.core.persistent_ips.model import (
     Attachment,
     Interface,
@@ -30,9 +30,10 @@ from nodenet.core.persistent_ips.model import (
     Reservation,
     State,
 )
-from nodenet.core.persistent_ips.questions import check_claim, check_sharing, current_claim, pod_reference
+from nodenet.core.persistent_ips.questions import check_claim, check_sharing, current_claim
 from nodenet.core.persistent_ips.release import give_back
 from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Reserved, Taken, reserve
+from nodenet.core.persistent_ips.slices import reference_or_none, reserve_for_pod
 
 ROUNDS = 5
 """How often a claim is read again that changed in between."""
@@ -44,7 +45,7 @@ def add(here: Here, asked: Asked) -> Steps[tuple[Interface, ...]]:
     if (done := _answered(here, asked)) is not None:
         return done
     try:
-        reference = yield from pod_reference(here, asked)
+        reference = yield from reference_or_none(here, asked)
         _check_configuration(here, asked, reference)
         if reference is not None and reference.claim and not asked.network.persistent and not here.ignore_not_allowed:
             raise CniError(
@@ -128,7 +129,7 @@ def _of_pod(here: Here, asked: Asked, reference: PodReference | None) -> Steps[t
     if (done := _answered(here, asked)) is not None:
         return done
     try:
-        reserved = yield from reserve(here, asked, owner, ())
+        reserved = yield from reserve_for_pod(here, asked, owner)
     except Exhausted as error:
         yield Announce(str(Reason.EXHAUSTED), error.text, pod=pod)
         raise
@@ -161,37 +162,53 @@ def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[
     for _ in range(ROUNDS):
         check_claim(claim, asked)
         yield from check_sharing(here, asked, reference, claim)
-        reserved = yield from _rows(here, asked, claim)
-        rows = reserved.rows
-        addresses = tuple(row.address for row in rows)
-        state = State.REPORTED if claim.ips else State.RESERVED
-        kept = tuple(replace(row, state=state) if row.state is State.RESERVED else row for row in rows)
-        known = here.book.held_by(claim.owner, asked.network.name)
-        changes: list[Change] = [Put(row) for row in kept if row not in known]
-        attachment = _attachment(here, asked, reference, kept)
-        if here.book.attachment(asked.key) != attachment:
-            changes.append(Put(attachment))
-        changes += _records(here, asked, replace(reference, claim_uid=claim.uid))
+        rows = yield from _recorded(here, asked, reference, claim)
         try:
-            yield Save(tuple(changes))
-        except PublishFailed:
-            yield from give_back(here, reserved.created)
-            raise
-        if is_true(claim, addresses, reference.pod.name) or not claim.version:
-            return addresses
-        try:
-            yield from write_status(claim, allocated_patch(claim, addresses, reference.pod.name, here.now))
+            yield from _reported(here, reference, claim, rows)
         except Conflict:
             claim = yield from _again(claim)
             yield from _drop_foreign(here, asked, claim)
             continue
-        except (ApiAway, Forbidden):
-            if reference.claim_uid == claim.uid and (claim.ips or all(row.state is State.REPORTED for row in kept)):
-                return addresses  # the pod had them before; its name is written later
-            raise
-        yield Save(tuple(Put(replace(row, state=State.REPORTED)) for row in kept), wait=False)
-        return addresses
+        yield Sync()
+        if reserved := [row for row in rows if row.state is State.RESERVED]:
+            yield Save(tuple(Put(replace(row, state=State.REPORTED)) for row in reserved), wait=False)
+        return tuple(row.address for row in rows)
     raise CniError(Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} changes too often", SLOW)
+
+
+def _recorded(here: Here, asked: Asked, reference: PodReference, claim: Claim) -> Steps[tuple[Reservation, ...]]:
+    """Return the reservations of the claim, recorded with the attachment.
+
+    A reservation is on the disk before a status names it. Where none is new, disk and API work at the same time.
+    """
+    reserved = yield from _rows(here, asked, claim)
+    state = State.REPORTED if claim.ips else State.RESERVED
+    kept = tuple(replace(row, state=state) if row.state is State.RESERVED else row for row in reserved.rows)
+    known = here.book.held_by(claim.owner, asked.network.name)
+    new: list[Change] = [Put(row) for row in kept if row not in known]
+    changes = [*new, *_records(here, asked, replace(reference, claim_uid=claim.uid))]
+    attachment = _attachment(here, asked, reference, kept)
+    if here.book.attachment(asked.key) != attachment:
+        changes.append(Put(attachment))
+    try:
+        yield Save(tuple(changes), wait=bool(new), soon=True)
+    except PublishFailed:
+        yield from give_back(here, reserved.created)
+        raise
+    return kept
+
+
+def _reported(here: Here, reference: PodReference, claim: Claim, rows: tuple[Reservation, ...]) -> Steps[None]:
+    """Let the claim's status name addresses and pod. Raises Conflict for a claim that changed."""
+    addresses = tuple(row.address for row in rows)
+    if is_true(claim, addresses, reference.pod.name) or not claim.version:
+        return
+    try:
+        yield from write_status(claim, allocated_patch(claim, addresses, reference.pod.name, here.now))
+    except (ApiAway, Forbidden):
+        # A pod that had them before has them without the API; its name is written later.
+        if reference.claim_uid != claim.uid or not (claim.ips or all(row.state is State.REPORTED for row in rows)):
+            raise
 
 
 def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[Reserved]:

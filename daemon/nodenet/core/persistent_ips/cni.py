@@ -180,6 +180,12 @@ def failure(version: str, error: CniError) -> str:
     return json.dumps(document)
 
 
+def verb_of(document: object) -> Verb | None:
+    """Return the verb of a request, None without one that is known."""
+    found = document.get("command") if isinstance(document, dict) else None
+    return Verb(found) if isinstance(found, str) and found in set(Verb) else None
+
+
 def version_of(document: object) -> str:
     """Return the version in which an error is written; the newest where the request has none that is known."""
     try:

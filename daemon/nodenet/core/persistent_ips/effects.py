@@ -33,6 +33,8 @@ class Here:
     """Seconds that no clock change moves."""
     ignore_not_allowed: bool = False
     """A reference on a network without allowPersistentIPs is ignored (``[ipam] claim_not_allowed``)."""
+    slices: bool = True
+    """Whether an address of this node's slice may be given: not after the store was lost in this boot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class MoveLease:
     owner: Owner
     node: str
     pod: PodName | None
+    boot_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +121,18 @@ class WriteStatus:
 class Save:
     """→ None. The records are durable and in the book then; PublishFailed: neither.
 
-    Without *wait* they are in the book at once, and durable with the next write.
+    Without *wait* they are in the book at once, and durable with the next write; with *soon*, they are written while
+    the verb goes on.
     """
 
     changes: tuple[Change, ...]
     wait: bool = True
+    soon: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """→ None, once everything that this verb saved with *soon* is durable. PublishFailed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +148,7 @@ class Announce:
 ApiEffect = (
     ReadPod | ReadClaim | AwaitClaim | CreateLease | ReadLease | ListLeases | MoveLease | DeleteLease | WriteStatus
 )
-Effect = ApiEffect | Hold | Save | Announce
+Effect = ApiEffect | Hold | Save | Sync | Announce
 Steps = Generator[Effect, Any, T]
 
 
@@ -179,8 +189,8 @@ def list_leases(selector: str) -> Steps[tuple[Lease, ...]]:
 
 
 def move_lease(lease: Lease) -> Steps[Lease]:
-    """Return the Lease of this name, owner, node and pod. Raises Conflict, NotFound."""
-    found: Lease = yield MoveLease(lease.name, lease.owner, lease.node, lease.pod)
+    """Return the Lease of this name, owner, node, boot and pod. Raises Conflict, NotFound."""
+    found: Lease = yield MoveLease(lease.name, lease.owner, lease.node, lease.pod, lease.boot_id)
     return found
 
 

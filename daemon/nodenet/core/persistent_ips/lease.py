@@ -91,10 +91,9 @@ def document(lease: Lease, now: float) -> dict[str, Any]:
         "owner-namespace": lease.owner.namespace,
         "owner-name": lease.owner.name,
         "owner-uid": lease.owner.uid,
-        **_holder(lease.node, lease.pod),
+        **_holder(lease.node, lease.pod, lease.boot_id),
         "container-id": lease.container_id,
         "ifname": lease.ifname,
-        "boot-id": lease.boot_id,
     }
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -140,20 +139,21 @@ def parse(found: object) -> Lease:
     return made
 
 
-def move(owner: Owner, node: str, pod: PodName | None) -> list[dict[str, Any]]:
-    """Return the JSON patch that makes *node* responsible for the Lease, if it is that of *owner*."""
+def move(owner: Owner, node: str, pod: PodName | None, boot_id: str) -> list[dict[str, Any]]:
+    """Return the JSON patch that makes this boot of *node* responsible for the Lease, if it is that of *owner*."""
     operations: list[dict[str, Any]] = [
         {"op": "test", "path": _annotation("owner-uid"), "value": owner.uid},
         {"op": "replace", "path": f"/metadata/labels/{NODE_ID.replace('/', '~1')}", "value": digest(node)},
     ]
-    for key, value in _holder(node, pod).items():
+    for key, value in _holder(node, pod, boot_id).items():
         operations.append({"op": "add", "path": _annotation(key), "value": value})
     return operations
 
 
-def _holder(node: str, pod: PodName | None) -> dict[str, str]:
+def _holder(node: str, pod: PodName | None, boot_id: str) -> dict[str, str]:
     name = pod or PodName("", "")
-    return {"node": node, "pod-namespace": name.namespace, "pod-name": name.name, "pod-uid": name.uid}
+    named = {"pod-namespace": name.namespace, "pod-name": name.name, "pod-uid": name.uid}
+    return {"node": node, **named, "boot-id": boot_id}
 
 
 def _annotation(key: str) -> str:

@@ -6,20 +6,75 @@ https://prometheus.io/docs/instrumenting/exposition_formats/
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from nodenet.core.persistent_ips.cni import Verb
+from nodenet.core.persistent_ips.effects import (
+    CreateLease,
+    DeleteLease,
+    Effect,
+    ListLeases,
+    MoveLease,
+    ReadClaim,
+    ReadLease,
+    ReadPod,
+    WriteStatus,
+)
+from nodenet.core.persistent_ips.histogram import Histogram
 
 PREFIX = "nodenet_ipam"
 COUNTERS = {
-    **{verb.lower(): f"Calls of the CNI verb {verb}." for verb in ("ADD", "DEL", "CHECK", "GC", "STATUS")},
+    **{verb.lower(): f"Calls of the CNI verb {verb}." for verb in Verb},
     "allocated": "Calls of ADD that made an attachment.",
     "refused": "Calls of ADD that got an error.",
 }
 """Counter → what it counts, since the service started."""
+REQUESTS: Mapping[type[Effect], tuple[str, str]] = {
+    ReadPod: ("get", "pods"),
+    ReadClaim: ("get", "ipamclaims"),
+    WriteStatus: ("patch", "ipamclaims/status"),
+    CreateLease: ("create", "leases"),
+    ReadLease: ("get", "leases"),
+    ListLeases: ("list", "leases"),
+    MoveLease: ("patch", "leases"),
+    DeleteLease: ("delete", "leases"),
+}
+"""Request to the API → its verb and resource, as in the roles of the ServiceAccount."""
 
 
-def text(document: Mapping[str, Any], counters: Mapping[str, int]) -> str:
-    """Return the text of a claims *document* and of the service's *counters*, by the names of ``COUNTERS``."""
+class Figures:
+    """What is counted and measured since the service started."""
+
+    def __init__(self) -> None:
+        """Begin with zeros."""
+        self.counts: Counter[str] = Counter()
+        """By the names of ``COUNTERS``."""
+        self.verbs = {verb: Histogram() for verb in Verb}
+        """From the plugin's request to the answer."""
+        self._requests = {label: Histogram() for label in REQUESTS.values()}
+
+    def request(self, effect: Effect, seconds: float) -> None:
+        """Note how long a request to the API took."""
+        self._requests[REQUESTS[type(effect)]].observe(seconds)
+
+    def lines(self) -> Iterator[str]:
+        """Yield all of it."""
+        for name, summary in COUNTERS.items():
+            yield from _head(f"{name}_total", "counter", summary)
+            yield f"{PREFIX}_{name}_total {self.counts[name]}"
+        name = "cni_duration_seconds"
+        yield from _head(name, "histogram", "Time from a request of the plugin to its answer, by CNI verb.")
+        for cni_verb, histogram in self.verbs.items():
+            yield from histogram.lines(f"{PREFIX}_{name}", f'verb="{cni_verb}"')
+        name = "api_duration_seconds"
+        yield from _head(name, "histogram", "Time of the requests to the Kubernetes API, failed ones included.")
+        for (verb, resource), histogram in self._requests.items():
+            yield from histogram.lines(f"{PREFIX}_{name}", f'verb="{verb}",resource="{resource}"')
+
+
+def text(document: Mapping[str, Any], figures: Figures) -> str:
+    """Return the text of a claims *document* and of the service's *figures*."""
     states = Counter((entry["network"], entry["state"]) for entry in document["addresses"])
     lines = [
         *_head("addresses", "gauge", "Addresses that this node knows, by network and state."),
@@ -30,9 +85,7 @@ def text(document: Mapping[str, Any], counters: Mapping[str, int]) -> str:
         *_head("problems", "gauge", "Problems that `nodenetctl claims` shows."),
         f"{PREFIX}_problems {len(document['problems'])}",
     ]
-    for name, summary in COUNTERS.items():
-        lines += [*_head(f"{name}_total", "counter", summary), f"{PREFIX}_{name}_total {counters.get(name, 0)}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *figures.lines()]) + "\n"
 
 
 def _head(name: str, kind: str, summary: str) -> Iterable[str]:

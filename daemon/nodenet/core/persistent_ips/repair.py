@@ -6,7 +6,7 @@ leaves Leases whose addresses are in use. Both look alike, so an address is kept
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from nodenet.core.persistent_ips.api import Conflict, NotFound
@@ -65,6 +65,14 @@ def unknown_leases(book: Book, leases: Iterable[Lease]) -> tuple[Lease, ...]:
     return tuple(lease for lease in leases if lease.uid not in known)
 
 
+def of_a_namesake(book: Book, leases: Iterable[Lease], before: Collection[str], boot_id: str) -> tuple[Lease, ...]:
+    """Return the Leases of this node that another machine with its name has made; *before*: UIDs of an earlier list.
+
+    Since then, this node has made Leases in this boot only.
+    """
+    return tuple(one for one in unknown_leases(book, leases) if one.uid not in before and one.boot_id != boot_id)
+
+
 def lost_leases(book: Book, leases: Iterable[Lease]) -> tuple[Reservation, ...]:
     """Return the reservations whose Lease is not among those of this node: another node's, or lost."""
     listed = {lease.uid for lease in leases}
@@ -74,7 +82,8 @@ def lost_leases(book: Book, leases: Iterable[Lease]) -> tuple[Reservation, ...]:
 def adopt(here: Here, listed: Lease) -> Steps[None]:
     """Record a Lease of this node that no record has, or delete it. Raises ApiAway, Forbidden, PublishFailed.
 
-    The store may have been lost, so a pod of this boot that is still there counts as attached.
+    The store may have been lost, so a pod that is still there is taken as attached: in this boot, or on another
+    machine that has the same node name by mistake. Without Kubernetes only a sandbox of this boot is.
     """
     yield Hold(listed.owner.hold)
     if any(row.lease_uid == listed.uid for row in here.book.reservations_of(listed.owner)):
@@ -91,14 +100,8 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
         claim = yield from _claim(lease.owner)
         if claim is not None and (not claim.ips or str(lease.address) in claim.ips):
             changes = [Put(replace(row, state=State.REPORTED) if claim.ips else row)]
-    elif lease.boot_id == here.boot_id and not (lease.pod and (yield from pod_is_gone(lease.pod))):
-        attachment = Attachment(
-            lease.container_id, lease.ifname, lease.network, lease.owner, (lease.address,), lease.pod, "", "", here.now
-        )
-        attachment = replace(attachment, boot_id=here.boot_id)
-        if (other := here.book.attachment(attachment.key)) is not None:
-            attachment = replace(attachment, addresses=(*other.addresses, lease.address))
-        changes = [Put(replace(row, state=State.REPORTED)), Put(attachment)]
+    elif (yield from _may_be_attached(here, lease)):
+        changes = [Put(replace(row, state=State.REPORTED)), Put(_attachment(here, lease))]
     if changes:
         yield Save(tuple(changes))
         return
@@ -106,6 +109,25 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
         yield DeleteLease(lease.name, lease.uid, lease.version)
     except (NotFound, Conflict):
         return
+
+
+def _may_be_attached(here: Here, lease: Lease) -> Steps[bool]:
+    """Return whether the sandbox of a Lease may have its address."""
+    other = here.book.attachment((lease.container_id, lease.ifname))
+    given = other.addresses if other is not None else ()
+    if lease.address not in given and any(one.network == lease.address.network for one in given):
+        return False  # it was given another one: no answer came when this Lease was created
+    if lease.pod is None:
+        return lease.boot_id == here.boot_id
+    return not (yield from pod_is_gone(lease.pod))
+
+
+def _attachment(here: Here, lease: Lease) -> Attachment:
+    key = (lease.container_id, lease.ifname)
+    other = here.book.attachment(key)
+    given = other.addresses if other is not None else ()
+    addresses = given if lease.address in given else (*given, lease.address)
+    return Attachment(*key, lease.network, lease.owner, addresses, lease.pod, "", here.boot_id, here.now)
 
 
 def _claim(owner: Owner) -> Steps[Claim | None]:
@@ -127,10 +149,8 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
     try:
         found = yield from read_lease(name)
     except NotFound:
-        attached = here.book.attachments_of(row.owner)
-        pod = attached[-1].pod if attached else None
         try:
-            found = yield from create_lease(Lease(row.network, row.address, row.owner, here.node, pod))
+            found = yield from create_lease(_lease(here, row))
         except Conflict:
             return  # it is made by another node: the next repair reads it
     if found.owner.uid != row.owner.uid:
@@ -141,6 +161,15 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
         return
     if found.uid != row.lease_uid:
         yield Save((Put(replace(row, lease_uid=found.uid, lease_version=found.version)), Drop(row)))
+
+
+def _lease(here: Here, row: Reservation) -> Lease:
+    """Return the Lease of *row*, as the ADD made it that attached it last."""
+    made = Lease(row.network, row.address, row.owner, here.node, None, boot_id=here.boot_id)
+    attached = here.book.attachments_of(row.owner)
+    if not attached:
+        return made
+    return replace(made, pod=attached[-1].pod, container_id=attached[-1].container_id, ifname=attached[-1].ifname)
 
 
 def gone_pods(book: Book) -> tuple[PodName, ...]:

@@ -40,13 +40,20 @@ def attached_pods(book: Book, claim: Claim) -> list[str]:
     return [one.pod.name for one in found if one.pod is not None]
 
 
+def is_settled(book: Book, claim: Claim) -> bool:
+    """Return whether status and records agree already."""
+    rows = _rows(book, claim)
+    named = all(row.state is State.REPORTED and str(row.address) in claim.ips for row in rows)
+    return named and (not rows or owner_pod(book, claim) == claim.owner_pod)
+
+
 def settle(here: Here, claim: Claim) -> Steps[None]:
     """Make status and records agree. Raises ApiAway, Forbidden, PublishFailed: it is done again later.
 
     A claim that changed meanwhile (Conflict) comes again with its next event.
     """
     yield Hold(claim.owner.hold)
-    rows = here.book.held_by(claim.owner, claim.network) if claim.network else _rows(here, claim)
+    rows = _rows(here.book, claim)
     if not rows:
         return
     attachments = here.book.attachments_of(claim.owner)
@@ -66,8 +73,10 @@ def settle(here: Here, claim: Claim) -> Steps[None]:
         yield Announce(LOST, f"The status of {claim.owner} had lost its addresses; they are written again", claim=claim)
 
 
-def _rows(here: Here, claim: Claim) -> tuple[Reservation, ...]:
-    return tuple(row for row in here.book.reservations_of(claim.owner) if row.state is not State.RELEASING)
+def _rows(book: Book, claim: Claim) -> tuple[Reservation, ...]:
+    if claim.network:
+        return book.held_by(claim.owner, claim.network)
+    return tuple(row for row in book.reservations_of(claim.owner) if row.state is not State.RELEASING)
 
 
 def _agree(
@@ -91,7 +100,7 @@ def take_over(here: Here, attachment: Attachment) -> Steps[None]:
     for row in here.book.held_by(attachment.owner, attachment.network):
         if row.address not in attachment.addresses:
             continue
-        lease = Lease(row.network, row.address, row.owner, here.node, attachment.pod)
+        lease = Lease(row.network, row.address, row.owner, here.node, attachment.pod, boot_id=here.boot_id)
         try:
             found = yield from move_lease(lease)
         except (Conflict, NotFound):

@@ -1,0 +1,137 @@
+"""What the service finds by itself: sandboxes without a DEL, dead nodes, clocks that are set, another machine."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cni.service.rig import FakeApi, Rig, until
+from nodenet.cni.service import EVENT_SECONDS
+from nodenet.cni.upkeep import REAP_SECONDS, YOUNG_SECONDS
+from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS
+
+YEAR = 365 * 86400.0
+
+
+async def test_what_a_dead_node_leaves_is_swept_by_another_one() -> None:
+    api = FakeApi()
+    async with Rig(api) as rig:
+        api.put_claim("vm")
+        await rig.add("c1", api.put_pod("vm-1", "vm"))
+    async with Rig(api, "node-b") as other:
+        await until(lambda: len(other.service.book.claims))
+        del api.pods["vms", "vm-1"]
+        api.delete_claim("vm")
+        api.requests.clear()
+        await asyncio.sleep(ORPHAN_SECONDS)
+        assert len(api.leases) == 1
+        assert other.service.book.orphans
+        await until(lambda: not api.leases, 1000)
+
+
+async def test_a_sandbox_that_ended_without_del_is_reaped() -> None:
+    api = FakeApi()
+    async with Rig(api) as rig:
+        await rig.add("c1", api.put_pod("web"))
+        rig.gone.add("/run/netns/c1")
+        await asyncio.sleep(3 * REAP_SECONDS)
+        assert len(api.leases) == 1  # its pod is there
+        api.pods.clear()
+        await until(lambda: not api.leases, REAP_SECONDS + 1)
+        await until(lambda: not list(rig.service.book.pod_references()), REAP_SECONDS + 1)
+
+
+async def test_a_del_that_the_stopped_service_missed_is_done_a_minute_after_its_start() -> None:
+    api = FakeApi()
+    async with Rig(api) as rig:
+        await rig.add("c1", api.put_pod("web"))
+        kept = await rig.add("c2", api.put_pod("kept"))
+    del api.pods["vms", "web"]
+    async with Rig(api, store=rig.store) as again:
+        again.gone.add("/run/netns/c1")
+        await until(lambda: len(api.leases) == 1, YOUNG_SECONDS + 1)
+        assert [str(one) for row in again.service.book.attachments() for one in row.addresses] == kept
+
+
+@pytest.mark.parametrize("step", [YEAR, -YEAR])
+async def test_a_step_of_the_wall_clock_frees_nothing_and_delays_nothing(step: float) -> None:
+    api = FakeApi()
+    async with Rig(api) as rig, Rig(api, "node-b") as other:
+        await until(lambda: rig.service.book.claims.complete)
+        claim = api.put_claim("vm")
+        before = await rig.add("c1", api.put_pod("vm-1", "vm", "vm"))
+        await rig.add("c2", api.put_pod("web"))
+        rig.clock.step = step
+        await asyncio.sleep(2 * REAP_SECONDS)
+        assert len(api.leases) == 2
+        assert await rig.add("c3", api.put_pod("vm-2", "vm", "vm")) == before
+        assert await other.add("c4", api.put_pod("vm-3", "vm", "vm")) == before
+        for container in ("c1", "c3"):
+            await rig.ask("DEL", container)
+        await until(lambda: claim["status"].get("ownerPod") == {"name": "vm-3"})
+        rig.gone.add("/run/netns/c2")
+        del api.pods["vms", "web"]
+        rig.clock.step = -step
+        await until(lambda: len(api.leases) == 1, REAP_SECONDS + 1)
+        await other.ask("DEL", "c4")
+        api.delete_claim("vm")
+        await until(lambda: not api.leases, 60)
+
+
+async def test_a_step_of_the_wall_clock_repeats_no_event() -> None:
+    api = FakeApi()
+    async with Rig(api) as rig:
+        small: dict[str, Any] = {"subnets": "192.0.2.0/30"}
+        for number in range(2):
+            await rig.add(f"c{number}", **small)
+        pod = api.put_pod("web")
+        for step in (0.0, YEAR, -YEAR):
+            rig.clock.step = step
+            assert (await rig.ask("ADD", "c9", pod, **small))["code"] == 11
+        await rig.settled()
+        assert len(api.events) == 1
+        await asyncio.sleep(EVENT_SECONDS)
+        await rig.ask("ADD", "c9", pod, **small)
+        await until(lambda: len(api.events) == 2)
+
+
+async def test_a_second_machine_with_the_name_of_the_node_is_reported_and_frees_nothing() -> None:
+    api = FakeApi()
+    async with Rig(api, boot="1" * 32) as one, Rig(api, boot="2" * 32) as other:
+        await one.settled()
+        await other.settled()
+        (mine,) = await one.add("c1", api.put_pod("web-1"))
+        (theirs,) = await other.add("c2", api.put_pod("web-2"))
+        await until(lambda: one.service.upkeep.problem and other.service.upkeep.problem, 2 * REAP_SECONDS)
+        address = theirs.partition("/")[0]
+        assert one.service.problems == [
+            f"Another machine uses the node name node-a: it has {address}/24 of network blue"
+        ]
+        assert await one.ask("STATUS") == {}
+        assert [str(row.address) for row in one.service.book.reservations()] == [mine]
+    async with Rig(api, store=other.store, boot="2" * 32) as again:
+        await again.settled()
+        assert len(api.leases) == 2
+        assert await again.ask("DEL", "c2") == {}
+        await until(lambda: len(api.leases) == 1)
+        api.pods.clear()
+        await until(lambda: not api.leases, REAP_SECONDS + 1)
+
+
+async def test_own_leases_are_never_taken_for_those_of_another_machine() -> None:
+    """Created, moved from another node, and taken over after a reboot."""
+    api = FakeApi()
+    async with Rig(api, boot="1" * 32) as one, Rig(api, "node-b", boot="2" * 32) as other:
+        api.put_claim("vm")
+        await other.add("c1", api.put_pod("vm-1", "vm", "vm"))
+        await one.add("c2", api.put_pod("vm-2", "vm", "vm"))
+        await one.add("c3", api.put_pod("web"))
+        await asyncio.sleep(2 * REAP_SECONDS)
+        assert (one.service.upkeep.problem, other.service.upkeep.problem) == (None, None)
+    async with Rig(api, store=one.store, boot="3" * 32) as again:
+        await again.add("c4", api.put_pod("vm-3", "vm", "vm"))
+        await again.add("c5", api.put_pod("web-2"))
+        await asyncio.sleep(2 * REAP_SECONDS)
+        assert again.service.upkeep.problem is None
