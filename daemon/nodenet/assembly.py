@@ -138,6 +138,7 @@ class Assembly:
             api_int=ApiIntFile(),
             stacks=OtherStacks(),
             sockets=Sockets(),
+            ovsdb=self.ovsdb,
         )
         return NodeDns(edges, settings)
 

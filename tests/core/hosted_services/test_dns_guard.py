@@ -9,10 +9,11 @@ from ipaddress import ip_address, ip_interface, ip_network
 
 import pytest
 
-from nodenet.core.hosted_services.dns_guard import REMOVAL, outside, rules
+from nodenet.core.hosted_services.dns_guard import REMOVAL, open_questions, outside, rules
 from nodenet.core.hosted_services.model import Here, Place
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
 
 V4 = Place(ip_address("192.0.2.10"), "br-ex", ip_network("192.0.2.0/24"))
 V6 = Place(ip_address("2001:db8::10"), "br-ex", ip_network("2001:db8::/64"))
@@ -23,6 +24,14 @@ def snapshot(*links: Link, **addresses: str) -> Snapshot:
     """Return links, and addresses by link; underscores in names are dashes."""
     found = [(link.replace("_", "-"), ip_interface(text)) for link, text in addresses.items()]
     return Snapshot(links, tuple(Address(one.ip, one.network.prefixlen, link) for link, one in found))
+
+
+KINDS = {"card": "system", "pod": "", "internal": "internal", "tunnel": "geneve", "dpdk": "dpdk"}
+
+
+def ports(**names: str) -> tuple[OvsPort, ...]:
+    """Return the ports of a bridge: a name for each kind."""
+    return tuple(OvsPort(name, (OvsInterface(name, KINDS[kind]),)) for kind, name in names.items())
 
 
 def test_a_rule_for_each_family_and_the_loopback_addresses() -> None:
@@ -55,7 +64,8 @@ def test_every_link_that_leads_to_other_hosts_is_outside() -> None:
         eth1="198.51.100.1/24",
         br_ex1="203.0.113.1/24",
     )
-    assert outside(HERE, found) == ("bond0.100", "br-ex", "br-ex1", "br1", "eth0", "eth1", "eth2", "wg0")
+    bridges = (OvsBridge("br-ex", ports=ports(card="eth0")), OvsBridge("br-ex1"))
+    assert outside(HERE, found, bridges) == ("bond0.100", "br-ex", "br-ex1", "br1", "eth0", "eth1", "eth2", "wg0")
 
 
 def test_links_of_pods_are_not() -> None:
@@ -78,7 +88,40 @@ def test_links_of_pods_are_not() -> None:
         antrea_gw0="10.10.0.1/24",
         vethptp="10.1.0.1/32",
     )
-    assert outside(HERE, found) == ("br-ex",)
+    plugin = ports(internal="ovn-k8s-mp0", pod="veth1", tunnel="ovn-1")
+    bridges = (OvsBridge("br-ex", ports=ports(card="eth0")), OvsBridge("br-int", ports=plugin))
+    assert outside(HERE, found, bridges) == ("br-ex",)
+
+
+def test_a_bridge_of_open_vswitch_is_outside_whatever_its_name_is() -> None:
+    """Only names with ``br-`` were known: a host behind the bridge "storage" used the node's DNS."""
+    found = snapshot(
+        Link(1, "eth1", master="ovs-system"),
+        Link(2, "storage", kind="openvswitch"),
+        Link(3, "backup", kind="openvswitch"),
+        Link(4, "ovs0", kind="openvswitch"),
+        Link(5, "fast0", kind="openvswitch"),
+        Link(6, "br-pods0", kind="openvswitch"),
+        storage="198.51.100.1/24",
+        backup="fe80::1/64",
+        ovs0="203.0.113.1/24",
+        fast0="203.0.113.129/25",
+        br_pods0="10.10.0.1/24",
+    )
+    bridges = (
+        OvsBridge("storage"),
+        OvsBridge("backup"),
+        OvsBridge("second", ports=ports(card="eth1", internal="ovs0")),
+        OvsBridge("third", ports=ports(dpdk="port0", internal="fast0")),
+        OvsBridge("pods", ports=ports(internal="br-pods0", pod="veth1")),
+    )
+    assert outside(HERE, found, bridges) == ("br-ex", "eth1", "fast0", "ovs0", "storage")
+    assert open_questions(HERE, found) == {"br-pods0", "eth1", "fast0", "ovs0", "storage"}
+
+
+def test_where_open_vswitch_has_the_node_ip_alone_its_database_is_not_asked() -> None:
+    found = snapshot(Link(1, "eth0", master="ovs-system"), Link(2, "br-ex", kind="openvswitch"), br_ex="192.0.2.10/24")
+    assert open_questions(HERE, found) == frozenset()
 
 
 def test_the_card_of_a_node_that_is_a_container_is_outside() -> None:

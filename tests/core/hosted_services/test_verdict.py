@@ -26,7 +26,7 @@ UP = Running("loaded", "active")
 
 
 def test_all_is_well() -> None:
-    found = verdict(WORKER, (), UP, dns=True)
+    found = verdict(WORKER, (), UP, silent=())
     assert (found.awaited, found.problem, found.seconds) == ("", None, WELL_SECONDS)
     assert found.detail == "api-int is 192.0.2.2, the API VIP; may hold 192.0.2.3; does not hold 192.0.2.2"
 
@@ -36,7 +36,7 @@ def test_all_is_well() -> None:
     [
         (None, "systemd, to ask for nodenet-hosted.service", "systemd does not answer"),
         (
-            Running("loaded", "activating", "start"),
+            Running("loaded", "activating"),
             "nodenet-hosted.service, which decides about VIPs (activating)",
             "nodenet-hosted.service does not run: activating",
         ),
@@ -55,18 +55,21 @@ def test_all_is_well() -> None:
 def test_a_companion_that_starts_is_waited_for_and_one_that_failed_is_not(
     companion: Running | None, awaited: str, cause: str
 ) -> None:
-    found = verdict(WORKER, (), companion, dns=True)
+    found = verdict(WORKER, (), companion, silent=())
     assert found.awaited == awaited
     assert found.problem == Problem(Message.HOSTED_FAILED, cause, "See `journalctl -u nodenet-hosted.service`")
     assert found.seconds == UNWELL_SECONDS
 
 
 def test_dns_is_waited_for_where_it_is_ours() -> None:
-    found = verdict(WORKER, (), UP, dns=False)
-    assert found.awaited == "DNS on the node IP"
-    assert found.problem
-    assert found.problem.message is Message.NODE_DNS_FAILED
-    other = verdict(WORKER, (), UP, dns=None)
+    found = verdict(WORKER, (), UP, silent=(NODE_IP,))
+    assert found.awaited == "DNS on the node IP 192.0.2.10"
+    assert found.problem == Problem(
+        Message.NODE_DNS_FAILED,
+        "No DNS server answers on the node IP 192.0.2.10",
+        "See `nodenetctl status` and `journalctl -u nodenet-dnsmasq.service`",
+    )
+    other = verdict(WORKER, (), UP, silent=None)
     assert (other.awaited, other.problem) == ("", None)
     assert "DNS is not served by nodenet now" in other.detail
 
@@ -74,7 +77,7 @@ def test_dns_is_waited_for_where_it_is_ours() -> None:
 def test_contradictions_are_problems_and_hold_nothing_up() -> None:
     taken = replace(OPTIONS, ingress_vips=(NODE_IP,))
     made = plan(Inputs(taken, HERE, nodes=NODES, nodes_origin=Origin.CACHE))
-    found = verdict(made, (), UP, dns=True)
+    found = verdict(made, (), UP, silent=())
     assert found.problem == Problem(
         Message.HOSTED_PROBLEM,
         "The VIP 192.0.2.10 is the address of node w",
@@ -82,7 +85,7 @@ def test_contradictions_are_problems_and_hold_nothing_up() -> None:
     )
     assert found.awaited == ""
     cause = "The cached list of nodes is not used: its checksum is wrong: it was not written to its end, or was changed"
-    torn = verdict(made, (cause,), UP, dns=True)
+    torn = verdict(made, (cause,), UP, silent=())
     assert torn.problem == Problem(
         Message.HOSTED_INPUT_INVALID,
         cause,
@@ -98,4 +101,4 @@ def test_a_cluster_that_was_never_read_is_no_problem() -> None:
         "No list of nodes was ever read: this node answers DNS and holds no VIP until it has one",
         "The role of this node is not known yet: the list of nodes, or `[hosted] role`, names it",
     )
-    assert verdict(fresh, (), UP, dns=True).problem is None
+    assert verdict(fresh, (), UP, silent=()).problem is None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeProbe, FakeServiceUnits, FakeTable
+from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeOvsdb, FakeProbe, FakeServiceUnits, FakeTable
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.hosted_services import paths
@@ -100,6 +100,7 @@ class Rig:
     probe: FakeProbe = field(default_factory=FakeProbe)
     clock: FakeClock = field(default_factory=FakeClock)
     kernel: FakeKernel = field(default_factory=lambda: FakeKernel(ON_ETH0))
+    ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
 
     def __post_init__(self) -> None:
         self.dnsmasq = FakeDnsmasq(self.units)
@@ -121,6 +122,7 @@ class Rig:
             api_int=FakeApiInt(),
             stacks=self.stacks,
             sockets=self.sockets,
+            ovsdb=self.ovsdb,
         )
         self.dns = NodeDns(edges, settings or self.settings)
 
@@ -316,7 +318,7 @@ async def test_another_node_ip_restarts_it_even_while_it_starts() -> None:
     rig = Rig(settings=replace(SETTINGS, ingress_vips=(ip_address("192.0.2.3"),)))
     await rig.served()
     rig.restart(SETTINGS)
-    rig.units.now[UNIT] = Running("loaded", "activating", "auto-restart")
+    rig.units.now[UNIT] = Running("loaded", "activating")
     await rig.look()
     assert rig.units.orders == [("start", UNIT)]
     rig.units.now[UNIT] = Running("loaded", "active")

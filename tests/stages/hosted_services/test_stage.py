@@ -16,12 +16,12 @@ from nodenet.core.hosted_services.model import Here, Inputs
 from nodenet.core.hosted_services.options import options_of
 from nodenet.core.hosted_services.paths import COMPANION
 from nodenet.core.hosted_services.running import Running
-from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS
+from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings
+from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings, KubernetesSettings
 from nodenet.core.settings.model import Settings
-from nodenet.stages.hosted_services.stage import STOPPED, HostedEdges, HostedServicesStage
+from nodenet.stages.hosted_services.stage import STOPPED, TOPICS, HostedEdges, HostedServicesStage
 
 NODE_IP = ip_address("192.0.2.10")
 FACTS = Facts(selection=Selection((NODE_IP,), "eth0"))
@@ -60,6 +60,13 @@ class Rig:
         outcome = await self.attempt()
         assert isinstance(outcome, Done), outcome
         return outcome
+
+    async def pause(self) -> float:
+        """Return the seconds until the next look."""
+        again = (await self.done()).again
+        assert again
+        assert again.seconds
+        return again.seconds
 
 
 @pytest.mark.parametrize(
@@ -115,7 +122,7 @@ async def test_it_starts_the_companion_once_and_is_done_when_that_has_decided() 
 async def test_a_companion_that_does_not_decide_holds_kubelet_for_a_bounded_time() -> None:
     rig = Rig()
     rig.units.obeys = False
-    rig.units.now[COMPANION] = Running("loaded", "activating", "start")
+    rig.units.now[COMPANION] = Running("loaded", "activating")
     waited, outcome = 0.0, await rig.attempt()
     for _ in range(100):
         if isinstance(outcome, Waiting):
@@ -137,11 +144,29 @@ async def test_dns_that_does_not_answer_is_waited_for_as_long() -> None:
     rig.units.now[COMPANION] = Running("loaded", "active")
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
-    assert outcome.reason == "DNS on the node IP"
+    assert outcome.reason == "DNS on the node IP 192.0.2.10"
     rig.clock.now += PATIENCE_SECONDS
     done = await rig.done()
     assert done.problem
     assert done.problem.message is Message.NODE_DNS_FAILED
+
+
+async def test_dns_is_asked_for_on_the_node_ip_of_each_family() -> None:
+    """It was asked on the first node IP alone: a dnsmasq that did not listen on the IPv6 address was no problem."""
+    rig = Rig()
+    rig.units.now[COMPANION] = Running("loaded", "active")
+    both = (NODE_IP, ip_address("2001:db8::10"), ip_address("192.0.2.11"), ip_address("2001:db8::11"))
+    facts = Facts(selection=Selection(both, "eth0"))
+    assert await rig.stage.attempt(facts) == Waiting("DNS on the node IP 2001:db8::10", TOPICS, 1.0)
+    rig.clock.now += PATIENCE_SECONDS
+    outcome = await rig.stage.attempt(facts)
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.cause == "No DNS server answers on the node IP 2001:db8::10"
+    rig.probe.servers.add(both[1])
+    outcome = await rig.stage.attempt(facts)
+    assert isinstance(outcome, Done)
+    assert outcome.problem is None
 
 
 async def test_dns_that_does_not_come_by_itself_is_a_problem_at_once() -> None:
@@ -189,6 +214,26 @@ async def test_other_settings_restart_the_companion() -> None:
     assert rig.units.orders == [("start", COMPANION), ("restart", COMPANION)]
 
 
+async def test_another_host_name_restarts_the_companion() -> None:
+    """It went on as the node of the old name, which is in no list of nodes: it held no VIP."""
+    rig = Rig()
+    for name in ("m0", "m0", "m1"):
+        await rig.stage.attempt(replace(FACTS, hostname=name))
+    assert rig.units.orders == [("start", COMPANION), ("restart", COMPANION)]
+    named = Rig(replace(SETTINGS, kubernetes=KubernetesSettings(node_name="n")))
+    for name in ("m0", "m1"):
+        await named.stage.attempt(replace(FACTS, hostname=name))
+    assert named.units.orders == [("start", COMPANION)]
+
+
+async def test_dns_is_asked_for_a_name_that_it_always_answers_from_disk() -> None:
+    """It was asked for api-int, which the resource may leave to the site: READY waited for a server that was away."""
+    rig = Rig()
+    rig.units.now[COMPANION] = Running("loaded", "active")
+    await rig.done()
+    assert rig.probe.asked == [(NODE_IP, "api.c.example.com")]
+
+
 async def test_a_companion_that_ended_is_started_with_growing_pauses() -> None:
     rig = Rig()
     await rig.attempt()
@@ -198,6 +243,24 @@ async def test_a_companion_that_ended_is_started_with_growing_pauses() -> None:
         await rig.done()
         rig.clock.now += 1
     assert len(rig.units.orders) == 1 + 4  # after 0, 2, 6 and 14 seconds
+
+
+async def test_a_companion_that_is_missing_is_looked_for_with_growing_pauses() -> None:
+    """It was looked for every 5 s for ever. An event comes at any time, and changes no pause."""
+    rig = Rig()
+    rig.units.obeys = False
+    rig.units.now[COMPANION] = Running("loaded", "inactive", missing="/usr/libexec/nodenet-hosted")
+    pauses = []
+    for _ in range(6):
+        pauses.append(await rig.pause())
+        rig.clock.now += pauses[-1] / 2
+        assert await rig.pause() == pauses[-1] / 2
+        rig.clock.now += pauses[-1] / 2
+    assert pauses == [5, 10, 20, 40, 60, 60]
+    rig.units.now[COMPANION] = Running("loaded", "active")
+    assert await rig.pause() == WELL_SECONDS
+    rig.units.now[COMPANION] = Running("loaded", "failed", result="exit-code")
+    assert await rig.pause() == UNWELL_SECONDS
 
 
 async def test_switched_off_everything_stops() -> None:

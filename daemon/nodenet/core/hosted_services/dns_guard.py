@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from nodenet.core.hosted_services.model import Here
 from nodenet.core.ip import Family, family_of
 from nodenet.core.kernel.snapshot import Link, Snapshot
+from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
 
 TABLE = "inet nodenet_dns"
 REMOVAL = f"table {TABLE}\ndelete table {TABLE}\n"
@@ -21,15 +22,19 @@ REMOVAL = f"table {TABLE}\ndelete table {TABLE}\n"
 POD_KINDS = frozenset({"veth", "netkit", "openvswitch", "dummy", "ifb"})
 """Kinds of links that network plugins make for pods (ip-link(8)). Pods ask their own node, so that no tunnel is one."""
 _PLAIN = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
-_BRIDGE_NAME = "br-"
-"""How Open vSwitch bridges of the host's own networks are named, as br-ex is; br-int has no address."""
+OVS_KIND = "openvswitch"
+_WITHOUT_LINK = frozenset({"dpdk", "afxdp"})
+"""Cards that Open vSwitch drives itself: the kernel may have no link of their name."""
 
 
-def outside(here: Here, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the links by which other hosts reach this node, by name: all but loopback and those of pods."""
-    subnets = {one.link for one in snapshot.addresses if _is_of_a_network(one.prefix_length, one.address.is_link_local)}
-    carriers = {place.link for place in here.places.values()}
+def outside(here: Here, snapshot: Snapshot, bridges: Iterable[OvsBridge] = ()) -> tuple[str, ...]:
+    """Return the links by which other hosts reach this node, by name: all but loopback and those of pods.
+
+    *bridges* are those of Open vSwitch: the kernel does not say which of its ports have a cable.
+    """
+    subnets = _with_neighbours(snapshot)
     bridged = {link.master for link in snapshot.links if link.master and link.kind not in POD_KINDS}
+    switched = _switched(snapshot, bridges)
 
     def leads_out(link: Link) -> bool:
         match link.kind:
@@ -38,11 +43,45 @@ def outside(here: Here, snapshot: Snapshot) -> tuple[str, ...]:
             case "veth":  # as the only cards of a node that is a container itself
                 return link.name in subnets and link.master is None
             case "openvswitch":
-                return link.name in subnets and link.name.startswith(_BRIDGE_NAME)
+                return link.name in subnets and link.name in switched
         return link.kind not in POD_KINDS
 
     found = {link.name for link in snapshot.links if not link.loopback and leads_out(link)}
-    return tuple(sorted(found | carriers))
+    return tuple(sorted(found | _carriers(here)))
+
+
+def open_questions(here: Here, snapshot: Snapshot) -> frozenset[str]:
+    """Return what the answer of Open vSwitch's database depends on; empty where nothing is to be asked.
+
+    Its links with neighbours, other than those of the node IPs, and the cards that have been given to a bridge.
+    """
+    subnets = _with_neighbours(snapshot) - _carriers(here)
+    asked = {link.name for link in snapshot.links if link.kind == OVS_KIND and link.name in subnets}
+    cards = {link.name for link in snapshot.links if link.master and link.kind not in POD_KINDS}
+    return frozenset(asked | cards) if asked else frozenset()
+
+
+def _carriers(here: Here) -> set[str]:
+    return {place.link for place in here.places.values()}
+
+
+def _with_neighbours(snapshot: Snapshot) -> set[str]:
+    return {one.link for one in snapshot.addresses if _is_of_a_network(one.prefix_length, one.address.is_link_local)}
+
+
+def _switched(snapshot: Snapshot, bridges: Iterable[OvsBridge]) -> set[str]:
+    """Return the links of Open vSwitch that are the host's own: bridges, and the ports of a bridge with a card.
+
+    A network plugin gives its address to a port of another name than its bridge, and pods reach that bridge by veth.
+    """
+    cards = {link.name for link in snapshot.links if not link.loopback and link.kind not in POD_KINDS}
+    found = set()
+    for bridge in bridges:
+        interfaces = [one for port in bridge.ports for one in port.interfaces]
+        found.add(bridge.name)
+        if any(one.kind in _WITHOUT_LINK or (one.kind in PHYSICAL and one.name in cards) for one in interfaces):
+            found |= {one.name for one in interfaces}
+    return found
 
 
 def _is_of_a_network(prefix_length: int, link_local: bool) -> bool:  # noqa: FBT001

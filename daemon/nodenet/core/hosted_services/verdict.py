@@ -10,6 +10,7 @@ from nodenet.core.hosted_services.model import Mode, Service
 from nodenet.core.hosted_services.paths import COMPANION, RESOURCE
 from nodenet.core.hosted_services.plan import Plan
 from nodenet.core.hosted_services.running import Running
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 
 PATIENCE_SECONDS = 30.0
@@ -36,27 +37,26 @@ def verdict(
     unusable: tuple[str, ...],
     companion: Running | None,
     *,
-    dns: bool | None,
+    silent: tuple[IPAddress, ...] | None,
     stuck: Problem | None = None,
 ) -> Verdict:
     """Return the verdict. *unusable*: inputs that cannot be used; *companion*: None while systemd does not answer.
 
-    *dns*: whether the node IP answers; None where this node's DNS is not ours to run now. *stuck*: what keeps DNS from
-    answering and does not pass by itself.
+    *silent*: the node IPs that answer no DNS; None where this node's DNS is not ours to run now. *stuck*: what keeps
+    DNS from answering and does not pass by itself.
     """
-    awaited, failed = _missing(companion, dns, stuck)
+    awaited, failed = _missing(companion, silent or (), stuck)
     contradictions = (
         *(Problem(Message.HOSTED_INPUT_INVALID, one, _CORRECT) for one in unusable),
         *(Problem(Message.HOSTED_PROBLEM, *_parts(one)) for one in plan.problems),
     )
     problem = failed or next(iter(contradictions), None)
-    return Verdict(_detail(plan, dns), awaited, problem, UNWELL_SECONDS if failed else WELL_SECONDS)
+    detail = _detail(plan, served=silent is not None)
+    return Verdict(detail, awaited, problem, UNWELL_SECONDS if failed else WELL_SECONDS)
 
 
 def _missing(
-    companion: Running | None,
-    dns: bool | None,  # noqa: FBT001
-    stuck: Problem | None,
+    companion: Running | None, silent: tuple[IPAddress, ...], stuck: Problem | None
 ) -> tuple[str, Problem | None]:
     """Return what may still come, in words, and the problem that it is once the patience is over."""
     if companion is None:
@@ -66,11 +66,12 @@ def _missing(
         passes = companion.is_settling or (companion.active == "inactive" and fits)
         awaited = f"{COMPANION}, which decides about VIPs ({companion.why_down})" if passes else ""
         return awaited, _companion_down(f"{COMPANION} does not run: {companion.why_down}")
-    if dns is False and stuck:
+    if silent and stuck:
         return "", stuck
-    if dns is False:
-        cause = "No DNS server answers on the node IP"
-        return "DNS on the node IP", Problem(Message.NODE_DNS_FAILED, cause, _LOOK_AT_DNS)
+    if silent:
+        shown = " and ".join(map(str, silent))
+        cause = f"No DNS server answers on the node IP {shown}"
+        return f"DNS on the node IP {shown}", Problem(Message.NODE_DNS_FAILED, cause, _LOOK_AT_DNS)
     return "", None
 
 
@@ -84,15 +85,15 @@ def _parts(sentence: str) -> tuple[str, str]:
     return (cause, f"{remedy[:1].upper()}{remedy[1:]}") if cause else (sentence, "See `nodenetctl hosted`")
 
 
-def _detail(plan: Plan, dns: bool | None) -> str:  # noqa: FBT001
-    return "; ".join(_facts(plan, dns))
+def _detail(plan: Plan, *, served: bool) -> str:
+    return "; ".join(_facts(plan, served=served))
 
 
-def _facts(plan: Plan, dns: bool | None) -> Iterator[str]:  # noqa: FBT001
+def _facts(plan: Plan, *, served: bool) -> Iterator[str]:
     addresses = " and ".join(map(str, plan.api_int.addresses))
     kind = "an external load balancer" if plan.mode is Mode.EXTERNAL else "the API VIP"
     yield f"api-int is {addresses}, {kind}"
-    if dns is None:
+    if not served:
         yield "DNS is not served by nodenet now"
     held = [str(vip.address) for vip in plan.vips if vip.wanted]
     kept = [str(vip.address) for vip in plan.vips if not vip.wanted]

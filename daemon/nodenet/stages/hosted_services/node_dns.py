@@ -34,11 +34,12 @@ from nodenet.core.settings.hosted import HostedMode
 from nodenet.core.settings.model import Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
-from nodenet.ports import Clock, Files, Host, Kernel, ResolverProbe
+from nodenet.ports import Clock, Files, Host, Kernel, Ovsdb, ResolverProbe
 from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits, Sockets
 from nodenet.ports.vips import ApiIntFile, CacheFiles, OtherStacks
 from nodenet.stages.hosted_services.cluster_dns import ClusterDns
 from nodenet.stages.hosted_services.on_disk import OnDisk
+from nodenet.stages.hosted_services.outside_links import OutsideLinks
 
 log = structlog.get_logger()
 
@@ -68,6 +69,7 @@ class NodeDnsEdges:
     api_int: ApiIntFile
     stacks: OtherStacks
     sockets: Sockets
+    ovsdb: Ovsdb
 
 
 class NodeDns:
@@ -84,6 +86,7 @@ class NodeDns:
         self._stale = False
         """Whether the process that runs may have read an older configuration."""
         self._disk = OnDisk(edges.caches, edges.api_int, self._options)
+        self._links = OutsideLinks(edges.ovsdb, edges.clock)
         self._restarts = Restarts()
         self._nameless = NEVER
         """Since when dnsmasq runs without a name on the bus."""
@@ -118,7 +121,7 @@ class NodeDns:
                 # As while a node IP moves to br-ex: dnsmasq, which listens on it, stays as it is.
                 await self._give_servers(await self._edges.dnsmasq.owner(), known, given.inputs)
                 return DnsLook(seconds=LOOK_SECONDS)
-            return await self._serve(given, known, dns_guard.outside(given.inputs.here, snapshot))
+            return await self._serve(given, known, await self._links.look(given.inputs.here, snapshot))
         except (PublishFailed, Unavailable, UnitFailed) as error:
             return DnsLook(problem=dns_problems.of(error.cause, error.remedy), seconds=LOOK_SECONDS)
         except Exception as error:  # noqa: BLE001  (resolv.conf is kept true whatever is wrong with dnsmasq)
@@ -140,7 +143,7 @@ class NodeDns:
         return await self._disk.judged(self._name(facts), facts, snapshot)
 
     def _name(self, facts: Facts) -> str:
-        return self._settings.kubernetes.node_name or facts.hostname or self._edges.host.name()
+        return self._settings.kubernetes.node_name or facts.hostname or self._edges.host.name().lower()
 
     async def waits(self, facts: Facts) -> bool:
         """Return whether another stack has to go first. Raises Unavailable, PublishFailed."""

@@ -7,9 +7,11 @@ is never held back for ever.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from dataclasses import dataclass
 
+from nodenet.core.backoff import backoff
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -20,7 +22,8 @@ from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.options import options_of
 from nodenet.core.hosted_services.restarts import Restarts
 from nodenet.core.hosted_services.running import Running
-from nodenet.core.hosted_services.verdict import LOOK_SECONDS, PATIENCE_SECONDS, UNWELL_SECONDS, verdict
+from nodenet.core.hosted_services.verdict import LOOK_SECONDS, PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS, verdict
+from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.core.settings.model import Settings
@@ -58,6 +61,10 @@ class HostedServicesStage:
         self._started: bytes | None = None
         """The mark with which this nodenetd started the companion. The file with the mark may not be writable."""
         self._restarts = Restarts()
+        self._failures = 0
+        """Looks in a row that found no companion."""
+        self._due = 0.0
+        """When the next one of them is due (CLOCK_BOOTTIME)."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002  (no request is for it)
         """Return Done when all is decided or the time for it is over, Waiting before, Skipped where nothing runs."""
@@ -70,27 +77,38 @@ class HostedServicesStage:
         self._waits = self._waits.holds(now)
         try:
             given = await self._outside.dns.judged(facts)
-            companion = await self._companion(now)
-            answers = await self._dns_answers(facts)
+            companion = await self._companion(now, facts)
+            silent = await self._silent(facts)
         except (PublishFailed, Unavailable, UnitFailed) as error:
             problem = Problem(
                 Message.HOSTED_FAILED, f"{NOT_NOW}: {error.cause}", error.remedy or "See `nodenetctl status`"
             )
-            return Done(NOT_NOW, facts, Message.HOSTED_SERVICES, problem, Again(TOPICS, UNWELL_SECONDS))
-        found = verdict(given.plan, given.problems, companion, dns=answers, stuck=self._outside.dns.stuck)
+            return Done(NOT_NOW, facts, Message.HOSTED_SERVICES, problem, Again(TOPICS, self._pause(now)))
+        found = verdict(given.plan, given.problems, companion, silent=silent, stuck=self._outside.dns.stuck)
         left = self._waits.left(now, PATIENCE_SECONDS)
         if found.awaited and left > 0:
             return Waiting(found.awaited, TOPICS, min(left, LOOK_SECONDS))
-        return Done(found.detail, facts, Message.HOSTED_SERVICES, found.problem, Again(TOPICS, found.seconds))
+        if companion is None or not companion.is_up:
+            seconds = self._pause(now)
+        else:
+            self._failures, self._due, seconds = 0, 0.0, found.seconds
+        return Done(found.detail, facts, Message.HOSTED_SERVICES, found.problem, Again(TOPICS, seconds))
 
-    async def _companion(self, now: float) -> Running | None:
+    def _pause(self, now: float) -> float:
+        """Return the seconds until the next look at what is missing; looks in between, for an event, do not count."""
+        if now >= self._due:
+            self._failures += 1
+            self._due = now + backoff(self._failures, UNWELL_SECONDS, WELL_SECONDS)
+        return self._due - now
+
+    async def _companion(self, now: float, facts: Facts) -> Running | None:
         """Make nodenet-hosted run with the present settings; return its state, None while systemd does not answer."""
         units, files = self._outside.units, self._outside.files
         try:
             running = await units.state(paths.COMPANION)
         except Unavailable:
             return None
-        wanted = self._mark()
+        wanted = self._mark(facts)
         if wanted not in (self._started, files.read(paths.STARTED)):
             await (units.restart if running.is_up or running.is_settling else units.start)(paths.COMPANION)
             self._started = wanted
@@ -102,19 +120,25 @@ class HostedServicesStage:
         files.write(paths.STARTED, wanted)
         return running
 
-    def _mark(self) -> bytes:
-        """Return what the companion was started with: other settings are read by a start."""
-        settings = repr((options_of(self._settings), self._settings.hosted, self._settings.kubernetes))
+    def _mark(self, facts: Facts) -> bytes:
+        """Return what the companion was started with: other settings, and another host name, are read by a start."""
+        kubernetes = self._settings.kubernetes
+        name = kubernetes.node_name or facts.hostname
+        settings = repr((options_of(self._settings), self._settings.hosted, kubernetes, name))
         return hashlib.sha256(settings.encode()).hexdigest().encode()
 
-    async def _dns_answers(self, facts: Facts) -> bool | None:
-        """Return whether the node IP answers DNS, None where it is not nodenet's to see to it."""
+    async def _silent(self, facts: Facts) -> tuple[IPAddress, ...] | None:
+        """Return the node IPs, one a family, that answer no DNS; None where it is not nodenet's to see to it."""
         ours = self._settings.stages[StageName.RESOLV_PREPENDER] == "builtin"
         rendered = self._settings.hosted.mode is HostedMode.RENDER
         if not ours or rendered or facts.selection is None or await self._outside.dns.waits(facts):
             return None
-        name = f"api-int.{self._settings.cluster_domain}"
-        return await self._outside.probe.answers(facts.selection.node_ips[0], name)
+        name = f"api.{self._settings.cluster_domain}"  # from disk, whatever the resource says and no server answers
+        first: dict[Family, IPAddress] = {}
+        for address in facts.selection.node_ips:
+            first.setdefault(family_of(address), address)  # dnsmasq listens on it
+        answers = await asyncio.gather(*(self._outside.probe.answers(one, name) for one in first.values()))
+        return tuple(one for one, answered in zip(first.values(), answers, strict=True) if not answered)
 
     async def _disabled(self, why: str, facts: Facts) -> Outcome:
         """Stop what earlier settings of this boot started; where nothing was, systemd is not asked."""
