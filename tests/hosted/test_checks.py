@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Collection, Mapping
 
 import pytest
+from structlog.testing import capture_logs
 
 from hosted.rig import state
-from nodenet.core.hosted_services.health import Answer, Result, Target, Verdict
+from nodenet.core.hosted_services.health import Answer, Distrust, Result, Target, Verdict
 from nodenet.core.hosted_services.keepalived import PRIORITIES
 from nodenet.core.hosted_services.model import Purpose, Service
 from nodenet.core.hosted_services.stance import BALANCER_WEIGHT, OUT
-from nodenet.hosted.checks import ALIVE, HealthChecks
+from nodenet.core.messages import Message
+from nodenet.hosted.checks import ALIVE, SERVER_SECONDS, HealthChecks
 from nodenet.hosted.state import State
 
 UP = Verdict(healthy=True, good=3)
@@ -23,12 +25,13 @@ class FakeChecks:
 
     def __init__(self, answer: Answer = Answer.GOOD) -> None:
         self.answer = answer
+        self.result: Result | None = None
         self.asked: list[Target] = []
 
     async def check(self, target: Target, seconds: float) -> Result:
         assert seconds > 0
         self.asked.append(target)
-        return Result(self.answer, 200 if self.answer is Answer.GOOD else None)
+        return self.result or Result(self.answer, 200 if self.answer is Answer.GOOD else None)
 
 
 class FakeProcesses:
@@ -121,3 +124,53 @@ async def test_a_companion_that_comes_back_keeps_the_weight_until_its_checks_say
     await asyncio.sleep(1.5)
     task.cancel()
     assert BALANCER_WEIGHT not in checks.healthy(Purpose.API)
+
+
+EXPIRED = Result(
+    Answer.DEAD, problem="its certificate has expired on Nov 20 12:00:00 2026 GMT", distrust=Distrust.CERTIFICATE
+)
+OLD_CA = Result(Answer.DEAD, problem="the CA /c/ca.crt has expired on Nov 20 12:00:00 2026 GMT", distrust=Distrust.CA)
+SILENT = Result(Answer.SLOW, problem="no answer in 1 s")
+GOOD = Result(Answer.GOOD, 200)
+OF_THIS_NODE = (
+    "The API server of this node cannot be verified: its certificate has expired on Nov 20 12:00:00 2026 GMT. "
+    "Renew the certificate of the server"
+)
+OF_ALL = (
+    "The API cannot be verified: the CA /c/ca.crt has expired on Nov 20 12:00:00 2026 GMT. Correct `[hosted] ca_file`"
+)
+
+
+async def reported(*results: Result) -> tuple[list[str], tuple[str, ...]]:
+    """Return what was logged as a problem while this node's API server gave *results*, and what is reported then."""
+    made, checks = state(), FakeChecks()
+    with capture_logs() as logs:
+        task = asyncio.create_task(HealthChecks(made, checks, FakeProcesses(), lambda: None).watch_servers())
+        for result in results:
+            checks.result = result
+            await asyncio.sleep(SERVER_SECONDS)
+        task.cancel()
+    return [entry["event"] for entry in logs if entry.get("message") is Message.HOSTED_PROBLEM], made.report().problems
+
+
+async def test_what_has_expired_is_a_problem_with_its_date_until_it_is_renewed() -> None:
+    assert await reported(EXPIRED) == ([OF_THIS_NODE.partition(" GMT.")[0] + " GMT"], (OF_THIS_NODE,))
+    assert await reported(OLD_CA) == ([OF_ALL.partition(" GMT.")[0] + " GMT"], (OF_ALL,))
+    assert (await reported(OLD_CA, EXPIRED))[1] == (OF_THIS_NODE,)
+    assert (await reported(OLD_CA, GOOD))[1] == ()
+    assert (await reported(EXPIRED, GOOD))[1] == ()
+
+
+async def test_a_server_that_is_slow_between_two_refusals_does_not_fill_the_journal() -> None:
+    """Each time-out took the problem back, and the next refusal was logged as a new one."""
+    logged, problems = await reported(*([EXPIRED, SILENT] * 10))
+    assert (len(logged), problems) == (1, (OF_THIS_NODE,))
+
+
+async def test_an_external_load_balancer_with_an_expired_certificate_is_named() -> None:
+    made, checks = state("api-int-is-external"), FakeChecks()
+    checks.result = EXPIRED
+    task = asyncio.create_task(HealthChecks(made, checks, FakeProcesses(), lambda: None).watch_vip())
+    await asyncio.sleep(5)
+    task.cancel()
+    assert made.report().problems == (OF_THIS_NODE.replace("API server of this node", "API at api-int"),)

@@ -13,7 +13,9 @@ from nodenet.core.hosted_services.health import (
     CANDIDATE,
     HOLDER,
     Answer,
+    Distrust,
     Patience,
+    Result,
     Target,
     Verdict,
     after,
@@ -29,6 +31,8 @@ log = structlog.get_logger()
 
 ALIVE, API_SERVER, ROUTER = "haproxy alive", "API server", "router"
 """Names of verdicts beside ``Service.HAPROXY``, whose verdict also asks for a backend that answers."""
+OWN, BY_NAME, CA = "The API server of this node", "The API at api-int", "the CA"
+"""What may not be verified: each is a topic of a failure."""
 WEIGHTS = {
     Purpose.API: {ALIVE: BALANCER_WEIGHT, API_SERVER: API_SERVER_WEIGHT},
     Purpose.INGRESS: {ROUTER: ROUTER_WEIGHT},
@@ -112,13 +116,28 @@ class HealthChecks:
     async def _check_api_server(self) -> None:
         node_ip = next(iter(self._state.here.addresses), None)
         if node_ip is None or not self._may_hold(Purpose.API):
+            self._state.report_failure(OWN, None)
             return
         result = await self._checks.check(self._api(str(node_ip)), ANSWER_SECONDS)
         self._take(API_SERVER, result.answer, HOLDER if self._holds(Purpose.API) else CANDIDATE)
-        found = result.problem if "certificate" in result.problem or "CA" in result.problem else None
-        cause = f"The API server of this node cannot be checked: {found}. Correct `[hosted] ca_file`" if found else None
-        if self._state.report_failure("ca", cause) and cause:
-            log.error(cause, message=Message.HOSTED_PROBLEM, cause=cause)
+        self._note_distrust(OWN, result)
+
+    def _note_distrust(self, server: str, result: Result) -> None:
+        """Report what cannot be verified, until an answer was: a server that does not answer says nothing about it."""
+        state, cause = self._state, f"{server} cannot be verified: {result.problem}"
+        match result.distrust:
+            case Distrust.CA:
+                cause = f"The API cannot be verified: {result.problem}"
+                new = state.report_failure(CA, f"{cause}. {Distrust.CA}")
+            case Distrust.CERTIFICATE:
+                state.report_failure(CA, None)
+                new = state.report_failure(server, f"{cause}. {Distrust.CERTIFICATE}")
+            case None:
+                for topic in (CA, server) if result.status is not None else ():
+                    state.report_failure(topic, None)
+                return
+        if new:
+            log.error(cause, message=Message.HOSTED_PROBLEM, cause=cause, remedy=result.distrust.value)
 
     async def _check_router(self) -> None:
         if self._may_hold(Purpose.INGRESS):
@@ -132,8 +151,10 @@ class HealthChecks:
             address = next(iter(self._state.plan.api_int.addresses), None)
             if address != asked or not self._asks_for_api():
                 verdict, asked, self._state.reachable = Verdict(), address, None
+                self._state.report_failure(BY_NAME, None)
             if address is not None and self._asks_for_api():
                 result = await self._checks.check(self._api(str(address)), VIP_ANSWER_SECONDS)
+                self._note_distrust(BY_NAME, result)
                 verdict = after(verdict, result.answer, THROUGH_VIP)
                 judged = verdict.healthy or verdict.points >= THROUGH_VIP.fall
                 reachable = verdict.healthy if judged else self._state.reachable

@@ -31,3 +31,10 @@ def test_a_split_and_what_is_not_seen() -> None:
         "problem   The VIP 192.0.2.2 has 2 holders, master-0 and master-1: look for filtered VRRP",
         "problem   The API does not answer through its VIP: see `nodenetctl explain vip`",
     )
+
+
+def test_an_api_that_cannot_be_read() -> None:
+    """The document had it, and the screen did not: a node that lives from its cache looked like any other."""
+    cause = "The API cannot be verified: its certificate has expired on Nov 20 12:00:00 2026 GMT"
+    assert lines(document(GOOD) | {"cluster": cause})[-1] == f"cluster   {cause}"
+    assert lines(document(GOOD) | {"cluster": None}) == lines(document(GOOD))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import shutil
 import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from nodenet.core.hosted_services.health import Answer, Target
+from nodenet.core.hosted_services.health import Answer, Distrust, Target
 from nodenet.edge.hosted_services.http_check import HttpChecks
+from tls_certificates import certificate, end_of
 
 
 async def answer(said: bytes) -> Answer:
@@ -72,33 +72,22 @@ async def test_a_unix_socket_is_asked_like_a_port(tmp_path: Path) -> None:
         assert (await HttpChecks().check(target, 5)).answer is Answer.GOOD
 
 
-def openssl(*words: str | Path) -> None:
-    subprocess.run(["openssl", *words], check=True, capture_output=True)
-
-
-def certificate(directory: Path, name: str, *, expired: bool, signed: tuple[str | Path, ...] = ()) -> tuple[Path, Path]:
-    """Make a certificate for *name* and return it with its key."""
-    made, key = directory / f"{name}.crt", directory / f"{name}.key"
-    words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-subj", f"/CN={name}"]
-    openssl(*words, "-addext", f"subjectAltName=DNS:{name}", "-keyout", key, "-out", made, "-days", "2", *signed)
-    if expired:
-        request, copied = made.with_suffix(".csr"), ("-copy_extensions", "copyall")
-        openssl("x509", "-in", made, "-x509toreq", "-signkey", key, "-out", request, *copied)
-        signer = signed or ("-signkey", key)
-        openssl("x509", "-req", "-in", request, "-out", made, "-days", "-1", "-set_serial", "7", *copied, *signer)
-    return made, key
-
-
 @pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
 @pytest.mark.parametrize(
-    ("old_ca", "old_server", "problem"),
+    ("old_ca", "old_server", "problem", "distrust"),
     [
-        (True, False, "the CA {ca} has expired on "),
-        (False, True, "its certificate is refused: certificate has expired"),
-        (False, False, ""),
+        (True, False, "the CA {ca} has expired on {end_of_ca}", Distrust.CA),
+        (False, True, "its certificate has expired on {end}", Distrust.CERTIFICATE),
+        (False, False, "", None),
     ],
 )
-async def test_what_has_expired_is_named(tmp_path: Path, old_ca: bool, old_server: bool, problem: str) -> None:  # noqa: FBT001
+async def test_what_has_expired_is_named_with_its_date(
+    tmp_path: Path,
+    old_ca: bool,  # noqa: FBT001
+    old_server: bool,  # noqa: FBT001
+    problem: str,
+    distrust: Distrust | None,
+) -> None:
     ca, ca_key = certificate(tmp_path, "ca", expired=old_ca)
     made, key = certificate(tmp_path, "api-int.c", expired=old_server, signed=("-CA", ca, "-CAkey", ca_key))
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -113,5 +102,18 @@ async def test_what_has_expired_is_named(tmp_path: Path, old_ca: bool, old_serve
         port = server.sockets[0].getsockname()[1]
         found = await HttpChecks().check(Target("127.0.0.1", port, "/x", str(ca), "api-int.c"), 5)
     assert found.answer is (Answer.DEAD if problem else Answer.GOOD)
-    assert found.problem.startswith(problem.format(ca=ca))
-    assert bool(found.problem) is bool(problem)
+    assert found.problem == problem.format(ca=ca, end_of_ca=end_of(ca), end=end_of(made))
+    assert found.distrust is distrust
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
+async def test_a_certificate_for_another_name_is_refused(tmp_path: Path) -> None:
+    ca, ca_key = certificate(tmp_path, "ca", expired=False)
+    made, key = certificate(tmp_path, "other.c", expired=False, signed=("-CA", ca, "-CAkey", ca_key))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(made, key)
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=tls) as server:
+        port = server.sockets[0].getsockname()[1]
+        found = await HttpChecks().check(Target("127.0.0.1", port, "/x", str(ca), "api-int.c"), 5)
+    assert (found.answer, found.distrust) == (Answer.DEAD, Distrust.CERTIFICATE)
+    assert found.problem.startswith("its certificate is refused: Hostname mismatch")

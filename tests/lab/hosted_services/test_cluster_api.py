@@ -8,8 +8,34 @@ from typing import Any
 from harness import Lab, Lan, Node
 from harness.kube import Cluster
 from kube_nodes import BINDING, ROLE, add_node
+from tls_certificates import certificate, end_of
 from vip_rig import Options, Rig, until
 
+EXPIRED = """
+import socket, ssl, sys
+tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+tls.load_cert_chain(sys.argv[2], sys.argv[3])
+with socket.create_server((sys.argv[1], 6443)) as line:
+    while True:
+        plain, _ = line.accept()
+        print("asked", flush=True)
+        plain.settimeout(5)
+        try:
+            tls.wrap_socket(plain, server_side=True).close()
+        except OSError:
+            plain.close()
+"""
+KUBECONFIG = """apiVersion: v1
+kind: Config
+clusters:
+- name: c
+  cluster: {{server: "https://{address}:6443", tls-server-name: api-int.c, certificate-authority: ca-of-the-api.crt}}
+users:
+- {{name: u, user: {{token: lab}}}}
+contexts:
+- {{name: x, context: {{cluster: c, user: u}}}}
+current-context: x
+"""
 HAPROXY = "/run/nodenet/hosted/haproxy.cfg"
 
 
@@ -20,6 +46,27 @@ def servers(node: Node) -> list[str]:
 
 def cached(node: Node) -> str:
     return node.run("cat /var/lib/nodenet/hosted/nodes.json", check=False).stdout
+
+
+def an_expired_certificate(rig: Rig, lan: Lan) -> None:
+    """Let a server with an expired certificate take the API's place: named with its date, once; the cache stays."""
+    node, directory = rig.nodes["master-0"], lan.state / "expired"
+    directory.mkdir()
+    ca, ca_key = certificate(directory, "ca", expired=False)
+    made, key = certificate(directory, "api-int.c", expired=True, signed=("-CA", ca, "-CAkey", ca_key))
+    server = lan.start("python3", "-c", EXPIRED, lan.gateway4.exploded, made, key, output=directory / "log")
+    node.write("/etc/kubernetes/ca-of-the-api.crt", ca.read_text())
+    node.write("/etc/kubernetes/kubeconfig", KUBECONFIG.format(address=lan.gateway4), 0o600)
+    cause = f"The API cannot be verified: its certificate has expired on {end_of(made)}. Renew it"
+    until(lambda: str(rig.document("master-0").get("cluster")).startswith(cause), "the certificate")
+    tries = (directory / "log").read_text().count("asked")
+    until(lambda: (directory / "log").read_text().count("asked") > tries + 2, "more tries")
+    said = [entry for entry in node.journal() if str(entry["MESSAGE"]).startswith(cause)]
+    assert len(said) == 1
+    assert cause in node.run("nodenetctl hosted", check=False).stdout
+    assert servers(node) == ["master-0", "master-2"]
+    server.terminate()
+    server.wait()
 
 
 def test_nodes_of_the_api_its_own_node_only_and_the_cache(lab: Lab, lan: Lan, product: Path) -> None:
@@ -47,6 +94,7 @@ def test_nodes_of_the_api_its_own_node_only_and_the_cache(lab: Lab, lan: Lan, pr
         until(lambda: servers(node) == ["master-0", "master-2"], "the third server")
         warned = [str(entry["MESSAGE"]) for entry in node.journal() if "kubeconfig" in str(entry.get("MESSAGE"))]
         assert not any("insecure" in line for line in warned)
+    an_expired_certificate(rig, lan)
     node.reboot()
     rig.settle("master-0")
     until(lambda: servers(node) == ["master-0", "master-2"], "the servers of the cache")

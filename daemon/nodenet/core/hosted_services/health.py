@@ -33,13 +33,24 @@ class Target:
     unix_socket: str = ""
 
 
+class Distrust(StrEnum):
+    """What keeps a server from being verified; the value is the remedy."""
+
+    CA = "Correct `[hosted] ca_file`"
+    CERTIFICATE = "Renew the certificate of the server"
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a check: the answer, the HTTP status if there was one, and what is wrong."""
+    """The result of a check: the answer, the HTTP status if there was one, and what is wrong.
+
+    *distrust*: where the problem is that the server cannot be verified.
+    """
 
     answer: Answer
     status: int | None = None
     problem: str = ""
+    distrust: Distrust | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import time
 from pathlib import Path
 
-from nodenet.core.hosted_services.health import Answer, Result, Target
+from nodenet.core.hosted_services.health import Answer, Distrust, Result, Target
+from nodenet.edge.kubernetes.certificates import expired_ca, refusal
 
 _LINE_BYTES = 1024
 
@@ -28,7 +28,8 @@ class HttpChecks:
         try:
             context = self._context(target.ca_file) if target.ca_file else None
         except OSError as error:
-            return Result(Answer.DEAD, problem=f"the CA {target.ca_file} cannot be used: {error.strerror or error}")
+            problem = f"the CA {target.ca_file} cannot be used: {error.strerror or error}"
+            return Result(Answer.DEAD, problem=problem, distrust=Distrust.CA)
         connected = False
         try:
             async with asyncio.timeout(seconds):
@@ -39,10 +40,11 @@ class HttpChecks:
         except TimeoutError:
             return Result(Answer.SLOW if connected or context else Answer.DEAD, problem=f"no answer in {seconds:g} s")
         except ssl.SSLCertVerificationError as error:
-            expired = _expiry(context, time.time()) if context else None
-            if expired:
-                return Result(Answer.DEAD, problem=f"the CA {target.ca_file} has expired on {expired}")
-            return Result(Answer.DEAD, problem=f"its certificate is refused: {error.verify_message}")
+            if context and (date := expired_ca(context)):
+                problem = f"the CA {target.ca_file} has expired on {date}"
+                return Result(Answer.DEAD, problem=problem, distrust=Distrust.CA)
+            problem = await refusal(error, target.host, target.port, target.server_name, seconds)
+            return Result(Answer.DEAD, problem=problem, distrust=Distrust.CERTIFICATE)
         except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             return Result(Answer.DEAD, problem=str(getattr(error, "strerror", None) or error) or type(error).__name__)
 
@@ -64,13 +66,6 @@ async def _connected(
         return await asyncio.open_unix_connection(target.unix_socket, limit=_LINE_BYTES)
     name = target.server_name if context else None
     return await asyncio.open_connection(target.host, target.port, ssl=context, server_hostname=name, limit=_LINE_BYTES)
-
-
-def _expiry(context: ssl.SSLContext, now: float) -> str | None:
-    """Return when the last of the CAs of *context* expired, None while one of them is valid."""
-    dates = [str(found["notAfter"]) for found in context.get_ca_certs() if "notAfter" in found]
-    last = max(dates, key=ssl.cert_time_to_seconds, default=None)
-    return last if last is not None and ssl.cert_time_to_seconds(last) < now else None
 
 
 async def _asked(target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Result:

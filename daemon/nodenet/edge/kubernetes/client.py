@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import httpx
 
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_services.kubeconfig import Access
 from nodenet.edge.kubernetes import credentials
+from nodenet.edge.kubernetes.certificates import expired_ca, refusal, refused
 
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
 WATCH_SECONDS = 300
@@ -27,6 +30,7 @@ MOST_BYTES = 64 << 20
 LINE_BYTES = 4 << 20
 """etcd keeps no object of more than 1.5 MiB."""
 REMEDY = "See `nodenetctl hosted`; nodes go on from what they have on disk"
+RENEW = "Renew it; nodes go on from what they have on disk"
 
 
 class Api:
@@ -35,10 +39,11 @@ class Api:
     def __init__(self, access: Access) -> None:
         """Connect at the first question. Raises Unavailable for credentials that cannot be used."""
         bearer = credentials.token(access)
-        self._server_name = access.server_name
+        self._access = access
+        self._context = credentials.context(access)
         self._client = httpx.AsyncClient(
             base_url=access.server,
-            verify=credentials.context(access),
+            verify=self._context,
             headers={
                 "Accept": "application/json",
                 "Accept-Encoding": "identity",
@@ -70,7 +75,7 @@ class Api:
                         raise Unavailable(f"The API's answer for {path} is longer than {MOST_BYTES} bytes")
                 return json.loads(content)
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RecursionError) as error:
-            raise _unavailable(path, error) from error
+            raise await self._unavailable(path, error) from error
 
     async def watch(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[Any]:
         """Yield the events of a watch until the server ends it. Raises Forbidden, Unavailable."""
@@ -88,24 +93,35 @@ class Api:
                     if len(rest) > LINE_BYTES:
                         raise Unavailable(f"An event of {path} is longer than {LINE_BYTES} bytes")
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RecursionError) as error:
-            raise _unavailable(path, error) from error
+            raise await self._unavailable(path, error) from error
 
     def _stream(self, path: str, parameters: Mapping[str, str], seconds: float) -> Any:  # noqa: ANN401  (httpx's own)
-        extensions = {"sni_hostname": self._server_name} if self._server_name else {}
+        name = self._access.server_name
+        extensions = {"sni_hostname": name} if name else {}
         timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
         return self._client.stream("GET", path, params=dict(parameters), timeout=timeout, extensions=extensions)
 
+    async def _unavailable(self, path: str, error: Exception) -> Unavailable:
+        if (distrust := refused(error)) is not None:
+            return Unavailable(f"The API cannot be verified: {await self._why(distrust)}", remedy=RENEW)
+        text = " ".join(str(error).split())[:200] or type(error).__name__
+        return Unavailable(f"The API does not answer {path}: {text}", remedy=REMEDY)
+
+    async def _why(self, distrust: ssl.SSLCertVerificationError) -> str:
+        if date := expired_ca(self._context):
+            return f"the CA of the kubeconfig has expired on {date}"
+        server = urlsplit(self._access.server)
+        host, port = server.hostname or "", server.port or 443
+        return await refusal(distrust, host, port, self._access.server_name or host, CONNECT_SECONDS)
+
     @staticmethod
     def _judge(path: str, answer: Any) -> None:  # noqa: ANN401  (httpx's own)
-        if answer.status_code in (401, 403, 404):
+        if answer.status_code == 401:  # kubelet renews them: they are read again for the next connection
+            raise Unavailable("The API does not accept the credentials of the kubeconfig (401)", remedy=REMEDY)
+        if answer.status_code in (403, 404):
             raise Forbidden(f"The API refuses {path} with status {answer.status_code}", remedy=REMEDY)
         if answer.status_code != 200:
             raise Unavailable(f"The API answers {path} with status {answer.status_code}", remedy=REMEDY)
-
-
-def _unavailable(path: str, error: Exception) -> Unavailable:
-    text = " ".join(str(error).split())[:200] or type(error).__name__
-    return Unavailable(f"The API does not answer {path}: {text}", remedy=REMEDY)
 
 
 class KubernetesCluster:
