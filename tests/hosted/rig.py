@@ -86,8 +86,11 @@ class FakeWeights:
 class FakeFiles:
     def __init__(self) -> None:
         self.texts: dict[PurePath, str] = {}
+        self.full: set[PurePath] = set()
 
     def write(self, texts: Mapping[PurePath, str]) -> frozenset[PurePath]:
+        if not self.full.isdisjoint(texts):
+            raise PublishFailed("/run is full")
         changed = frozenset(path for path, text in texts.items() if self.texts.get(path) != text)
         self.texts |= texts
         return changed
@@ -102,6 +105,7 @@ class FakeUnits:
     def __init__(self, *running: str) -> None:
         self.running = set(running)
         self.missing: dict[str, str] = {}
+        self.broken: Unavailable | None = None
         self.orders: list[tuple[str, str]] = []
         self.stopping: Callable[[str], None] = lambda _: None
 
@@ -119,6 +123,8 @@ class FakeUnits:
         self.running.discard(unit)
 
     async def reload(self, unit: str) -> None:
+        if self.broken:
+            raise self.broken
         self.orders.append(("reload", unit))
 
     async def restart(self, unit: str) -> None:
@@ -138,6 +144,24 @@ class FakeTable:
 
     async def is_there(self) -> bool:
         return self.there
+
+
+class FakeBalancer:
+    """haproxy's servers, by name and address, and whether each is alive; None: it does not answer."""
+
+    def __init__(self) -> None:
+        self.alive: dict[tuple[str, str], bool] | None = {}
+
+    async def servers(self) -> str:
+        if self.alive is None:
+            raise Unavailable("haproxy does not answer at /run/nodenet-haproxy/state.sock: time-out")
+        lines = ["1", "# be_id be_name srv_id srv_name srv_addr srv_op_state"]
+        rest = "0 1 1 9 6 3 4 6 0 0 0 - 6443 - 0 0 - - 0"
+        found = self.alive.items()
+        lines += [
+            f"3 api {i} {name} {address} {2 if up else 0} {rest}" for i, ((name, address), up) in enumerate(found)
+        ]
+        return "\n".join([*lines, "", ""])
 
 
 class FakeDnsmasq:

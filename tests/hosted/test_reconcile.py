@@ -8,15 +8,17 @@ from ipaddress import ip_address
 
 import pytest
 
-from hosted.rig import FakeDnsmasq, FakeFiles, FakeOthers, FakeTable, FakeUnits, inputs, state
+from hosted.rig import FakeBalancer, FakeDnsmasq, FakeFiles, FakeOthers, FakeTable, FakeUnits, inputs, state
+from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
 from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.model import Mode, Origin, Service
-from nodenet.core.hosted_services.paths import HOSTS, RELEASE, TEXTS, UNITS
+from nodenet.core.hosted_services.paths import HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
 from nodenet.core.hosted_services.two_stacks import Listener, Others
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.hosted.reconcile import RELOAD_SECONDS, RELOADS, Edges, Reconciler
+from nodenet.hosted.redirect import TABLE_SECONDS
 from nodenet.hosted.state import State
 
 KEEPALIVED, HAPROXY, DNSMASQ = (UNITS[one] for one in (Service.KEEPALIVED, Service.HAPROXY, Service.DNSMASQ))
@@ -29,8 +31,8 @@ class Bench:
     def __init__(self, made: State, *running: str, mode: HostedMode = HostedMode.SYSTEMD, there: bool = False) -> None:
         self.state = made
         self.files, self.units, self.table = FakeFiles(), FakeUnits(*running), FakeTable(there=there)
-        self.dnsmasq, self.others = FakeDnsmasq(), FakeOthers()
-        edges = Edges(self.files, self.units, self.table, self.dnsmasq, self.others)
+        self.dnsmasq, self.others, self.balancer = FakeDnsmasq(), FakeOthers(), FakeBalancer()
+        edges = Edges(self.files, self.units, self.table, self.dnsmasq, self.others, self.balancer)
         self.reconciler = Reconciler(made, edges, mode)
 
     async def look(self) -> list[tuple[str, str]]:
@@ -43,7 +45,8 @@ class Bench:
 async def test_the_first_look_writes_and_starts_and_the_second_does_nothing() -> None:
     bench = Bench(state())
     assert await bench.look() == [("start", KEEPALIVED), ("start", HAPROXY)]
-    assert set(bench.files.texts) == {TEXTS[Service.KEEPALIVED], TEXTS[Service.HAPROXY], RELEASE, HOSTS}
+    own = {TEXTS[service] for service in (Service.KEEPALIVED, Service.HAPROXY, Service.REDIRECT)}
+    assert set(bench.files.texts) == {*own, RELEASE, HOSTS, SERVER_STATES}
     assert await bench.look() == []
 
 
@@ -65,6 +68,60 @@ async def test_a_companion_that_comes_back_writes_and_orders_nothing() -> None:
     again.files.texts = first.files.texts
     assert await again.look() == []
     assert again.dnsmasq.reads == 0
+
+
+def without(made: State, name: str) -> Known:
+    """Return what is known when a node has left the cluster."""
+    given = made.known.inputs
+    return Known(replace(given, nodes=tuple(node for node in given.nodes if node.name != name)))
+
+
+async def test_a_reload_that_an_earlier_companion_owes_is_done_by_the_next() -> None:
+    """It was killed between the write and the reload: keepalived kept its old peers until the next change."""
+    first = Bench(state(), KEEPALIVED, HAPROXY)
+    await first.look()
+    first.units.broken = Unavailable("the system bus does not answer")
+    first.state.take(without(first.state, "master-2"))
+    assert await first.look() == []
+    again = Bench(state(), KEEPALIVED, HAPROXY)
+    again.files.texts = first.files.texts
+    again.state.take(without(again.state, "master-2"))
+    assert await again.look() == [("reload", KEEPALIVED), ("reload", HAPROXY)]
+    third = Bench(state(), KEEPALIVED, HAPROXY)
+    third.files.texts = again.files.texts
+    third.state.take(without(third.state, "master-2"))
+    assert await third.look() == []
+
+
+async def test_a_file_that_cannot_be_written_takes_no_reload_from_another_service() -> None:
+    bench = Bench(state(), KEEPALIVED, HAPROXY)
+    await bench.look()
+    bench.files.full = {TEXTS[Service.HAPROXY]}
+    bench.state.take(without(bench.state, "master-2"))
+    assert await bench.look() == [("reload", KEEPALIVED)]
+    assert bench.state.failures["files"] == "/run is full"
+    bench.files.full = set()
+    assert await bench.look() == [("reload", HAPROXY)]
+    assert "files" not in bench.state.failures
+
+
+async def test_a_server_that_is_new_or_dead_begins_as_stopped_after_a_reload() -> None:
+    """Haproxy begins with all servers as alive, and clients waited for a host that was switched off."""
+    bench = Bench(state(), KEEPALIVED, HAPROXY)
+    bench.state.take(without(bench.state, "master-1"))
+    await bench.look()
+    bench.balancer.alive = {("master-0", "192.0.2.10"): True, ("master-2", "192.0.2.12"): False}
+    bench.state.take(Known(inputs(nodes_origin=Origin.LIVE)))
+    assert ("reload", HAPROXY) in await bench.look()
+    lines = bench.files.texts[SERVER_STATES].splitlines()
+    assert [line.split()[3:6] for line in lines[1:]] == [
+        ["master-1", "192.0.2.11", "0"],
+        ["master-2", "192.0.2.12", "0"],
+    ]
+    bench.balancer.alive = None
+    bench.state.take(without(bench.state, "master-2"))
+    assert ("reload", HAPROXY) in await bench.look()
+    assert bench.files.texts[SERVER_STATES] == "1\n"
 
 
 async def test_what_was_read_from_disk_stops_nothing_and_the_api_does() -> None:
@@ -131,13 +188,45 @@ async def test_the_redirect_follows_the_health_of_haproxy() -> None:
     assert not bench.table.there
 
 
+async def after_a_restart() -> Bench:
+    """Return a companion that comes back where an earlier one has set the redirect."""
+    first = Bench(state())
+    await first.look()
+    again = Bench(state(), KEEPALIVED, HAPROXY, there=True)
+    again.files.texts = first.files.texts
+    return again
+
+
 async def test_the_redirect_of_an_earlier_companion_stays_until_a_verdict_is_known() -> None:
-    bench = Bench(state(), KEEPALIVED, HAPROXY, there=True)
+    bench = await after_a_restart()
     await bench.look()
     assert bench.table.there
+    assert bench.state.report().services[Service.REDIRECT].running, "it was reported as off"
     bench.state.verdicts[Service.HAPROXY] = Verdict(healthy=False, points=4)
     await bench.look()
     assert not bench.table.there
+
+
+async def test_the_redirect_of_other_settings_goes_until_haproxy_serves_by_these() -> None:
+    """Another `lb_port`: the table led to the old one, where nothing listened, and the API was away at its VIP."""
+    bench = await after_a_restart()
+    bench.files.texts[TEXTS[Service.REDIRECT]] = "another port"
+    await bench.look()
+    assert not bench.table.there
+    bench.state.verdicts[Service.HAPROXY] = UP
+    await bench.look()
+    assert bench.table.there
+
+
+async def test_a_redirect_that_another_program_has_removed_is_put_back() -> None:
+    """As a restart of nftables.service does: one node served all clients of the VIP from then on."""
+    bench = await after_a_restart()
+    bench.state.verdicts[Service.HAPROXY] = UP
+    await bench.look()
+    bench.table.there = False
+    await asyncio.sleep(TABLE_SECONDS)
+    await bench.look()
+    assert bench.table.there
 
 
 async def test_a_redirect_without_haproxy_goes() -> None:

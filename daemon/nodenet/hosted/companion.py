@@ -27,6 +27,7 @@ from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Signal, name_owner_changed
 from nodenet.edge.files import disk
 from nodenet.edge.hosted_services import adverts
+from nodenet.edge.hosted_services.balancer import Balancer
 from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
 from nodenet.edge.hosted_services.http_check import HttpChecks
@@ -88,7 +89,7 @@ class Companion:
         units = ServiceUnits(self.bus, lambda _: self.state.changed())
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
         self._trial = ApiIntTrial(self.state, HttpChecks(), ApiIntFile())
-        self._edges = Edges(ConfigurationFiles(), units, RedirectTable(), dnsmasq, OtherStacks())
+        self._edges = Edges(ConfigurationFiles(), units, RedirectTable(), dnsmasq, OtherStacks(), Balancer())
         self._gather = Gather(self.state, _status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists)
         self.shown: list[Any] = []
         """What shows the document: each is called with it when it changed."""

@@ -13,15 +13,17 @@ from nodenet.core.errors import NodenetError, PublishFailed, Unavailable, UnitFa
 from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.orders import Now, Order, order
-from nodenet.core.hosted_services.paths import HOSTS, RELEASE, TEXTS, UNITS
+from nodenet.core.hosted_services.paths import HOSTS, OWED_RELOADS, RELEASE, TEXTS, UNITS
 from nodenet.core.hosted_services.release import batch
 from nodenet.core.hosted_services.restarts import LONGEST_SECONDS, Restarts
 from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import HostedMode
+from nodenet.hosted.redirect import Redirect
+from nodenet.hosted.server_states import ServerStates
 from nodenet.hosted.state import State
-from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits
+from nodenet.ports.hosted_services import Balancer, ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits
 from nodenet.ports.vips import OtherStacks
 
 log = structlog.get_logger()
@@ -46,6 +48,7 @@ class Edges:
     table: RedirectTable
     dnsmasq: Dnsmasq
     others: OtherStacks
+    balancer: Balancer
 
 
 class Reconciler:
@@ -59,7 +62,10 @@ class Reconciler:
         self._own_sockets = own_sockets
         self._behind: set[Service] = set()
         """Services that run with an older configuration than the one on the disk."""
-        self._redirected: bool | None = None
+        self._resumed = False
+        """Whether it was looked at which ones an earlier companion has left so."""
+        self._redirect = Redirect(state, edges.table)
+        self._servers = ServerStates(state, edges.files, edges.balancer)
         self._starts: dict[Service, Restarts] = {}
         self._reloads: dict[Service, Budget] = dict.fromkeys(UNIT_SERVICES, Budget(RELOADS, RELOAD_SECONDS))
 
@@ -78,10 +84,11 @@ class Reconciler:
         self._state.decided = True
         changed = self._write()
         await self._renew_dns(changed)
-        await self._redirect()  # before haproxy is stopped: no connection is sent to one that has left
+        # Before haproxy is stopped: no connection is sent to one that has left.
+        await self._redirect.look(leaves=self._leaves(), renewed=TEXTS[Service.REDIRECT] in changed)
         if self._mode is HostedMode.SYSTEMD:
             for service in UNIT_SERVICES:
-                await self._carry_out(service, changed)
+                await self._carry_out(service)
 
     async def _ask_systemd(self) -> None:
         for service in (*UNIT_SERVICES, Service.DNSMASQ):
@@ -133,22 +140,43 @@ class Reconciler:
         """Write the texts of this process's services; a text that the plan no longer has stays while its unit runs."""
         texts: dict[PurePath, str] = {
             TEXTS[service]: self._state.plan.texts[service]
-            for service in UNIT_SERVICES
+            for service in (*UNIT_SERVICES, Service.REDIRECT)
             if service in self._state.plan.texts
         }
         if Service.KEEPALIVED in self._state.plan.texts:
             texts[RELEASE] = batch(self._state.plan, self._state.here)
         if self._state.plan.hosts:
             texts[HOSTS] = self._state.plan.hosts
+        changed: set[PurePath] = set()
+        failed: PublishFailed | None = None
+        for path, text in texts.items():
+            try:
+                changed |= self._edges.files.write({path: text})
+            except PublishFailed as error:  # the others are as true as before
+                failed = error
         try:
-            changed = self._edges.files.write(texts)
+            self._owe({service for service in UNIT_SERVICES if TEXTS[service] in changed})
         except PublishFailed as error:
-            self._fail("files", error)
-            return frozenset()
-        self._state.report_failure("files", None)
+            failed = error
+        if failed:
+            self._fail("files", failed)
+        else:
+            self._state.report_failure("files", None)
         for path in sorted(changed):
             log.info(f"{path} was written", message=Message.HOSTED_CHANGED)
-        return changed
+        return frozenset(changed)
+
+    def _owe(self, changed: set[Service]) -> None:
+        """Note on the disk who has to read a *changed* file: a companion that ends before that leaves it to the next.
+
+        Raises PublishFailed.
+        """
+        self._behind |= changed
+        if not self._resumed:
+            found = self._edges.files.remove(OWED_RELOADS.values())
+            self._behind |= {service for service, path in OWED_RELOADS.items() if path in found}
+            self._resumed = True
+        self._edges.files.write({OWED_RELOADS[service]: "" for service in self._behind})
 
     async def _renew_dns(self, changed: Collection[PurePath]) -> None:
         if HOSTS not in changed or not self._state.running.get(Service.DNSMASQ):
@@ -160,9 +188,7 @@ class Reconciler:
         else:
             self._state.report_failure("dnsmasq", None)
 
-    async def _carry_out(self, service: Service, changed: Collection[PurePath]) -> None:
-        if TEXTS[service] in changed:
-            self._behind.add(service)
+    async def _carry_out(self, service: Service) -> None:
         wanted, running = self._state.wanted(service), self._state.running[service]
         drained = service is Service.HAPROXY and self._leaves()
         now = Now(running, service in self._behind, self._state.waits.get(service), drained)
@@ -173,18 +199,23 @@ class Reconciler:
         try:
             match what:
                 case Order.START:
+                    if service is Service.HAPROXY:
+                        self._servers.forget()
                     await self._edges.units.start(unit)
                 case Order.RELOAD:
+                    if service is Service.HAPROXY:
+                        await self._servers.keep()
                     await self._edges.units.reload(unit)
                 case Order.STOP:
                     await self._edges.units.stop(unit)
                 case Order.NOTHING:
                     return
-        except (UnitFailed, Unavailable) as error:
+            self._behind.discard(service)
+            self._edges.files.remove((OWED_RELOADS[service],))
+        except (PublishFailed, UnitFailed, Unavailable) as error:
             self._fail(f"unit {service}", error)
             return
         self._state.report_failure(f"unit {service}", None)
-        self._behind.discard(service)
         log.info(f"systemd was asked for: {what} {unit}", message=Message.HOSTED_CHANGED)
 
     def _may(self, service: Service, what: Order) -> bool:
@@ -206,36 +237,6 @@ class Reconciler:
     def _leaves(self) -> bool:
         """Return whether this node is drained, and other nodes have its VIPs."""
         return self._state.drained and not any(sighting.here for sighting in self._state.sightings.values())
-
-    async def _redirect(self) -> None:
-        """Put or remove the nft table: it is there only while this node's haproxy is healthy.
-
-        Until the first verdict the table stays as an earlier companion left it.
-        """
-        rules = self._state.plan.texts.get(Service.REDIRECT)
-        verdict = self._state.verdicts.get(Service.HAPROXY)
-        try:
-            if self._redirected is None:
-                self._redirected = await self._edges.table.is_there()
-            undecided = verdict is None or (not verdict.healthy and verdict.points == 0)
-            running = self._state.running.get(Service.HAPROXY, False)
-            running = running and Service.HAPROXY not in self._state.waits and not self._leaves()
-            wanted = (
-                rules is not None and running and (self._redirected if undecided else bool(verdict and verdict.healthy))
-            )
-            if wanted and not self._redirected and rules is not None:
-                await self._edges.table.put(rules)
-            elif self._redirected and not wanted:
-                await self._edges.table.remove()
-            else:
-                return
-        except Unavailable as error:
-            self._fail("redirect", error)
-            return
-        self._redirected = wanted
-        self._state.running[Service.REDIRECT] = wanted
-        self._state.report_failure("redirect", None)
-        log.info(f"The redirect to haproxy is {'on' if wanted else 'off'}", message=Message.BALANCER_CHANGED)
 
     def _fail(self, topic: str, error: NodenetError) -> None:
         if self._state.report_failure(topic, str(error)):

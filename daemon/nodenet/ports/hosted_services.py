@@ -56,6 +56,13 @@ class RedirectTable(Protocol):
         """Return whether the table exists. Raises Unavailable."""
 
 
+class Balancer(Protocol):
+    """This node's haproxy."""
+
+    async def servers(self) -> str:
+        """Return the states of its servers, as it says them. Raises Unavailable."""
+
+
 class Dnsmasq(Protocol):
     """This node's dnsmasq, over D-Bus."""
 

@@ -19,6 +19,7 @@ from nodenet.core.hosted_services.haproxy import (
     MOST_CONNECTIONS,
     READY_SOCKET,
     SOCKET,
+    STATE_SOCKET,
     backends,
     configuration,
 )
@@ -49,6 +50,7 @@ def text_for(directory: Path, port: int) -> str:
         f"maxconn {MOST_CONNECTIONS}": f"maxconn {FEW}",
         SOCKET: str(directory / "admin.sock"),
         READY_SOCKET: str(directory / "ready.sock"),
+        STATE_SOCKET: str(directory / "state.sock"),
         ":9445": f":{port}",
         "monitor fail if { nbsrv(api) lt 1 }": "monitor fail if { always_false }",
         "/etc/kubernetes/ca.crt": str(directory / "ca.crt"),

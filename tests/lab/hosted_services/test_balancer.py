@@ -34,12 +34,17 @@ while True:
 """
 
 
+ABSENT = "10.88.0.99"
+"""No host has it."""
+
+
 def change_backends(rig: Rig, holder: str) -> None:
-    """Let a control-plane node come into the list and leave it again, under 100 requests a second."""
+    """Let control-plane nodes come into the list and leave it again, under 100 requests a second; one is not there."""
     node, text = rig.nodes[holder], rig.nodes[holder].path(FILED).read_text()
     more = json.loads(text)
-    more["status"]["nodes"].append({"name": "master-9", "role": "control-plane", "addresses": ["10.88.0.21"]})
-    for content, expected in ((json.dumps(more), 4), (text, 3)):
+    for name, address in (("master-8", "10.88.0.21"), ("master-9", ABSENT)):
+        more["status"]["nodes"].append({"name": name, "role": "control-plane", "addresses": [address]})
+    for content, expected in ((json.dumps(more), 5), (text, 3)):
         node.write(FILED, content)
         node.run("systemctl restart nodenet-hosted")
         until(lambda count=expected: serving(node) == count, f"{expected} servers")  # type: ignore[misc]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from nodenet.core.hosted_services.duties import Duty
 from nodenet.core.hosted_services.model import Inputs, Role, Service, of_family
+from nodenet.core.hosted_services.paths import SERVER_STATES
 from nodenet.core.ip import Family, IPAddress, family_of
 
 SOCKET = "/run/nodenet-haproxy/admin.sock"
@@ -18,6 +19,8 @@ READY_SOCKET = "/run/nodenet-haproxy/ready.sock"
 A Unix socket for the group of haproxy's user alone. On a port, any user of the node could take all its connections, and
 a healthy balancer would lose the VIP.
 """
+STATE_SOCKET = "/run/nodenet-haproxy/state.sock"
+"""haproxy says here which API servers are alive, and takes no order: for the same group."""
 CLIENT_SECONDS = 86400
 """Watches of the API are long and may be silent."""
 MOST_CONNECTIONS = 20000
@@ -46,6 +49,8 @@ def _global(inputs: Inputs) -> str:
         (
             "global",
             f"    stats socket {SOCKET} mode 600 level admin expose-fd listeners",
+            f"    stats socket {STATE_SOCKET} mode 660 level user",
+            f"    server-state-file {SERVER_STATES}",
             f"    hard-stop-after {inputs.options.drain_seconds}s",
             f"    maxconn {MOST_CONNECTIONS + MOST_CHECKS}",
             "    no strict-limits",  # fewer connections, and not none, where the system allows fewer open files
@@ -84,7 +89,7 @@ def _backend(inputs: Inputs) -> str:
         f"    default-server check check-ssl check-sni {name} verify required verifyhost {name} "
         f"ca-file {inputs.options.ca_file} inter 1s fastinter 500ms fall 2 rise 3"
     )
-    lines = ["backend api", "    balance roundrobin", "    option httpchk"]
+    lines = ["backend api", "    balance roundrobin", "    load-server-state-from-file global", "    option httpchk"]
     lines += [
         f"    http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host {name}",
         "    http-check expect status 200",

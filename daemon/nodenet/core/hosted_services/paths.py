@@ -19,6 +19,13 @@ TEXTS: Mapping[Service, PurePosixPath] = {
     Service.HAPROXY: RUN / "haproxy.cfg",
     Service.REDIRECT: RUN / "redirect.nft",
 }
+OWED_RELOADS: Mapping[Service, PurePosixPath] = {
+    Service.KEEPALIVED: RUN / "keepalived.reload",
+    Service.HAPROXY: RUN / "haproxy.reload",
+}
+"""Each exists while the service runs with an older configuration than that on the disk."""
+SERVER_STATES = RUN / "haproxy.servers"
+"""Which API servers a haproxy that is reloaded takes for dead until they are checked (``server_states``)."""
 RELEASE = RUN / "release.ip"
 """Takes this node's VIPs off its links, as a batch of ip(8): nodenet-keepalived.service runs it whenever it ends."""
 UNITS: Mapping[Service, str] = {
