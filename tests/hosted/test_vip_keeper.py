@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from dataclasses import replace
+
+from structlog.testing import capture_logs
 
 from hosted.rig import OWN_MAC, PEER_MAC, STRANGER_MAC, FakeAddresses, FakeWeights, FakeWire, state
 from nodenet.core.hosted_services.cluster import Known
@@ -10,8 +14,9 @@ from nodenet.core.hosted_services.keepalived import WEIGHT_FILES, router_ids
 from nodenet.core.hosted_services.model import Purpose, Service
 from nodenet.core.hosted_services.packets import Advert
 from nodenet.core.hosted_services.stance import OUT, Position, Stance
+from nodenet.core.messages import Message
 from nodenet.hosted.state import State
-from nodenet.hosted.vip_keeper import LEARN_SECONDS, SOON_SECONDS, VipKeeper
+from nodenet.hosted.vip_keeper import LEARN_SECONDS, SOON_SECONDS, SPLIT_SECONDS, SPLITS, VipKeeper
 
 API = WEIGHT_FILES[Purpose.API]
 
@@ -183,3 +188,18 @@ async def test_a_host_that_answers_with_ever_other_macs_fills_no_memory() -> Non
         await bench.keeper.look()
     assert len(bench.state.peers) <= len(bench.state.known.inputs.nodes)
     assert bench.state.peers["06:00:00:00:00:31"] == "master-1"
+
+
+async def test_a_host_that_comes_and_goes_as_a_second_holder_does_not_fill_the_journal() -> None:
+    """Any host of the LAN can answer every other question: that was an error line a second."""
+    bench = Bench()
+    bench.addresses.here.add(bench.vip)
+    with capture_logs() as logs:
+        for number in range(600):
+            bench.wire.macs[bench.vip] = frozenset({STRANGER_MAC}) if number % 2 else frozenset()
+            await bench.keeper.look()
+            await asyncio.sleep(SOON_SECONDS)
+    counted = Counter(entry["message"] for entry in logs)
+    minutes = 600 * SOON_SECONDS / SPLIT_SECONDS
+    assert SPLITS <= counted[Message.VIP_SPLIT] <= SPLITS + minutes
+    assert counted[Message.VIP_CLEAR] <= counted[Message.VIP_SPLIT]

@@ -13,6 +13,7 @@ import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.hosted_services import stance
+from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.holders import Sighting, holders, probe_seconds, strangers, yields
 from nodenet.core.hosted_services.keepalived import WEIGHT_FILES, router_ids
@@ -33,6 +34,8 @@ MOST_PEERS = 256
 """Nodes whose MACs are asked for at once."""
 LEARN_SECONDS = 10.0
 """How often the MACs of the nodes are asked for at most: a stranger that stays costs no more questions."""
+SPLITS, SPLIT_SECONDS = 5, 60.0
+"""So many second holders of a VIP are logged at once, and one more after each pause."""
 ADVERTS = 3
 """After so many intervals without an advertisement, VRRP takes the holder for dead (RFC 5798, 6.1)."""
 
@@ -52,6 +55,9 @@ class VipKeeper:
         self._heard: dict[int, float] = {}
         self._macs: dict[tuple[str, IPAddress], str] = {}
         """The MAC of each node's address on a link, as it was last seen."""
+        self._split: set[IPAddress] = set()
+        """VIPs whose second holder was logged."""
+        self._splits: dict[IPAddress, Budget] = {}
         self._learnt = -LEARN_SECONDS
         self.look_now = asyncio.Event()
 
@@ -197,6 +203,14 @@ class VipKeeper:
             if any(duty.wanted for duty in self._state.plan.vips if duty.purpose is purpose)
         )
 
+    def _may_log_split(self, vip: IPAddress) -> bool:
+        """Return whether a second holder is logged: any host of the LAN can come and go as one."""
+        budget = self._splits.get(vip, Budget(SPLITS, SPLIT_SECONDS))
+        if budget.wait(_now()) > 0:
+            return False
+        self._splits[vip] = budget.used(_now())
+        return True
+
     def _log(
         self,
         purpose: Purpose,
@@ -212,10 +226,12 @@ class VipKeeper:
             was = earlier[vip]
             if was is not None and was.here != sighting.here:
                 log.info(f"The VIP {vip} {'came to' if sighting.here else 'left'} this node", message=Message.VIP_MOVED)
-            if sighting.count > 1 and (was is None or was.count < sighting.count):
+            if sighting.count > 1 and vip not in self._split and self._may_log_split(vip):
+                self._split.add(vip)
                 cause = f"The VIP {vip} has {sighting.count} holders: {names}"
                 log.error(cause, message=Message.VIP_SPLIT, cause=cause, remedy="Look for filtered VRRP (protocol 112)")
-            if sighting.count == 1 and was is not None and was.count > 1:
+            if sighting.count == 1 and vip in self._split:
+                self._split.discard(vip)
                 log.info(f"The VIP {vip} has one holder again: {names}", message=Message.VIP_CLEAR)
         if changed and after.stance is Stance.STAYING_OUT:
             cause = f"A host that is not a node of the cluster holds a VIP ({purpose}): this node stays out"

@@ -6,11 +6,11 @@ from nodenet.core.hosted_services.running import Running
 def test_what_runs() -> None:
     assert Running("loaded", "active").is_up
     assert Running("loaded", "reloading").is_up
-    assert not Running("loaded", "activating", "auto-restart").is_up
+    assert not Running("loaded", "activating").is_up
 
 
 def test_what_is_about_to_run() -> None:
-    assert Running("loaded", "activating", "auto-restart").is_settling
+    assert Running("loaded", "activating").is_settling
     assert Running("loaded", "inactive", job=True).is_settling
     assert not Running("loaded", "failed").is_settling
 

@@ -1,11 +1,11 @@
-"""The API outranks the cache, the cache the file, the file the defaults; only the API stops what runs."""
+"""The API outranks the cache, the cache the file, the file the defaults."""
 
 from ipaddress import ip_address
 
 import pytest
 
-from nodenet.core.hosted_services.model import ClusterNode, Origin, Role, Service, Spec
-from nodenet.core.hosted_services.sources import choose, may_stop
+from nodenet.core.hosted_services.model import ClusterNode, Origin, Role, Spec
+from nodenet.core.hosted_services.sources import choose
 
 OFF = Spec(ingress_ha=False)
 NODE = ClusterNode("worker-0", (ip_address("192.0.2.20"),), Role.WORKER)
@@ -41,8 +41,3 @@ def test_a_list_without_the_control_plane_does_not_replace_one_with_it() -> None
     assert (chosen.nodes, chosen.nodes_origin) == ((master, NODE), Origin.FILE)
     chosen = choose({}, {Origin.LIVE: (NODE,), Origin.FILE: ()})
     assert (chosen.nodes, chosen.nodes_origin) == ((NODE,), Origin.LIVE), "its control plane is elsewhere"
-
-
-def test_only_the_live_resource_stops_a_service_and_nothing_stops_dns() -> None:
-    stops = {(service, origin) for service in Service for origin in Origin if may_stop(service, origin)}
-    assert stops == {(service, Origin.LIVE) for service in set(Service) - {Service.DNSMASQ}}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,18 +39,42 @@ def test_groups_that_come_and_go_end_no_look(tmp_path: Path) -> None:
     thread = threading.Thread(target=churn)
     thread.start()
     try:
-        found = {stacks._program(each) for each in (1, known) * 10}
+        found = [stacks._programs({1, known}) for _ in range(10)]
     finally:
         over.set()
         thread.join()
-    assert found == {"", "c"}
+    assert found == [{known: "c"}] * 10
 
 
 def test_the_name_of_a_group_writes_no_line(tmp_path: Path) -> None:
     """Users make control groups of their own below user.slice, and the name goes to the journal."""
     group = tmp_path / "user.slice" / "a\nReady\x1b[2J"
     group.mkdir(parents=True)
-    assert OtherStacks(groups=tmp_path)._program(group.stat().st_ino) == "'a\\nReady\\x1b[2J'"
+    number = group.stat().st_ino
+    assert OtherStacks(groups=tmp_path)._programs({number}) == {number: "'a\\nReady\\x1b[2J'"}
+
+
+class Counting(OtherStacks):
+    """Counts the searches for the names of groups."""
+
+    searches = 0
+
+    def _programs(self, groups: set[int]) -> Mapping[int, str]:
+        self.searches += 1
+        return super()._programs(groups)
+
+
+def test_a_thousand_sockets_of_a_user_cost_one_search() -> None:
+    """Each of them was looked for in the whole tree: nodenet-hosted did nothing else for minutes."""
+    stacks = Counting()
+    with contextlib.ExitStack() as opened:
+        first = opened.enter_context(socket.create_server(("127.0.0.1", 0), reuse_port=True))
+        port = first.getsockname()[1]
+        for _ in range(999):
+            opened.enter_context(socket.create_server(("127.0.0.1", port), reuse_port=True))
+        found = stacks.look((), (port,), ())
+    assert len(found.listeners) == 1000
+    assert stacks.searches == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a raw socket needs root")

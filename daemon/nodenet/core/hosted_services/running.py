@@ -11,18 +11,14 @@ LOADED, ACTIVE, FAILED = "loaded", "active", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A unit's LoadState, ActiveState, SubState and Result, the user id of its processes, and its restarts.
+    """A unit's LoadState, ActiveState and Result; *missing* is the path of its program where that is not on this node.
 
-    *uid* is None while it has no process; a unit with a dynamic user has another one after each start. *missing* is the
-    path of its program where that is not on this node.
+    *result* and *missing* are known of a unit that does not run.
     """
 
     load: str
     active: str
-    sub: str = ""
     result: str = "success"
-    uid: int | None = None
-    restarts: int = 0
     job: bool = False
     """Whether a job is queued for it."""
     missing: str = ""

@@ -1,15 +1,11 @@
-"""Which source gives the spec and the nodes: the API, the cache, the file, or the defaults?
-
-A spec from the cache or the file may start and keep services. It never stops one: a service that runs is stopped only
-when the API itself says so.
-"""
+"""Which source gives the spec and the nodes: the API, the cache, the file, or the defaults?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nodenet.core.hosted_services.model import ClusterNode, Origin, Role, Service, Spec
+from nodenet.core.hosted_services.model import ClusterNode, Origin, Role, Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +30,3 @@ def choose(specs: Mapping[Origin, Spec], nodes: Mapping[Origin, tuple[ClusterNod
     led = [origin for origin in some if any(node.role is Role.CONTROL_PLANE for node in nodes[origin])]
     nodes_origin = next(iter((*led, *some)), Origin.DEFAULT)
     return Chosen(specs.get(spec_origin, Spec()), spec_origin, nodes.get(nodes_origin, ()), nodes_origin)
-
-
-def may_stop(service: Service, origin: Origin) -> bool:
-    """Return whether a spec of *origin* may stop a *service* that runs: only the live one, and dnsmasq never."""
-    return origin is Origin.LIVE and service is not Service.DNSMASQ

@@ -34,10 +34,13 @@ class OtherStacks:
         Those that speak VRRP are separated by their user, also while ours run: keepalived has one of its own.
         """
         groups = {status.st_ino for unit in units for status in self._statuses(unit)}
+        found = [
+            one for one in chain(waiting(TCP, ports), waiting(UDP, DNS_PORTS & set(ports))) if one.group is not None
+        ]
+        # Any user may have thousands of sockets on a port above 1023: one search for all of them.
+        programs = self._programs({one.group for one in found if one.group is not None} - groups)
         listeners = tuple(
-            Listener(one.port, ours := one.group in groups, one.address, "" if ours else self._program(one.group))
-            for one in chain(waiting(TCP, ports), waiting(UDP, DNS_PORTS & set(ports)))
-            if one.group is not None
+            Listener(one.port, one.group in groups, one.address, programs.get(one.group or 0, "")) for one in found
         )
         user = _user(KEEPALIVED_USER)
         foreign = [inode for inode, uid in _speakers().items() if uid != user and inode not in own_sockets]
@@ -48,15 +51,21 @@ class OtherStacks:
             with contextlib.suppress(OSError):  # the unit ended meanwhile
                 yield place.stat()
 
-    def _program(self, group: int) -> str:
-        """Return the name of the control group with the id *group*, mostly that of a unit; empty where it is gone."""
+    def _programs(self, groups: set[int]) -> Mapping[int, str]:
+        """Return the names of the control groups with these ids, mostly those of units; none for one that is gone."""
+        found: dict[int, str] = {}
+        if not groups:
+            return found
         # Not Path.glob: in Python 3.11 it raises where a group, as that of a pod, ends meanwhile.
         for place, _, _ in chain.from_iterable(map(os.walk, self._groups.glob("*.slice"))):
             with contextlib.suppress(OSError):
-                if os.stat(place).st_ino == group:  # noqa: PTH116  (there may be ten thousand)
+                group = os.stat(place).st_ino  # noqa: PTH116  (there may be ten thousand)
+                if group in groups:
                     name = PurePath(place).name  # a user may have made it, in a group that is the user's own
-                    return name if name.isprintable() else ascii(name)
-        return ""
+                    found[group] = name if name.isprintable() else ascii(name)
+            if len(found) == len(groups):
+                break
+        return found
 
     def _names(self) -> frozenset[str]:
         try:

@@ -24,13 +24,22 @@ class Processes:
         self._unit = unit
         self._tree = tree
         self._proc = proc
+        self._group: Path | None = None
+        """Where the unit's group was when it was found last."""
 
     def now(self) -> Mapping[int, str]:
         """Return the processes and their names, those of delegated groups below included."""
+        found = self._members(self._group) if self._group else {}
+        if not found:  # it does not run, or runs in another slice now
+            self._group = next(self._tree.glob(f"*.slice/{self._unit}"), None)
+            found = self._members(self._group) if self._group else {}
+        return found
+
+    def _members(self, group: Path) -> dict[int, str]:
         found: dict[int, str] = {}
-        for members in (*self._tree.glob(f"*.slice/{self._unit}/cgroup.procs"), *self._below()):
+        for place in (group, *_below(group)):
             with contextlib.suppress(OSError, ValueError):  # the unit ended meanwhile
-                for pid in members.read_text(encoding="ascii").split()[:MOST]:
+                for pid in (place / "cgroup.procs").read_text(encoding="ascii").split()[:MOST]:
                     found |= self._named(int(pid))
         return found
 
@@ -59,11 +68,17 @@ class Processes:
                     await one.wait()
         return frozenset(ended)
 
-    def _below(self) -> tuple[Path, ...]:
-        return tuple(self._tree.glob(f"*.slice/{self._unit}/*/cgroup.procs"))
-
     def _named(self, pid: int) -> dict[int, str]:
         try:
             return {pid: (self._proc / str(pid) / "comm").read_text(errors="replace").rstrip("\n")}
         except OSError:  # it ended meanwhile
             return {}
+
+
+def _below(group: Path) -> list[Path]:
+    # Not Path.glob: in Python 3.11 it raises where the group is removed meanwhile, as at the end of the unit.
+    try:
+        with os.scandir(group) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from nodenet.core.errors import Unavailable, UnitFailed
 from nodenet.core.hosted_services.running import Running
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
 from nodenet.edge.systemd.manager_object import MANAGER, NAME, PATH, job_removed, subscribe
-
-NO_UID = (1 << 32) - 1
-"""What UID is of a unit that has no process."""
 
 
 class ServiceUnits:
@@ -29,20 +27,13 @@ class ServiceUnits:
         """Return how *unit* runs; its jobs are listened to from then on. Raises Unavailable."""
         await self._listen(unit)
         (path,) = await self._call("LoadUnit", "s", [unit])
-        common = await self._properties(path, f"{NAME}.Unit")
-        if common["LoadState"] != "loaded":
-            return Running(common["LoadState"], common["ActiveState"])
+        # Not all properties: they are hundreds. The job first: when it has ended, the state is new.
+        job, load, active = [await self._property(path, name) for name in ("Job", "LoadState", "ActiveState")]
+        found = Running(load, active, job=job[0] != 0)
+        if found.is_up or not found.is_loaded:
+            return found
         service = await self._properties(path, f"{NAME}.Service")
-        return Running(
-            common["LoadState"],
-            common["ActiveState"],
-            common["SubState"],
-            service["Result"],
-            uid=None if service["UID"] == NO_UID or not service["MainPID"] else service["UID"],
-            restarts=service["NRestarts"],
-            job=common["Job"][0] != 0,
-            missing=_missing(service),
-        )
+        return replace(found, result=service["Result"], missing=_missing(service))
 
     async def start(self, unit: str) -> None:
         """Order its start, also after it failed too often. Raises UnitFailed where systemd refuses, Unavailable."""
@@ -81,6 +72,12 @@ class ServiceUnits:
 
     def _removed(self, body: Sequence[Any]) -> None:
         self._changed(str(body[2]))
+
+    async def _property(self, path: str, name: str) -> Any:  # noqa: ANN401
+        try:
+            return await self._bus.get(NAME, path, f"{NAME}.Unit", name)
+        except Refused as error:
+            raise Unavailable(f"systemd does not describe the unit ({error.text})") from error
 
     async def _properties(self, path: str, interface: str) -> dict[str, Any]:
         try:
