@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from nodenet.core.errors import Forbidden, PublishFailed, Unavailable
 from nodenet.core.hosted_services import cache, resource
@@ -16,6 +17,7 @@ from nodenet.core.hosted_services.watching import Known
 from nodenet.hosted.cluster_source import (
     BURST,
     FILE_SECONDS,
+    MOST_CAUSES,
     NODES,
     PAUSE_SECONDS,
     RESOURCES,
@@ -134,6 +136,34 @@ async def test_an_api_that_does_not_answer_leaves_what_is_on_disk() -> None:
     assert made.cluster.nodes[Origin.CACHE][0]["metadata"]["name"] == "m0"
     assert made.cluster.resources == {Origin.FILE: object_named()}
     assert made.problem == "connection refused"
+
+
+async def test_each_cause_of_an_outage_is_logged_once() -> None:
+    """Only the first one was: a server whose certificate had expired came back after its restart, and was not named."""
+    api = FakeApi({})
+    made = ClusterSource(api, FakeFiles(), IDENTITY, lambda: None)
+    with capture_logs() as logs:
+        task = asyncio.ensure_future(made.follow_nodes())
+        for number in range(200):
+            api.lists[NODES] = Unavailable("its certificate has expired" if number % 4 else "connection refused")
+            await asyncio.sleep(30)
+        api.lists[NODES] = [node("m0")]
+        await asyncio.sleep(120)
+        task.cancel()
+    said = [entry["event"] for entry in logs]
+    assert said == ["connection refused", "its certificate has expired", "The API answers again (nodes)"]
+
+
+async def test_causes_that_never_repeat_do_not_fill_the_journal() -> None:
+    api = FakeApi({})
+    made = ClusterSource(api, FakeFiles(), IDENTITY, lambda: None)
+    with capture_logs() as logs:
+        task = asyncio.ensure_future(made.follow_nodes())
+        for number in range(100):
+            api.lists[NODES] = Unavailable(f"answer {number}")
+            await asyncio.sleep(60)
+        task.cancel()
+    assert len(logs) == MOST_CAUSES
 
 
 async def test_an_empty_list_does_not_replace_the_cache_on_disk() -> None:

@@ -34,6 +34,8 @@ OWN = "own"
 FILE_SECONDS = 5.0
 BURST, PAUSE_SECONDS = 5, 15.0
 """So many changes of the cluster are taken at once, and one more after each pause."""
+MOST_CAUSES = 8
+"""Of one outage that are logged."""
 RETRY_SECONDS = 900.0
 """After so long with its own Node only, the node asks for the whole list again."""
 
@@ -59,6 +61,8 @@ class ClusterSource:
         self._boot_id = identity.boot_id
         self._changed = changed
         self._failures: dict[str, str] = {}
+        self._logged: dict[str, set[str]] = {}
+        """The causes that were logged since the API answered last: one may take the place of another."""
         self._heard: dict[str, Known] = {}
         """What the API has said since it was taken last."""
         self._wake = asyncio.Event()
@@ -142,8 +146,13 @@ class ClusterSource:
         else:
             self._failures[name] = problem
         known = problem in [other for topic, other in self._failures.items() if topic != name]
-        if problem and before is None and not known:
-            log.warning(problem, message=Message.CLUSTER_UNREADABLE, cause=problem)
+        logged = self._logged.setdefault(name, set())
+        if problem and problem not in logged and len(logged) < MOST_CAUSES:
+            logged.add(problem)
+            if not known:
+                log.warning(problem, message=Message.CLUSTER_UNREADABLE, cause=problem)
+        if problem is None:
+            logged.clear()
         if problem is None and before is not None:
             log.info(f"The API answers again ({name})", message=Message.CLUSTER_READ)
         if problem != before:
