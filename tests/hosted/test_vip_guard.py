@@ -86,8 +86,10 @@ class Speaker:
         return [self._program.pid, *map(int, children)]
 
     def kill(self, pids: list[int]) -> None:
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+        """Kill at one moment: a child whose parent dies first gets SIGTERM from the kernel, and resigns by itself."""
+        for wanted in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in reversed(pids):
+                os.kill(pid, wanted)
         if self._program is not None and self._program.pid in pids:
             self._program.wait()  # as pid 1 does
 

@@ -15,7 +15,7 @@ from fakes import FakeInputs
 from loop.test_reconciler import PROBLEM, Rig
 from nodenet.core.boot.escape import TRIES
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Topic
+from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.errors import LibnmstateMissing, NodenetError, Unavailable
@@ -145,6 +145,23 @@ async def test_the_first_try_of_an_apply_names_its_node_file() -> None:
     async with rig.running():
         await rig.until(lambda: rig.ready)
     assert seen == [("running", "worker-0.yml", "d1", "nmstate: running, node file worker-0.yml")]
+
+
+async def test_an_apply_is_shown_as_running_though_the_stage_waited_before_it() -> None:
+    """What it waited for is over: an apply of minutes would be shown as that wait (R11)."""
+    rig, seen = Rig(), []
+    rig.inputs.file = ("worker-0.yml", "d1")
+    nmstate = rig[StageName.NMSTATE]
+    nmstate.play = [Waiting("NetworkManager is still starting", frozenset({Topic.NETWORK_MANAGER}), 60.0)]
+    nmstate.before = lambda: seen.append((rig.last_stage(StageName.NMSTATE)["detail"], line(rig.watch.shown[-1])))
+    running = ("", "nmstate: running, node file worker-0.yml")
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.last_stage(StageName.NMSTATE)["status"] == "waiting")
+        assert line(rig.watch.shown[-1]) == "nmstate: NetworkManager is still starting"
+        nmstate.play = [Done("applied", Facts(), Message.NETWORK_APPLIED)]
+        reconciler.wake(Topic.NETWORK_MANAGER)
+        await rig.until(lambda: rig.ready)
+    assert seen == [running, running]
 
 
 async def test_a_boot_goes_on_though_the_look_for_the_node_file_fails() -> None:

@@ -85,5 +85,13 @@ def test_a_second_look_that_finds_the_same_is_no_news() -> None:
     done = boot.after(StageName.NMSTATE, Done("Applied it", Facts(), Message.NETWORK_APPLIED), 2.0)[StageName.NMSTATE]
     assert journal.is_news(boot[StageName.NMSTATE], done)
     assert not journal.is_news(done, done)
-    waiting = boot.after(StageName.NMSTATE, Waiting("a"), 2.0)[StageName.NMSTATE]
-    assert not journal.is_news(waiting, waiting)
+
+
+def test_the_same_reason_to_wait_is_no_news() -> None:
+    """Though the stage ran in between; another reason is."""
+    name = StageName.NMSTATE
+    waiting = new_boot({}, degrade=True).begun(name, 1.0).after(name, Waiting("a"), 2.0)
+    running = waiting.begun(name, 3.0)
+    same, other = (running.after(name, Waiting(reason), 4.0)[name] for reason in ("a", "b"))
+    assert not journal.is_news(running[name], same)
+    assert journal.is_news(running[name], other)

@@ -20,7 +20,7 @@ def is_news(before: StageState, after: StageState) -> bool:
     """Return whether an attempt that led from *before* to *after* is worth a line: a second look mostly is not."""
     if before.over:
         return (before.status, before.detail, before.problem) != (after.status, after.detail, after.problem)
-    return after.status is not Status.WAITING or before.detail != after.detail
+    return after.status is not Status.WAITING or before.waited_for != after.detail
 
 
 def outcome(stage: StageState, ended: Outcome, known: Problem | None = None) -> None:

@@ -31,6 +31,14 @@ def test_the_time_a_stage_waits_is_told_apart() -> None:
     assert (stage.started, stage.ended, stage.waited) == (1.0, 6.0, 3.5)
 
 
+def test_a_stage_that_runs_shows_no_reason_to_wait() -> None:
+    """The reason was that of its last attempt; it is kept to know whether the next is another."""
+    name = StageName.HOSTNAME
+    waiting = new_boot({}, degrade=True).begun(name, 1.0).after(name, WAITING, 1.5)
+    running = waiting.begun(name, 2.0)[name]
+    assert (waiting[name].detail, running.detail, running.waited_for) == ("something", "", "something")
+
+
 def test_the_time_in_which_others_work_is_that_of_all_attempts() -> None:
     """Until the stage is over: a second look changes none of its times."""
     name = StageName.HOSTNAME

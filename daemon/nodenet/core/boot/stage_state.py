@@ -75,6 +75,8 @@ class StageState:
     waited: float = 0.0
     """Seconds between its start and its end in which it only waited."""
     waiting_since: float | None = None
+    waited_for: str = ""
+    """What it waited for until its present attempt began: the same reason again is no news."""
     resumed: float | None = None
     """When its last attempt began."""
     aside: bool = False
@@ -96,12 +98,12 @@ class StageState:
         return self.aside and self.status is Status.WAITING
 
     def begun(self, now: float) -> StageState:
-        """Return the stage as it runs; one that waited keeps its detail and the time it first began."""
+        """Return the stage as it runs: what it waited for is no longer true, and it keeps the time it first began."""
         started = now if self.started is None else self.started
         waited = self.waited + (0.0 if self.waiting_since is None else now - self.waiting_since)
         status = TRANSITIONS[self.status, None]
         fresh = replace(self, status=status, started=started, ended=None, waited=waited, waiting_since=None)
-        return replace(fresh, resumed=now)
+        return replace(fresh, resumed=now, detail="", waited_for=self.detail)
 
     def after(self, outcome: Outcome, now: float, elsewhere: float) -> StageState:
         """Return the stage as *outcome* leaves it, of an attempt in which others worked for *elsewhere* seconds."""

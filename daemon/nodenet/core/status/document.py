@@ -97,7 +97,8 @@ def line(status: BootStatus) -> str:
     for stage in status.boot.stages:
         if stage.name is name and stage.status in (Status.WAITING, Status.RUNNING):
             beside = f" (reload refused: {status.refused.problem.cause})" if status.refused else ""
-            return f"{stage.name}: {stage.detail or _running(stage, status.facts)}{beside}"
+            what = stage.detail if stage.status is Status.WAITING else _running(stage, status.facts)
+            return f"{stage.name}: {what}{beside}"
     if problem := status.problem:
         name, what = problem
         return ": ".join(filter(None, (status.health, name, what.cause)))
@@ -105,7 +106,7 @@ def line(status: BootStatus) -> str:
 
 
 def _running(stage: StageState, facts: Facts) -> str:
-    """Return what a stage does that has reported nothing yet: the first try of an apply may take minutes."""
+    """Return what a stage does while its outcome is not known: an apply may take minutes."""
     file = facts.node_file if stage.name is StageName.NMSTATE else None
     return ", ".join(filter(None, (stage.status, file and f"node file {file}")))
 
