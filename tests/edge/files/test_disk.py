@@ -54,6 +54,19 @@ def test_equal_content_with_another_mode_is_written(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+LABEL = b"system_u:object_r:net_conf_t:s0\0"
+
+
+@ROOT
+def test_a_new_file_has_the_label_of_the_old_one(tmp_path: Path) -> None:
+    """Renamed into its place without it, kubelet or dnsmasq may not read it where SELinux is enforced."""
+    path = tmp_path / "resolv.conf"
+    files.write(path, b"old")
+    os.setxattr(path, "security.selinux", LABEL)
+    assert files.write(path, b"new") is True
+    assert (path.read_bytes(), os.getxattr(path, "security.selinux")) == (b"new", LABEL)
+
+
 def test_a_planted_link_is_replaced_not_followed(tmp_path: Path) -> None:
     victim, path = tmp_path / "victim", tmp_path / "state.json"
     victim.write_bytes(b"precious")

@@ -195,14 +195,12 @@ def _fill(temporary: Path, content: bytes, mode: int, like: PurePath) -> None:
 def _keep_label(descriptor: int, like: PurePath) -> None:
     """Give the new file the SELinux label of the one it replaces.
 
-    If there was no file, the kernel's rule for new files of that directory applies (selinux(8)).
+    If there was no file, or no label, or it may not be given, the kernel's rule for new files of that directory applies
+    (selinux(8)): the content is worth more than the label.
     """
-    if not Path("/sys/fs/selinux/enforce").exists():
-        return
-    with suppress(FileNotFoundError):
+    with suppress(OSError):
         label = os.getxattr(like, _LABEL, follow_symlinks=False)
-        if os.getxattr(descriptor, _LABEL) != label:
-            os.setxattr(descriptor, _LABEL, label)
+        os.setxattr(descriptor, _LABEL, label)
 
 
 def _sync(path: PurePath, flags: int = os.O_DIRECTORY) -> None:

@@ -1,0 +1,69 @@
+"""What does a node do when something fails, and which test shows it? `python tools/make_faults.py` writes the page.
+
+The rows are in docs/faults.toml. A row without a test is refused, and so is the name of a test that does not exist.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "faults.md"
+ROWS = ROOT / "docs" / "faults.toml"
+HEAD = """\
+# Faults
+
+What nodenet does when something fails, how the node heals, and the tests that show it. `degraded` means that kubelet
+runs, and that `nodenetctl status` gives cause and remedy.
+
+| # | fault | what the node does | how it heals | tests |
+|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One row."""
+
+    number: int
+    fault: str
+    does: str
+    heals: str
+    tests: tuple[str, ...]
+
+
+def faults(rows: Path = ROWS) -> tuple[Fault, ...]:
+    """Return the rows in their order."""
+    return tuple(_fault(row) for row in tomllib.loads(rows.read_text(encoding="utf-8"))["fault"])
+
+
+def _fault(row: Mapping[str, Any]) -> Fault:
+    return Fault(**{**row, "tests": tuple(row["tests"])})
+
+
+def names_of_tests(folder: Path = ROOT / "tests") -> frozenset[str]:
+    """Return the names of all test functions."""
+    return frozenset(name for path in folder.rglob("test_*.py") for name in _functions(path))
+
+
+def _functions(path: Path) -> Iterator[str]:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
+            yield node.name
+
+
+def page(rows: Sequence[Fault]) -> str:
+    """Return the page."""
+    return HEAD + "".join(
+        f"| {row.number} | {row.fault} | {row.does} | {row.heals} | {', '.join(f'`{name}`' for name in row.tests)} |\n"
+        for row in rows
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(faults()), encoding="utf-8")
