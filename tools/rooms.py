@@ -23,7 +23,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
     "boot_report": (),
-    "uplink_health": ("boot", "kernel", "open_vswitch"),
+    "uplink_health": ("boot", "kernel", "open_vswitch", "resolver"),
     "status": ("boot",),
     "hosted_services": ("boot", "kernel", "node_file", "open_vswitch", "settings", "status"),
     "persistent_ips": ("status",),
@@ -53,7 +53,7 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "nmstate": ("core.node_file",),
     "open_vswitch": (),
     "persistent_ips": (),
-    "resolver": ("edge.bus", "edge.systemd"),
+    "resolver": ("edge.bus", "edge.files", "edge.systemd"),
     "systemd": ("core.network_manager", "core.node_ip", "core.unit_stage", "edge.bus"),
 }
 """Room of edge → what it may import beside the modules of ``core`` itself and the room of core that has its name."""

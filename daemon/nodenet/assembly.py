@@ -42,6 +42,7 @@ from nodenet.edge.network_manager.profiles import Profiles
 from nodenet.edge.network_manager.state import NetworkManager
 from nodenet.edge.nmstate.client import Nmstate
 from nodenet.edge.open_vswitch.database import Ovsdb
+from nodenet.edge.resolver.name_servers import NameServers
 from nodenet.edge.resolver.probe import ResolverProbe
 from nodenet.edge.resolver.resolved import Resolved
 from nodenet.edge.systemd.units import Systemd, Units
@@ -87,7 +88,8 @@ class Assembly:
         self._dns_of_node: tuple[Settings, NodeDns] | None = None
         self.edges = self._stage_edges()
         self.forwarding = Forwarding(self.edges.sysctls)
-        self.uplink_edges = UplinkEdges(LinkEvents(), self.edges.neighbours, self.edges.kernel, self.ovsdb, self.clock)
+        kernel = (LinkEvents(), self.edges.neighbours, self.edges.kernel)
+        self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers())
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
         self.inputs = NodeInputs(self.edges, read_settings, self._in_force)
 

@@ -65,7 +65,7 @@ def test_a_problem_that_is_known_has_its_line_already() -> None:
             "Reloaded in part: the settings are in force, but nmstate failed, as logged before",
         ),
         (journal.node_ips_are_back, "The published node IPs are on the node again"),
-        (lambda: journal.uplink(None), "The uplink has a carrier and the gateways answer again"),
+        (lambda: journal.uplink(None), "The uplink has a carrier, and gateways and DNS servers answer again"),
     ],
 )
 def test_a_line_is_a_whole_sentence(log: Callable[[], None], line: str) -> None:

@@ -53,13 +53,15 @@ class Scripted:
     before: Callable[[], None] = lambda: None
     learns: Facts | None = None
     requests: list[Request] = field(default_factory=list)
+    takes: float = 0.0
+    """Seconds of an attempt."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         self.attempts += 1
         self.requests.append(request)
         self.ran.append(self.name)
         self.before()
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.takes)
         outcome = self.play.pop(0) if len(self.play) > 1 else self.play[0]
         return outcome if isinstance(outcome, Waiting) else replace(outcome, facts=self.learns or facts)
 
@@ -687,7 +689,7 @@ async def test_an_uplink_that_is_not_watched_any_more_is_not_reported_to_be_back
         with capture_logs() as logs:
             reconciler.report_uplink(None)
     assert [entry["event"] for entry in logs] == (
-        ["The uplink has a carrier and the gateways answer again"] if link else []
+        ["The uplink has a carrier, and gateways and DNS servers answer again"] if link else []
     )
     assert reconciler.status.uplink is None
 

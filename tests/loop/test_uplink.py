@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 
@@ -19,7 +19,8 @@ from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.status.document import BootStatus
-from nodenet.loop.uplink import PROBE_SECONDS, UplinkEdges, UplinkWatch
+from nodenet.core.ip import IPAddress
+from nodenet.loop.uplink import BEAT_SECONDS, PROBE_SECONDS, UplinkEdges, UplinkWatch
 from virtual_time import VirtualLoop
 
 NODE_IP, GATEWAY = ip_address("192.0.2.5"), ip_address("192.0.2.1")
@@ -77,6 +78,30 @@ class LoopClock:
 
 
 @dataclass
+class FakeNameServers:
+    """DNS servers; those in *there* answer."""
+
+    content: bytes | None = None
+    there: set[IPAddress] = field(default_factory=set)
+    asked: list[tuple[IPAddress, ...]] = field(default_factory=list)
+    sent: frozenset[IPAddress] = frozenset()
+    closed: int = 0
+
+    def files(self) -> tuple[bytes | None, bytes | None]:
+        return self.content, None
+
+    def ask(self, servers: Collection[IPAddress]) -> None:
+        self.asked.append(tuple(servers))
+        self.sent = frozenset(servers)
+
+    def answered(self) -> frozenset[IPAddress]:
+        return self.sent & self.there
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@dataclass
 class CountedOvsdb(FakeOvsdb):
     """Open vSwitch's database that counts how often its bridges are read."""
 
@@ -95,12 +120,14 @@ class Rig:
     neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours({GATEWAY}))
     kernel: FakeKernel = field(default_factory=lambda: FakeKernel(SNAPSHOT))
     ovsdb: CountedOvsdb = field(default_factory=CountedOvsdb)
+    name_servers: FakeNameServers = field(default_factory=FakeNameServers)
     reports: list[Problem | None] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     """Errors that ended a run of the watch."""
 
     def __post_init__(self) -> None:
-        edges = UplinkEdges(self.links, self.neighbours, self.kernel, self.ovsdb, LoopClock())
+        clock, servers = LoopClock(), self.name_servers
+        edges = UplinkEdges(self.links, self.neighbours, self.kernel, self.ovsdb, clock, servers)
         self.watch = UplinkWatch(edges, self.reports.append)
 
     async def supervised(self) -> None:
@@ -384,6 +411,88 @@ def test_a_watch_that_is_started_again_after_an_error_watches_the_same_uplink() 
         assert rig.links.listened == ("eth0",)
 
     assert run(story, rig).causes == ["No answer from the gateway 192.0.2.1 on br-ex", None]
+
+
+FIRST, SECOND = ip_address("198.51.100.53"), ip_address("198.51.100.54")
+BOTH = b"nameserver 198.51.100.53\nnameserver 198.51.100.54\n"
+
+
+def asking(*there: IPAddress) -> Rig:
+    """Return a node with two DNS servers of which those *there* answer."""
+    return Rig(name_servers=FakeNameServers(BOTH, set(there)))
+
+
+def test_dns_servers_that_fall_silent_are_reported_and_back_by_themselves() -> None:
+    """Within a minute and a beat of the watchdog, and as soon as one of them answers again."""
+    rig = asking(FIRST, SECOND)
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(2 * PROBE_SECONDS)
+        rig.name_servers.there.discard(FIRST)
+        await asyncio.sleep(2 * PROBE_SECONDS)
+        assert rig.causes == []
+        rig.name_servers.there.clear()
+        await asyncio.sleep(PROBE_SECONDS + BEAT_SECONDS + 5.0)
+        assert rig.causes == ["No answer from the DNS servers 198.51.100.53 and 198.51.100.54"]
+        rig.name_servers.there.add(SECOND)
+        await asyncio.sleep(15.0)
+
+    run(story, rig)
+    assert rig.causes == ["No answer from the DNS servers 198.51.100.53 and 198.51.100.54", None]
+    assert rig.reports[0]
+    assert rig.reports[0].message is Message.NAME_SERVERS_SILENT
+
+
+def test_dns_servers_are_asked_once_a_minute_while_they_answer() -> None:
+    """Both at once, and what they answer is read with the watchdog's beat."""
+    rig = asking(FIRST, SECOND)
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(9.5 * PROBE_SECONDS)
+
+    run(story, rig)
+    assert rig.name_servers.asked == [(FIRST, SECOND)] * 10
+    assert rig.reports == []
+
+
+def test_a_dns_server_that_never_answered_is_not_reported() -> None:
+    """It changes nothing for this node; one that comes later is watched from then on."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(5 * PROBE_SECONDS)
+        assert rig.causes == []
+        rig.name_servers.there.add(FIRST)
+        await asyncio.sleep(2 * PROBE_SECONDS)
+        rig.name_servers.there.clear()
+        await asyncio.sleep(2 * PROBE_SECONDS)
+
+    assert run(story, asking()).causes == ["No answer from the DNS server 198.51.100.53"]
+
+
+def test_one_lost_answer_of_a_dns_server_is_no_problem() -> None:
+    """It is asked again two seconds later."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(PROBE_SECONDS)
+        rig.name_servers.there.clear()
+        await asyncio.sleep(BEAT_SECONDS + 0.5)
+        rig.name_servers.there.add(FIRST)
+        await asyncio.sleep(2 * PROBE_SECONDS)
+
+    assert run(story, asking(FIRST)).causes == []
+
+
+def test_servers_of_another_resolv_conf_are_asked_instead() -> None:
+    """A lease brought others: those before are no problem any more."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(PROBE_SECONDS)
+        rig.name_servers.there = {SECOND}
+        rig.name_servers.content = b"nameserver 198.51.100.54\n"
+        await asyncio.sleep(3 * PROBE_SECONDS)
+        assert rig.name_servers.asked[-1] == (SECOND,)
+
+    assert run(story, asking(FIRST)).causes == []
 
 
 @pytest.mark.parametrize("gone", [True, False])

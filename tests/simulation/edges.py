@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -529,3 +529,21 @@ class UplinkLinks(Edge):
     def close(self) -> None:
         if self.life.alive and self.world.listeners:
             self.world.listeners.link = None
+
+
+@dataclass(slots=True)
+class NameServers(Edge):
+    """The simulated network has no DNS server beyond the node: none is watched."""
+
+    def files(self) -> tuple[bytes | None, bytes | None]:
+        self.life.step("name_servers.files")
+        return None, None
+
+    def ask(self, servers: Collection[IPAddress]) -> None:
+        pass
+
+    def answered(self) -> frozenset[IPAddress]:
+        return frozenset()
+
+    def close(self) -> None:
+        pass

@@ -102,7 +102,8 @@ class Process:
         inputs = NodeInputs(built, self._settings, in_force)
         notifier = Reports(life)
         manager = ServiceManager(notifier)
-        uplink_edges = UplinkEdges(edges.UplinkLinks(life), built.neighbours, built.kernel, built.ovsdb, built.clock)
+        kernel = (edges.UplinkLinks(life), built.neighbours, built.kernel)
+        uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, edges.NameServers(life))
         uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
         watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files, _compact), manager, uplink)
         reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)

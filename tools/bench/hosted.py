@@ -84,9 +84,9 @@ def silence(rig: Rig, act: Callable[[], object], seconds: float) -> float:
     with subprocess.Popen([*command, API], stdout=subprocess.PIPE, text=True) as ping:
         time.sleep(0.5)
         act()
-        output = ping.communicate()[0]
+        output, ended = ping.communicate()[0], time.time()
     times = [float(found) for found in re.findall(r"\[(\d+\.\d+)\].*bytes from", output)]
-    return max((after - before for before, after in pairwise(times)), default=seconds)
+    return max((after - before for before, after in pairwise([*times, ended])), default=seconds)
 
 
 @contextmanager
@@ -127,7 +127,8 @@ def death(rig: Rig, unit: str, seconds: float) -> tuple[float, float, int]:
         gone.append(time.monotonic() - began)
 
     away = silence(rig, kill, seconds)
-    return away, gone[0], len(rig.holders())
+    # The nodes are asked one after another, so that a VIP that moves meanwhile may be seen on none of them.
+    return away, gone[0], len(eventually(lambda: rig.holders() or None, "a holder"))
 
 
 def drain(rig: Rig, seconds: float) -> tuple[float, int]:

@@ -132,8 +132,8 @@ def node_ips_are_back() -> None:
 
 
 def uplink(what: Problem | None) -> None:
-    """Log what is wrong with the uplink, or that it has its carrier and its gateways answer."""
+    """Log what is wrong with the uplink, or that nothing is wrong any more."""
     if what:
         problem(None, what)
     else:
-        log.info("The uplink has a carrier and the gateways answer again", message=Message.UPLINK_BACK)
+        log.info("The uplink has a carrier, and gateways and DNS servers answer again", message=Message.UPLINK_BACK)

@@ -6,6 +6,7 @@ again. ``core.boot.stages`` decides, and no other code waits.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 from dataclasses import replace
@@ -36,6 +37,8 @@ from nodenet.ports import Clock, Source, Watch
 ANSWER_SECONDS = 75.0
 """How long a reload may wait before it is answered with what it waits for."""
 MOMENT_SECONDS = 0.001
+WORK_SECONDS = 1.0
+"""A stage that waited, and whose next attempt takes so long, is shown as running: most look and wait on."""
 
 
 class Reconciler:
@@ -239,13 +242,18 @@ class Reconciler:
         self._status = replace(self._status, facts=facts)
         reason = reason_to_skip(stage, facts, stages.network_type)
         wait = inhibited(self._status.inhibitors, name)
+        again = stage.status is Status.WAITING
         if not stage.over:  # a second look does not restart the stage
-            self._change(self._status.boot.begun(name, self._clock.boottime()), show=not (reason or wait))
+            self._change(self._status.boot.begun(name, self._clock.boottime()), show=not (reason or wait or again))
         if wait:
             return wait
         if reason and not stage.over:
             return Skipped(reason, facts)
-        return await self._attempts.run(stages, name, facts, stage.request, ready=self._status.ready)
+        shown = asyncio.get_running_loop().call_later(WORK_SECONDS, self._show)
+        try:
+            return await self._attempts.run(stages, name, facts, stage.request, ready=self._status.ready)
+        finally:
+            shown.cancel()
 
     def _tell(self, name: StageName, outcome: Outcome, elsewhere: float) -> None:
         """Put the outcome into the status and the journal, and pass it to every watch."""

@@ -1,7 +1,7 @@
 """Can the node IPs still be reached after READY? It watches, reports, and never changes the network.
 
-The kernel says when the carrier of the uplink changes. The gateways are asked once a minute. A node that runs well
-wakes for nothing else.
+The kernel says when the carrier of the uplink changes. Gateways and DNS servers are asked once a minute; what the servers
+answer is read with the watchdog's next beat. A node that runs well wakes for nothing else.
 """
 
 from __future__ import annotations
@@ -9,24 +9,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.common_wake import until_common
 from nodenet.core.errors import Unavailable
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.status.document import BootStatus
 from nodenet.core.uplink_health.health import (
     CARRIER,
     FINE,
     GATEWAY,
+    NAME_SERVER,
+    Condition,
     carrier_problem,
     gateway_problem,
     has_carrier,
+    name_server_problem,
 )
-from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
+from nodenet.core.uplink_health.watched import Gateway, Place, gateways, name_servers, place_of, uplinks
 from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
 
 PROBE_SECONDS = 60.0
@@ -34,9 +38,11 @@ PROBE_SECONDS = 60.0
 ANSWER_SECONDS = 2.0
 """How long a gateway may take: it is on the same link."""
 AGAIN_SECONDS = 2.0
-"""Before a gateway that did not answer is asked again, or a kernel that did not say how a link is."""
+"""Before what did not answer is asked again: a gateway, DNS servers, or the kernel."""
 SILENT_SECONDS = 10.0
 """The same once its silence is reported."""
+BEAT_SECONDS = 15.0
+"""Times at which the watchdog's beat wakes nodenetd anyway (WatchdogSec=30 of the unit)."""
 PORTS_SECONDS = PROBE_SECONDS / 2
 """How long the ports of a bridge are taken for known; less than a minute, so each look once a minute asks again."""
 OVS_KINDS = frozenset({"openvswitch", "tun"})
@@ -56,6 +62,22 @@ class Links(Protocol):
         """Listen no longer."""
 
 
+class NameServers(Protocol):
+    """The DNS servers that this node asks."""
+
+    def files(self) -> tuple[bytes | None, bytes | None]:
+        """Return what resolv.conf and the file behind systemd-resolved's stub say."""
+
+    def ask(self, servers: Collection[IPAddress]) -> None:
+        """Ask each of *servers*."""
+
+    def answered(self) -> frozenset[IPAddress]:
+        """Return those that have answered since."""
+
+    def close(self) -> None:
+        """Ask no longer."""
+
+
 @dataclass(frozen=True, slots=True)
 class UplinkEdges:
     """The edges that the watch looks through."""
@@ -65,6 +87,7 @@ class UplinkEdges:
     kernel: Kernel
     ovsdb: Ovsdb
     clock: Clock
+    name_servers: NameServers
 
 
 class UplinkWatch:
@@ -87,9 +110,12 @@ class UplinkWatch:
         self._names: tuple[str, ...] = ()
         self._names_due = 0.0
         """When the uplinks are looked up again (CLOCK_BOOTTIME): a reload can move a bridge to another link."""
-        self._carrier, self._gateways = FINE, FINE
+        self._carrier, self._gateways, self._servers = FINE, FINE, FINE
         self._no_carrier: Problem | None = None
         self._no_answer: Problem | None = None
+        self._no_server: Problem | None = None
+        self._have_answered: frozenset[IPAddress] = frozenset()
+        """DNS servers that were there: one that is dead from the beginning changes nothing for the node."""
 
     def show(self, status: BootStatus) -> None:
         """Begin to watch with READY, and again where the node IPs come to another link."""
@@ -115,7 +141,8 @@ class UplinkWatch:
 
     async def _watch(self, place: Place) -> None:
         """Watch until the node IPs are elsewhere."""
-        works = (self._watch_carrier(place), self._ask_gateways(place), self._moved.wait())
+        watching = (self._watch_carrier, self._ask_gateways, self._ask_name_servers)
+        works = (*(watch(place) for watch in watching), self._moved.wait())
         tasks = [asyncio.ensure_future(work) for work in works]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -124,6 +151,7 @@ class UplinkWatch:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             self._edges.links.close()
+            self._edges.name_servers.close()
         for error in ended:
             if isinstance(error, Exception):
                 raise error
@@ -180,16 +208,8 @@ class UplinkWatch:
         while True:
             with contextlib.suppress(Unavailable):  # the link is gone: its carrier is the problem
                 await self._look_at_gateways(place)
-            await asyncio.sleep(self._until_asked())
+            await asyncio.sleep(_until_asked(self._gateways))
             self._look_again.set()
-
-    def _until_asked(self) -> float:
-        """Return the seconds until the gateways are asked again."""
-        if self._gateways.lost:
-            return SILENT_SECONDS
-        if self._gateways.differs is not None:
-            return AGAIN_SECONDS
-        return until_common(asyncio.get_running_loop().time(), PROBE_SECONDS)
 
     async def _look_at_gateways(self, place: Place) -> None:
         found = gateways(self._edges.kernel.snapshot(), place.families)
@@ -203,13 +223,44 @@ class UplinkWatch:
     async def _answers(self, gateway: Gateway) -> bool:
         return await self._edges.neighbours.answers(gateway.address, gateway.link, ANSWER_SECONDS)
 
+    async def _ask_name_servers(self, place: Place) -> None:
+        while True:
+            await self._look_at_name_servers(name_servers(*self._edges.name_servers.files(), place))
+            await asyncio.sleep(_until_asked(self._servers))
+
+    async def _look_at_name_servers(self, servers: Sequence[IPAddress]) -> None:
+        self._edges.name_servers.ask(servers)
+        is_fine = self._servers == FINE
+        await asyncio.sleep(_until_common(BEAT_SECONDS) if is_fine else ANSWER_SECONDS)
+        answered = self._edges.name_servers.answered()
+        self._have_answered |= answered
+        silent = tuple(server for server in servers if server in self._have_answered)
+        now = self._edges.clock.boottime()
+        self._servers = self._servers.seen(now, NAME_SERVER, lost=bool(silent) and not answered)
+        since = self._servers.since
+        self._no_server = None if since is None else name_server_problem(silent, self._in_words(since))
+        self._publish()
+
     def _in_words(self, boottime: float) -> str:
         """Return a time of CLOCK_BOOTTIME as people read it; nothing is decided by it."""
         clock = self._edges.clock
         return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(clock.unix() - clock.boottime() + boottime))
 
     def _publish(self) -> None:
-        problem = self._no_carrier or self._no_answer
+        problem = self._no_carrier or self._no_answer or self._no_server
         if problem != self._reported:
             self._reported = problem
             self._report(problem)
+
+
+def _until_asked(condition: Condition) -> float:
+    """Return the seconds until that is asked again which was found in *condition*."""
+    if condition.lost:
+        return SILENT_SECONDS
+    if condition.differs is not None:
+        return AGAIN_SECONDS
+    return _until_common(PROBE_SECONDS)
+
+
+def _until_common(seconds: float) -> float:
+    return until_common(asyncio.get_running_loop().time(), seconds)

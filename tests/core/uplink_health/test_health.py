@@ -15,6 +15,7 @@ from nodenet.core.uplink_health.health import (
     carrier_problem,
     gateway_problem,
     has_carrier,
+    name_server_problem,
 )
 from nodenet.core.uplink_health.watched import Gateway, Place
 
@@ -99,3 +100,14 @@ def test_a_silent_gateway_is_named_with_its_link() -> None:
         f"No answer from the gateway 10.99.0.1 on eth0 since {WHEN}; 10.99.0.1 is in no subnet of eth0"
     )
     assert outside.remedy == "Correct the gateway, or the address and prefix length of eth0"
+
+
+def test_silent_dns_servers_are_named_with_a_way_to_ask_them() -> None:
+    """All of them: one that answers is enough."""
+    one, two = ip_address("192.0.2.53"), ip_address("2001:db8::53")
+    found = name_server_problem([one], WHEN)
+    assert found.cause == f"No answer from the DNS server 192.0.2.53 since {WHEN}"
+    assert found.remedy == "Check the DNS server and the way to it: `dig @192.0.2.53 . NS`"
+    both = name_server_problem([one, two], WHEN)
+    assert both.cause == f"No answer from the DNS servers 192.0.2.53 and 2001:db8::53 since {WHEN}"
+    assert both.remedy == "Check the DNS servers and the way to them: `dig @192.0.2.53 . NS`"

@@ -1,4 +1,4 @@
-"""Which links and gateways the node IPs depend on."""
+"""Which links, gateways and DNS servers the node depends on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, NextHop, Route, Snapshot
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
-from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
+from nodenet.core.uplink_health.watched import Gateway, Place, gateways, name_servers, place_of, uplinks
 
 NODE_IP, GATEWAY = ip_address("192.0.2.5"), ip_address("192.0.2.1")
 BOTH = frozenset(Family)
@@ -25,7 +25,7 @@ def test_nothing_is_watched_before_there_is_a_node_ip() -> None:
     assert place_of(Facts()) is None
     assert place_of(Facts(selection=Selection())) is None
     facts = Facts(selection=Selection((NODE_IP,), "br-ex"), uplink="eth0")
-    assert place_of(facts) == Place("br-ex", "eth0", frozenset({Family.IPV4}))
+    assert place_of(facts) == Place("br-ex", "eth0", frozenset({Family.IPV4}), (NODE_IP,))
 
 
 def test_below_a_bridge_the_uplink_counts() -> None:
@@ -64,3 +64,22 @@ def test_a_gateway_outside_every_subnet_of_its_link_is_known_as_one(link: str, *
     """It may answer all the same; where it does not, this is why (R31)."""
     route = replace(DEFAULT, next_hops=(NextHop(link, GATEWAY),))
     assert gateways(replace(SNAPSHOT, routes=(route,)), BOTH) == (Gateway(GATEWAY, link, on_subnet=on_subnet),)
+
+
+PLACE = Place("eth0", node_ips=(NODE_IP,))
+SERVERS = b"nameserver 192.0.2.5\nnameserver 192.0.2.53\nnameserver 127.0.0.1\nnameserver 192.0.2.53\n"
+
+
+@pytest.mark.parametrize(
+    ("resolv_conf", "behind_stub", "expected"),
+    [
+        (SERVERS, None, ["192.0.2.53"]),
+        (b"nameserver 127.0.0.53\n", SERVERS, ["192.0.2.53"]),
+        (b"nameserver 127.0.0.53\n", None, []),
+        (None, SERVERS, []),
+        (b"".join(b"nameserver 192.0.2.%d\n" % number for number in range(50, 56)), None, ["192.0.2.50", "192.0.2.51", "192.0.2.52"]),
+    ],
+)
+def test_dns_servers_of_other_hosts_are_asked(resolv_conf: bytes, behind_stub: bytes, expected: list[str]) -> None:
+    """The node's own resolver is watched by its own stage; glibc asks the first three."""
+    assert list(map(str, name_servers(resolv_conf, behind_stub, PLACE))) == expected

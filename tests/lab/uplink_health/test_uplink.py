@@ -7,10 +7,12 @@ from typing import Any
 
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from harness.product import PACKAGES, REPOSITORY
 from nodenet.core.messages import Message
 from story import STATIC, causes, network, node_file, settle, status, story
 
 BRIDGED = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'}
+WATCH = "nodenet/loop/uplink.py"
 CABLE_SECONDS = 5
 GATEWAY_SECONDS = 70
 SLACK_SECONDS = 3
@@ -47,7 +49,7 @@ def test_a_cable_that_is_pulled_below_br_ex(product_node: NodeFactory, lan: Lan)
     assert wait_for(node, "ok", 30)["last_error"] is None
     assert network(node) == before
     assert (causes(node), lines(node, Message.UPLINK_LOST)) == ([cause], [cause])
-    assert lines(node, Message.UPLINK_BACK) == ["The uplink has a carrier and the gateways answer again"]
+    assert lines(node, Message.UPLINK_BACK) == ["The uplink has a carrier, and gateways and DNS servers answer again"]
 
 
 def test_a_gateway_that_falls_silent(product_node: NodeFactory, lan: Lan) -> None:
@@ -62,6 +64,27 @@ def test_a_gateway_that_falls_silent(product_node: NodeFactory, lan: Lan) -> Non
     assert network(node) == before
     lan.run("ip", "address", "add", f"{lan.gateway4}/24", "dev", "br0")
     assert wait_for(node, "ok", 30)["last_error"] is None
+
+
+def test_dns_servers_that_fall_silent(product_node: NodeFactory, lan: Lan) -> None:
+    """Degraded when none answers any more, and ok when one answers again. A minute is ten seconds here."""
+    text = (REPOSITORY / "daemon" / WATCH).read_text()
+    for seconds, less in (("PROBE_SECONDS = 60.0", "PROBE_SECONDS = 10.0"), ("BEAT_SECONDS = 15.0", "BEAT_SECONDS = 1.0")):
+        assert seconds in text
+        text = text.replace(seconds, less)
+    files = {node_file("worker-0.yml"): STATIC, f"{PACKAGES}/{WATCH}": text}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    before = network(node)
+    time.sleep(12)  # until the server has answered once
+    lan.stop_dhcp()
+    cause = str(wait_for(node, "degraded", 25)["last_error"]["cause"])
+    assert cause.startswith("No answer from the DNS server 10.88.0.1 since 20")
+    assert network(node) == before
+    lan.start_dhcp()
+    assert wait_for(node, "ok", 25)["last_error"] is None
+    assert lines(node, Message.UPLINK_BACK) == ["The uplink has a carrier, and gateways and DNS servers answer again"]
 
 
 def test_a_gateway_outside_every_subnet(product_node: NodeFactory) -> None:

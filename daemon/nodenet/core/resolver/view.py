@@ -14,6 +14,8 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.resolver.resolv_conf import is_stub, nameservers
 
 RESOLV_CONF = PurePosixPath("/etc/resolv.conf")
+BEHIND_STUB = PurePosixPath("/run/systemd/resolve/resolv.conf")
+"""The servers that systemd-resolved asks, where resolv.conf has only its stub (systemd-resolved.service(8))."""
 NM_FILES = (
     PurePosixPath("/run/NetworkManager/resolv.conf"),
     PurePosixPath("/run/NetworkManager/no-stub-resolv.conf"),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nodenet.core.boot.outcome import Problem
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.messages import Message
 from nodenet.core.uplink_health.watched import Gateway, Place
@@ -25,6 +26,7 @@ class Patience:
 
 CARRIER = Patience(lost=2.0, back=5.0)
 GATEWAY = Patience(lost=2.0, back=0.0)
+NAME_SERVER = Patience(lost=2.0, back=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +91,11 @@ def gateway_problem(gateways: Sequence[Gateway], since: str) -> Problem:
         cause += f"; {outside[0].address} is in no subnet of {outside[0].link}"
         remedy = f"Correct the gateway, or the address and prefix length of {outside[0].link}"
     return Problem(Message.GATEWAY_SILENT, cause, remedy)
+
+
+def name_server_problem(servers: Sequence[IPAddress], since: str) -> Problem:
+    """Return the problem of DNS *servers*, none of which answers *since* a time, in words."""
+    kind = "DNS server" if len(servers) == 1 else "DNS servers"
+    cause = f"No answer from the {kind} {' and '.join(map(str, servers))} since {since}"
+    remedy = f"Check the {kind} and the way to {'it' if len(servers) == 1 else 'them'}: `dig @{servers[0]} . NS`"
+    return Problem(Message.NAME_SERVERS_SILENT, cause, remedy)

@@ -29,29 +29,29 @@ class ResolverProbe:
 
     async def answers(self, address: IPAddress, name: str, port: int | None = None) -> bool:
         """Return whether a server at *address* answers a query for *name* (empty: the root) in time."""
-        query = _query(name)
+        question = query(name)
         loop = asyncio.get_running_loop()
         heard: asyncio.Future[bool] = loop.create_future()
         try:
             transport, _ = await loop.create_datagram_endpoint(
-                lambda: _Listener(query, heard), remote_addr=(str(address), port or self._port)
+                lambda: _Listener(question, heard), remote_addr=(str(address), port or self._port)
             )
         except OSError:  # the address is not on the node, or not usable yet
             return False
         with contextlib.closing(transport), contextlib.suppress(TimeoutError):
-            transport.sendto(query)
+            transport.sendto(question)
             async with asyncio.timeout(PROBE_SECONDS):
                 return await heard
         return False
 
 
 class _Listener(asyncio.DatagramProtocol):
-    def __init__(self, query: bytes, heard: asyncio.Future[bool]) -> None:
-        self._query = query
+    def __init__(self, question: bytes, heard: asyncio.Future[bool]) -> None:
+        self._question = question
         self._heard = heard
 
     def datagram_received(self, data: bytes, addr: object) -> None:  # noqa: ARG002
-        if len(data) >= 12 and data[:2] == self._query[:2] and data[2] & _RESPONSE:
+        if is_answer(data, self._question):
             self._hear(answer=True)
 
     def error_received(self, exc: Exception) -> None:  # noqa: ARG002
@@ -62,7 +62,13 @@ class _Listener(asyncio.DatagramProtocol):
             self._heard.set_result(answer)
 
 
-def _query(name: str) -> bytes:
+def is_answer(data: bytes, question: bytes) -> bool:
+    """Return whether *data* is an answer to *question*, which may be an error."""
+    return len(data) >= 12 and data[:2] == question[:2] and bool(data[2] & _RESPONSE)
+
+
+def query(name: str) -> bytes:
+    """Return a query for the address of *name* (empty: the root), with a number that cannot be guessed."""
     labels = [label.encode() for label in name.split(".") if label]
     question = b"".join(bytes([len(label)]) + label for label in labels) + b"\0" + struct.pack("!HH", _A, _IN)
     return struct.pack("!HHHHHH", secrets.randbits(16), _RECURSE, 1, 0, 0, 0) + question
