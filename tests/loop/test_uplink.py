@@ -14,12 +14,12 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Unavailable
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.status.document import BootStatus
-from nodenet.core.ip import IPAddress
 from nodenet.loop.uplink import BEAT_SECONDS, PROBE_SECONDS, UplinkEdges, UplinkWatch
 from virtual_time import VirtualLoop
 
@@ -449,6 +449,7 @@ def test_dns_servers_are_asked_once_a_minute_while_they_answer() -> None:
 
     async def story(rig: Rig) -> None:
         await asyncio.sleep(9.5 * PROBE_SECONDS)
+        assert rig.causes == []
 
     run(story, rig)
     assert rig.name_servers.asked == [(FIRST, SECOND)] * 10

@@ -1,7 +1,7 @@
 """Can the node IPs still be reached after READY? It watches, reports, and never changes the network.
 
-The kernel says when the carrier of the uplink changes. Gateways and DNS servers are asked once a minute; what the servers
-answer is read with the watchdog's next beat. A node that runs well wakes for nothing else.
+The kernel says when the carrier of the uplink changes. Gateways and DNS servers are asked once a minute; the answers of
+the servers are read with the watchdog's next beat. A node that runs well wakes for nothing else.
 """
 
 from __future__ import annotations

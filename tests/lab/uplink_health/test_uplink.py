@@ -13,6 +13,7 @@ from story import STATIC, causes, network, node_file, settle, status, story
 
 BRIDGED = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'}
 WATCH = "nodenet/loop/uplink.py"
+SHORTER = {"PROBE_SECONDS = 60.0": "PROBE_SECONDS = 10.0", "BEAT_SECONDS = 15.0": "BEAT_SECONDS = 1.0"}
 CABLE_SECONDS = 5
 GATEWAY_SECONDS = 70
 SLACK_SECONDS = 3
@@ -69,7 +70,7 @@ def test_a_gateway_that_falls_silent(product_node: NodeFactory, lan: Lan) -> Non
 def test_dns_servers_that_fall_silent(product_node: NodeFactory, lan: Lan) -> None:
     """Degraded when none answers any more, and ok when one answers again. A minute is ten seconds here."""
     text = (REPOSITORY / "daemon" / WATCH).read_text()
-    for seconds, less in (("PROBE_SECONDS = 60.0", "PROBE_SECONDS = 10.0"), ("BEAT_SECONDS = 15.0", "BEAT_SECONDS = 1.0")):
+    for seconds, less in SHORTER.items():
         assert seconds in text
         text = text.replace(seconds, less)
     files = {node_file("worker-0.yml"): STATIC, f"{PACKAGES}/{WATCH}": text}

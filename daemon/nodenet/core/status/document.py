@@ -97,8 +97,8 @@ def line(status: BootStatus) -> str:
     for stage in status.boot.stages:
         if stage.name is name and stage.status in (Status.WAITING, Status.RUNNING):
             beside = f" (reload refused: {status.refused.problem.cause})" if status.refused else ""
-            what = stage.detail if stage.status is Status.WAITING else _running(stage, status.facts)
-            return f"{stage.name}: {what}{beside}"
+            shown = stage.detail if stage.status is Status.WAITING else _running(stage, status.facts)
+            return f"{stage.name}: {shown}{beside}"
     if problem := status.problem:
         name, what = problem
         return ": ".join(filter(None, (status.health, name, what.cause)))
