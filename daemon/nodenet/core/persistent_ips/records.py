@@ -6,6 +6,7 @@ UID, interface and network; ``network`` by name.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -32,8 +33,9 @@ class RecordInvalid(ValueError):
     """A row of the store is not one that this service wrote."""
 
 
+@functools.lru_cache(maxsize=4096)
 def key_of(*parts: str) -> str:
-    """Return the key of the record with this identity."""
+    """Return the key of the record with this identity; a verb asks for the same one again and again."""
     return json.dumps(list(parts))
 
 
