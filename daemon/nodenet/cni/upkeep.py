@@ -108,9 +108,8 @@ class Upkeep:
     def given(self, owner: Owner) -> None:
         """An address was given to *owner*: the Leases of this node are worth a look."""
         self._given = True
-        for row in self._book.reservations_of(owner):
-            if not row.lease_uid:
-                self._restore(row)
+        if any(not row.lease_uid for row in self._book.reservations_of(owner)):
+            self.doubtful()
 
     def _restore(self, row: Reservation) -> None:
         self._chores.add(("restore", row.network, str(row.address)), partial(self._run, repair.restore, row))
@@ -120,7 +119,7 @@ class Upkeep:
         self._chores.add(("take over", attachment.owner.uid), partial(self._run, take_over, attachment))
 
     def doubtful(self) -> None:
-        """A Lease may have been created though no answer came."""
+        """A Lease may have been created though no answer came, or is still to be created."""
         self._chores.add(("repair",), self.repair, DOUBT_SECONDS)
 
     async def _run(self, steps: Callable[..., Steps[object]], *arguments: object) -> None:
