@@ -9,10 +9,11 @@ import pytest
 
 from br_ex_rig import Rig
 from fakes import FakeDnsManager, FakeFiles, FakeNmstate, FakeSysctls
-from nodenet.core.boot.outcome import Done
+from nodenet.core.boot.outcome import Again, Done
 from nodenet.core.errors import PublishFailed
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.stages.br_ex.duplicate_checks import NO_PROBE, DuplicateChecks
+from nodenet.stages.br_ex.duplicate_checks import NO_PROBE, PROBE_OWED, DuplicateChecks
+from nodenet.stages.br_ex.later_looks import CAUSES, MAX_LOOK_SECONDS
 
 PROBE_OFF = (
     "# Written by nodenet while it moves addresses between these links; it removes the file afterwards.\n"
@@ -94,6 +95,25 @@ async def test_a_network_manager_that_does_not_answer_is_asked_again() -> None:
     assert manager.read == 4
 
 
+async def test_a_bridge_is_looked_at_again_soon_while_network_manager_has_not_answered() -> None:
+    """Until then it gives addresses without its probe."""
+    rig = Rig()
+
+    def fall_silent() -> None:
+        rig.place("br-ex")
+        rig.dns.busy = "no answer within 5 s"
+
+    rig.nmstate.during_apply = fall_silent
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.again == Again(CAUSES, MAX_LOOK_SECONDS)
+    rig.dns.busy = None
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.again != Again(CAUSES, MAX_LOOK_SECONDS)
+    assert str(PROBE_OWED) not in rig.files.content
+
+
 async def test_a_kill_between_the_file_and_the_answer_is_made_up_for() -> None:
     """The file is gone, and NetworkManager has not read that."""
 
@@ -138,7 +158,7 @@ async def test_a_file_that_cannot_be_written_costs_time_and_nothing_else() -> No
     entered = False
     async with checks.without_probe(["eth0"]):
         entered = True
-    assert (entered, rig.dns.read) == (True, 0)
+    assert (entered, rig.dns.read, rig.files.content) == (True, 0, {})
 
 
 async def test_a_file_that_cannot_be_removed_is_removed_later() -> None:

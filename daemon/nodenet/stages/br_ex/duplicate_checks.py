@@ -71,6 +71,8 @@ class DuplicateChecks:
                 self._files.write(NO_PROBE, _configuration(names))
         except PublishFailed as error:
             log.debug(f"NetworkManager will probe for address conflicts: {error.cause}", stage="configure-ovs")
+            with contextlib.suppress(PublishFailed):
+                self._files.remove(PROBE_OWED)
             names = []
         if not names:
             yield
@@ -84,8 +86,12 @@ class DuplicateChecks:
     async def restore(self, bridges: Collection[str]) -> None:
         """Restore what an apply, of a killed daemon perhaps, left changed. Raises PublishFailed."""
         self._restore_dad(bridges)
-        if any(self._files.read(path) is not None for path in (PROBE_OWED, NO_PROBE)):
+        if self.owe_the_probe():
             await self._restore_probe()
+
+    def owe_the_probe(self) -> bool:
+        """Return whether NetworkManager may not probe at present. Raises PublishFailed."""
+        return any(self._files.read(path) is not None for path in (PROBE_OWED, NO_PROBE))
 
     def _restore_dad(self, bridges: Collection[str]) -> None:
         if (usual := self._files.read(DAD_OWED)) is None:

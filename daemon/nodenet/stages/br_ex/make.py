@@ -187,3 +187,7 @@ class BridgeMaker:
     async def restore_checks(self) -> None:
         """Restore the checks for duplicate addresses that an apply left out. Raises PublishFailed."""
         await self._checks.restore(self.record.uplinks if self.record else ())
+
+    def owes_checks(self) -> bool:
+        """Return whether NetworkManager has not read yet that they are restored. Raises PublishFailed."""
+        return self._checks.owe_the_probe()

@@ -41,7 +41,16 @@ from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.br_ex.foreign_ports import log_ports_of_others
 from nodenet.stages.br_ex.gather import Gatherer
-from nodenet.stages.br_ex.later_looks import CARRIES, CAUSES, LOOK_SECONDS, PROVE_SECONDS, SOON, LaterLooks, next_look
+from nodenet.stages.br_ex.later_looks import (
+    CARRIES,
+    CAUSES,
+    LOOK_SECONDS,
+    MAX_LOOK_SECONDS,
+    PROVE_SECONDS,
+    SOON,
+    LaterLooks,
+    next_look,
+)
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.ovs_errors import ovs_errors
 from nodenet.stages.br_ex.remove import BridgeRemover
@@ -97,6 +106,7 @@ class ConfigureOvsStage:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
         try:
             outcome = await self._pass(facts, request, self._maker.record)
+            owes_checks = self._maker.owes_checks()
         except (UplinkRefused, BridgeForeign) as error:
             return Failed(Problem.of(error), facts)
         except NmstateFailure as error:
@@ -111,7 +121,7 @@ class ConfigureOvsStage:
             return self._wait(facts, request, outcome)
         self._awaited, self._failures = NEVER, 0
         self._later.remember(outcome, request, facts)
-        return outcome
+        return replace(outcome, again=Again(CAUSES, MAX_LOOK_SECONDS)) if owes_checks else outcome
 
     async def _pass(self, facts: Facts, request: Request, record: BridgeRecord | None) -> Done | Skipped | Waiting:
         """Go as far as it goes."""
