@@ -577,6 +577,30 @@ async def test_bridge_remove_where_a_unit_makes_br_ex_is_refused_and_forgotten()
     assert rig[StageName.CONFIGURE_OVS].requests == [Request(), Request(1, retry_refused=True)]
 
 
+async def test_a_removal_ordered_before_the_node_file_is_known_is_refused_by_it() -> None:
+    """The file defines br-ex: `bridge remove` must not report success (R21)."""
+    rig = Rig()
+    nmstate = rig[StageName.NMSTATE]
+    nmstate.play = [Waiting("NetworkManager", seconds=0.2), Done("applied", Facts(), Message.STARTED)]
+    nmstate.learns = Facts(node_file="w.yml", brings_bridge=True)
+    async with rig.running() as reconciler:
+        with pytest.raises(BridgeForeign, match=r"w\.yml defines br-ex itself"):
+            await reconciler.remove_bridge()
+        assert rig[StageName.CONFIGURE_OVS].attempts == 0
+        await rig.until(lambda: rig.ready)
+
+
+async def test_a_removal_succeeds_though_a_stage_behind_it_fails() -> None:
+    """Hosted services are none of it."""
+    rig = Rig()
+    rig[StageName.HOSTED_SERVICES].play = [Failed(PROBLEM, Facts())]
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        await reconciler.remove_bridge()
+        with pytest.raises(ApplyFailed):
+            await reconciler.reselect()
+
+
 async def test_a_removal_that_has_to_wait_is_carried_out_through_a_reload() -> None:
     """The order stays while its stage waits, once; afterwards nothing of it is left (R21)."""
     rig = Rig()

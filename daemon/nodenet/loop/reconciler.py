@@ -192,10 +192,13 @@ class Reconciler:
             standing = self._in_force.standing(self._status)
             for order in tuple(self._requests.begun):
                 is_reload = order is Order.RELOAD
-                failed = boot.failed_since(order.value, standing if is_reload else ())
+                failed = boot.failed_since(order.value, standing if is_reload else order.not_concerned)
                 if is_reload:
                     journal.reloaded(failed and failed[0], min(standing, default=None, key=list(StageName).index))
-                self._requests.answer(order, failed and self._in_force.error(*failed, reload=is_reload))
+                error = failed and self._in_force.error(*failed, reload=is_reload)
+                if order is Order.REMOVE_BRIDGE and not error:  # the node file was not known when it was ordered
+                    error = removal_refused(boot[order.value], self._status.facts)
+                self._requests.answer(order, error)
         elif boot[name].status is Status.WAITING:
             self._requests.answer_late(self._clock.boottime(), Unavailable(f"{name} waits: {boot[name].detail}"))
 

@@ -20,6 +20,11 @@ class Order(Enum):
     RESELECT = StageName.NODEIP
     REMOVE_BRIDGE = StageName.CONFIGURE_OVS
 
+    @property
+    def not_concerned(self) -> frozenset[StageName]:
+        """The stages whose failure is none of the order: br-ex is removed whether the stages behind succeed or not."""
+        return frozenset(StageName) - {self.value} if self is Order.REMOVE_BRIDGE else frozenset()
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taken:

@@ -76,6 +76,16 @@ def test_the_record_of_the_first_release_is_read() -> None:
     assert parse(json.dumps(document).encode()).leases == {}
 
 
+def test_a_removed_bridge_takes_nothing_of_the_other_bridge_with_it() -> None:
+    """Its uplink's own profile, and what is still to be done for its lease (R28)."""
+    left = RECORD.without(["br-ex1"])
+    assert (left.finish, left.leases, left.originals) == ({"br-ex": FINISH["br-ex"]}, {"br-ex": LEASE}, {"eth0": KEPT})
+    left = RECORD.without(["br-ex"])
+    assert (left.finish, left.leases, left.originals) == ({"br-ex1": FINISH["br-ex1"]}, {}, {})
+    left = RECORD.without()
+    assert (left.finish, left.leases, left.originals, left.uplinks) == (None, {}, {}, RECORD.uplinks)
+
+
 def test_leases_are_finished_for_each_bridge() -> None:
     """One server may be silent while the other has answered (R28)."""
     assert RECORD.finished(["br-ex1"]).finish == {"br-ex": FINISH["br-ex"]}

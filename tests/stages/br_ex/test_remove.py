@@ -9,12 +9,15 @@ from pathlib import PurePosixPath
 import pytest
 from structlog.testing import capture_logs
 
-from br_ex_rig import FLAG, Rig
+from br_ex_cases import CASES, facts_of
+from br_ex_rig import FLAG, LEASE, Rig
 from fakes import FakeProfiles
 from nodenet.core.boot.outcome import Done, Skipped
 from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.stages.apply.records import BRIDGE
 
 
@@ -79,6 +82,20 @@ async def test_a_stop_does_not_leave_an_uplink_of_the_old_script_s_bridge_withou
     with pytest.raises(asyncio.CancelledError):
         await task
     assert [order[0] for order in rig.profiles.done][-6:] == ["delete"] * 5 + ["connect"]
+
+
+async def test_the_record_of_br_ex_outlives_a_br_ex1_that_no_file_asks_for_any_more() -> None:
+    """Its static lease would be forgotten, and the profile that its uplink gets back one day (R28)."""
+    rig = Rig("stale-extra-bridge-not-wanted", server=None)
+    kept = KeptProfile("u-1", "as it was", "", in_memory=True, settings={})
+    finish: ProfileSettings = {"br-ex": {"ipv4": {"address-data": []}}, "br-ex1": {"ipv4": {"address-data": []}}}
+    uplinks = {"br-ex": "eth0", "br-ex1": "eth1"}
+    record = BridgeRecord(uplinks, originals={"eth0": kept, "eth1": kept}, finish=finish, leases={"br-ex": LEASE})
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    facts = facts_of(CASES / rig.case)
+    assert await rig.remover.remove(rig.nmstate, facts, record, ("br-ex1",)) == ("br-ex1",)
+    assert (list(rig.record.finish or ()), list(rig.record.originals)) == (["br-ex"], ["eth0"])
+    assert rig.record.leases == {"br-ex": LEASE}
 
 
 async def test_there_may_be_nothing_to_remove() -> None:

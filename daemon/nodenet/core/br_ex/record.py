@@ -55,6 +55,12 @@ class BridgeRecord:
             self, finish=finish or None, leases={key: self.leases[key] for key in left if key in self.leases}
         )
 
+    def without(self, bridges: Collection[str] | None = None) -> BridgeRecord:
+        """Return the record once *bridges* are removed; default: all. Their uplinks are remembered."""
+        links = {link for bridge, link in self.uplinks.items() if bridges is None or bridge in bridges}
+        originals = {link: kept for link, kept in self.originals.items() if bridges is not None and link not in links}
+        return replace(self.finished(bridges), originals=originals, adopted=self.adopted and bridges is not None)
+
     def renamed(self, old: str, new: str) -> BridgeRecord:
         """Return the record of a node whose uplink *old* is called *new* now."""
         return replace(

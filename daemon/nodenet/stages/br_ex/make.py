@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from nodenet.core.apply.intent import Phase
@@ -110,10 +110,10 @@ class BridgeMaker:
         self.save(noted)
         return noted
 
-    def forget(self, *, removed_in: str | None = None) -> None:
-        """Take note that the network is what it was before the bridges. Raises PublishFailed."""
+    def forget(self, bridges: Collection[str] | None = None, *, removed_in: str | None = None) -> None:
+        """Take note that the network is what it was before *bridges*; default: all. Raises PublishFailed."""
         if record := self.record:
-            self.save(replace(record.finished(), originals={}, adopted=False, removed_in=removed_in))
+            self.save(replace(record.without(bridges), removed_in=removed_in))
         self._edges.files.remove(BRIDGE_INTENT)
 
     def found_good(self) -> None:

@@ -61,8 +61,9 @@ class BridgeRemover:
             await self._remove_script_s(there, expect)
         elif there:
             await self._remove_ours(transaction, facts, record, there, expect)
-        self._maker.forget()
-        return tuple(found.bridge for found in there)
+        names = tuple(found.bridge for found in there)
+        self._maker.forget(names)
+        return names
 
     async def _remove_ours(
         self,
