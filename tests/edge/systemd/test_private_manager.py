@@ -31,6 +31,14 @@ def test_the_environment_of_a_unit_is_read() -> None:
     )
 
 
+def test_a_value_that_only_bash_can_read_hides_no_other_one() -> None:
+    """An apostrophe beside a line break: kubelet would be held back for ever while the bus is down (R14)."""
+    text = "LoadState=loaded\nEnvironment=$'NOTE=it\\'s\\nlong' KUBELET_NODE_IP=192.0.2.5\n"
+    shown = parse_shown(text)
+    assert shown
+    assert shown.variables["KUBELET_NODE_IP"] == "192.0.2.5"
+
+
 def test_a_unit_without_any_of_them() -> None:
     assert parse_shown("LoadState=loaded\nEnvironment=\nDropInPaths=\n") == UnitEnvironment({})
 

@@ -58,7 +58,7 @@ def parse_shown(text: str) -> UnitEnvironment | None:
     if shown.get("LoadState") != ["loaded"]:
         return None
     variables, removals, drop_ins = (
-        [word for value in shown.get(key, []) for word in shlex.split(value)]
+        [word for value in shown.get(key, []) for word in _words(value)]
         for key in ("Environment", "UnsetEnvironment", "DropInPaths")
     )
     files = [value.partition(" (ignore_errors=")[0] for value in shown.get("EnvironmentFiles", []) if value]
@@ -66,6 +66,14 @@ def parse_shown(text: str) -> UnitEnvironment | None:
     changed = shown.get("NeedDaemonReload") == ["yes"]
     paths, drop_in_paths = tuple(map(PurePosixPath, files)), tuple(map(PurePosixPath, drop_ins))
     return UnitEnvironment(pairs, paths, drop_in_paths, changed, tuple(removals))
+
+
+def _words(value: str) -> list[str]:
+    """Return the words of a property; of one with a control character systemctl quotes as only bash understands."""
+    try:
+        return shlex.split(value)
+    except ValueError:
+        return value.split()
 
 
 async def _systemctl(seconds: float, *words: str) -> str:
