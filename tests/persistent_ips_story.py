@@ -18,7 +18,7 @@ def vm(world: World, name: str = "vm", number: int = 1, **changes: Any) -> PodNa
     return world.api.put_pod(f"{name}-{number}", name, controller=name)
 
 
-def added(world: World, node: Node, pod: PodName, container: str = "", ifname: str = "net1") -> tuple[str, ...]:
+def added(world: World, node: Node, pod: PodName | None, container: str = "", ifname: str = "net1") -> tuple[str, ...]:
     """Return the addresses of an ADD. Raises its CniError."""
     run = world.add(node, pod, container, ifname)
     world.finish(node)

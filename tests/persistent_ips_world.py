@@ -391,7 +391,7 @@ class World:
         self.nodes = [Node(f"node-{number}", self) for number in range(nodes)]
         self.live: dict[tuple[str, str, str], tuple[str, tuple[Any, ...]]] = {}
         """(node, container, interface) → (what keeps the addresses, the addresses)."""
-        self.sandboxes: dict[tuple[str, str, str], PodName] = {}
+        self.sandboxes: dict[tuple[str, str, str], PodName | None] = {}
         """What runtimes have begun, and not yet ended with DEL."""
         self.foreign: set[str] = set()
         """Claims whose status another program wrote."""
@@ -406,7 +406,7 @@ class World:
         self._containers += 1
         return f"container-{self._containers}"
 
-    def add(self, node: Node, pod: PodName, container: str = "", ifname: str = "net1") -> Run:
+    def add(self, node: Node, pod: PodName | None, container: str = "", ifname: str = "net1") -> Run:
         """Begin an ADD; the sandbox counts as live when it has its answer."""
         key = (container or self.container(), ifname)
         asked = Asked(key[0], ifname, f"/run/netns/{key[0]}", pod, self.network)
@@ -495,6 +495,9 @@ class World:
             self.uptime += 1000
             for node in self.nodes:
                 self.do_chores(node)
+                for attachment in [one for one in node.book.attachments() if one.pod is None]:
+                    self.delete(node, attachment.key)  # the GC of its runtime: without Kubernetes nothing else says so
+                    self.finish(node)
         left = [*self.api.leases, *(row for node in self.nodes for row in node.book.reservations())]
         left += [one for node in self.nodes for one in node.book.attachments()]
         if left:
@@ -527,7 +530,8 @@ class Play:
             self.log.append(f"{node.name}: {run.what}: {type(run.effect).__name__} {fault}")
             node.step(run, fault)
         elif kind < 20:
-            self.of((self.machine, self.machine, self.plain, self.end_pod, self.again, self.delete_machine))()
+            starts = (self.machine, self.machine, self.plain, self.stateful, self.container)
+            self.of((*starts, self.end_pod, self.end_pod, self.again, self.delete_machine))()
         else:
             self.world.uptime += self.pick(100)
             self.of((self.kill, self.watch, self.watch, self.chores, self.chores, self.trouble))()
@@ -552,7 +556,31 @@ class Play:
         self.log.append(f"{node.name}: pod {pod.name}")
         self.world.add(node, pod)
 
-    def sandbox(self) -> tuple[Node, tuple[str, str], PodName] | None:
+    def stateful(self) -> None:
+        """Start the pod of a StatefulSet again, on any node: it has its name again, and another UID."""
+        claim = f"vm-{self.pick(self.MACHINES)}"
+        name = f"{claim}-0"
+        if name in {pod.name for pod in self.world.sandboxes.values() if pod is not None}:
+            return
+        if (NAMESPACE, claim) not in self.world.api.claims:
+            self.world.api.put_claim(claim)
+        pod = self.world.api.put_pod(name, claim, controller=claim)
+        node = self.of(self.world.nodes)
+        self.log.append(f"{node.name}: pod {name} again")
+        self.world.add(node, pod)
+
+    def container(self) -> None:
+        """Start or end a container without a pod, whose id another node may have as well."""
+        node, container = self.of(self.world.nodes), f"tool-{self.pick(2)}"
+        if node.busy((container, "net1")):
+            return
+        self.log.append(f"{node.name}: {container}")
+        if (node.name, container, "net1") in self.world.sandboxes:
+            self.world.delete(node, (container, "net1"))
+        else:
+            self.world.add(node, None, container)
+
+    def sandbox(self) -> tuple[Node, tuple[str, str], PodName | None] | None:
         if not self.world.sandboxes:
             return None
         name, container, ifname = self.of(self.world.sandboxes)
@@ -567,7 +595,7 @@ class Play:
         node, key, pod = found
         other = self.pick(2) == 1
         self.log.append(f"{node.name}: again {key} {other}")
-        if other:
+        if other and pod is not None:
             self.world.delete(node, key)
             self.world.add(node, pod)
         else:
@@ -578,14 +606,14 @@ class Play:
         if found is None or found[0].busy(found[1]):
             return
         node, key, pod = found
-        self.log.append(f"{node.name}: end {pod.name}")
+        self.log.append(f"{node.name}: end {pod}")
         self.world.delete(node, key)
-        if pod not in self.world.sandboxes.values():
+        if pod is not None and pod not in self.world.sandboxes.values():
             self.world.api.pods.pop((pod.namespace, pod.name), None)
 
     def delete_machine(self) -> None:
         """Delete a claim that no pod has, as its finalizer ensures."""
-        used = {pod.name.rpartition("-")[0] for pod in self.world.sandboxes.values()}
+        used = {pod.name.rpartition("-")[0] for pod in self.world.sandboxes.values() if pod is not None}
         free = [key for key in self.world.api.claims if key[1] not in used]
         if free:
             key = self.of(free)

@@ -19,7 +19,7 @@ from nodenet.core.messages import Message
 from nodenet.core.persistent_ips import claim as claims
 from nodenet.core.persistent_ips import lease as leases
 from nodenet.core.persistent_ips import pod as pods
-from nodenet.core.persistent_ips.api import ApiAway
+from nodenet.core.persistent_ips.api import ApiAway, Expired
 from nodenet.core.persistent_ips.book import Book, Put
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import (
@@ -48,6 +48,8 @@ log = structlog.get_logger()
 
 API_SECONDS = 10.0
 """How long one request may take."""
+LISTS = 3
+"""How often a list of many pages is begun."""
 T = TypeVar("T")
 WaitForClaim = Callable[[str, str], Awaitable[Claim | None]]
 Written = Awaitable[None]
@@ -179,6 +181,12 @@ class Runner:
         raise TypeError(f"{effect!r} is no request")
 
     async def _list(self, selector: str) -> tuple[Lease, ...]:
+        for _ in range(LISTS):
+            with contextlib.suppress(Expired):  # the token of a page was too old
+                return await self._pages(selector)
+        raise ApiAway("The API forgets the list of Leases while it is read")
+
+    async def _pages(self, selector: str) -> tuple[Lease, ...]:
         found: list[Lease] = []
         following = ""
         while True:

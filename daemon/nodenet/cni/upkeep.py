@@ -31,8 +31,8 @@ YOUNG_SECONDS = 60.0
 """The sandbox of a younger attachment is not looked at: the runtime may still be making it."""
 DOUBT_SECONDS = 5.0
 NAMESAKE = "Give each machine its own name (`[kubernetes] node_name`), then restart nodenet-ipam on both"
-MOST_PODS = 100
-"""So many pods are asked for at each reaping."""
+MOST_PODS = 1000
+"""So many pods are asked for at each reaping: more than a node starts in the meantime."""
 
 
 class Upkeep:
@@ -59,8 +59,7 @@ class Upkeep:
         """Add what a start has to do."""
         for attachment in repair.dead_sandboxes(self._book, self._here().boot_id):
             self._chores.add(("dead sandbox", *attachment.key), partial(self.detach, attachment))
-        for owner in (*repair.pending_owners(self._book), *repair.idle_pods(self._book)):
-            self.free(owner)
+        self._leftovers()
         self._chores.add(("repair",), self.repair)
         self._chores.add(("reap",), self.reap, YOUNG_SECONDS)  # by then, none that the store has is young
 
@@ -79,12 +78,18 @@ class Upkeep:
 
     def listed(self) -> None:
         """All claims were read again: what this node has may be of claims that are gone, and the API answers again."""
-        for owner in repair.absent_claims(self._book):
-            self.claim_gone(owner, certain=False)
+        self._leftovers()
         for owner in self._book.claim_owners():
             if (claim := self._book.claims.get(owner.namespace, owner.name)) is not None and claim.uid == owner.uid:
                 self.changed(claim)
         self._chores.hurry()
+
+    def _leftovers(self) -> None:
+        """Free what an interrupted ADD or DEL left: on its way back, without a sandbox, or of a claim that is gone."""
+        for owner in (*repair.pending_owners(self._book), *repair.idle_pods(self._book)):
+            self.free(owner)
+        for owner in repair.absent_claims(self._book):
+            self.claim_gone(owner, certain=False)
 
     def claim_gone(self, owner: Owner, *, certain: bool) -> None:
         """Free what a claim had, once the API confirms that it is gone."""
@@ -193,6 +198,7 @@ class Upkeep:
         self._chores.add(("reap",), self.reap, REAP_SECONDS)
         if self._given:
             self._chores.add(("repair",), self.repair)
+        self._leftovers()
         now = self._here().now
         for attachment in list(self._book.attachments()):
             old = not 0 <= now - attachment.since < YOUNG_SECONDS

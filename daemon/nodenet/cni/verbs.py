@@ -19,9 +19,11 @@ from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.persistent_ips import cni
 from nodenet.core.persistent_ips.add import add
+from nodenet.core.persistent_ips.api import ApiAway, Forbidden
 from nodenet.core.persistent_ips.book import Book
 from nodenet.core.persistent_ips.cni import CniError, Code, Request, Verb
-from nodenet.core.persistent_ips.effects import Here
+from nodenet.core.persistent_ips.effects import Here, list_leases
+from nodenet.core.persistent_ips.lease import network_selector
 from nodenet.core.persistent_ips.model import Attachment, OwnerKind, PodName
 from nodenet.core.persistent_ips.network import name_of, parse
 from nodenet.core.persistent_ips.reserve import Asked, Exhausted
@@ -33,6 +35,7 @@ log = structlog.get_logger()
 ADD_SECONDS = 40.0
 """The plugin waits some seconds longer; kubelet gives a sandbox two minutes (runtimeRequestTimeout)."""
 DEL_SECONDS = 8.0
+COUNT_SECONDS = 60.0
 Refused = Callable[[PodName | None, CniError], None]
 
 
@@ -56,6 +59,10 @@ class Verbs:
         self._here = here
         self._problem = problem
         self._deleting: set[asyncio.Task[None]] = set()
+        self._undone: set[tuple[str, str]] = set()
+        """The sandboxes whose DEL was answered and could not be recorded."""
+        self._counted: dict[str, float] = {}
+        """When the Leases of a network were listed for STATUS (uptime)."""
         self.counted: Callable[[str], None] = lambda _: None
         """Called with the name of what is counted."""
         self.took: Callable[[Verb, float], None] = lambda _verb, _seconds: None
@@ -100,7 +107,7 @@ class Verbs:
             case Verb.GC:
                 await self._collect(request)
             case Verb.STATUS:
-                self._status(request)
+                await self._status(request)
         return ""
 
     async def _add(self, request: Request) -> str:
@@ -109,14 +116,16 @@ class Verbs:
         before, known = self._here(), self._book.attachment(asked.key)
         try:
             async with self._runner.holding("sandbox", *asked.key):
+                await self._detach_undone(asked.key)
                 addresses = await self._runner.run(add(before, asked), ADD_SECONDS)
-        except CniError as error:
-            self._reject(request, network.name, error)
-            raise
+        except (CniError, PublishFailed) as error:
+            refusal = error if isinstance(error, CniError) else CniError(Code.IO, error.cause, error.remedy)
+            self._reject(request, network.name, refusal)
+            raise refusal from error
         attachment = self._book.attachment(asked.key)
         if attachment is not None and attachment != known:
             self._allocated(attachment, before.now)
-        return cni.result(request.version, addresses, network.extras(addresses))
+        return cni.result(request.version, network.given(addresses), network.extras(addresses))
 
     def _allocated(self, attachment: Attachment, began: float) -> None:
         self.counted("allocated")
@@ -154,7 +163,19 @@ class Verbs:
             try:
                 await self._upkeep.detach(attachment)
             except PublishFailed:
-                self._chores.add(("detach", *key), partial(self._upkeep.detach, attachment), DEL_SECONDS)
+                self._undone.add(key)
+                self._chores.add(("detach", *key), partial(self._detach_later, key), DEL_SECONDS)
+
+    async def _detach_later(self, key: tuple[str, str]) -> None:
+        async with self._runner.holding("sandbox", *key):
+            await self._detach_undone(key)
+
+    async def _detach_undone(self, key: tuple[str, str]) -> None:
+        """Detach what a DEL could not record: the container may get an address again. Raises PublishFailed."""
+        if key in self._undone:
+            if (attachment := self._book.attachment(key)) is not None:
+                await self._upkeep.detach(attachment)
+            self._undone.discard(key)
 
     async def _collect(self, request: Request) -> None:
         kept = cni.valid_attachments(request.configuration)
@@ -162,16 +183,28 @@ class Verbs:
             if not self._runner.is_held("sandbox", *attachment.key):  # its ADD or DEL is on the way
                 await self._delete(attachment.key)
 
-    def _status(self, request: Request) -> None:
+    async def _status(self, request: Request) -> None:
         network = parse(request.configuration)
         problem = self._runner.store_problem
         if not problem and not serves_alone(self._here(), network):
             problem = self._problem()
         if problem:
             raise CniError(Code.NOT_AVAILABLE, f"No new address can be given: {problem}", "See `nodenetctl claims`")
+        if full(self._book, network):
+            await self._count(network.name)
         if pool := full(self._book, network):
             text = f"Network {network.name} has no free address in {pool.subnet}"
-            raise CniError(Code.NOT_AVAILABLE, text, "Delete IPAMClaims that are not needed, or add a subnet")
+            raise CniError(Code.NOT_AVAILABLE, text, "Delete IPAMClaims that are not needed, or enlarge the subnet")
+
+    async def _count(self, network: str) -> None:
+        """Look which addresses other nodes have, at most once a minute: they may have given some back."""
+        now = self._here().uptime
+        if now - self._counted.get(network, -COUNT_SECONDS) < COUNT_SECONDS:
+            return
+        self._counted[network] = now
+        with contextlib.suppress(ApiAway, Forbidden):
+            leases = await self._runner.run(list_leases(network_selector(network)))
+            self._book.note_taken(network, (one.address.ip for one in leases), all_of_them=True)
 
     async def end(self) -> None:
         """Wait for the sandboxes that are being detached, for a while."""

@@ -10,6 +10,7 @@ import pytest
 
 from cni.service.rig import FakeApi, FakeStore, Rig, away, until
 from nodenet.cni.upkeep import REAP_SECONDS
+from nodenet.core.persistent_ips.api import Expired
 
 
 async def test_a_claim_keeps_its_address_over_stop_and_start() -> None:
@@ -74,6 +75,42 @@ async def test_status_is_true_to_the_api_the_disk_and_the_pool() -> None:
         rig.store.full = False
         await rig.add("c9")
         assert await rig.ask("STATUS") == {}
+
+
+async def test_status_sees_what_other_nodes_gave_back() -> None:
+    """Else a runtime that asks for the status first never asks for an address again."""
+    api = FakeApi()
+    small: dict[str, Any] = {"subnets": "192.0.2.0/30"}
+    async with Rig(api) as rig, Rig(api, "node-b") as other:
+        await until(lambda: rig.service.book.claims.complete)
+        for number in range(2):
+            await other.add(f"c{number}", **small)
+        assert (await rig.ask("ADD", "d", **small))["code"] == 11
+        await other.ask("DEL", "c0")
+        await until(lambda: len(api.leases) == 1)
+        assert await rig.ask("STATUS", **small) == {}
+        await rig.add("d", **small)
+        api.requests.clear()
+        for _ in range(3):
+            assert (await rig.ask("STATUS", **small))["code"] == 50
+        assert api.requests == []  # once a minute
+
+
+async def test_a_container_that_comes_back_after_a_del_that_was_not_recorded() -> None:
+    """The disk was full. What is detached later is the attachment that the DEL meant, not the new one."""
+    api = FakeApi()
+    async with Rig(api) as rig:
+        await rig.add("c1")
+        rig.store.full = True
+        assert await rig.ask("DEL", "c1") == {}
+        assert (await rig.ask("ADD", "c1"))["code"] == 5
+        rig.store.full = False
+        (address,) = await rig.add("c1")
+        await asyncio.sleep(60)
+        assert [one["metadata"]["annotations"]["ipam.nodenet.org/address"] for one in api.leases.values()] == [address]
+        assert (await rig.ask("CHECK", "c1", prevResult={"ips": [{"address": address}]})) == {}
+        await rig.ask("DEL", "c1")
+        await until(lambda: not api.leases)
 
 
 async def test_del_succeeds_whatever_happens() -> None:
@@ -255,6 +292,76 @@ async def test_a_slow_api_is_not_waited_for_too_long() -> None:
         answer = await rig.ask("ADD", "c1", pod)
         assert (answer["code"], answer["msg"]) == (11, "The API did not answer within 10 s")
         assert asyncio.get_running_loop().time() - began < 45
+
+
+async def test_a_claim_deleted_in_the_middle_of_its_first_add_leaves_nothing() -> None:
+    """Its deletion is reported while there is no record yet."""
+    api = FakeApi()
+    async with Rig(api) as rig:
+        await until(lambda: rig.service.book.claims.complete)
+        api.put_claim("vm")
+        await until(lambda: len(rig.service.book.claims))
+        pod = api.put_pod("vm-1", "vm")
+        create = api.create_lease
+
+        async def meanwhile(lease: Any) -> Any:
+            made = await create(lease)
+            api.delete_claim("vm")
+            await until(lambda: not len(rig.service.book.claims))
+            return made
+
+        api.create_lease = meanwhile  # type: ignore[method-assign]
+        assert (await rig.ask("ADD", "c1", pod))["code"] == 11
+        await rig.ask("DEL", "c1")
+        await until(lambda: not api.leases, 700)
+        assert list(rig.service.book.reservations()) == []
+
+
+async def test_what_could_not_be_undone_is_undone_later() -> None:
+    """The second subnet is full, and the API does not answer when the address of the first is given back."""
+    api = FakeApi()
+    async with Rig(api) as rig:
+        await until(lambda: rig.service.book.claims.complete)
+        for number in range(2):
+            await rig.add(f"c{number}", subnets="198.51.100.0/30")
+        pod = api.put_pod("web")
+        delete = api.delete_lease
+
+        async def lost(*_: Any) -> None:
+            raise away()
+
+        api.delete_lease = lost  # type: ignore[assignment, method-assign]
+        refused = await rig.ask("ADD", "c9", pod, subnets="192.0.2.0/24,198.51.100.0/30")
+        assert refused["msg"] == "Network blue has no free address in 198.51.100.0/30"
+        assert len(api.leases) == 3
+        api.delete_lease = delete  # type: ignore[method-assign]
+        del api.pods["vms", "web"]
+        await until(lambda: len(api.leases) == 2, 700)
+
+
+async def test_a_list_whose_token_is_too_old_is_begun_again() -> None:
+    api = FakeApi()
+    api.page = 50
+    async with Rig(api) as rig, Rig(api, "node-b") as other:
+        await rig.settled()
+        for number in range(252):
+            await other.add(f"c{number}")
+        pages = api.list_leases
+        forgotten: list[str] = []
+
+        async def forget(selector: str, following: str = "") -> Any:
+            if following and len(forgotten) < most:
+                forgotten.append(following)
+                raise Expired("too old")
+            return await pages(selector, following)
+
+        api.list_leases = forget  # type: ignore[method-assign]
+        for most, answer in ((2, {}), (99, {"code": 11, "msg": "The API forgets the list of Leases while it is read"})):
+            forgotten.clear()
+            found = await rig.ask("ADD", f"d{most}")
+            assert {key: found.get(key) for key in answer} == answer
+            assert ("exit" in found) == bool(answer)
+            rig.service.book.seen.clear()
 
 
 async def test_a_create_without_an_answer_leaves_no_lease() -> None:

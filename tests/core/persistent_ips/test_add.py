@@ -188,7 +188,8 @@ def test_two_configurations_of_one_network_name_both_definitions() -> None:
     assert failure(world, other).text == (
         "NetworkAttachmentDefinitions vms/blue and vms/green configure network blue in different ways"
     )
-    assert failure(world, vm(world, "vm", 2)).code is Code.CONFIGURATION  # its address has another prefix length
+    # One definition may be changed: the subnet is larger now.
+    assert added(world, world.nodes[0], vm(world, "vm", 2)) == world.api.claims["vms", "vm"].ips
 
 
 def test_another_network_in_the_same_interface_is_refused() -> None:
@@ -199,6 +200,65 @@ def test_another_network_in_the_same_interface_is_refused() -> None:
     with pytest.raises(CniError) as caught:
         added(world, world.nodes[0], pod, "c1")
     assert caught.value.text == "Interface net1 of container c1 is attached to network blue already"
+
+
+def test_containers_of_one_id_on_two_nodes_have_two_addresses() -> None:
+    """Without Kubernetes: tools derive the id from the path of the network namespace."""
+    world = World(2)
+    assert added(world, world.nodes[0], None, "c1") != added(world, world.nodes[1], None, "c1")
+
+
+def test_a_container_of_the_same_id_after_a_reboot_is_another_one() -> None:
+    """What the earlier boot left is released meanwhile."""
+    world = World(1)
+    node = world.nodes[0]
+    pod = world.api.put_pod("plain")
+    added(world, node, None, "c1")
+    added(world, node, pod, "c2")
+    world.reboot(node)
+    given = {*added(world, node, None, "c1"), *added(world, node, pod, "c2")}
+    for _ in range(2):
+        world.do_chores(node)
+    assert {str(one.address) for one in world.api.leases.values()} == given
+    world.check()
+
+
+def test_what_was_read_from_a_lease_is_no_answer() -> None:
+    """A kill between the Leases of two subnets, and a runtime that asks again for the same container."""
+    world = World(1, network(subnets="192.0.2.0/29,2001:db8::/125"))
+    node = world.nodes[0]
+    pod = world.api.put_pod("plain")
+    run = world.add(node, pod, "c1")
+    while not world.api.leases:
+        node.step(run)
+    node.kill()
+    world.do_chores(node)
+    assert [len(one.addresses) for one in node.book.attachments()] == [1]
+    assert len(added(world, node, pod, "c1")) == 2
+    world.end()
+
+
+def test_an_old_watch_gives_a_pod_of_the_same_name_nothing_of_a_deleted_claim() -> None:
+    """The claim was deleted and its address given to another one while this node heard nothing."""
+    world = World(2)
+    here, other = world.nodes
+    for number, node in enumerate((here, other)):
+        added(world, node, vm(world), f"c{number}")
+        world.delete(node, (f"c{number}", "net1"))
+        world.finish(node)
+        world.api.change_claim(world.api.claims["vms", "vm"], owner_pod="vm-1")  # its cleaning is not done yet
+        world.do_chores(here) if node is here else None
+    here.watch()
+    other.watch()
+    (address,) = world.api.claims["vms", "vm"].ips
+    world.api.delete_claim(("vms", "vm"))
+    world.do_chores(other)
+    assert world.api.leases == {}
+    world.foreign = {"new"}
+    assert added(world, other, vm(world, "new", ips=(address,)), "c2") == (address,)
+    with pytest.raises(CniError, match="does not exist yet"):
+        added(world, here, world.api.put_pod("vm-1", "vm", controller="vm"), "c3")
+    world.check()
 
 
 CASES = ("new claim", "known claim", "plain", "two subnets")

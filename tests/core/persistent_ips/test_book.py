@@ -35,7 +35,7 @@ def test_the_book_follows_changes() -> None:
     assert book.pod_reference(REFERENCE.key) == REFERENCE
     assert book.network("blue") == NetworkSeen("blue", "d", "s")
     assert book.claim_owners() == (OWNER,)
-    assert book.pods_of_claim("vms", "vm") == {"vm-1"}
+    assert book.pods_of_claim("vms", "vm") == {POD}
     book.take([Put(replace(ROW, state=State.RELEASING)), Drop(ATTACHMENT), Drop(REFERENCE)])
     assert book.held_by(OWNER, "blue") == ()
     assert book.attachments_of(OWNER) == ()

@@ -53,7 +53,23 @@ def test_nonsense_in_the_status_is_refused(ips: list[object], text: str) -> None
     with pytest.raises(ClaimInvalid) as caught:
         found.addresses()
     assert str(caught.value) == text
-    assert claims.known_addresses(found) == ()
+
+
+def test_what_can_be_read_beside_nonsense_is_the_claims() -> None:
+    """No other owner gets it."""
+    found = replace(CLAIM, ips=("nonsense", "192.0.2.7", "2001:DB8::7/64"))
+    assert claims.known_addresses(found) == (ip_interface("192.0.2.7/32"), ip_interface("2001:db8::7/64"))
+    assert found.has(ADDRESS)
+    assert found.has(ip_interface("2001:db8::7/64"))
+    assert not found.has(ip_interface("192.0.2.8/24"))
+
+
+def test_the_name_of_a_network_is_cut_and_quoted_where_it_can_be_none() -> None:
+    """Every user who may create claims writes it, a megabyte or lines for the journal."""
+    made = document()
+    for text, shown in (("a\nb", "'a\\nb'"), ("x" * (1 << 20), repr("x" * 100)), ("", "")):
+        made["spec"]["network"] = text
+        assert claims.parse(made).network == shown
 
 
 @given(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from ipaddress import ip_interface
+from ipaddress import ip_address, ip_interface
 from typing import Any
 
 import pytest
@@ -127,7 +127,8 @@ def test_valid_attachments() -> None:
 
 
 def test_previous_addresses() -> None:
-    assert cni.previous_addresses({"prevResult": {"ips": [{"address": "192.0.2.7/24"}]}}) == frozenset({"192.0.2.7/24"})
+    listed = [{"address": "192.0.2.7/24"}, {"address": "nonsense"}, "nonsense", {}]
+    assert cni.previous_addresses({"prevResult": {"ips": listed}}) == frozenset({ip_address("192.0.2.7")})
     assert cni.previous_addresses({"prevResult": {}}) is None
     with pytest.raises(CniError):
         cni.previous_addresses({})

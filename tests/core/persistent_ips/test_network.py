@@ -26,9 +26,16 @@ def test_a_network_has_a_pool_for_each_subnet() -> None:
     addresses = (ip_interface("192.0.2.40/24"), ip_interface("2001:db8::40/64"))
     extras = found.extras(addresses)
     assert (extras.gateways, extras.routes) == ({0: "192.0.2.99"}, ({"dst": "0.0.0.0/0"},))
-    assert found.pool_of(ip_interface("192.0.2.40/25")) is None
-    for address in ("192.0.2.0/24", "192.0.2.255/24"):
+    for address in ("192.0.2.0/24", "192.0.2.255/24", "192.0.2.255/25", "192.0.2.40/23", "198.51.100.1/24"):
         assert found.pool_of(ip_interface(address)) is None, address
+
+
+def test_a_subnet_may_grow() -> None:
+    """Addresses of the smaller one stay, and are given with the new prefix length."""
+    before = (ip_interface("192.0.2.127/30"), ip_interface("2001:db8::7/80"), ip_interface("198.51.100.1/24"))
+    found = made(subnets="192.0.2.0/24,2001:db8::/64", ipam={"gateway": "192.0.2.1"})
+    assert list(map(str, found.given(before))) == ["192.0.2.127/24", "2001:db8::7/64", "198.51.100.1/24"]
+    assert found.extras(before).gateways == {0: "192.0.2.1"}
 
 
 def test_keys_stand_at_the_top_or_in_ipam() -> None:
@@ -82,6 +89,13 @@ def test_the_bridge_plugin_takes_the_first_address_as_gateway() -> None:
         ({"ipam": {"gateway": "192.0.2.1,192.0.2.2"}}, "ipam.gateway has two addresses of 192.0.2.0/24"),
         ({"ipam": {"routes": {}}}, "ipam.routes is not a list of routes"),
         ({"ipam": {"routes": [{"gw": "192.0.2.1"}]}}, "ipam.routes has {'gw': '192.0.2.1'}"),
+        ({"ipam": {"routes": [{"dst": "blue/24"}]}}, "ipam.routes has dst 'blue/24', which is not a subnet"),
+        ({"ipam": {"routes": [{"dst": "10.0.0.1"}]}}, "ipam.routes has dst '10.0.0.1', which has no prefix length"),
+        (
+            {"ipam": {"routes": [{"dst": "10.0.0.0/255.0.0.0"}]}},
+            "ipam.routes has dst '10.0.0.0/255.0.0.0', which has no prefix length",
+        ),
+        ({"ipam": {"routes": [{"dst": "10.0.0.0/8", "gw": 7}]}}, "ipam.routes has gw 7, which is not an address"),
         ({"ipam": {"dns": []}}, "ipam.dns is not an object"),
         ({"ipam": {"nodeSlices": []}}, "ipam.nodeSlices is []"),
         ({"ipam": {"nodeSlices": {"a": 7}}}, "ipam.nodeSlices is 7"),
@@ -106,6 +120,9 @@ def test_the_bridge_plugin_takes_the_first_address_as_gateway() -> None:
             {"ipam": {"nodeSlices": {"a": "192.0.2.0/25,192.0.2.128/25"}}},
             "excludeSubnets and ipam.nodeSlices leave no address of 192.0.2.0/24",
         ),
+        ({"ipam": {"dns": {"nameservers": "192.0.2.1"}}}, "ipam.dns.nameservers is '192.0.2.1'"),
+        ({"ipam": {"dns": {"search": [7]}}}, "ipam.dns.search is [7]"),
+        ({"ipam": {"dns": {"domain": 7}}}, "ipam.dns.domain is 7"),
     ],
 )
 def test_each_mistake_is_named_with_its_key(changes: dict[str, Any], text: str) -> None:
@@ -134,3 +151,8 @@ def test_a_name_alone_is_enough_for_gc() -> None:
     assert name_of({"name": "blue"}) == "blue"
     with pytest.raises(CniError):
         name_of({})
+
+
+def test_dns_is_passed_on() -> None:
+    dns = {"domain": "example.com", "nameservers": ["192.0.2.1"], "search": None}
+    assert made(ipam={"dns": dns}).dns == dns

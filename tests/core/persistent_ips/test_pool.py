@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from ipaddress import ip_address, ip_network
+import time
+from ipaddress import ip_address, ip_network, summarize_address_range
 from itertools import islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodenet.core.ip import IPNetwork
 from nodenet.core.persistent_ips.pool import Pool
 
 
@@ -55,3 +57,16 @@ def test_the_slice_of_a_node() -> None:
     far = ip_network("2001:db8:0:0:1::/112")
     pool = Pool(ip_network("2001:db8::/64"), (far,), None, (("a", far),))
     assert str(next(pool.slice_of("a"))) == "2001:db8:0:0:1::"
+
+
+@pytest.mark.parametrize("subnet", ["10.0.0.0/9", "2001:db8::/64"])
+def test_a_large_subnet_with_little_left_takes_no_time(subnet: str) -> None:
+    """All but ten addresses are excluded; a loop over the others would stop the service for minutes."""
+    first = ip_network(subnet)[0]
+    last = Pool(ip_network(subnet)).last
+    excluded: list[IPNetwork] = [*summarize_address_range(first + 11, type(first)(last + 1))]
+    pool = Pool(ip_network(subnet), tuple(excluded))
+    began = time.process_time()
+    assert set(pool.candidates("a")) == {first + number for number in range(1, 11)}
+    assert pool.size == 10
+    assert time.process_time() - began < 1

@@ -52,6 +52,52 @@ def test_what_another_machine_with_the_same_node_name_has_made() -> None:
     assert repair.of_a_namesake(node.book, world.api.leases.values(), (), "other") == ()
 
 
+def test_a_second_machine_of_the_same_name_frees_nothing_that_a_pod_has() -> None:
+    world, node = prepared()
+    node.boots += 1  # another machine, with a store of its own
+    node.lose_store()
+    world.do_chores(node)
+    world.do_chores(node)
+    world.check()
+
+
+def test_a_static_pod_keeps_its_address_over_a_lost_store() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    pod = world.api.put_pod("static")
+    world.api.pods["vms", "static"]["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "hash"
+    added(world, node, replace(pod, uid="hash"), "c1")
+    node.lose_store()
+    world.do_chores(node)
+    world.check()
+
+
+def test_without_kubernetes_the_boot_decides() -> None:
+    world = World(1)
+    node = world.nodes[0]
+    added(world, node, None, "c1")
+    node.lose_store()
+    world.do_chores(node)
+    assert [one.key for one in node.book.attachments()] == [("c1", "net1")]
+    world.reboot(node)
+    node.lose_store()
+    world.do_chores(node)
+    assert world.api.leases == {}
+
+
+def test_a_lease_that_was_made_again_says_whose_sandbox_has_it() -> None:
+    world, node = prepared()
+    before = {one.address: one for one in world.api.leases.values()}
+    world.live.clear()
+    world.api.leases.clear()
+    for row in list(node.book.reservations()):
+        run = node.begin("restore", repair.restore(node.here(), row))
+        while run in node.runs:
+            node.step(run)
+    for one in world.api.leases.values():
+        assert replace(one, uid="", version="") == replace(before[one.address], uid="", version="")
+
+
 def test_a_reboot_ends_every_sandbox() -> None:
     world, node = prepared()
     world.reboot(node)

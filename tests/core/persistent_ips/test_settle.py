@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from nodenet.core.persistent_ips.model import State
 from nodenet.core.persistent_ips.settle import attached_pods, is_settled, owner_pod
 from persistent_ips_story import added, vm
-from persistent_ips_world import World
+from persistent_ips_world import World, network
 
 
 def test_the_owner_pod_is_true_over_stop_start_and_a_failed_migration() -> None:
@@ -112,3 +114,55 @@ def test_the_lease_follows_a_machine_that_comes_back() -> None:
     assert lease.node == "node-0"
     (row,) = first.book.reservations()
     assert (row.lease_uid, row.lease_version) == (lease.uid, lease.version)
+
+
+@pytest.mark.parametrize("text", ["2001:DB8::3/125", "2001:0db8:0:0::3/125"])
+def test_an_address_is_known_however_another_program_writes_it(text: str) -> None:
+    """Of a stopped machine, too, and after its store was lost."""
+    world = World(1, network(subnets="2001:db8::/125"))
+    node = world.nodes[0]
+    world.foreign = {"vm"}  # it has no Lease before its first pod
+    assert added(world, node, vm(world, ips=(text,)), "c1") == ("2001:db8::3/125",)
+    world.foreign = set()
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    world.do_chores(node)
+    world.check()
+    node.lose_store()
+    world.do_chores(node)
+    world.check()
+    assert [row.state for row in node.book.reservations()] == [State.REPORTED]
+
+
+@pytest.mark.parametrize("status", [("192.0.2.2/29",), ("nonsense",)])
+def test_what_was_reported_once_stays_with_the_claim(status: tuple[str, ...]) -> None:
+    """A person edited the status while the machine was stopped; only the deletion of the claim frees its address."""
+    world = World(1)
+    node = world.nodes[0]
+    (before,) = added(world, node, vm(world), "c1")
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    world.foreign = {"vm"}
+    assert before != "192.0.2.2/29"
+    world.api.change_claim(world.api.claims["vms", "vm"], ips=status)
+    world.do_chores(node)
+    assert [str(one.address) for one in world.api.leases.values()] == [before]
+    world.api.delete_claim(("vms", "vm"))
+    world.do_chores(node)
+    assert world.api.leases == {}
+
+
+def test_two_nodes_agree_on_a_pod_whose_name_comes_again() -> None:
+    """The node of the earlier pod does not take the name of the later one out of the status."""
+    world = World(2)
+    first, second = world.nodes
+    added(world, first, vm(world), "c1")
+    world.delete(first, ("c1", "net1"))
+    world.finish(first)
+    added(world, second, vm(world), "c2")  # the same name, another UID
+    for node in (first, second, first):
+        world.do_chores(node)
+        assert world.api.claims["vms", "vm"].owner_pod == "vm-1"
+    world.api.requests.clear()
+    world.do_chores(first)
+    assert "WriteStatus" not in world.api.requests

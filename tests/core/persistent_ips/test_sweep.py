@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from nodenet.core.persistent_ips import sweep
+from nodenet.core.persistent_ips.cni import CniError
 from persistent_ips_story import added, vm
-from persistent_ips_world import Node, World
+from persistent_ips_world import Node, World, network
 
 
 def left_behind() -> tuple[World, Node]:
@@ -68,3 +73,37 @@ def test_a_claim_that_only_the_watch_has_lost_keeps_its_address() -> None:
     world.uptime += 1000
     assert not swept(world, node)
     world.check()
+
+
+def test_a_static_pod_that_runs_keeps_its_address() -> None:
+    """Its node calls it by the hash of its file, the API by another UID."""
+    world = World(2, network(subnets="192.0.2.0/30"))
+    pod = world.api.put_pod("static")
+    world.api.pods["vms", "static"]["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "hash"
+    added(world, world.nodes[0], replace(pod, uid="hash"))
+    added(world, world.nodes[0], world.api.put_pod("plain"))
+    late = world.api.put_pod("late")
+    for _ in range(3):
+        with pytest.raises(CniError, match="no free address"):
+            added(world, world.nodes[1], late)
+        world.check()
+        world.uptime += 700
+
+
+def test_an_orphan_behind_many_living_pods_is_found() -> None:
+    world = World(2, network(subnets="192.0.2.0/24"))
+    first, second = world.nodes
+    for number in range(254):
+        added(world, first, world.api.put_pod(f"p{number}"))
+    last = list(world.api.leases.values())[sweep.MOST_AT_ONCE + 100]
+    assert last.pod is not None
+    del world.api.pods["vms", last.pod.name]
+    world.live = {key: one for key, one in world.live.items() if last.address not in one[1]}
+    late = world.api.put_pod("late")
+    for _ in range(60):
+        run = world.add(second, late)
+        world.finish(second)
+        if not isinstance(run.outcome, CniError):
+            break
+        world.uptime += 12.5
+    assert run.outcome == (last.address,)

@@ -210,3 +210,25 @@ async def test_many_calls_share_few_connections(tmp_path: Path) -> None:
         await api.close()
     assert len(server.requests) == api.session.requests == 200
     assert server.connections <= 12
+
+
+async def test_a_page_of_huge_objects_is_asked_for_in_small_pages(tmp_path: Path) -> None:
+    """Every user who may create claims decides how long they are: the others are read all the same."""
+    claim = {"metadata": {"name": "vm"}, "spec": {"network": "x" * 1_400_000}}
+
+    def answer(request: Request) -> Reply:
+        first = int(request.query.get("continue", "0"))
+        last = min(first + int(request.query["limit"]), 20)
+        following = {"continue": str(last)} if last < 20 else {}
+        return Reply(document={"items": [claim] * (last - first), "metadata": {"resourceVersion": "7", **following}})
+
+    async with api_server(tmp_path, answer) as server:
+        api = KubernetesIpam(str(server.kubeconfig), "kube-system", lambda _: None)
+        found, following = 0, ""
+        while True:
+            page = await api.list_claims(following)
+            found, following = found + len(page.items), page.following
+            if not following:
+                break
+        await api.close()
+    assert (found, page.resource_version) == (20, "7")

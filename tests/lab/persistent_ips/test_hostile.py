@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from harness import eventually
 from harness.kube_client import ApiError
 from ipam_node import IpamNode, NodeMaker, exchanged
-from ipam_site import NETWORKS, PATIENCE, Network, Pod, Site, Space, element, pod_document
+from ipam_site import NETWORKS, PATIENCE, Network, Pod, Site, Space, element, freed, pod_document
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     # what is wrong → keys of the configuration, and the word that the error must contain
@@ -122,6 +123,29 @@ def test_nonsense_in_a_status(site: Site, space: Space, node: NodeMaker, ips: li
     assert worker.ask("ADD", network, pod).exit == 1
     assert space.ips("vm") == ips
     well(worker, space, network)
+
+
+def test_claims_as_large_as_the_api_takes_them(site: Site, space: Space, node: NodeMaker) -> None:
+    """Every user who may create claims could keep all services from reading the others."""
+    worker = node(wired=False, start=False)
+    large = replace(site.network(), name="x" * 1_400_000)
+    names = [f"large-{number}" for number in range(13)]
+    try:
+        for name in names:
+            space.claim(name, large)
+        network = site.network()
+        space.claim("vm", network)
+        worker.start()
+        pod = space.pod("vm-1", element(network, "vm"))
+        assert worker.ask("ADD", network, pod).exit == 0
+        assert worker.ask("DEL", network, pod).exit == 0
+        space.admin.delete(space.claim_path("vm"))
+        freed(site, network)  # only the watch says that the claim is gone, and it begins with a list
+        refused = worker.ask("ADD", network, space.pod("bad", element(network, names[0])))
+        assert (refused.code, len(refused.text) < 2000) == (7, True), refused.text[:2000]
+    finally:
+        for name in names:
+            space.admin.delete(space.claim_path(name))
 
 
 def test_names_that_are_not_names(site: Site, space: Space, node: NodeMaker) -> None:

@@ -68,8 +68,8 @@ def add(here: Here, asked: Asked) -> Steps[tuple[Interface, ...]]:
 def _answered(here: Here, asked: Asked) -> tuple[Interface, ...] | None:
     """Return the addresses of an ADD that was done before, for the runtime that asks twice."""
     old = here.book.attachment(asked.key)
-    if old is None:
-        return None
+    if old is None or not old.netns or old.boot_id != here.boot_id:
+        return None  # what was read from a Lease may be a part; a sandbox of another boot has ended
     if old.network != asked.network.name:
         raise CniError(
             Code.ENVIRONMENT,
@@ -123,8 +123,10 @@ def _attachment(here: Here, asked: Asked, reference: PodReference | None, rows: 
 def _of_pod(here: Here, asked: Asked, reference: PodReference | None) -> Steps[tuple[Interface, ...]]:
     """Give the interface addresses that are released with its last sandbox."""
     pod = reference.pod if reference else asked.pod
-    identity = f"{pod.uid or pod if pod else asked.container_id}/{asked.ifname}"
-    owner = Owner(OwnerKind.POD, pod.namespace if pod else "", pod.name if pod else asked.container_id, identity)
+    # Without Kubernetes two nodes may have containers of one id, and one node has it again after a reboot.
+    identity = (pod.uid or str(pod)) if pod else f"{here.node}/{here.boot_id}/{asked.container_id}"
+    name = pod.name if pod else asked.container_id
+    owner = Owner(OwnerKind.POD, pod.namespace if pod else "", name, f"{identity}/{asked.ifname}")
     yield Hold(owner.hold)
     if (done := _answered(here, asked)) is not None:
         return done
@@ -255,7 +257,8 @@ def _drop_foreign(here: Here, asked: Asked, claim: Claim) -> Steps[None]:
     """Give back what another node was faster with: the claim has its address by now."""
     if not claim.ips:
         return
-    rows = [row for row in here.book.held_by(claim.owner, asked.network.name) if str(row.address) not in claim.ips]
+    held = here.book.held_by(claim.owner, asked.network.name)
+    rows = [row for row in held if row.state is State.RESERVED and not claim.has(row.address)]
     if rows and (attachment := here.book.attachment(asked.key)) is not None:
         yield Save((Drop(attachment),))
     used = {one for other in here.book.attachments_of(claim.owner) for one in other.addresses}

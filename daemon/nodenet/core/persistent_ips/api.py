@@ -16,6 +16,10 @@ class ApiAway(Unavailable):
     """
 
 
+class TooLarge(ApiAway):
+    """The answer is longer than what is read of it: ask for less."""
+
+
 class Forbidden(NodenetError):
     """The credentials may not do this (401, 403), or the cluster does not have this kind of object (404 of a list)."""
 

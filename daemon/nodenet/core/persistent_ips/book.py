@@ -16,6 +16,7 @@ from nodenet.core.persistent_ips.model import (
     NetworkSeen,
     Owner,
     OwnerKind,
+    PodName,
     PodReference,
     Record,
     Reservation,
@@ -49,7 +50,7 @@ class Book:
         self._records: dict[tuple[str, str], Record] = {}
         self._of_owner: dict[tuple[OwnerKind, str], dict[tuple[str, str], Reservation | Attachment]] = {}
         self._held: dict[str, dict[IPAddress, int]] = {}
-        self._pods_of_claim: dict[tuple[str, str], set[str]] = {}
+        self._pods_of_claim: dict[tuple[str, str], set[PodName]] = {}
         self.claims = Claims()
         self.seen: dict[str, set[IPAddress]] = {}
         """Addresses of a network whose Leases others have, as far as this process has met them."""
@@ -74,7 +75,7 @@ class Book:
             held = self._held.setdefault(record.network, {})
             held[record.address.ip] = held.get(record.address.ip, 0) + 1
         if isinstance(record, PodReference) and record.claim:
-            self._pods_of_claim.setdefault((record.pod.namespace, record.claim), set()).add(record.pod.name)
+            self._pods_of_claim.setdefault((record.pod.namespace, record.claim), set()).add(record.pod)
 
     def _forget(self, place: tuple[str, str], record: Record) -> None:
         if isinstance(record, Reservation | Attachment):
@@ -88,7 +89,10 @@ class Book:
             if not held[record.address.ip]:
                 del held[record.address.ip]
         if isinstance(record, PodReference) and record.claim:
-            self._pods_of_claim[record.pod.namespace, record.claim].discard(record.pod.name)
+            pods = self._pods_of_claim[record.pod.namespace, record.claim]
+            pods.discard(record.pod)
+            if not pods:
+                del self._pods_of_claim[record.pod.namespace, record.claim]
 
     def attachment(self, key: tuple[str, str]) -> Attachment | None:
         """Return the attachment of (container, interface)."""
@@ -138,8 +142,8 @@ class Book:
         found = {one.owner.uid: one.owner for one in self.reservations() if one.owner.kind is OwnerKind.CLAIM}
         return tuple(found.values())
 
-    def pods_of_claim(self, namespace: str, name: str) -> frozenset[str]:
-        """Return the names of the pods of this node that were read with a reference to the claim of this name."""
+    def pods_of_claim(self, namespace: str, name: str) -> frozenset[PodName]:
+        """Return the pods of this node that were read with a reference to the claim of this name."""
         return frozenset(self._pods_of_claim.get((namespace, name), ()))
 
     def taken(self, network: str, address: IPAddress) -> bool:

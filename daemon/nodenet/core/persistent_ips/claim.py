@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,10 +15,12 @@ from typing import Any
 
 from nodenet.core.persistent_ips import moment
 from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind
+from nodenet.core.persistent_ips.network import NAME
 
 CONDITION = "IPsAllocated"
 MOST_IPS = 16
 MOST_MESSAGE = 1024
+MOST_SHOWN = 100
 
 
 class Reason(StrEnum):
@@ -61,6 +64,10 @@ class Claim:
         """What keeps its addresses."""
         return Owner(OwnerKind.CLAIM, self.namespace, self.name, self.uid)
 
+    def has(self, address: Interface) -> bool:
+        """Return whether status.ips names *address*, in whichever form another program has written it."""
+        return any(one.ip == address.ip for one in known_addresses(self))
+
     def addresses(self) -> tuple[Interface, ...]:
         """Return status.ips as values. Raises ClaimInvalid."""
         found: list[Interface] = []
@@ -93,7 +100,7 @@ def parse(document: object) -> Claim:
         name,
         uid,
         version,
-        _text(spec.get("network")),
+        _network(_text(spec.get("network"))),
         bool(metadata.get("deletionTimestamp")),
         tuple(str(one)[:100] for one in listed[: MOST_IPS + 1]) if isinstance(listed, list) else (),
         _text(_mapping(status.get("ownerPod")).get("name")),
@@ -110,12 +117,13 @@ def parse(document: object) -> Claim:
     )
 
 
-def known_addresses(claim: Claim) -> Iterable[Interface]:
-    """Return the addresses of status.ips that can be read; nonsense is left out."""
-    try:
-        return claim.addresses()
-    except ClaimInvalid:
-        return ()
+def known_addresses(claim: Claim) -> tuple[Interface, ...]:
+    """Return the addresses of status.ips that can be read: beside nonsense, too, they are the claim's."""
+    found = []
+    for text in claim.ips:
+        with contextlib.suppress(ValueError):
+            found.append(ip_interface(text))
+    return tuple(found)
 
 
 def allocated_patch(claim: Claim, addresses: Iterable[Interface], owner_pod: str, now: float) -> dict[str, Any]:
@@ -163,6 +171,11 @@ def _condition(status: str, reason: Reason, message: str, now: float) -> dict[st
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _network(text: str) -> str:
+    """Return the name of a network; what can be none, and may be a megabyte, is quoted and cut."""
+    return text if not text or NAME.fullmatch(text) else ascii(text[:MOST_SHOWN])
 
 
 def _text(value: object) -> str:

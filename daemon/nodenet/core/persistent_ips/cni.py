@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from ipaddress import ip_interface
 from typing import Any
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.model import Interface, PodName
 
 VERSIONS = ("0.3.1", "0.4.0", "1.0.0", "1.1.0")
@@ -195,7 +198,7 @@ def version_of(document: object) -> str:
     return str(found) if found in VERSIONS else VERSIONS[-1]
 
 
-def previous_addresses(configuration: Mapping[str, Any]) -> frozenset[str] | None:
+def previous_addresses(configuration: Mapping[str, Any]) -> frozenset[IPAddress] | None:
     """Return the addresses of prevResult, None where it has none that can be read. Raises CniError."""
     found = configuration.get("prevResult")
     if not isinstance(found, dict):
@@ -203,7 +206,11 @@ def previous_addresses(configuration: Mapping[str, Any]) -> frozenset[str] | Non
     listed = found.get("ips")
     if not isinstance(listed, list):
         return None
-    return frozenset(str(entry.get("address")) for entry in listed if isinstance(entry, dict))
+    read = set()
+    for entry in listed:
+        with contextlib.suppress(ValueError):
+            read.add(ip_interface(str(entry.get("address") if isinstance(entry, dict) else entry)).ip)
+    return frozenset(read)
 
 
 def valid_attachments(configuration: Mapping[str, Any]) -> frozenset[tuple[str, str]]:

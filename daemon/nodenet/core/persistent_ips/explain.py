@@ -34,7 +34,7 @@ def _lines(book: Book, namespace: str, name: str, refusals: Mapping[str, str]) -
         yield _of_attachment(attachment)
     if claim is not None and not rows:
         yield "This node has nothing reserved for it: no pod of this node has used it."
-    pods = sorted(book.pods_of_claim(namespace, name))
+    pods = sorted({pod.name for pod in book.pods_of_claim(namespace, name)})
     if pods:
         yield f"Pods of this node that reference it: {', '.join(pods)}."
     for pod, cause in refusals.items():

@@ -23,7 +23,8 @@ class OwnerKind(StrEnum):
 class Owner:
     """What keeps an address: a claim until it is deleted, or a pod's interface until its last sandbox is gone.
 
-    The uid of a pod's interface is the pod's UID (without Kubernetes: the container's id), a slash and the interface.
+    The uid of a pod's interface is the pod's UID, a slash and the interface. Without Kubernetes it is node, boot,
+    container and interface.
     """
 
     kind: OwnerKind

@@ -46,14 +46,22 @@ class Network:
         return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:16]
 
     def pool_of(self, address: Interface) -> Pool | None:
-        """Return the pool with the subnet of *address*, None where it is of none or has another prefix length.
+        """Return the pool with the subnet of *address*, None where it is of none.
 
-        The subnet's own address and IPv4's broadcast address are of none: no interface can have them.
+        The subnet may have grown since. Its own address and IPv4's broadcast address are of none: no interface can have
+        them.
         """
-        subnet = address.network
-        if address.ip == subnet.network_address or (address.version == 4 and address.ip == subnet.broadcast_address):
-            return None
-        return next((pool for pool in self.pools if pool.subnet == subnet), None)
+        for pool in self.pools:
+            subnet = pool.subnet
+            if address.ip in subnet and address.network.prefixlen >= subnet.prefixlen:
+                last = subnet.broadcast_address if subnet.version == 4 else None
+                return None if address.ip in (subnet.network_address, last) else pool
+        return None
+
+    def given(self, addresses: tuple[Interface, ...]) -> tuple[Interface, ...]:
+        """Return *addresses* with the prefix lengths that their subnets have now."""
+        pools = [(address, self.pool_of(address)) for address in addresses]
+        return tuple(address if pool is None else pool.interface(address.ip) for address, pool in pools)
 
     def extras(self, addresses: tuple[Interface, ...]) -> Extras:
         """Return what an answer with *addresses* has beside them."""
@@ -220,18 +228,37 @@ def _routes(ipam: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     for route in listed:
         if not isinstance(route, dict) or not isinstance(route.get("dst"), str):
             raise _wrong(f"ipam.routes has {_shown(route)}", 'Expected {"dst": "198.51.100.0/24"}')
+        _destination(route["dst"])
+        gateway = route.get("gw", "192.0.2.1")
         try:
-            ip_network(route["dst"], strict=False)
-            ip_address(route.get("gw", "192.0.2.1"))
-        except ValueError as error:
-            raise _wrong(f"ipam.routes has {_shown(route)}: {error}") from None
+            ip_address(gateway if isinstance(gateway, str) else "")
+        except ValueError:
+            raise _wrong(f"ipam.routes has gw {_shown(gateway)}, which is not an address") from None
     return tuple(listed)
+
+
+def _destination(text: str) -> None:
+    """Refuse what the runtime's library does not read as the destination of a route."""
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        raise _wrong(f"ipam.routes has dst {_shown(text)}, which is not a subnet") from None
+    if not re.fullmatch("[^/]+/[0-9]{1,3}", text):
+        raise _wrong(f"ipam.routes has dst {_shown(text)}, which has no prefix length", "Expected ADDRESS/LENGTH")
 
 
 def _dns(ipam: Mapping[str, Any]) -> Mapping[str, Any] | None:
     found = ipam.get("dns")
-    if found is not None and not isinstance(found, dict):
+    if found is None:
+        return None
+    if not isinstance(found, dict):
         raise _wrong("ipam.dns is not an object")
+    for key in ("domain", "nameservers", "search", "options"):
+        value = found.get(key)
+        texts = [value] if key == "domain" else value
+        if value is not None and not (isinstance(texts, list) and all(isinstance(one, str) for one in texts)):
+            expected = "Expected a text" if key == "domain" else "Expected a list of texts"
+            raise _wrong(f"ipam.dns.{key} is {_shown(value)}", expected)
     return found
 
 

@@ -6,7 +6,9 @@ always begins with the same: an allocation that was interrupted finds its own Le
 
 from __future__ import annotations
 
+import bisect
 import hashlib
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,14 +45,18 @@ class Pool:
     @property
     def size(self) -> int:
         """How many addresses can be given."""
-        taken = 0
-        for one in self.excluded:
-            low = max(int(one.network_address), self.first)
-            high = min(int(one.broadcast_address), self.last)
-            taken += max(high - low + 1, 0)
-        gateway = self.gateway is not None and self.first <= int(self.gateway) <= self.last
-        inside = gateway and not any(self.gateway in one for one in self.excluded)
-        return self.last - self.first + 1 - taken - (1 if inside else 0)
+        return sum(map(len, self._free()))
+
+    def _free(self) -> list[range]:
+        """Return the addresses that can be given, as numbers and in their order."""
+        holes = [(int(one.network_address), int(one.broadcast_address)) for one in self.excluded]
+        if self.gateway is not None:
+            holes.append((int(self.gateway), int(self.gateway)))
+        found, start = [], self.first
+        for low, high in sorted(holes):
+            found.append(range(start, min(low, self.last + 1)))
+            start = max(start, high + 1)
+        return [one for one in (*found, range(start, self.last + 1)) if one]
 
     def has(self, address: IPAddress) -> bool:
         """Return whether *address* can be given."""
@@ -76,14 +82,19 @@ class Pool:
         return ip_interface(f"{address}/{self.subnet.prefixlen}")
 
     def candidates(self, seed: str) -> Iterator[IPAddress]:
-        """Yield every address that can be given, once, in an order of this *seed*."""
-        count = self.last - self.first + 1
+        """Yield every address that can be given, once, in an order of this *seed*.
+
+        What is excluded takes no time: a large subnet of which a few addresses are left is as fast as a small one.
+        """
+        free = self._free()
+        ends = list(itertools.accumulate(map(len, free)))
+        count = ends[-1] if ends else 1
         digest = hashlib.sha256(f"{self.subnet} {seed}".encode()).digest()
         start, step = int.from_bytes(digest[:16]) % count, int.from_bytes(digest[16:]) % count or 1
         while math.gcd(step, count) != 1:
             step += 1
         kind = IPv4Address if self.subnet.version == 4 else IPv6Address
-        for number in range(count):
-            address = kind(self.first + (start + number * step) % count)
-            if self.has(address):
-                yield address
+        for number in range(count if free else 0):
+            index = (start + number * step) % count
+            part = bisect.bisect_right(ends, index)
+            yield kind(free[part][index - ends[part]])

@@ -35,12 +35,15 @@ def pod_reference(here: Here, asked: Asked) -> Steps[PodReference | None]:
 def current_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[Claim]:
     """Return the claim that the pod references. Raises CniError, ApiAway, Forbidden."""
     namespace, name = reference.pod.namespace, reference.claim
-    if here.book.claims.complete and (cached := here.book.claims.get(namespace, name)) is not None:
+    cached = here.book.claims.get(namespace, name) if here.book.claims.complete else None
+    # What the watch has may be old. A change of the claim would fail then. But nothing is changed for a new pod with
+    # the name of the last one, as those of a StatefulSet have.
+    if cached is not None and (cached.owner_pod != reference.pod.name or cached.uid == reference.claim_uid):
         return cached
     try:
         return (yield from read_claim(namespace, name))
     except NotFound:
-        claim = yield from await_claim(namespace, name)
+        claim = (yield from await_claim(namespace, name)) if cached is None else None
     except (ApiAway, Forbidden):
         if (known := _from_disk(here, asked, reference)) is not None:
             return known

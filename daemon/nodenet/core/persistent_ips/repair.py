@@ -98,7 +98,7 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
     row = Reservation(lease.network, lease.address, lease.owner, State.RESERVED, lease.uid, lease.version, here.now)
     if lease.owner.kind is OwnerKind.CLAIM:
         claim = yield from _claim(lease.owner)
-        if claim is not None and (not claim.ips or str(lease.address) in claim.ips):
+        if claim is not None and (not claim.ips or claim.has(lease.address)):
             changes = [Put(replace(row, state=State.REPORTED) if claim.ips else row)]
     elif (yield from _may_be_attached(here, lease)):
         changes = [Put(replace(row, state=State.REPORTED)), Put(_attachment(here, lease))]

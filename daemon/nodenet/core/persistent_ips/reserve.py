@@ -149,7 +149,7 @@ def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made]:
     raise Exhausted(
         Code.TRY_AGAIN,
         f"Network {name} has no free address in {pool.subnet}",
-        "Delete IPAMClaims that are not needed, or add a subnet; `nodenetctl claims` lists the addresses",
+        "Delete IPAMClaims that are not needed, or enlarge the subnet; `nodenetctl claims` lists the addresses",
     )
 
 

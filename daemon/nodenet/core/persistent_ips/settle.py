@@ -12,7 +12,7 @@ from dataclasses import replace
 from nodenet.core.persistent_ips.api import Conflict, NotFound
 from nodenet.core.persistent_ips.book import Book, Put
 from nodenet.core.persistent_ips.claim import Claim, allocated_patch
-from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, move_lease, write_status
+from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, move_lease, read_pod, write_status
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import Attachment, Interface, OwnerKind, Reservation, State
 from nodenet.core.persistent_ips.release import give_back
@@ -28,7 +28,7 @@ def owner_pod(book: Book, claim: Claim) -> str:
     attached = attached_pods(book, claim)
     if claim.owner_pod in attached:
         return claim.owner_pod
-    ours = not claim.owner_pod or claim.owner_pod in book.pods_of_claim(*claim.key)
+    ours = not claim.owner_pod or claim.owner_pod in {pod.name for pod in book.pods_of_claim(*claim.key)}
     if not ours:
         return claim.owner_pod
     return attached[-1] if attached else ""
@@ -62,6 +62,8 @@ def settle(here: Here, claim: Claim) -> Steps[None]:
     elif not claim.ips and all(row.state is State.RESERVED for row in rows):
         return  # an ADD is on its way, or was interrupted: its repetition reports the address
     pod = owner_pod(here.book, claim)
+    if claim.owner_pod not in ("", pod) and not (yield from _was_ours(here, claim)):
+        pod = claim.owner_pod
     if claim.ips and pod == claim.owner_pod:
         return
     addresses: Iterable[Interface] = (row.address for row in rows)
@@ -73,6 +75,19 @@ def settle(here: Here, claim: Claim) -> Steps[None]:
         yield Announce(LOST, f"The status of {claim.owner} had lost its addresses; they are written again", claim=claim)
 
 
+def _was_ours(here: Here, claim: Claim) -> Steps[bool]:
+    """Return whether the pod that the status names is one of this node, and not a later one of its name elsewhere.
+
+    Else two nodes would correct each other for ever: the pods of a StatefulSet have their names again.
+    """
+    known = {pod.uid for pod in here.book.pods_of_claim(*claim.key) if pod.name == claim.owner_pod}
+    try:
+        pod = yield from read_pod(claim.namespace, claim.owner_pod)
+    except NotFound:
+        return True
+    return not known.isdisjoint((pod.name.uid, pod.static_uid))
+
+
 def _rows(book: Book, claim: Claim) -> tuple[Reservation, ...]:
     if claim.network:
         return book.held_by(claim.owner, claim.network)
@@ -82,13 +97,17 @@ def _rows(book: Book, claim: Claim) -> tuple[Reservation, ...]:
 def _agree(
     here: Here, claim: Claim, rows: tuple[Reservation, ...], attachments: tuple[Attachment, ...]
 ) -> Steps[tuple[Reservation, ...]]:
-    """Follow what the status says; return the rows that it names."""
+    """Follow what the status says; return the rows that it names.
+
+    What it does not name goes only if it was never reported: a person may have edited the status.
+    """
     used = {address for one in attachments for address in one.addresses}
-    named = tuple(row for row in rows if str(row.address) in claim.ips)
+    named = tuple(row for row in rows if claim.has(row.address))
     reported = tuple(replace(row, state=State.REPORTED) for row in named if row.state is State.RESERVED)
     if reported:
         yield Save(tuple(Put(row) for row in reported))
-    yield from give_back(here, [row for row in rows if row not in named and row.address not in used])
+    surplus = [row for row in rows if row not in named and row.state is State.RESERVED]
+    yield from give_back(here, [row for row in surplus if row.address not in used])
     return named
 
 

@@ -17,8 +17,8 @@ from nodenet.core.persistent_ips.release import is_gone
 
 ORPHAN_SECONDS = 600.0
 """A pod that was deleted by force may still run on a node that is cut off: its address stays taken for so long."""
-MOST_AT_ONCE = 8
-"""So many orphans are looked for while a pod waits for an address."""
+MOST_AT_ONCE = 32
+"""So many Leases are looked at while a pod waits for an address."""
 
 
 def suspects(here: Here, leases: Iterable[Lease]) -> tuple[Lease, ...]:
@@ -57,8 +57,15 @@ def sweep(here: Here, lease: Lease) -> Steps[bool]:
 
 
 def reclaim(here: Here, leases: Iterable[Lease]) -> Steps[None]:
-    """Delete orphans among *leases* until one address is free."""
-    for lease in suspects(here, leases)[:MOST_AT_ONCE]:
+    """Delete orphans among *leases* until one address is free.
+
+    What was an orphan for long enough comes first, then others: each time from another one on, so that all have a turn.
+    """
+    found, orphans = suspects(here, leases), here.book.orphans
+    old = [one for one in found if here.uptime - orphans.get(one.uid, here.uptime) >= ORPHAN_SECONDS]
+    new = [one for one in found if one.uid not in orphans]
+    start = int(here.uptime * 1000) % max(len(new), 1)
+    for lease in [*old, *new[start:], *new[:start]][:MOST_AT_ONCE]:
         with suppress(ApiAway, Forbidden):
             if (yield from sweep(here, lease)):
                 return
@@ -70,4 +77,4 @@ def pod_is_gone(name: PodName) -> Steps[bool]:
         pod = yield from read_pod(name.namespace, name.name)
     except NotFound:
         return True
-    return pod.finished or bool(name.uid and pod.name.uid != name.uid)
+    return pod.finished or bool(name.uid and name.uid not in (pod.name.uid, pod.static_uid))

@@ -21,7 +21,8 @@ def check(book: Book, request: Request) -> None:
     if lost := [one for one in attachment.addresses if one not in held]:
         raise CniError(Code.UNKNOWN_CONTAINER, f"{lost[0]} is not reserved for {attachment.owner} any more")
     before = previous_addresses(request.configuration)
-    if before is not None and (missing := [one for one in attachment.addresses if str(one) not in before]):
+    # The prefix length may be that of a subnet that has grown.
+    if before is not None and (missing := [one for one in attachment.addresses if one.ip not in before]):
         raise CniError(Code.CONFIGURATION, f"prevResult has not {missing[0]}, which {attachment.owner} has")
 
 

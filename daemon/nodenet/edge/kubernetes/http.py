@@ -30,6 +30,10 @@ class HttpError(Exception):
     """The server does not speak HTTP as it should, or sends too much."""
 
 
+class TooLong(HttpError):
+    """The body of an answer has more bytes than its reader takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """The beginning of an answer."""
@@ -72,7 +76,7 @@ class _Connection:
         async for part in self._parts(coding.lower(), length, bodyless=head.status in (204, 304)):
             count += len(part)
             if count > most:
-                raise HttpError(f"the answer is longer than {most} bytes")
+                raise TooLong(f"the answer is longer than {most} bytes")
             yield part
         framed = coding.lower() == "chunked" or length is not None or head.status in (204, 304)
         self.reusable = framed and head.fields.get("connection", "").lower() != "close"

@@ -7,13 +7,14 @@ from typing import Any
 from urllib.parse import quote
 
 from nodenet.core.errors import NodenetError
-from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound, Page
+from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound, Page, TooLarge
 from nodenet.edge.kubernetes.answers import UNPROCESSABLE, Answer, event_error
 from nodenet.edge.kubernetes.session import Session
 
 CLAIMS = "/apis/k8s.cni.cncf.io/v1alpha1"
 LEASES = "/apis/coordination.k8s.io/v1"
-PAGE = "1000"
+PAGE, SMALL_PAGE = "1000", "8"
+"""How many objects a page has; the small one is for objects as large as the API takes them (1.5 MiB)."""
 MERGE_PATCH, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 Document = Mapping[str, Any]
 
@@ -117,7 +118,10 @@ class KubernetesIpam:
 
     async def _page(self, path: str, parameters: Mapping[str, str], following: str) -> Page:
         asked = {**parameters, "limit": PAGE, **({"continue": following} if following else {})}
-        answer = await self.session.request("GET", path, asked)
+        try:
+            answer = await self.session.request("GET", path, asked)
+        except TooLarge:  # every user who may create claims decides how long they are
+            answer = await self.session.request("GET", path, {**asked, "limit": SMALL_PAGE})
         found = _document(answer, f"The API refuses to list {path}", {404: Forbidden})
         items, metadata = found.get("items"), found.get("metadata")
         if not isinstance(items, list) or not isinstance(metadata, dict):

@@ -19,15 +19,16 @@ from urllib.parse import urlencode
 from nodenet import __version__
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.kubeconfig import Access
-from nodenet.core.persistent_ips.api import ApiAway
+from nodenet.core.persistent_ips.api import ApiAway, TooLarge
 from nodenet.edge.kubernetes import credentials
 from nodenet.edge.kubernetes.answers import Answer
-from nodenet.edge.kubernetes.http import HttpError, HttpPool
+from nodenet.edge.kubernetes.http import HttpError, HttpPool, TooLong
 
 ANSWER_SECONDS = 10.0
 WATCH_SECONDS = 300
 """After so long the server ends a watch, and the next one goes on from its version."""
-MOST_BYTES = 64 << 20
+MOST_BYTES = 16 << 20
+"""A thousand claims as controllers make them have two megabytes. Other text may take four times that in memory."""
 MOST_WATCH_BYTES = 1 << 40
 """A watch has no length; it ends by time."""
 LINE_BYTES = 4 << 20
@@ -72,7 +73,7 @@ class Session:
         body: object = None,
         kind: str = "application/json",
     ) -> Answer:
-        """Return the answer, whatever its status is; *kind*: the media type of *body*. Raises ApiAway."""
+        """Return the answer, whatever its status is; *kind*: the media type of *body*. Raises ApiAway, TooLarge."""
         target = f"{path}?{urlencode(parameters)}" if parameters else path
         content = None if body is None else json.dumps(body).encode()
         try:
@@ -190,4 +191,5 @@ def _state(path: str) -> tuple[int, int, int] | None:
 
 def _away(what: str, error: Exception) -> ApiAway:
     text = " ".join(str(error).split())[:200] or type(error).__name__
-    return ApiAway(f"The API does not answer {what}: {text}")
+    kind = TooLarge if isinstance(error, TooLong) else ApiAway
+    return kind(f"The API does not answer {what}: {text}")
