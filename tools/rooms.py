@@ -26,6 +26,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "uplink_health": ("boot", "kernel", "open_vswitch", "resolver"),
     "status": ("boot",),
     "hosted_services": ("boot", "kernel", "node_file", "open_vswitch", "settings", "status"),
+    "hosted_cluster": ("hosted_services",),
     "persistent_ips": ("status",),
     "unit_stage": ("boot", "hostname", "kernel", "node_file", "node_ip", "resolver"),
 }
@@ -68,6 +69,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "daemon": ("core", "edge", "assembly", "loop.background", "loop.reconciler", "loop.uplink", "ports"),
     "hosted": ("core", "edge", "loop.background", "ports"),
     "cni": ("core", "edge", "loop.background", "ports"),
+    "cluster_operator": ("core", "edge", "hosted.follower", "loop.background", "ports"),
     "cli": ("core", "edge"),
 }
 """Everything beside the rooms of core, stages and edge; who may import ``core`` as a whole may import its rooms."""

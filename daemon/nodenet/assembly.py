@@ -24,6 +24,7 @@ from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
+from nodenet.edge.hosted_services.companion import on_switch
 from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
 from nodenet.edge.hosted_services.other_stacks import OtherStacks
@@ -84,6 +85,7 @@ class Assembly:
         self.boot_id = boot_id()
         self._service_units = ServiceUnits(self.bus, lambda unit: wake(Topic.DNS if unit == DNS_UNIT else Topic.UNIT))
         self._dnsmasq = Dnsmasq(self.bus, lambda: wake(Topic.DNS))
+        on_switch(self.bus, lambda: wake(Topic.DNS))
         self._caches = CacheFiles()
         self._dns_of_node: tuple[Settings, NodeDns] | None = None
         self.edges = self._stage_edges()

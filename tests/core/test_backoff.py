@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.core.backoff import backoff
+from nodenet.core.backoff import backoff, spread
 
 
 def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:
@@ -13,3 +13,7 @@ def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:
 def test_no_number_of_failures_overflows() -> None:
     """A stage that fails for weeks goes on being tried (R10)."""
     assert backoff(1025, 30.0, 900.0) == backoff(10**9, 30.0, 900.0) == 900.0
+
+
+def test_hosts_that_wait_for_one_server_do_not_ask_together() -> None:
+    assert [spread(60.0, share) for share in (0.0, 0.5, 1.0)] == [60.0, 45.0, 30.0]

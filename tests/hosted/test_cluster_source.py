@@ -286,3 +286,28 @@ async def test_the_file_of_the_administrator_is_followed_and_a_wrong_one_replace
         await asyncio.sleep(FILE_SECONDS + 1)
         assert made.cluster.resources.get(Origin.FILE) == wanted
     task.cancel()
+
+
+async def test_the_generation_in_force_is_known_and_so_is_a_cluster_without_the_object() -> None:
+    made = source({RESOURCES: [object_named(generation=3)]})
+    assert (made.generation, made.is_asked_for) == (0, False)
+    await during(made.follow_resource)
+    assert (made.generation, made.is_asked_for) == (3, True)
+    none = source({RESOURCES: []})
+    await during(none.follow_resource)
+    assert (none.generation, none.is_asked_for) == (0, False)
+
+
+async def test_an_edited_spec_does_not_wait_for_nodes_that_go_on_changing() -> None:
+    files = FakeFiles()
+    made = ClusterSource(FakeApi({}), files, IDENTITY, lambda: None)
+    task = asyncio.ensure_future(made.take())
+    for number in range(BURST + 1):
+        made._hear("nodes", Known({"m0": node("m0", f"192.0.2.{number + 1}")}, str(number)))
+        await asyncio.sleep(0.1)
+    for number in range(1, 21):
+        spec = {"ingressHa": "Disabled" if number % 2 else "Enabled"}
+        made._hear("cr", Known({"cluster": object_named(generation=number) | {"spec": spec}}, str(number)))
+        await asyncio.sleep(0.1)
+        assert made.cluster.resources[Origin.LIVE]["spec"] == spec
+    task.cancel()

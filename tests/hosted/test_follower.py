@@ -11,7 +11,7 @@ import pytest
 
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_services.watching import Known, slim_node
-from nodenet.hosted.follower import Follower, Kind
+from nodenet.hosted.follower import LONGEST_SECONDS, Follower, Kind, pause
 
 PATH = "/api/v1/nodes"
 KIND = Kind(PATH, slim_node)
@@ -106,3 +106,9 @@ async def test_one_object_is_selected_by_its_name() -> None:
     script = Script(page("a"), [])
     await follow(script, Kind(PATH, slim_node, "a"))
     assert {asked["fieldSelector"] for asked in script.asked} == {"metadata.name=a"}
+
+
+def test_no_two_nodes_ask_a_lost_server_again_in_one_moment() -> None:
+    pauses = {pause(10) for _ in range(50)}
+    assert len(pauses) > 10
+    assert all(LONGEST_SECONDS / 2 <= one <= LONGEST_SECONDS for one in pauses)

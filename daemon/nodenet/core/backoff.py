@@ -6,3 +6,11 @@ from __future__ import annotations
 def backoff(failures: int, first: float, longest: float) -> float:
     """Return the seconds to wait after *failures* failures in a row: *first*, doubled with each one up to *longest*."""
     return min(first * 2.0 ** min(max(failures, 1) - 1, 60), longest)
+
+
+def spread(seconds: float, share: float) -> float:
+    """Return *seconds*, shorter by up to half of it: by *share*, from 0 to 1, of that half.
+
+    Hosts that all lost the same server do not ask it again in the same moment.
+    """
+    return seconds * (1 - share / 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -66,11 +67,22 @@ class ClusterSource:
         self._heard: dict[str, Known] = {}
         """What the API has said since it was taken last."""
         self._wake = asyncio.Event()
+        self._edited = asyncio.Event()
+        """Set while the API has another spec than the one in force."""
         self._last_filed: Any = None
         self._unusable = ""
         self._led = False
         """Whether a list of nodes had one of the control plane."""
         self.cluster = Cluster()
+        self.is_asked_for = False
+        """Whether the cluster has the object HostedNetServices: without it, nothing reads what nodes report."""
+
+    @property
+    def generation(self) -> int:
+        """The generation of the live object that is in force, 0 without one."""
+        metadata = (self.cluster.resources.get(Origin.LIVE) or {}).get("metadata") or {}
+        found = metadata.get("generation")
+        return found if isinstance(found, int) else 0
 
     @property
     def problem(self) -> str | None:
@@ -98,17 +110,22 @@ class ClusterSource:
     async def take(self) -> None:
         """Take what the API says and keep it on disk, with pauses while it goes on changing. Never ends.
 
-        Each change reloads keepalived and haproxy and empties dnsmasq's cache, and Nodes are written by other hosts.
+        Each change reloads keepalived and haproxy and empties dnsmasq's cache, and Nodes are written by other hosts. An
+        edited spec is an administrator's, and is taken at once.
         """
         budget = Budget(BURST, PAUSE_SECONDS)
         while True:
             await self._wake.wait()
-            await asyncio.sleep(budget.wait(_now()))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(budget.wait(_now())):
+                    await self._edited.wait()
             self._wake.clear()
+            edited = self._edited.is_set()
+            self._edited.clear()
             heard, self._heard = self._heard, {}
             for name, known in heard.items():
                 await self._take(name, known)
-            budget = budget.used(_now())
+            budget = budget if edited else budget.used(_now())
             self._changed()
 
     async def follow_nodes(self) -> None:
@@ -161,6 +178,8 @@ class ClusterSource:
     def _hear(self, name: str, known: Known) -> None:
         self._heard.pop(name, None)  # the last word comes last
         self._heard[name] = known
+        if name == "cr" and _spec(known.objects.get(resource.NAME)) != _spec(self.cluster.resources.get(Origin.LIVE)):
+            self._edited.set()
         self._wake.set()
 
     async def _take(self, name: str, known: Known) -> None:
@@ -179,6 +198,7 @@ class ClusterSource:
     async def _take_resource(self, known: Known) -> None:
         """Take the live object; a list without it means that the administrator removed it, and its cache goes."""
         found, others = known.objects.get(resource.NAME), _without(self.cluster.resources, Origin.LIVE)
+        self.is_asked_for = found is not None
         if found is not None:
             self.cluster = replace(self.cluster, resources={Origin.LIVE: found, **others})
             if _is_usable(found):  # one that is not would take the place of the last good one
@@ -236,6 +256,10 @@ def _without(documents: Mapping[Origin, Any], origin: Origin) -> dict[Origin, An
 
 def _present(documents: Mapping[Origin, Any]) -> dict[Origin, Any]:
     return {origin: document for origin, document in documents.items() if document is not None}
+
+
+def _spec(document: Mapping[str, Any] | None) -> object:
+    return document.get("spec") if document else None
 
 
 def _is_usable(document: object) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.hosted_cluster import node_report
 from nodenet.core.hosted_services.keepalived import WEIGHT_FILES
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.options import options_of
@@ -40,6 +41,7 @@ from nodenet.edge.hosted_services.vip_addresses import VipAddresses
 from nodenet.edge.hosted_services.wire import Wire
 from nodenet.edge.kernel import netlink
 from nodenet.edge.kubernetes.client import KubernetesCluster
+from nodenet.edge.kubernetes.own_node import OwnNode
 from nodenet.edge.systemd import manager_object
 from nodenet.hosted.api_int_trial import ApiIntTrial
 from nodenet.hosted.checks import HealthChecks
@@ -47,6 +49,7 @@ from nodenet.hosted.cluster_source import ClusterSource, Identity
 from nodenet.hosted.drain import Drain
 from nodenet.hosted.gather import Gather
 from nodenet.hosted.reconcile import Edges, Reconciler, follow
+from nodenet.hosted.reporter import Reporter
 from nodenet.hosted.state import State
 from nodenet.hosted.vip_guard import PROGRAM, VipGuard
 from nodenet.hosted.vip_keeper import VipKeeper
@@ -77,8 +80,10 @@ class Companion:
         self._weights = Weights()
         self._checks = HealthChecks(self.state, HttpChecks(), Processes(UNITS[Service.HAPROXY]), self._weigh)
         self.keeper = VipKeeper(self.state, Wire(), VipAddresses(), self._weights, self._checks.healthy)
+        cluster = KubernetesCluster(settings.kubernetes.kubeconfig, self._note_weak)
+        self._reporter = Reporter(OwnNode(cluster, self.state.node), self._for_cluster)
         self.source = ClusterSource(
-            KubernetesCluster(settings.kubernetes.kubeconfig, self._note_weak),
+            cluster,
             CacheFiles(),
             Identity(self.state.node, settings.cluster_domain, boot_id),
             self._cluster_changed,
@@ -119,6 +124,7 @@ class Companion:
         background.start("the check of an external load balancer", self._trial.run)
         background.start("the watch of the Nodes", self.source.follow_nodes)
         background.start("the watch of HostedNetServices", self.source.follow_resource)
+        background.start("the report to the cluster", self._reporter.run)
 
     async def _run(self) -> None:
         """Decide for the first time, then look at the wire and reconcile."""
@@ -172,8 +178,12 @@ class Companion:
                 log.warning(text, message=Message.KUBECONFIG_WEAK, cause=text)
         self._weak = weaknesses
 
+    def _for_cluster(self) -> node_report.NodeReport | None:
+        return node_report.of(self.state.report(), self.source.generation) if self.source.is_asked_for else None
+
     def _show(self) -> None:
         self.ready.set()
+        self._reporter.changed()
         found = document(self.state.report())
         found["cluster"] = self.source.problem
         if found == self._last:

@@ -6,10 +6,11 @@ After an error the next attempt comes after a back-off, and reads the credential
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nodenet.core.backoff import backoff
+from nodenet.core.backoff import backoff, spread
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_services.watching import Expired, Known, Slim, WatchInvalid, after, listed
 from nodenet.ports.kubernetes import Api, Cluster
@@ -61,7 +62,7 @@ class Follower:
             except (Unavailable, WatchInvalid, RecursionError) as error:  # an object may be nested as deep as it likes
                 failures += 1
                 self._failed(str(error))
-            await asyncio.sleep(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))
+            await asyncio.sleep(pause(failures))
 
     async def _follow(self, api: Api, failures: int) -> int:
         """List and watch on one connection until the server has forgotten the version; return the failures since."""
@@ -76,7 +77,7 @@ class Follower:
             except Expired:
                 return failures + 1
             failures = 0 if time() - began > QUICK_SECONDS else failures + 1
-            await asyncio.sleep(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS) if failures else 0)
+            await asyncio.sleep(pause(failures) if failures else 0)
 
     async def _list(self, api: Api) -> Known:
         known, following = Known(), ""
@@ -93,3 +94,8 @@ class Follower:
             if known.objects is not before.objects:
                 self._taken(known)
         return known
+
+
+def pause(failures: int) -> float:
+    """Return the seconds to wait after *failures* failures in a row; they differ from node to node."""
+    return spread(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS), random.SystemRandom().random())

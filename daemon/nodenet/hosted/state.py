@@ -88,6 +88,7 @@ class State:
             dict(self.peers),
             self.reachable,
             (*self.known.problems, *self.failures.values()),
+            self.known.inputs.spec.switched_off,
         )
 
     def _services(self) -> Mapping[Service, ServiceState]:

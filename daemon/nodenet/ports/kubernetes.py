@@ -22,3 +22,13 @@ class Cluster(Protocol):
 
     def connect(self) -> AbstractAsyncContextManager[Api]:
         """Return a connection with the credentials as they are now. Raises Unavailable."""
+
+
+class OwnNode(Protocol):
+    """This node's own Node object."""
+
+    async def annotation(self, key: str) -> str | None:
+        """Return an annotation, None without it. Raises Forbidden, also while there is no such Node; Unavailable."""
+
+    async def annotate(self, key: str, text: str) -> None:
+        """Write an annotation. Raises Forbidden, Unavailable."""

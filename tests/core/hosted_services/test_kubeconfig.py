@@ -61,6 +61,13 @@ def test_tokens_names_and_weaknesses() -> None:
     assert warnings(read(), 0o600) == ()
 
 
+def test_a_file_that_names_the_files_of_its_secrets_may_be_read_by_all() -> None:
+    """As that of a pod, whose token is renewed beside it."""
+    named = read(user="tokenFile: /var/run/secrets/token")
+    assert warnings(named, 0o644) == ()
+    assert len(warnings(read(), 0o644)) == 1
+
+
 @pytest.mark.parametrize(
     ("written", "meant"),
     [

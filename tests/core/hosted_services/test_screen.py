@@ -38,3 +38,8 @@ def test_an_api_that_cannot_be_read() -> None:
     cause = "The API cannot be verified: its certificate has expired on Nov 20 12:00:00 2026 GMT"
     assert lines(document(GOOD) | {"cluster": cause})[-1] == f"cluster   {cause}"
     assert lines(document(GOOD) | {"cluster": None}) == lines(document(GOOD))
+
+
+def test_a_service_that_is_switched_off_is_shown() -> None:
+    found = lines(document(replace(GOOD, switched_off=("spec.ingressHa",))))
+    assert found[-1] == "switch    spec.ingressHa is Disabled"

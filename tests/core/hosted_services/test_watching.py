@@ -92,14 +92,14 @@ def test_of_a_resource_identity_spec_and_nodes_are_kept() -> None:
         "kind": "K",
         "metadata": {"name": "cluster", "generation": 3, "managedFields": []},
         "spec": {"ingressHa": "Disabled"},
-        "status": {"nodes": [{"name": "a"}], "conditions": []},
+        "status": {"nodes": [{"name": "a", "role": "worker", "healthy": "True"}, 7], "conditions": []},
     }
     assert slim_resource(item) == {
         "apiVersion": "g/v1",
         "kind": "K",
         "metadata": {"name": "cluster", "generation": 3},
         "spec": {"ingressHa": "Disabled"},
-        "status": {"nodes": [{"name": "a"}]},
+        "status": {"nodes": [{"name": "a", "role": "worker"}]},
     }
     assert slim_resource({"metadata": {"name": "cluster"}, "status": 5})["status"] == {"nodes": []}
 
@@ -107,3 +107,15 @@ def test_of_a_resource_identity_spec_and_nodes_are_kept() -> None:
 @pytest.mark.parametrize("addresses", [7, "x", {"type": "InternalIP"}, None, True])
 def test_addresses_of_another_type_are_none(addresses: object) -> None:
     assert slim_node({"metadata": {"name": "a"}, "status": {"addresses": addresses}})["status"] == {"addresses": []}
+
+
+def test_what_nodes_report_about_themselves_changes_nothing() -> None:
+    """The operator writes it for all nodes into one object, which every node follows."""
+
+    def item(healthy: str, version: str) -> dict[str, Any]:
+        one = {"name": "a", "role": "worker", "addresses": ["192.0.2.10"], "healthy": healthy, "vips": []}
+        return {"metadata": {"name": "cluster", "resourceVersion": version}, "status": {"nodes": [one]}}
+
+    known, _ = listed(Known(), page([item("True", "1")]), slim_resource)
+    same = after(known, event("MODIFIED", item("False", "12")), slim_resource)
+    assert same.objects is known.objects

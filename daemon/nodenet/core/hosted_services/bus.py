@@ -20,6 +20,7 @@ HOSTED = Interface(
         "Vips": "a(ssbas)",
         "Services": "a(sbbs)",
         "Problems": "as",
+        "SwitchedOff": "as",
     },
     methods={"GetStatus": ("", "s"), "Explain": ("s", "s"), "Drain": ("", "b"), "Undrain": ("", "")},
     signals={"VipChanged": "sbas"},
@@ -43,6 +44,7 @@ def values(document: Mapping[str, Any]) -> dict[str, Any]:
             for service in document["services"]
         ],
         "Problems": document["problems"],
+        "SwitchedOff": document["switched_off"],
     }
 
 

@@ -86,11 +86,15 @@ def _values(content: bytes) -> object:
 
 
 def warnings(access: Access, mode: int) -> tuple[str, ...]:
-    """Return what is weak: a server that is not verified, and a file of *mode* that other users can read."""
+    """Return what is weak: a server that is not verified, and a file with a key or token that other users can read.
+
+    *mode*: that of the file. One that only names the files of key and token holds no secret.
+    """
     found = []
     if access.insecure:
         found.append("it has insecure-skip-tls-verify: any host can pose as the API. Name its CA instead")
-    if mode & 0o077:
+    secret = any(part is not None and part.content is not None for part in (access.key, access.token))
+    if secret and mode & 0o077:
         found.append(f"its mode is {mode & 0o777:o}: other users can read the credentials. Run `chmod 600` on it")
     return tuple(found)
 

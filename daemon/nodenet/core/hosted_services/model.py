@@ -64,6 +64,17 @@ class Spec:
     api_int_addresses: tuple[IPAddress, ...] = ()
     """One address a family at most; empty: the API VIPs."""
 
+    @property
+    def switched_off(self) -> tuple[str, ...]:
+        """The fields of the resource that are Disabled."""
+        switches = {
+            "spec.dns.nodesResolution": self.nodes_resolution,
+            "spec.dns.appsResolution": self.apps_resolution,
+            "spec.dns.apiInt": self.api_int,
+            "spec.ingressHa": self.ingress_ha,
+        }
+        return tuple(field for field, on in switches.items() if not on)
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterNode:

@@ -51,6 +51,8 @@ class Report:
     reachable: bool | None = None
     """Whether the API answers through its VIP, verified by the cluster's CA; None: not asked yet."""
     problems: tuple[str, ...] = ()
+    switched_off: tuple[str, ...] = ()
+    """Fields of the resource that are Disabled."""
 
     @property
     def all_problems(self) -> tuple[str, ...]:
@@ -119,6 +121,7 @@ def document(report: Report) -> dict[str, Any]:
             "source": plan.api_int.origin.value,
         },
         "api_reachable": report.reachable,
+        "switched_off": list(report.switched_off),
         "vips": [_vip(report, duty.address, duty.purpose, duty.wanted, duty.reason) for duty in plan.vips],
         "services": [_service(service, state) for service, state in report.services.items()],
         "health": report.health.value,

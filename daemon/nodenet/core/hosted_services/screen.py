@@ -22,6 +22,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"VIP       {vip['address']:<15} {vip['purpose']:<8} {_holders(vip)}"
     for service in document["services"]:
         yield f"service   {service['name']:<15} {_state(service)}"
+    for switch in document.get("switched_off", ()):  # an older nodenet-hosted has none
+        yield f"switch    {switch} is Disabled"
     if unread := document.get("cluster"):
         yield f"cluster   {unread}"
     for problem in document["problems"]:

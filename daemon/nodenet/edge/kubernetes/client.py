@@ -1,7 +1,7 @@
 """How is the Kubernetes API asked for objects, and how are their changes followed? (httpx)
 
-Everything is bounded: how long an answer may take, how large it may be, and how long a line of a watch is. Nothing but
-GET is sent.
+Everything is bounded: how long an answer may take, how large it may be, and how long a line of a watch is. One thing is
+changed: an annotation of this node's own Node object.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ MOST_BYTES = 64 << 20
 """A page of a hundred Nodes with all their images has some megabytes."""
 LINE_BYTES = 4 << 20
 """etcd keeps no object of more than 1.5 MiB."""
+MERGE_PATCH = "application/merge-patch+json"
+FIELD_MANAGER = "nodenet-hosted"
 REMEDY = "See `nodenetctl hosted`; nodes go on from what they have on disk"
 RENEW = "Renew it; nodes go on from what they have on disk"
 
@@ -65,8 +67,15 @@ class Api:
 
     async def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401
         """Return the JSON document at *path*. Raises Forbidden, Unavailable."""
+        return await self._ask("GET", path, parameters or {})
+
+    async def merge(self, path: str, change: object) -> Any:  # noqa: ANN401
+        """Change the object at *path* by a merge patch (RFC 7386) and return it. Raises Forbidden, Unavailable."""
+        return await self._ask("PATCH", path, {"fieldManager": FIELD_MANAGER}, json.dumps(change).encode())
+
+    async def _ask(self, method: str, path: str, parameters: Mapping[str, str], body: bytes | None = None) -> Any:  # noqa: ANN401
         try:
-            async with self._stream(path, parameters or {}, ANSWER_SECONDS) as answer:
+            async with self._stream(method, path, parameters, ANSWER_SECONDS, body) as answer:
                 self._judge(path, answer)
                 content = bytearray()
                 async for part in answer.aiter_bytes():
@@ -81,7 +90,7 @@ class Api:
         """Yield the events of a watch until the server ends it. Raises Forbidden, Unavailable."""
         asked = {**parameters, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_SECONDS)}
         try:
-            async with self._stream(path, asked, WATCH_SECONDS + ANSWER_SECONDS) as answer:
+            async with self._stream("GET", path, asked, WATCH_SECONDS + ANSWER_SECONDS) as answer:
                 self._judge(path, answer)
                 rest = bytearray()
                 async for part in answer.aiter_bytes():
@@ -95,11 +104,19 @@ class Api:
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RecursionError) as error:
             raise await self._unavailable(path, error) from error
 
-    def _stream(self, path: str, parameters: Mapping[str, str], seconds: float) -> Any:  # noqa: ANN401  (httpx's own)
+    def _stream(
+        self, method: str, path: str, parameters: Mapping[str, str], seconds: float, body: bytes | None = None
+    ) -> Any:  # noqa: ANN401  (httpx's own)
         name = self._access.server_name
-        extensions = {"sni_hostname": name} if name else {}
-        timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
-        return self._client.stream("GET", path, params=dict(parameters), timeout=timeout, extensions=extensions)
+        return self._client.stream(
+            method,
+            path,
+            params=dict(parameters),
+            content=body,
+            headers={"Content-Type": MERGE_PATCH} if body is not None else None,
+            timeout=httpx.Timeout(seconds, connect=CONNECT_SECONDS),
+            extensions={"sni_hostname": name} if name else {},
+        )
 
     async def _unavailable(self, path: str, error: Exception) -> Unavailable:
         if (distrust := refused(error)) is not None:

@@ -1,0 +1,148 @@
+"""What does a node report about its hosted services to the cluster, as an annotation of its own Node object?
+
+kubelet's credentials may write that annotation and no other node's. A report comes from outside, so everything in it is
+checked where it is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import ip_address
+
+from nodenet.core.hosted_services.model import Mode, Service
+from nodenet.core.hosted_services.report import HostedHealth, Report
+from nodenet.core.hosted_services.resource import GROUP
+from nodenet.core.ip import IPAddress
+
+ANNOTATION = f"{GROUP}/report"
+VERSION = 1
+MOST_BYTES = 8192
+MOST_VIPS, MOST_PROBLEMS = 8, 3
+LONGEST_PROBLEM = 200
+
+
+class ReportInvalid(ValueError):
+    """The annotation is not a report; the text says why."""
+
+
+class Stack(StrEnum):
+    """Which stack serves DNS, VIPs and load balancer of a node."""
+
+    NODENET = "nodenet"
+    OTHER = "other"
+    """Another one, which must go before nodenet's services start."""
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What a node reports about itself.
+
+    *vips*: those that its kernel has; *split*: those that it sees at more than one host. *api*: whether the API answers
+    at ``api-int``, None where it was not asked. *generation*: that of the object it follows, 0 without one.
+    """
+
+    mode: Mode
+    health: HostedHealth
+    stack: Stack
+    vips: tuple[IPAddress, ...] = ()
+    split: tuple[IPAddress, ...] = ()
+    services: tuple[Service, ...] = ()
+    api: bool | None = None
+    generation: int = 0
+    problems: tuple[str, ...] = ()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether all that should work on the node does."""
+        return self.health in (HostedHealth.OK, HostedHealth.DISABLED)
+
+
+def of(report: Report, generation: int) -> NodeReport:
+    """Return what of *report* the cluster needs."""
+    waits = any(state.problem and state.problem.startswith("waits") for state in report.services.values())
+    nothing = report.plan.mode is Mode.DISABLED
+    seen = sorted(report.sightings.values(), key=lambda sighting: str(sighting.address))
+    return NodeReport(
+        report.plan.mode,
+        report.health,
+        Stack.NONE if nothing else Stack.OTHER if waits else Stack.NODENET,
+        tuple(sighting.address for sighting in seen if sighting.here)[:MOST_VIPS],
+        tuple(sighting.address for sighting in seen if sighting.count > 1)[:MOST_VIPS],
+        tuple(service for service, state in report.services.items() if state.running),
+        report.reachable,
+        generation,
+        tuple(_short(text) for text in report.all_problems[:MOST_PROBLEMS]),
+    )
+
+
+def render(report: NodeReport) -> str:
+    """Return the annotation's text; equal reports have equal texts."""
+    return json.dumps(
+        {
+            "version": VERSION,
+            "mode": report.mode.value,
+            "health": report.health.value,
+            "stack": report.stack.value,
+            "vips": [str(vip) for vip in report.vips],
+            "split": [str(vip) for vip in report.split],
+            "services": [service.value for service in report.services],
+            "api": report.api,
+            "generation": report.generation,
+            "problems": list(report.problems),
+        },
+        sort_keys=True,
+        separators=(",", ":"),
+    )
+
+
+def parse(text: object) -> NodeReport:
+    """Return the report in an annotation. Raises ReportInvalid, whatever *text* is."""
+    if not isinstance(text, str) or len(text.encode(errors="replace")) > MOST_BYTES:
+        raise ReportInvalid(f"it is not a text of at most {MOST_BYTES} bytes")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ReportInvalid("it is not JSON") from None
+    if not isinstance(found, Mapping) or found.get("version") != VERSION:
+        raise ReportInvalid(f"it is not of version {VERSION}")
+    try:
+        return _report(found)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReportInvalid(f"a part of it is missing or wrong: {ascii(str(error))[:80]}") from None
+
+
+def _report(found: Mapping[str, object]) -> NodeReport:
+    """Return the report. Raises KeyError, TypeError, ValueError."""
+    api, generation = found["api"], found["generation"]
+    if api is not None and not isinstance(api, bool):
+        raise TypeError("api")
+    if not isinstance(generation, int) or isinstance(generation, bool) or not 0 <= generation < 1 << 63:
+        raise TypeError("generation")
+    return NodeReport(
+        Mode(str(found["mode"])),
+        HostedHealth(str(found["health"])),
+        Stack(str(found["stack"])),
+        tuple(map(ip_address, _texts(found, "vips", MOST_VIPS))),
+        tuple(map(ip_address, _texts(found, "split", MOST_VIPS))),
+        tuple(dict.fromkeys(map(Service, _texts(found, "services", len(Service))))),
+        api,
+        generation,
+        tuple(_short(text) for text in _texts(found, "problems", MOST_PROBLEMS)),
+    )
+
+
+def _texts(found: Mapping[str, object], key: str, most: int) -> list[str]:
+    items = found[key]
+    if not isinstance(items, list) or len(items) > most or not all(isinstance(item, str) for item in items):
+        raise TypeError(key)
+    return items
+
+
+def _short(text: str) -> str:
+    """Return one printable line of at most ``LONGEST_PROBLEM`` characters."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
+    return line if len(line) <= LONGEST_PROBLEM else f"{line[: LONGEST_PROBLEM - 3]}..."

@@ -1,0 +1,93 @@
+"""When does this node report about itself to the cluster? When its report has changed, at most once a minute.
+
+The report of before stays in the API meanwhile. After a start the API is asked what it has: a restart writes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_cluster.node_report import ANNOTATION, NodeReport, render
+from nodenet.core.hosted_services.budget import Budget
+from nodenet.core.messages import Message
+from nodenet.hosted.follower import pause
+from nodenet.ports.kubernetes import OwnNode
+
+log = structlog.get_logger()
+
+SETTLE_SECONDS = 2.0
+"""Changes that come together are one report."""
+WRITE_SECONDS = 60.0
+LOOK_SECONDS = 900.0
+"""How often the API is asked what it has: a Node object may have been made again."""
+REMEDY = "See `[kubernetes] kubeconfig`: kubelet's credentials may annotate the node's own Node object"
+
+
+class Reporter:
+    """Keeps the annotation of this node's Node object."""
+
+    def __init__(self, node: OwnNode, report: Callable[[], NodeReport | None]) -> None:
+        """*report* returns the present report, None while the cluster has no use for one."""
+        self._node = node
+        self._report = report
+        self._changed = asyncio.Event()
+        self._there: str | None = None
+        """What the API has, None while that is not known."""
+        self._looked = 0.0
+        self._budget = Budget(1, WRITE_SECONDS)
+        self._problem = ""
+
+    def changed(self) -> None:
+        """Look at the report again; this is cheap."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Report until cancelled."""
+        failures = 0
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._changed.wait()
+            await asyncio.sleep(SETTLE_SECONDS)
+            self._changed.clear()
+            try:
+                await self._bring()
+                failures = 0
+                self._log("")
+            except Unavailable as error:
+                failures += 1
+                self._there = None
+                self._log(error.cause)
+                await asyncio.sleep(pause(failures))
+                self._changed.set()
+
+    async def _bring(self) -> None:
+        """Write the report if the API has another one. Raises Unavailable."""
+        if (report := self._report()) is None:
+            return
+        if self._there is None or _now() - self._looked >= LOOK_SECONDS:
+            self._there = await self._node.annotation(ANNOTATION) or ""
+            self._looked = _now()
+        if render(report) == self._there:
+            return
+        await asyncio.sleep(self._budget.wait(_now()))
+        if (report := self._report()) is None or (text := render(report)) == self._there:
+            return
+        self._budget = self._budget.used(_now())
+        await self._node.annotate(ANNOTATION, text)
+        self._there = text
+
+    def _log(self, problem: str) -> None:
+        if problem and not self._problem:
+            cause = f"This node's hosted services are not reported to the cluster: {problem}"
+            log.warning(cause, message=Message.REPORT_FAILED, cause=cause, remedy=REMEDY)
+        self._problem = problem
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,135 @@
+"""When a node writes its report: after changes, once a minute at most, and again where the API has lost it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from nodenet.core.errors import Forbidden, Unavailable
+from nodenet.core.hosted_cluster.node_report import NodeReport, Stack, parse, render
+from nodenet.core.hosted_services.model import Mode
+from nodenet.core.hosted_services.report import HostedHealth
+from nodenet.hosted.reporter import LOOK_SECONDS, WRITE_SECONDS, Reporter
+
+REPORT = NodeReport(Mode.SELF_HOSTED, HostedHealth.OK, Stack.NODENET)
+
+
+class FakeNode:
+    """A Node object, and when it was written."""
+
+    def __init__(self, text: str | None = None) -> None:
+        self.text = text
+        self.error: Unavailable | None = None
+        self.writes: list[float] = []
+        self.reads = 0
+
+    async def annotation(self, key: str) -> str | None:
+        assert key == "clusterhostednetservices.operator.io/report"
+        self.reads += 1
+        if self.error:
+            raise self.error
+        return self.text
+
+    async def annotate(self, key: str, text: str) -> None:
+        assert key == "clusterhostednetservices.operator.io/report"
+        if self.error:
+            raise self.error
+        self.text = text
+        self.writes.append(asyncio.get_running_loop().time())
+
+
+class Desk:
+    """A reporter that runs, and the report that it would make now."""
+
+    def __init__(self, node: FakeNode) -> None:
+        self.report: NodeReport | None = REPORT
+        self.reporter = Reporter(node, lambda: self.report)
+
+    def has(self, **changes: object) -> None:
+        self.report = replace(REPORT, **changes)  # type: ignore[arg-type]
+        self.reporter.changed()
+
+
+@contextlib.asynccontextmanager
+async def running(node: FakeNode) -> AsyncIterator[Desk]:
+    desk = Desk(node)
+    task = asyncio.ensure_future(desk.reporter.run())
+    yield desk
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_a_report_is_written_once_and_a_change_once_more() -> None:
+    node = FakeNode()
+    async with running(node) as desk:
+        for _ in range(30):
+            desk.reporter.changed()
+            await asyncio.sleep(10)
+        assert (node.text, len(node.writes), node.reads) == (render(REPORT), 1, 1)
+        desk.has(generation=2)
+        await asyncio.sleep(5)
+        assert parse(node.text).generation == 2
+        assert len(node.writes) == 2
+
+
+async def test_a_flapping_world_is_reported_once_a_minute_and_its_end_is() -> None:
+    node = FakeNode()
+    async with running(node) as desk:
+        for number in range(600):
+            desk.has(generation=number)
+            await asyncio.sleep(1)
+        assert 9 <= len(node.writes) <= 11
+        assert all(later - earlier >= WRITE_SECONDS for earlier, later in pairwise(node.writes))
+        await asyncio.sleep(WRITE_SECONDS + 5)
+        assert parse(node.text).generation == 599
+
+
+async def test_a_restart_writes_nothing() -> None:
+    node = FakeNode(render(REPORT))
+    async with running(node) as desk:
+        desk.reporter.changed()
+        await asyncio.sleep(10)
+    assert (node.writes, node.reads) == ([], 1)
+
+
+async def test_a_cluster_without_the_object_gets_no_report() -> None:
+    node = FakeNode()
+    async with running(node) as desk:
+        desk.report = None
+        desk.reporter.changed()
+        await asyncio.sleep(100)
+    assert (node.writes, node.reads) == ([], 0)
+
+
+async def test_a_node_object_that_was_made_again_gets_its_report_again() -> None:
+    node = FakeNode()
+    async with running(node) as desk:
+        desk.reporter.changed()
+        await asyncio.sleep(10)
+        node.text = None
+        for _ in range(int(LOOK_SECONDS) // 10 + 2):
+            desk.reporter.changed()
+            await asyncio.sleep(10)
+        assert node.text == render(REPORT)
+        node.text = None
+        await asyncio.sleep(2 * LOOK_SECONDS)
+        assert node.text == render(REPORT)
+
+
+@pytest.mark.parametrize("error", [Forbidden("status 404"), Unavailable("connection refused")])
+async def test_an_api_that_refuses_or_is_away_is_asked_again_with_growing_pauses(error: Unavailable) -> None:
+    node = FakeNode()
+    node.error = error
+    async with running(node) as desk:
+        desk.reporter.changed()
+        await asyncio.sleep(600)
+        assert 10 <= node.reads <= 30
+        node.error = None
+        await asyncio.sleep(65)
+        assert node.text == render(REPORT)
