@@ -21,14 +21,14 @@ USUAL = ("/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubelet.conf", "/etc/ku
 def load(path: str, table: str = "kubernetes") -> tuple[Access, tuple[str, ...]]:
     """Return the credentials of the kubeconfig *path* (empty: the first usual one) and its weaknesses.
 
-    *table*: the table of the settings that a remedy names.
+    *table*: the table of the settings that a remedy names, empty for a program that is started with *path*.
 
     Raises Unavailable where there is none that can be used: kubelet may write it later.
     """
     found = PurePosixPath(path) if path else next((PurePosixPath(one) for one in USUAL if Path(one).exists()), None)
     if found is None:
         raise Unavailable("No kubeconfig is there yet", remedy=f"Set `[{table}] kubeconfig`, or wait for {USUAL[0]}")
-    remedy = f"Correct the file, or set `[{table}] kubeconfig`"
+    remedy = f"Correct the file, or set `[{table}] kubeconfig`" if table else "Correct the file"
     try:
         with Path(found).open("rb") as file:
             mode, content = os.fstat(file.fileno()).st_mode, file.read(MOST_BYTES + 1)

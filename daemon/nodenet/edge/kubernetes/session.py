@@ -55,8 +55,18 @@ class _Connections:
 class Session:
     """Requests to one API server."""
 
-    def __init__(self, kubeconfig: str, weak: Callable[[tuple[str, ...]], None]) -> None:
-        """*kubeconfig*: its path, empty for the usual ones. *weak* gets its weaknesses whenever it is read."""
+    def __init__(
+        self,
+        kubeconfig: str,
+        weak: Callable[[tuple[str, ...]], None],
+        program: str = "nodenet-ipam",
+        table: str = "ipam",
+    ) -> None:
+        """*kubeconfig*: its path, empty for the usual ones. *weak* gets its weaknesses whenever it is read.
+
+        *program*: its name, by which the API's logs and audits know it. *table*: as in ``credentials.load``.
+        """
+        self._program, self._table = program, table
         self._paths = [kubeconfig] if kubeconfig else list(credentials.USUAL)
         self._kubeconfig = kubeconfig
         self._weak = weak
@@ -143,14 +153,14 @@ class Session:
 
     def _open(self) -> _Connections:
         try:
-            access, weaknesses = credentials.load(self._kubeconfig, "ipam")
+            access, weaknesses = credentials.load(self._kubeconfig, self._table)
             self._weak(weaknesses)
             bearer, context = credentials.token(access), credentials.context(access)
         except Unavailable as error:
             raise ApiAway(error.cause, remedy=error.remedy) from error
         fields = {
             "Accept": "application/json",
-            "User-Agent": f"nodenet-ipam/{__version__}",
+            "User-Agent": f"{self._program}/{__version__}",
             **({"Authorization": f"Bearer {bearer}"} if bearer else {}),
         }
         pool = HttpPool(access.server, context, fields, access.server_name)

@@ -1,0 +1,119 @@
+"""nodenet-operator as a process: its options and settings, its signals, its beginning and its end."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime
+
+import structlog
+
+from nodenet import __version__
+from nodenet.cluster_operator.announcement import Announcement
+from nodenet.cluster_operator.election import Election
+from nodenet.cluster_operator.steward import Steward
+from nodenet.core.errors import NodenetError
+from nodenet.core.hosted_services.options import options_of
+from nodenet.core.messages import Message
+from nodenet.core.settings.parse import parse
+from nodenet.edge.files import settings as settings_files
+from nodenet.edge.kubernetes.cluster_api import ClusterApi
+from nodenet.edge.systemd import journal
+from nodenet.loop.background import Background
+
+log = structlog.get_logger()
+
+EX_SOFTWARE, EX_TEMPFAIL = 70, 75
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run nodenet-operator until it is asked to stop; return its exit code (sysexits.h)."""
+    options = _options(arguments)
+    journal.configure("nodenet-operator")
+    try:
+        return asyncio.run(serve(options))
+    except NodenetError as error:
+        log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
+        return error.exit_code
+    except Exception as error:
+        log.exception(f"nodenet-operator had an unexpected error: {error!r}", message=Message.INTERNAL_ERROR)  # noqa: TRY401
+        return EX_SOFTWARE
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        "nodenet-operator", description="Writes into the object HostedNetServices what the nodes report."
+    )
+    parser.add_argument("--settings", default=settings_files.DIRECTORY, metavar="DIR", help="where nodenet.toml is")
+    parser.add_argument("--kubeconfig", required=True, metavar="FILE", help="the credentials")
+    parser.add_argument("--namespace", default="kube-system", metavar="NAME", help="where the Lease of the leader is")
+    parser.add_argument("--name", default=socket.gethostname(), metavar="NAME", help="the name of this operator")
+    return parser.parse_args(arguments)
+
+
+async def serve(options: argparse.Namespace) -> int:
+    """Wait until this operator leads, then keep the object. Raises SettingsInvalid."""
+    settings = parse(settings_files.read(options.settings)).settings
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    api = ClusterApi(options.kubeconfig, _weak)
+    # The start of a pod that has the same name again is another operator.
+    election = Election(api, options.namespace, f"{options.name}_{os.urandom(4).hex()}", _now)
+    announcement = Announcement(api, __version__, lambda: election.leads)
+    steward = Steward(api, options_of(settings), lambda: election.leads, _now_in_seconds, announcement.take)
+    log.info(f"nodenet-operator {__version__} begins", message=Message.OPERATOR_STARTED)
+    background = Background()
+    try:
+        if await _either(election.won(), stop):
+            background.start("the watch of the Nodes", steward.follow_nodes)
+            background.start("the watch of HostedNetServices", steward.follow_resource)
+            background.start("the Leases of the nodes", steward.read_leases)
+            background.start("the status", steward.run)
+            background.start("the ClusterOperator", announcement.run)
+            if await _either(election.lost(), stop):
+                return EX_TEMPFAIL  # another process begins with nothing that this one has known
+    finally:
+        await background.end()
+        await election.give_back()
+        await api.close()
+    log.info("nodenet-operator stops", message=Message.OPERATOR_STOPPED)
+    return 0
+
+
+async def _either(work: Coroutine[None, None, None], stop: asyncio.Event) -> bool:
+    """Return True when *work* is over, and False when *stop* is set before."""
+    tasks = [asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        if not task.done():
+            task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    if tasks[0].cancelled():
+        return False
+    tasks[0].result()
+    return True
+
+
+def _weak(weaknesses: tuple[str, ...]) -> None:
+    for text in weaknesses:
+        log.warning(text, message=Message.KUBECONFIG_WEAK, cause=text)
+
+
+def _now() -> str:
+    """Return the time with microseconds, as Leases have it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _now_in_seconds() -> str:
+    """Return the time as conditions have it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""Is the status of the object HostedNetServices what the nodes report? Whatever differs is written.
+
+The object is made where there is none. Everything is read again after a restart: nothing is kept but the status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from nodenet.core.errors import Forbidden, Unavailable
+from nodenet.core.hosted_cluster import cluster_status, heartbeats
+from nodenet.core.hosted_cluster.conditions import Claims, Seen, claims, lonely, remembered
+from nodenet.core.hosted_cluster.heartbeats import LOOK_SECONDS, NAMESPACE, Heartbeats
+from nodenet.core.hosted_cluster.members import members, slim_reporting_node
+from nodenet.core.hosted_services import resource
+from nodenet.core.hosted_services.budget import Budget
+from nodenet.core.hosted_services.model import Options, Spec
+from nodenet.core.hosted_services.watching import Known
+from nodenet.core.ip import IPAddress
+from nodenet.core.messages import Message
+from nodenet.core.persistent_ips.api import Conflict
+from nodenet.hosted.follower import Follower, Kind
+from nodenet.ports.cluster_operator import Objects
+
+log = structlog.get_logger()
+
+NODES = "/api/v1/nodes"
+RESOURCES = f"/apis/{resource.GROUP}/{resource.VERSION}/hostednetservices"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+SETTLE_SECONDS = 0.5
+"""Reports that come together are one status."""
+BURST, PAUSE_SECONDS = 5, 20.0
+"""So many statuses at once, and one more after each pause: every node of the cluster gets each of them."""
+REFUSED_SECONDS = 30.0
+NEW = {
+    "apiVersion": f"{resource.GROUP}/{resource.VERSION}",
+    "kind": resource.KIND,
+    "metadata": {"name": resource.NAME},
+    "spec": {},
+}
+
+
+class Steward:
+    """Keeps the object and its status, while this operator leads."""
+
+    def __init__(
+        self,
+        api: Objects,
+        options: Options,
+        leads: Callable[[], bool],
+        clock: Callable[[], str],
+        announce: Callable[[Sequence[Mapping[str, Any]]], None],
+    ) -> None:
+        """*leads* is asked before each write. *clock* returns the time as the API writes it.
+
+        *announce* gets the conditions whenever they were made.
+        """
+        self._announce = announce
+        self._api = api
+        self._options = options
+        self._leads = leads
+        self._clock = clock
+        self._wake = asyncio.Event()
+        self._nodes: Known | None = None
+        self._objects: Known | None = None
+        self._beats: Heartbeats | None = None
+        self._spec = Spec()
+        """The last good one."""
+        self._lonely: Mapping[IPAddress, float] | None = None
+        self._claims: Claims = {}
+        self._problems: dict[str, str] = {}
+
+    async def follow_nodes(self) -> None:
+        """Follow the Nodes with their reports. Never ends."""
+        await self._follow("nodes", Kind(NODES, slim_reporting_node), self._hear_nodes)
+
+    async def follow_resource(self) -> None:
+        """Follow the object. Never ends."""
+        await self._follow("resource", Kind(RESOURCES, _whole, resource.NAME), self._hear_objects)
+
+    async def read_leases(self) -> None:
+        """Read the Leases of all nodes from time to time. Never ends."""
+        while True:
+            if self._objects is not None:
+                try:
+                    found = await self._api.items(LEASES)
+                    before = self._beats or heartbeats.started(cluster_status.silent(self._status()))
+                    self._beats = heartbeats.after(before, found, _now())
+                    self._note("leases", None)
+                except Unavailable as error:
+                    self._note("leases", error.cause)
+                self._wake.set()
+            await asyncio.sleep(LOOK_SECONDS if self._beats is not None else 1.0)
+
+    async def run(self) -> None:
+        """Write what differs, until cancelled."""
+        budget = Budget(BURST, PAUSE_SECONDS)
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(max(SETTLE_SECONDS, budget.wait(_now())))
+            self._wake.clear()
+            try:
+                if await self._bring():
+                    budget = budget.used(_now())
+                self._note("write", None)
+            except Conflict:
+                continue  # the object was changed; what follows it wakes this
+            except Unavailable as error:
+                self._note("write", error.cause)
+                await asyncio.sleep(PAUSE_SECONDS)
+                self._wake.set()
+
+    async def _bring(self) -> bool:
+        """Write the object or its status where it differs; return whether that was so. Raises Conflict, Unavailable."""
+        if self._nodes is None or self._objects is None or not self._leads():
+            return False
+        found = self._objects.objects.get(resource.NAME)
+        if found is None:
+            await self._api.create(RESOURCES, NEW)
+            log.info("The object HostedNetServices was made, with every service on", message=Message.OPERATOR_WROTE)
+            return True
+        if self._beats is None:
+            return False
+        before = self._status()
+        wanted = cluster_status.status(self._seen(found, self._nodes, self._beats), before, self._clock())
+        self._announce(wanted["conditions"])
+        if all(before.get(key) == value for key, value in wanted.items()):
+            return False
+        version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+        await self._api.merge(f"{RESOURCES}/{resource.NAME}/status", {"metadata": version, "status": wanted})
+        self._log(before, wanted)
+        return True
+
+    def _seen(self, found: Mapping[str, Any], nodes: Known, beats: Heartbeats) -> Seen:
+        now, problem = _now(), ""
+        try:
+            self._spec = resource.spec_of(found)
+        except resource.ResourceInvalid as error:
+            problem = str(error)
+        listed = [nodes.objects[name] for name in sorted(nodes.objects)]
+        present = members(listed, beats.alive)
+        generation = found["metadata"].get("generation")
+        seen = Seen(
+            self._options,
+            self._spec,
+            generation if isinstance(generation, int) else 0,
+            present,
+            problem,
+            now=now,
+        )
+        known = remembered(self._status(), seen) if self._lonely is None else self._lonely
+        self._lonely, self._claims = lonely(known, seen), claims(self._claims, seen)
+        return replace(seen, lonely=self._lonely, claims=self._claims)
+
+    def _status(self) -> Mapping[str, Any]:
+        found = self._objects.objects.get(resource.NAME) if self._objects else None
+        status = found.get("status") if found else None
+        return status if isinstance(status, Mapping) else {}
+
+    def _hear_nodes(self, known: Known) -> None:
+        self._nodes = known
+        self._wake.set()
+
+    def _hear_objects(self, known: Known) -> None:
+        self._objects = known
+        self._wake.set()
+
+    async def _follow(self, topic: str, kind: Kind, heard: Callable[[Known], None]) -> None:
+        while True:
+            try:
+                await Follower(self._api, kind, heard, lambda problem: self._note(topic, problem)).run()
+            except Forbidden as error:  # the manifests may be applied later
+                self._note(topic, str(error))
+                await asyncio.sleep(REFUSED_SECONDS)
+
+    def _note(self, topic: str, problem: str | None) -> None:
+        before = self._problems.pop(topic, None)
+        if problem is not None:
+            self._problems[topic] = problem
+            if before is None:
+                log.warning(problem, message=Message.OPERATOR_API, cause=problem)
+
+    @staticmethod
+    def _log(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        for field in cluster_status.OWNERS:
+            if before.get(field, "") != wanted[field]:
+                text = f"{field} is {wanted[field] or 'empty'}"
+                log.info(text, message=Message.OPERATOR_WROTE)
+        known = {one.get("type"): one.get("status") for one in before.get("conditions") or ()}
+        for one in wanted["conditions"]:
+            if known.get(one["type"]) != one["status"]:
+                text = f"{one['type']} is {one['status']} ({one['reason']}): {one['message']}"
+                log.info(text, message=Message.OPERATOR_WROTE)
+
+
+def _whole(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    return item
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,192 @@
+"""Are the hosted services of the cluster available, and what is wrong with them?
+
+The words of each message are for an administrator: the cause, then the remedy. What a condition is: Kubernetes API
+conventions, "Typical status properties".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nodenet.core.hosted_cluster.members import Member
+from nodenet.core.hosted_services.duties import why_disabled
+from nodenet.core.hosted_services.model import Options, Purpose, Role, Spec
+from nodenet.core.hosted_services.report import HostedHealth
+from nodenet.core.ip import IPAddress
+
+TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+AVAILABLE, PROGRESSING, DEGRADED, DISABLED = "Available", "Progressing", "Degraded", "Disabled"
+HOLDER_SECONDS = 90.0
+"""How long a VIP may be without a holder: a takeover is reported within a minute."""
+MOST_NAMES = 5
+Claims = Mapping[tuple[IPAddress, str], float]
+"""VIP and node → since when the node reports that it holds the VIP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition, without its time."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything that the conditions follow from.
+
+    *lonely*: VIPs without a holder, and since when; *claims*: which node reports which VIP, and since when; *now* is on
+    the same clock. *problem*: why the object is not used.
+    """
+
+    options: Options
+    spec: Spec = field(default_factory=Spec)
+    generation: int = 0
+    members: tuple[Member, ...] = ()
+    problem: str = ""
+    lonely: Mapping[IPAddress, float] = field(default_factory=dict)
+    claims: Claims = field(default_factory=dict)
+    now: float = 0.0
+
+    @property
+    def external(self) -> bool:
+        """Whether an external load balancer has the API."""
+        asked = self.spec.api_int_addresses
+        return self.options.user_managed_lb or bool(asked and set(asked) != set(self.options.api_vips))
+
+    def vips(self) -> Iterator[tuple[IPAddress, Purpose]]:
+        """Yield each VIP that should have a holder, and its purpose."""
+        if self.options.user_managed_lb or why_disabled(self.options):
+            return
+        yield from ((vip, Purpose.API) for vip in self.options.api_vips)
+        if self.spec.ingress_ha:
+            yield from ((vip, Purpose.INGRESS) for vip in self.options.ingress_vips)
+
+
+def conditions(seen: Seen) -> tuple[Condition, ...]:
+    """Return the conditions, each with its reason."""
+    if why := why_disabled(seen.options):
+        text = f"No hosted service runs in this cluster: {why}"
+        states = {AVAILABLE: TRUE, PROGRESSING: FALSE, DEGRADED: FALSE, DISABLED: TRUE}
+        return tuple(Condition(kind, status, "Disabled", text) for kind, status in states.items())
+    return (
+        _available(seen),
+        _progressing(seen),
+        _degraded(seen),
+        Condition(DISABLED, FALSE, "Enabled", "Hosted services run in this cluster"),
+    )
+
+
+def claims(before: Claims, seen: Seen) -> Claims:
+    """Return which node reports which VIP and since when, by those of *before*."""
+    found = [(vip, one.node.name) for vip, purpose in seen.vips() for one in seen.members if one.holds(vip, purpose)]
+    return {claim: before.get(claim, seen.now) for claim in found}
+
+
+def lonely(before: Mapping[IPAddress, float], seen: Seen) -> dict[IPAddress, float]:
+    """Return the VIPs without a holder and since when, by those of *before*."""
+    alone = [vip for vip, purpose in seen.vips() if not any(one.holds(vip, purpose) for one in seen.members)]
+    return {vip: before.get(vip, seen.now) for vip in alone}
+
+
+def remembered(before: Mapping[str, object], seen: Seen) -> dict[IPAddress, float]:
+    """Return what ``lonely`` begins with after a restart: a status that is Degraded stays so until a holder is seen."""
+    listed = before.get("conditions")
+    known = [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, Mapping)]
+    states = {(one.get("type"), one.get("status")) for one in known}
+    since = seen.now - HOLDER_SECONDS
+    return {vip: since for vip, _ in seen.vips()} if (DEGRADED, TRUE) in states else {}
+
+
+def _available(seen: Seen) -> Condition:
+    masters = [one for one in seen.members if one.node.role is Role.CONTROL_PLANE]
+    asked = [one for one in masters if one.present is not None and one.present.api is not None]
+    where = "external load balancer" if seen.external else "VIP"
+    if any(one.present.api for one in asked if one.present):
+        return Condition(AVAILABLE, TRUE, "ApiAnswers", f"The API answers at its {where}")
+    if asked:
+        text = f"The API does not answer at its {where} (reported by {_names(asked)}): see `nodenetctl hosted` there"
+        return Condition(AVAILABLE, FALSE, "ApiDoesNotAnswer", text)
+    text = "No control-plane node has reported whether the API answers. See `systemctl status nodenet-hosted` there"
+    return Condition(AVAILABLE, UNKNOWN, "NoReport", text)
+
+
+def _progressing(seen: Seen) -> Condition:
+    alive = [one for one in seen.members if one.alive]
+    silent = [one for one in alive if one.report is None]
+    behind = [one for one in alive if one.present and one.present.generation < seen.generation]
+    starting = [one for one in alive if one.present and one.present.health is HostedHealth.PROGRESSING]
+    for found, reason, text in (
+        (silent, "WaitingForReports", "without a report"),
+        (behind, "RollingOut", "that still follow an older generation of the object"),
+        (starting, "Starting", "that have not seen all VIPs on the wire yet"),
+    ):
+        if found:
+            return Condition(PROGRESSING, TRUE, reason, f"Nodes {text}: {_names(found)}")
+    return Condition(PROGRESSING, FALSE, "AsExpected", "All nodes follow the object")
+
+
+def _degraded(seen: Seen) -> Condition:
+    found = list(_problems(seen))
+    if found:
+        return Condition(DEGRADED, TRUE, found[0][0], ". ".join(text for _, text in found))
+    gone = [one for one in seen.members if not one.alive]
+    silent = f". Silent nodes: {_names(gone)}" if gone else ""
+    return Condition(DEGRADED, FALSE, "AsExpected", f"All nodes that report are well{silent}")
+
+
+def _problems(seen: Seen) -> Iterator[tuple[str, str]]:
+    """Yield the reason and the text of each problem, the worst first."""
+    if seen.problem:
+        yield "ResourceInvalid", f"The object is not used, and the nodes keep the last good one: {seen.problem}"
+    for vip, purpose in () if seen.external else seen.vips():
+        if any(one.sees_two(vip, purpose) for one in seen.members):
+            yield (
+                "TwoHolders",
+                f"The {purpose} VIP {vip} has more than one holder: look for filtered VRRP (protocol 112)",
+            )
+        elif seen.now - seen.lonely.get(vip, seen.now) >= HOLDER_SECONDS:
+            yield "NoHolder", f"No node holds the {purpose} VIP {vip}: see `nodenetctl explain vip` on its nodes"
+    available = _available(seen)
+    if available.status == FALSE:
+        yield available.reason, available.message
+    if wrong := [one for one in seen.members if one.problem and one.alive]:
+        yield (
+            "ReportInvalid",
+            f"The reports of {_names(wrong)} cannot be read ({wrong[0].problem}): update nodenet there",
+        )
+    if bad := [one for one in seen.members if one.present and one.present.health is HostedHealth.DEGRADED]:
+        texts = [f"{one.node.name}: {', '.join(one.present.problems)}" for one in bad if one.present]
+        yield "NodesDegraded", f"Degraded nodes: {_some(texts, '; ')}"
+
+
+def _names(found: Sequence[Member]) -> str:
+    return _some([one.node.name for one in found], ", ")
+
+
+def _some(texts: Sequence[str], between: str) -> str:
+    more = f" and {len(texts) - MOST_NAMES} more" if len(texts) > MOST_NAMES else ""
+    return between.join(texts[:MOST_NAMES]) + more
+
+
+def with_times(found: Iterable[Condition], before: object, generation: int, now: str) -> list[dict[str, object]]:
+    """Return the conditions as the API has them: one whose status is that of *before* keeps its time."""
+    times = {
+        (old.get("type"), old.get("status")): old.get("lastTransitionTime")
+        for old in (before if isinstance(before, list) else ())
+        if isinstance(old, Mapping)
+    }
+    return [
+        {
+            "type": one.type,
+            "status": one.status,
+            "reason": one.reason,
+            "message": one.message,
+            "lastTransitionTime": times.get((one.type, one.status)) or now,
+            "observedGeneration": generation,
+        }
+        for one in found
+    ]

@@ -1,0 +1,234 @@
+"""The object and its status, by an API of the test's own: made, kept right, and not written without need."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from ipaddress import ip_address
+
+from cluster_operator.fake_api import RESOURCE, FakeApi, tasks, well
+from nodenet.cluster_operator.steward import BURST, LEASES, NODES, PAUSE_SECONDS, REFUSED_SECONDS, Steward
+from nodenet.core.hosted_cluster.conditions import HOLDER_SECONDS
+from nodenet.core.hosted_services.model import Options
+from nodenet.core.hosted_services.report import HostedHealth
+
+API, INGRESS = ip_address("192.0.2.2"), ip_address("192.0.2.3")
+OPTIONS = Options("baremetal", "c1.example.com", (API,), (INGRESS,))
+SILENT_SECONDS = 75
+
+
+class Leader:
+    """Whether the steward leads."""
+
+    def __init__(self) -> None:
+        self.leads = True
+
+
+@contextlib.asynccontextmanager
+async def stewarded(api: FakeApi, options: Options = OPTIONS, leader: Leader | None = None) -> AsyncIterator[None]:
+    leading = leader or Leader()
+    made = Steward(api, options, lambda: leading.leads, lambda: f"T{api.version}", lambda _: None)
+    async with tasks(made.follow_nodes(), made.follow_resource(), made.read_leases(), made.run()):
+        yield
+
+
+def cluster() -> FakeApi:
+    api = FakeApi()
+    api.node("m0", well(vips=(API,)))
+    api.node("m1", well())
+    api.node("w2", well(vips=(INGRESS,)), role="worker")
+    return api
+
+
+def writes(api: FakeApi) -> int:
+    return len(api.writes)
+
+
+async def test_the_object_is_made_and_its_status_is_what_the_nodes_report() -> None:
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(30)
+        assert api.objects[RESOURCE]["spec"] == {}
+        assert (api.status["apiServerInternalIpOwner"], api.status["ingressIpOwner"]) == ("m0", "w2")
+        assert api.states == {"Available": "True", "Progressing": "False", "Degraded": "False", "Disabled": "False"}
+        assert [one["healthy"] for one in api.status["nodes"]] == ["True"] * 3
+        before, asked = writes(api), api.requests
+        await asyncio.sleep(600)
+        assert writes(api) == before, "an idle cluster is not written to"
+        assert api.requests - asked <= 600 / 15 + 2, "and is asked for its Leases alone"
+
+
+async def test_a_takeover_changes_the_owner() -> None:
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(30)
+        api.node("m1", well(vips=(API,)))
+        await asyncio.sleep(2)
+        assert api.status["apiServerInternalIpOwner"] == "m1"
+        before = writes(api)
+        await asyncio.sleep(55)  # both report it
+        assert (api.status["apiServerInternalIpOwner"], writes(api)) == ("m1", before)
+        api.node("m0", well())
+        await asyncio.sleep(30)
+        assert api.status["apiServerInternalIpOwner"] == "m1"
+
+
+async def test_a_node_that_is_silent_is_unknown_and_owns_nothing() -> None:
+    api = cluster()
+    async with tasks(api.beat("m1", "w2")), stewarded(api):
+        async with tasks(api.beat("m0")):
+            await asyncio.sleep(30)
+            assert api.status["apiServerInternalIpOwner"] == "m0"
+        await asyncio.sleep(SILENT_SECONDS + PAUSE_SECONDS)
+        assert (api.status["nodes"][0]["healthy"], api.status["apiServerInternalIpOwner"]) == ("Unknown", "")
+        assert api.states["Degraded"] == "False"
+        await asyncio.sleep(HOLDER_SECONDS + PAUSE_SECONDS)
+        assert api.states["Degraded"] == "True"
+        assert api.status["conditions"][2]["reason"] == "NoHolder"
+
+
+async def test_an_operator_that_was_killed_at_any_write_is_continued_by_the_next_one() -> None:
+    """Killed before each of its writes, and started again: the end is the same."""
+    wanted = cluster()
+    async with tasks(wanted.beat("m0", "m1", "w2")), stewarded(wanted):
+        await asyncio.sleep(60)
+    assert writes(wanted) > 1
+    for number in range(1, writes(wanted) + 1):
+        api = cluster()
+        left = [number]
+
+        def die(path: str, left: list[int] = left) -> None:
+            del path
+            left[0] -= 1
+            if left[0] == 0:
+                raise asyncio.CancelledError
+
+        api.before_write = die
+        async with tasks(api.beat("m0", "m1", "w2")):
+            async with stewarded(api):
+                await asyncio.sleep(60)
+            async with stewarded(api):
+                await asyncio.sleep(60)
+        for status in (api.status, wanted.status):
+            for one in status["conditions"]:
+                one["lastTransitionTime"] = ""
+        assert api.status == wanted.status
+
+
+async def test_a_restart_writes_nothing_and_keeps_silent_nodes_unknown() -> None:
+    api = cluster()
+    async with tasks(api.beat("m1", "w2")):
+        async with tasks(api.beat("m0")), stewarded(api):
+            await asyncio.sleep(30)
+        async with stewarded(api):
+            await asyncio.sleep(SILENT_SECONDS + HOLDER_SECONDS + 3 * PAUSE_SECONDS)
+        assert api.states["Degraded"] == "True"
+        before = writes(api)
+        async with stewarded(api):
+            await asyncio.sleep(30)
+        assert writes(api) == before
+        assert api.status["nodes"][0]["healthy"] == "Unknown"
+
+
+async def test_one_that_does_not_lead_writes_nothing() -> None:
+    api, leader = cluster(), Leader()
+    leader.leads = False
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api, leader=leader):
+        await asyncio.sleep(60)
+        assert api.writes == []
+
+
+async def test_a_flapping_cluster_is_written_with_pauses() -> None:
+    """Every status reaches every node."""
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(120)
+        before = writes(api)
+        for number in range(600):
+            health = HostedHealth.DEGRADED if number % 2 else HostedHealth.OK
+            api.node("m1", well(health=health, problems=(f"p{number}",)))
+            await asyncio.sleep(1)
+        assert BURST < writes(api) - before <= BURST + 600 / PAUSE_SECONDS + 1
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert "m1: p599" in api.status["conditions"][2]["message"]
+
+
+async def test_hostile_reports_move_nothing_but_their_own_line() -> None:
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2", "w3", "w4")), stewarded(api):
+        await asyncio.sleep(30)
+        api.node("w3", well(vips=(API,), split=(API,), api=False, generation=10**18), role="worker")
+        api.node("w4", "{" + "x" * 100_000, role="worker")
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert api.status["apiServerInternalIpOwner"] == "m0"
+        assert api.states["Available"] == "True"
+        assert api.status["conditions"][2]["message"] == (
+            "The reports of w4 cannot be read (it is not a text of at most 8192 bytes): update nodenet there"
+        )
+        assert [one["vips"] for one in api.status["nodes"]] == [["192.0.2.2"], [], ["192.0.2.3"], [], []]
+
+
+async def test_an_object_that_cannot_be_used_is_a_condition_and_the_last_good_spec_stays() -> None:
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(30)
+        bad = {**api.objects[RESOURCE], "spec": {"ingressHa": "perhaps"}}
+        api.put(RESOURCE, bad)
+        for name, vips, role in (
+            ("m0", (API,), "control-plane"),
+            ("m1", (), "control-plane"),
+            ("w2", (INGRESS,), "worker"),
+        ):
+            api.node(name, well(vips=vips, generation=2), role=role)
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert api.status["conditions"][2]["reason"] == "ResourceInvalid"
+        assert api.status["ingressIpOwner"] == "w2"
+        api.put(RESOURCE, {**api.objects[RESOURCE], "spec": {}})
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert api.states["Degraded"] == "False"
+
+
+async def test_an_object_that_was_removed_is_made_again() -> None:
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(30)
+        api.remove(RESOURCE)
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert api.status["apiServerInternalIpOwner"] == "m0"
+
+
+async def test_a_platform_with_its_own_services_is_disabled() -> None:
+    api = cluster()
+    async with tasks(api.beat("m0")), stewarded(api, Options("aws")):
+        await asyncio.sleep(30)
+        assert api.states == {"Available": "True", "Progressing": "False", "Degraded": "False", "Disabled": "True"}
+
+
+async def test_an_api_that_is_away_or_refuses_is_asked_again() -> None:
+    api = cluster()
+    api.forbidden = {RESOURCE.rpartition("/")[0], LEASES, NODES}
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(300)
+        assert api.writes == []
+        api.forbidden = set()
+        await asyncio.sleep(2 * REFUSED_SECONDS + PAUSE_SECONDS)
+        assert api.status["apiServerInternalIpOwner"] == "m0"
+        api.away = True
+        api.break_watches()
+        api.node("m1", well(vips=(API,)))
+        await asyncio.sleep(300)
+        api.away = False
+        await asyncio.sleep(120)
+        assert api.status["apiServerInternalIpOwner"] == "m1"
+
+
+async def test_a_status_that_another_program_wrote_is_put_right() -> None:
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(30)
+        wrong = {**api.objects[RESOURCE], "status": {**api.status, "apiServerInternalIpOwner": "w2", "nodes": []}}
+        api.put(RESOURCE, wrong)
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert api.status["apiServerInternalIpOwner"] == "m0"
+        assert len(api.status["nodes"]) == 3
