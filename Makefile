@@ -56,6 +56,12 @@ bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/benchm
 install: ## install below DESTDIR (default: this machine)
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)"
 
+tree: ## install below DESTDIR with a Python of its own, for nodes that have none
+	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)" --bundled
+
+packages: $(STAMP) ## build the Debian package into build/packages
+	@$(PYTHON) packaging/deb/build_deb.py --out build/packages
+
 uninstall: ## remove what install made; settings and state stay
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)" --uninstall
 
@@ -79,4 +85,4 @@ $(STAMP): packaging/host-packages packaging/requirements.txt packaging/requireme
 	@$(PIP) --force-reinstall "$$($(PYTHON) packaging/libnmstate/build_wheel.py)"
 	@touch $@
 
-.PHONY: help demo test check fmt lab bench install uninstall wheel plugin clean
+.PHONY: help demo test check fmt lab bench install tree packages uninstall wheel plugin clean

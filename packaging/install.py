@@ -1,7 +1,8 @@
 """How does nodenet get onto a node? `make install DESTDIR=DIR` runs this.
 
 It installs one tree, the same for every node: packages below /usr/lib/nodenet, launchers, units, bus policy,
-journal catalog, manual pages, completions. The tree runs offline under the node's own /usr/bin/python3, 3.11 to 3.14.
+journal catalog, manual pages, completions. The tree runs offline under the node's own /usr/bin/python3, 3.11 to 3.14,
+or with --bundled under an interpreter that it contains, on nodes that have none.
 Downloads are kept in `${XDG_CACHE_HOME:-~/.cache}/nodenet/`: only the first installation needs a package index.
 """
 
@@ -12,7 +13,9 @@ import compileall
 import ctypes
 import errno
 import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,17 +25,34 @@ from contextlib import suppress
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-LIBRARY = "usr/lib/nodenet"
+sys.path[:0] = [str(HERE / name) for name in ("tree", "interpreter", "libnmstate")]
+
+from build_terminal import BuildError  # noqa: E402  (beside the wheel)
+
+import bill_of_materials  # noqa: E402  (in its own directory)
+import build_interpreter  # noqa: E402  (in its own directory)
+from tree_files import (  # noqa: E402  (in its own directory)
+    CLUSTER,
+    CNI_PLUGIN,
+    LAUNCHERS,
+    LIBRARY,
+    MANUAL,
+    OWN_DIRECTORIES,
+    ROOT,
+    UNITS,
+    Layout,
+    version,
+)
+
 PIP_OPTIONS = ("--require-hashes", "--no-deps", "--no-compile", "--only-binary=:all:")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
-LAUNCHER = """#!/usr/bin/python3 -I
+LAUNCHER = """#!{python} -I
 import gc
 import sys
 
 gc.disable()  # what is imported stays; collecting while importing only costs time
 
-sys.path.insert(0, "/usr/lib/nodenet")
+sys.path.insert(0, "/{library}")
 {before}
 from {module} import main
 
@@ -46,61 +66,6 @@ sys.modules["ssl"] = None
 if any(module in sys.builtin_module_names or find_spec(module) for module in ("_sha2", "_sha256")):
     sys.modules["_hashlib"] = None
 """
-LAUNCHERS = {
-    "usr/libexec/nodenetd": "nodenet.daemon",
-    "usr/libexec/nodenet-hosted": "nodenet.hosted.process",
-    "usr/libexec/nodenet-ipam": "nodenet.cni.process",
-    "usr/libexec/nodenet/cni/install-plugin": "nodenet.cni.install_plugin",
-    "usr/bin/nodenetctl": "nodenet.cli.main",
-}
-UNITS = {
-    # below units/ → below DESTDIR
-    "nodenetd.service": "usr/lib/systemd/system/nodenetd.service",
-    "nodenet-ready.service": "usr/lib/systemd/system/nodenet-ready.service",
-    "nodenet-wait@.service": "usr/lib/systemd/system/nodenet-wait@.service",
-    "nodenet-hosted.service": "usr/lib/systemd/system/nodenet-hosted.service",
-    "nodenet-dnsmasq.service": "usr/lib/systemd/system/nodenet-dnsmasq.service",
-    "nodenet-keepalived.service": "usr/lib/systemd/system/nodenet-keepalived.service",
-    "nodenet-haproxy.service": "usr/lib/systemd/system/nodenet-haproxy.service",
-    "nodenet-ipam.service": "usr/lib/systemd/system/nodenet-ipam.service",
-    "nodenet.preset": "usr/lib/systemd/system-preset/80-nodenet.preset",
-    "nodenet.tmpfiles.conf": "usr/lib/tmpfiles.d/nodenet.conf",
-    "nodenet.sysusers.conf": "usr/lib/sysusers.d/nodenet.conf",
-    "nodenet.catalog": "usr/lib/systemd/catalog/nodenet.catalog",
-    "dbus/org.nodenet1.conf": "usr/share/dbus-1/system.d/org.nodenet1.conf",
-    "dbus/org.nodenet1.Hosted.conf": "usr/share/dbus-1/system.d/org.nodenet1.Hosted.conf",
-    "dbus/org.nodenet1.Ipam.conf": "usr/share/dbus-1/system.d/org.nodenet1.Ipam.conf",
-    "dbus/org.nodenet1.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Manager.xml",
-    "dbus/org.nodenet1.Stage.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Stage.xml",
-    "dbus/org.nodenet1.Hosted.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Hosted.xml",
-    "dbus/org.nodenet1.Ipam.xml": "usr/share/dbus-1/interfaces/org.nodenet1.Ipam.xml",
-    "nodenet.toml": "usr/share/nodenet/nodenet.toml",
-    "completions/nodenetctl.bash": "usr/share/bash-completion/completions/nodenetctl",
-    "completions/_nodenetctl": "usr/share/zsh/site-functions/_nodenetctl",
-    "completions/nodenetctl.fish": "usr/share/fish/vendor_completions.d/nodenetctl.fish",
-    **{
-        f"compat/{unit.name}": f"usr/lib/systemd/system/{unit.name}"
-        for unit in sorted((ROOT / "units" / "compat").iterdir())
-    },
-}
-CNI_PLUGIN = "usr/libexec/nodenet/cni/nodenet-ipam"
-CLUSTER = {
-    # below packaging/cluster/ → below DESTDIR
-    path.relative_to(HERE / "cluster").as_posix(): f"usr/share/nodenet/cluster/{path.relative_to(HERE / 'cluster')}"
-    for path in sorted((HERE / "cluster").rglob("*.yaml"))
-}
-OWN_DIRECTORIES = (
-    *("usr/libexec/nodenet/cni", "usr/libexec/nodenet", "usr/share/nodenet/cluster/examples"),
-    *("usr/share/nodenet/cluster", "usr/share/nodenet"),
-)
-"""What is removed when it is empty, the inner ones first."""
-MANUAL = {
-    # below docs/man/ → below DESTDIR
-    "nodenetctl.1": "usr/share/man/man1/nodenetctl.1",
-    "nodenet.toml.5": "usr/share/man/man5/nodenet.toml.5",
-    "nodenetd.8": "usr/share/man/man8/nodenetd.8",
-    "nodenet-ipam.8": "usr/share/man/man8/nodenet-ipam.8",
-}
 
 
 def main() -> int:
@@ -110,12 +75,21 @@ def main() -> int:
         "--destdir", type=destination, default=Path("/"), help="root of the file system to install into"
     )
     parser.add_argument("--uninstall", action="store_true", help="remove what was installed; settings and state stay")
+    parser.add_argument("--bundled", action="store_true", help="with an interpreter, for nodes without Python")
+    parser.add_argument("--build", type=build_name, metavar="NAME", help=f"install to /{LIBRARY}/NAME, for a package")
     arguments = parser.parse_args()
     os.umask(0o022)  # all users can read what is installed, whatever umask the caller has
-    if arguments.uninstall:
-        uninstall(arguments.destdir)
-    else:
-        install(arguments.destdir)
+    try:
+        refuse_package(arguments.destdir)
+        if arguments.uninstall:
+            uninstall(arguments.destdir)
+        else:
+            interpreter = build_interpreter.cached() if arguments.bundled else None
+            library = f"{LIBRARY}/{arguments.build}" if arguments.build else LIBRARY
+            install(arguments.destdir, Layout(library, interpreter))
+    except BuildError as error:
+        print(f"nodenet: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -124,9 +98,28 @@ def destination(text: str) -> Path:
     return Path(text or "/")
 
 
-def install(destdir: Path) -> None:
+def build_name(text: str) -> str:
+    """Return the name of a build's directory. Raises ArgumentTypeError for a name that another directory may have."""
+    if not re.fullmatch(r"\d[\w.+~-]*", text, re.ASCII):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no name of a build: it begins with the version, as in 1.2.3-abcd"
+        )
+    return text
+
+
+def refuse_package(destdir: Path) -> None:
+    """Raise BuildError where nodenet was installed as a package: only the package manager knows all its files."""
+    for found in sorted((destdir / LIBRARY).glob("[0-9]*/nodenet")):
+        build = found.parent.relative_to(destdir)
+        raise BuildError(
+            f"a package of nodenet is installed here (/{build}). Remove it with the package manager first; settings "
+            "and state stay"
+        )
+
+
+def install(destdir: Path, layout: Layout) -> None:
     """Install the whole tree below *destdir*; an older one is replaced at once."""
-    library = destdir / LIBRARY
+    library = destdir / layout.library
     library.parent.mkdir(parents=True, exist_ok=True)
     for leftover in library.parent.glob(".nodenet-*"):  # of an installation that was killed
         shutil.rmtree(leftover)
@@ -136,21 +129,44 @@ def install(destdir: Path) -> None:
         shutil.copytree(ROOT / "daemon" / "nodenet", fresh / "nodenet", ignore=shutil.ignore_patterns("__pycache__"))
         with zipfile.ZipFile(wheel()) as archive:
             archive.extractall(fresh / "bundled")
+        others = files_beside(layout)
+        if layout.interpreter:
+            add_interpreter(fresh, layout, layout.interpreter, {path: content for path, (content, _) in others.items()})
         readable(fresh)
         swap(fresh, library)
-    for path, module in LAUNCHERS.items():
-        before = WITHOUT_OPENSSL if module == "nodenet.daemon" else ""
-        write(destdir / path, LAUNCHER.format(module=module, before=before), 0o755)
-    for source, target in UNITS.items():
-        write(destdir / target, (ROOT / "units" / source).read_text(encoding="utf-8"), 0o644)
-    for source, target in MANUAL.items():
-        write(destdir / target, (ROOT / "docs" / "man" / source).read_text(encoding="utf-8"), 0o644)
-    for source, target in CLUSTER.items():
-        write(destdir / target, (HERE / "cluster" / source).read_text(encoding="utf-8"), 0o644)
-    write(destdir / CNI_PLUGIN, plugin().read_bytes(), 0o755)
-    compile_bytecode(destdir)
+    for path, (content, mode) in others.items():
+        write(destdir / path, content, mode)
+    if not layout.interpreter:
+        compile_bytecode(destdir)
     if destdir.resolve() == Path("/"):
         notify_system()
+
+
+def files_beside(layout: Layout) -> dict[str, tuple[bytes, int]]:
+    """Return content and mode of each file outside the library, by its path below the root."""
+    files: dict[str, tuple[bytes, int]] = {}
+    for path, module in LAUNCHERS.items():
+        before = WITHOUT_OPENSSL if module == "nodenet.daemon" else ""
+        text = LAUNCHER.format(python=layout.python, library=layout.library, module=module, before=before)
+        files[path] = text.encode(), 0o755
+    for place, table in ((ROOT / "units", UNITS), (ROOT / "docs" / "man", MANUAL), (HERE / "cluster", CLUSTER)):
+        files |= {target: ((place / source).read_bytes(), 0o644) for source, target in table.items()}
+    files[CNI_PLUGIN] = plugin().read_bytes(), 0o755
+    return files
+
+
+def add_interpreter(
+    fresh: Path, layout: Layout, interpreter: build_interpreter.Interpreter, others: dict[str, bytes]
+) -> None:
+    """Compile for the bundled interpreter, then add it with licences and bill of materials. Raises BuildError."""
+    build_interpreter.compile_tree(interpreter, fresh, f"/{layout.library}")
+    for name in ("python", "licences"):
+        shutil.copytree(interpreter.home / name, fresh / name)
+    shutil.copyfile(ROOT / "LICENSE", fresh / "licences" / "nodenet")
+    interpreter.bind(fresh / "python", f"/{layout.library}/python")
+    record = json.loads((interpreter.home / "record.json").read_text(encoding="utf-8"))
+    text = bill_of_materials.bill(version(), fresh, layout.library, record, others)
+    (fresh / bill_of_materials.NAME).write_text(text, encoding="utf-8")
 
 
 def readable(tree: Path) -> None:
@@ -241,11 +257,11 @@ def is_ours(link: Path, destdir: Path) -> bool:
     return str(target.relative_to("/")) in UNITS.values()
 
 
-def write(path: Path, content: str | bytes, mode: int) -> None:
+def write(path: Path, content: bytes, mode: int) -> None:
     """Replace a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".nodenet-{path.name}")
-    fresh.write_bytes(content.encode() if isinstance(content, str) else content)
+    fresh.write_bytes(content)
     fresh.chmod(mode)
     fresh.replace(path)
 

@@ -18,10 +18,24 @@ class BuildError(Exception):
     """The wheel cannot be built; the text says why and what to do."""
 
 
-def run(command: Sequence[str], *, remedy: str, environment: Mapping[str, str] | None = None) -> None:
+def run(
+    command: Sequence[str],
+    *,
+    remedy: str,
+    environment: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+) -> None:
     """Run to the end; raises BuildError with the remedy when that fails."""
     try:
-        subprocess.run(command, check=True, stdout=sys.stderr, env=environment)
+        subprocess.run(command, check=True, stdout=sys.stderr, env=environment, cwd=directory)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BuildError(f"{command[0]}: {error}; {remedy}") from error
+
+
+def output(command: Sequence[str], *, remedy: str) -> str:
+    """Return what a command prints; raises BuildError with the remedy when it fails."""
+    try:
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise BuildError(f"{command[0]}: {error}; {remedy}") from error
 

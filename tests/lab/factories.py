@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import Lab, Node, Suite, host, install_product
+from harness.product import DEFAULT_TREE, Tree
 from harness.rootfs import DEFAULT
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "build" / "lab-artifacts"
@@ -49,10 +50,10 @@ def started(request: pytest.FixtureRequest) -> Iterator[Lab]:
     made.close()
 
 
-def installed(request: pytest.FixtureRequest, suite: Suite = DEFAULT) -> Path:
+def installed(request: pytest.FixtureRequest, suite: Suite = DEFAULT, kind: Tree = DEFAULT_TREE) -> Path:
     """Return the product's install tree, made once for each state of the sources."""
     with uncaptured(request):
-        return install_product(suite=suite)
+        return install_product(suite=suite, kind=kind)
 
 
 def keep_evidence(item: pytest.Item, report: pytest.TestReport) -> None:

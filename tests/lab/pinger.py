@@ -13,7 +13,7 @@ from harness import LabError, Lan, eventually
 
 EVERY = 0.02
 """Seconds between two pings."""
-REPLY = re.compile(r"^\[(\d+\.\d+)\].* bytes from ", re.MULTILINE)
+REPLY = re.compile(r"^\[(\d+\.\d+)\].* bytes from .* icmp_seq=(\d+) ", re.MULTILINE)
 
 
 class Pinger:
@@ -24,6 +24,8 @@ class Pinger:
         self._argv = ["ip", "netns", "exec", lan.netns, *ping]
         self._said = tempfile.NamedTemporaryFile()  # noqa: SIM115 -- closed with the block
         self.replies: list[float] = []
+        self.lost: set[int] = set()
+        """Sequence numbers of the pings without an answer between two that have one, known afterwards."""
 
     def __enter__(self) -> Self:
         self._ping = subprocess.Popen(self._argv, stdout=self._said, stderr=subprocess.STDOUT)
@@ -43,6 +45,8 @@ class Pinger:
         self._ping.terminate()
         self._ping.wait()
         self.replies = self._times()
+        numbers = [int(number) for _, number in self._answers()]
+        self.lost = set(range(min(numbers, default=0), max(numbers, default=0))) - set(numbers)
         self._said.close()
 
     @property
@@ -56,4 +60,7 @@ class Pinger:
         return len(self._times()) > before
 
     def _times(self) -> list[float]:
-        return [float(time) for time in REPLY.findall(Path(self._said.name).read_text())]
+        return [float(time) for time, _ in self._answers()]
+
+    def _answers(self) -> list[tuple[str, str]]:
+        return REPLY.findall(Path(self._said.name).read_text())

@@ -24,7 +24,7 @@ from nodenet.core.node_file.schema import VERSION
 from nodenet.core.node_file.translate import shown_words, translated
 
 WORKER = Path(__file__).with_name("worker.py")
-BUNDLED = "/usr/lib/nodenet/bundled"
+BUNDLED = str(Path(__file__).parents[3] / "bundled")
 """Where an installed tree has the libnmstate of hosts that have none."""
 SHOW_SECONDS = 60.0
 COMMIT_SECONDS = 30.0

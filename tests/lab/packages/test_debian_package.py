@@ -1,0 +1,113 @@
+"""Does a node keep its network and kubelet its start when the Debian package is installed, upgraded and removed?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import build_deb
+from build_interpreter import Interpreter
+from factories import NO_BRIDGE, NodeFactory, uncaptured
+from harness import Flavour, Lan, Node
+from pinger import Pinger
+from story import KUBELET, settle
+from tree_files import LAUNCHERS, LIBRARY
+
+OLD, NEW = (build_deb.Build(version, f"{version}-lab", preset=0) for version in ("1.0.0", "1.0.1"))
+LINKS = "find /etc/systemd/system -type l -lname '*nodenet*'"
+
+
+@pytest.fixture
+def debs(request: pytest.FixtureRequest, tmp_path: Path) -> list[Path]:
+    """The two packages; the second one is the first one's tree in another directory."""
+    tree = tmp_path / "tree"
+    with uncaptured(request):
+        build_deb.stage(OLD, tree)
+    old = build_deb.pack(OLD, tree, tmp_path)
+    moved = (tree / LIBRARY / OLD.name).rename(tree / LIBRARY / NEW.name)
+    for program in (tree / name for name in LAUNCHERS):
+        program.write_bytes(program.read_bytes().replace(OLD.name.encode(), NEW.name.encode()))
+    Interpreter.bind(moved / "python", f"/{LIBRARY}/{NEW.name}/python")
+    return [old, build_deb.pack(NEW, tree, tmp_path)]
+
+
+def dpkg(node: Node, *words: str) -> None:
+    """Run dpkg as apt does."""
+    node.run(["env", "DEBIAN_FRONTEND=noninteractive", "dpkg", *words], timeout=120)
+
+
+def install(node: Node, build: build_deb.Build) -> None:
+    """Install a version, and wait until it runs if an older one did."""
+    dpkg(node, "--install", f"/root/{build.file}")
+    if node.run("systemctl is-active nodenetd.service", check=False).returncode == 0:
+        node.wait_until("test -z \"$(systemctl list-jobs --no-legend 'nodenet*')\"")
+        node.wait_until(f"grep -q /{build.name}/ /proc/$(systemctl show -P MainPID nodenetd.service)/maps")
+
+
+def published(node: Node) -> tuple[list[str], str, str]:
+    """Return what an upgrade must not change: node IPs, kubelet's drop-in, the settings in force."""
+    document = settle(node)
+    assert document["ready"], document
+    settings = node.run("nodenetctl settings").stdout
+    return document["node_ips"], node.run(["cat", KUBELET]).stdout, settings
+
+
+def starts_of_kubelet(node: Node) -> int:
+    """Restart kubelet, wait until it runs, and return how often it has started."""
+    node.run(["systemctl", "restart", "kubelet.service"], timeout=90)
+    return node.record("kubelet").starts
+
+
+def test_install_upgrade_downgrade_remove_purge(bare_node: NodeFactory, lan: Lan, debs: list[Path]) -> None:
+    """After each, kubelet starts; the running node loses no ping; a power cut during the upgrade does no harm."""
+    node = bare_node(flavour=Flavour.OPENSHIFT, files=NO_BRIDGE)
+    for deb in debs:
+        node.write(f"/root/{deb.name}", deb.read_bytes())
+    node.boot()
+    node.wait_settled()
+    dpkg(node, "--install", f"/root/{OLD.file}")
+    assert node.record("kubelet").starts == 1
+    assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
+    assert node.run("systemctl is-enabled nodenetd.service nodenet-ready.service").stdout == "enabled\nenabled\n"
+    assert starts_of_kubelet(node) == 2
+    before = published(node)
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == before[0][0]
+
+    cut_during_the_upgrade(node)
+    assert published(node) == before
+    assert node.record("kubelet").starts == 1
+
+    with Pinger(lan, before[0][0]) as pinger:
+        pinger.wait_for_reply()
+        install(node, NEW)
+        assert published(node) == before
+        assert node.run("ls /usr/lib/nodenet").stdout == f"{NEW.name}\n"
+        install(node, OLD)
+        assert published(node) == before
+        pinger.wait_for_reply()
+    assert pinger.lost == set()
+    assert node.record("kubelet").starts == 1
+    assert starts_of_kubelet(node) == 2
+
+    dpkg(node, "--remove", "nodenet")
+    assert node.run("systemctl is-active kubelet.service").stdout == "active\n"
+    assert node.run(LINKS).stdout == ""
+    assert starts_of_kubelet(node) == 3
+    node.run("test ! -e /usr/lib/nodenet && test -d /var/lib/nodenet && test -d /etc/nodenet")
+    dpkg(node, "--purge", "nodenet")
+    node.run("test ! -e /var/lib/nodenet && test ! -e /etc/nodenet")
+
+
+def cut_during_the_upgrade(node: Node) -> None:
+    """Cut the power while dpkg unpacks: the next boot has one whole version."""
+    node.run(f"systemd-run --collect --unit=lab-upgrade dpkg --install /root/{NEW.file}")
+    node.wait_until(f"test -e /usr/lib/nodenet/{NEW.name}/nodenet")
+    node.power_cut()
+    node.boot()
+    settle(node)
+    builds = set(
+        node.run("cut -c -60 /usr/bin/nodenetctl /usr/libexec/nodenetd | grep -o '[0-9.]*-lab'").stdout.split()
+    )
+    assert builds <= {OLD.name, NEW.name}
+    assert node.run("nodenetctl version").stdout.startswith("nodenet ")

@@ -1,0 +1,121 @@
+"""Is the Debian package what dpkg expects, the same at each build, and safe to unpack?"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import build_deb
+import deb_archive
+from nodenet import __version__
+from tree_files import LIBRARY, version
+
+ROOT = Path(__file__).parents[2]
+NAME = "1.2.3-test"
+FILES = {
+    # path → mode; in the alphabet, the directory of the build is between the others
+    "usr/bin/nodenetctl": 0o755,
+    f"{LIBRARY}/{NAME}/nodenet/__init__.py": 0o644,
+    f"{LIBRARY}/{NAME}/python/bin/python3": 0o755,
+    "usr/lib/systemd/system/nodenetd.service": 0o644,
+    "usr/libexec/nodenetd": 0o755,
+}
+needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
+
+
+@pytest.fixture
+def deb(tmp_path: Path) -> Path:
+    """A package of a small tree."""
+    tree = tmp_path / "tree"
+    for name, mode in FILES.items():
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name * 200)
+        path.chmod(mode)
+    return build_deb.pack(build_deb.Build("1.2.3", NAME), tree, tmp_path)
+
+
+def field(deb: Path, name: str) -> str:
+    """Return a field of the control file."""
+    return subprocess.run(["dpkg-deb", "--field", deb, name], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def listed(deb: Path) -> list[tuple[str, str, str]]:
+    """Return mode, owner and path of each entry, in the package's order."""
+    lines = subprocess.run(["dpkg-deb", "--contents", deb], check=True, capture_output=True, text=True).stdout
+    return [(words[0], words[1], words[5].removeprefix("./")) for line in lines.splitlines() if (words := line.split())]
+
+
+def test_the_version_is_in_one_place() -> None:
+    assert version() == __version__
+
+
+@needs_dpkg
+def test_dpkg_reads_the_package(deb: Path) -> None:
+    assert [field(deb, name) for name in ("Package", "Version", "Priority")] == ["nodenet", "1.2.3", "optional"]
+    assert 10 <= int(field(deb, "Installed-Size")) <= 100
+    assert {re.match(r"[\w-]+", part.strip())[0] for part in field(deb, "Depends").split(",")} == {  # type: ignore[index]
+        *("systemd", "default-dbus-system-bus", "network-manager", "iproute2"),
+    }
+    assert {owner for _, owner, _ in listed(deb)} == {"root/root"}
+    assert {mode for mode, _, _ in listed(deb)} == {"drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"}
+    documents = {f"{build_deb.DOCUMENTS}/{name}" for name in ("changelog.gz", "CHANGELOG.md.gz", "copyright")}
+    assert {path for mode, _, path in listed(deb) if not mode.startswith("d")} == {*FILES, *documents}
+
+
+@needs_dpkg
+def test_dpkg_puts_the_build_in_place_before_anything_uses_it(deb: Path) -> None:
+    """It renames the files in this order: a power cut between leaves the launchers of the older build."""
+    files = [path for mode, _, path in listed(deb) if not mode.startswith("d")]
+    inside = [path.startswith(f"{LIBRARY}/{NAME}/") for path in files]
+    assert True in inside
+    assert inside == sorted(inside, reverse=True)
+
+
+@needs_dpkg
+def test_the_sums_are_right(deb: Path, tmp_path: Path) -> None:
+    place = tmp_path / "unpacked"
+    subprocess.run(["dpkg-deb", "--raw-extract", deb, place], check=True)
+    done = subprocess.run(["md5sum", "--check", "--quiet", "DEBIAN/md5sums"], cwd=place, check=False)
+    assert done.returncode == 0
+    files = {str(path.relative_to(place)) for path in (place / "usr").rglob("*") if path.is_file()}
+    assert files == {line.split("  ", 1)[1] for line in (place / "DEBIAN/md5sums").read_text().splitlines()}
+
+
+def test_the_same_tree_gives_the_same_package(tmp_path: Path) -> None:
+    """Whatever the times of its files are."""
+    packages = []
+    for name in ("one", "two"):
+        tree = tmp_path / name
+        for path in ("b/first", "a/second"):
+            (tree / path).parent.mkdir(parents=True)
+            (tree / path).write_text(path)
+        packages.append(deb_archive.package({"control": ("Package: x\n", 0o644)}, tree, "b"))
+        (tree / "a/second").touch()
+    assert packages[0] == packages[1]
+
+
+def test_a_removal_disables_every_unit_that_can_be_enabled() -> None:
+    """A link that stays would keep kubelet from starting."""
+    units = set(build_deb.enabled_units())
+    assert {"nodenetd.service", "nodenet-ready.service", "nodenet-ipam.service", "nodenet-compat.target"} <= units
+    every = {path.name for path in (ROOT / "units").rglob("*") if path.suffix in {".service", ".target"}}
+    assert {name for name in every if can_be_enabled(name)} == units
+    assert "@ENABLED_UNITS@" in (ROOT / "packaging/deb/prerm").read_text()
+
+
+def can_be_enabled(name: str) -> bool:
+    """Return whether systemd finds something to enable in a unit."""
+    (path,) = (ROOT / "units").rglob(name)
+    return "[Install]" in path.read_text().splitlines()
+
+
+@pytest.mark.parametrize("name", build_deb.SCRIPTS)
+def test_the_scripts_are_for_any_shell(name: str) -> None:
+    path = ROOT / "packaging/deb" / name
+    assert path.read_text().startswith("#!/bin/sh\nset -e\n")
+    subprocess.run(["sh", "-n", path], check=True)
