@@ -54,6 +54,7 @@ CORE_ITSELF = {
     "errors.py",
     "messages.py",
     "ip.py",
+    "record_version.py",
     "since.py",
     "stage_name.py",
 }

@@ -14,6 +14,7 @@ from enum import StrEnum
 from types import UnionType
 
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.record_version import refusal
 
 VERSION = 1
 ROLLBACK_SECONDS = 67
@@ -94,8 +95,9 @@ def render(record: Intent) -> bytes:
 def parse(content: bytes) -> Intent:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
     fields = json.loads(content)
-    if not isinstance(fields, dict) or fields.pop("version", None) != VERSION:
-        raise ValueError(f"not a record of version {VERSION}")
+    version = fields.pop("version", None) if isinstance(fields, dict) else None
+    if why := refusal(version, VERSION):
+        raise ValueError(why)
     try:
         record = Intent(**{**fields, "phase": Phase(fields["phase"])})
     except (KeyError, TypeError) as error:

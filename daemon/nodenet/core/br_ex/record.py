@@ -16,6 +16,7 @@ from typing import Any
 from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.record_version import refusal
 
 VERSION = 1
 ProfileSettings = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -82,8 +83,9 @@ def render(record: BridgeRecord) -> bytes:
 def parse(content: bytes) -> BridgeRecord:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
     fields: dict[str, Any] = json.loads(content)
-    if not isinstance(fields, dict) or fields.pop("version", None) != VERSION:
-        raise ValueError(f"not a record of version {VERSION}")
+    version = fields.pop("version", None) if isinstance(fields, dict) else None
+    if why := refusal(version, VERSION):
+        raise ValueError(why)
     try:
         fields["originals"] = {link: KeptProfile(**kept) for link, kept in fields["originals"].items()}
         fields |= {name: tuple(fields[name]) for name in ("node_ips", "present")}

@@ -10,6 +10,8 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from nodenet.core.record_version import refusal
+
 SCHEMA_VERSION = 1
 MOST_BYTES = 16 << 20
 
@@ -57,8 +59,9 @@ def parse(content: bytes, cluster_domain: str) -> Cached:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise CacheInvalid(f"it is not JSON: {error}") from None
-    if not isinstance(found, dict) or found.get("schema_version") != SCHEMA_VERSION:
-        raise CacheInvalid(f"it is not of version {SCHEMA_VERSION}")
+    version = found.get("schema_version") if isinstance(found, dict) else None
+    if why := refusal(version, SCHEMA_VERSION):
+        raise CacheInvalid(why)
     kinds = {"cluster_domain": str, "resource_version": str, "generation": int, "boot_id": str}
     if wrong := [key for key, kind in kinds.items() if not isinstance(found.get(key), kind)]:
         raise CacheInvalid(f"its {wrong[0]} is missing or of another type")
