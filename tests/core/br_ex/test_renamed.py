@@ -26,6 +26,11 @@ def test_a_nic_is_known_by_its_mac_and_the_bridge_is_not_taken_for_it() -> None:
     assert renamed_uplinks(RECORD, FOUND, LINKS) == {"eth0": "ens7"}
 
 
+def test_a_profile_that_was_restored_by_half_is_restored_again() -> None:
+    """It has the new name, and the record still has the old one."""
+    assert renamed_uplinks(RECORD, replace(FOUND, profiles=(replace(PROFILE, link="ens7"),)), LINKS) == {"eth0": "ens7"}
+
+
 @pytest.mark.parametrize(
     ("record", "found", "links"),
     [

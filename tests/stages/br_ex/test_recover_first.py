@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -28,6 +29,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import Profile
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.duplicate_checks import PROBE_OWED
 from nodenet.stages.br_ex.recover_first import CONFIRM_SECONDS, PATIENCE_SECONDS, RecoverFirst
@@ -406,6 +408,84 @@ async def test_a_stop_does_not_leave_the_network_half_restored() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert [order[0] for order in profiles.done] == ["delete", "give_back", "activate"]
+
+
+class Interrupted(FakeProfiles):
+    """The *fatal* kind of order ends nodenetd."""
+
+    fatal = ""
+
+    def _do(self, *order: Any) -> None:
+        super()._do(*order)
+        if order[0] == self.fatal:
+            raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("fatal", ["delete", "give_back", "activate"])
+async def test_a_kill_while_a_renamed_uplink_is_restored_is_made_up_for(fatal: str) -> None:
+    """The record has the old name until all is done; then the network is restored again, and whole (R26)."""
+    profiles = Interrupted()
+    rig = Rig(profiles=profiles)
+    rig.rename_uplink()
+    profiles.fatal = fatal
+    with pytest.raises(asyncio.CancelledError):
+        await rig.follow.attempt(Facts())
+    killed = Rig(files=rig.files)
+    killed.rename_uplink()
+    killed.files.content.update(rig.files.content)
+    if fatal == "activate":  # its profile has the new name by then
+        uplink, *_ = killed.profiles.found.profiles
+        killed.profiles.found = replace(killed.profiles.found, profiles=(replace(uplink, link="ens7"),))
+    killed.recover._stage = Chooser(killed)
+    await killed.recover.attempt(Facts())
+    assert killed.profiles.done[-1] == ("activate", "u-eth0", "ens7")
+    assert (killed.record.uplinks, killed.record.originals) == ({"br-ex": "ens7"}, {})
+    assert str(BRIDGE_INTENT) not in killed.files.content
+
+
+async def test_a_kill_while_a_lost_network_is_restored_is_made_up_for() -> None:
+    """The bridge's profiles are gone by then, so that nothing else says that something is missing."""
+    profiles = Interrupted()
+    rig = Rig(profiles=profiles)
+    kept = KeptProfile("u-eth0", "uplink", "", in_memory=True, settings={})
+    orphan = Profile("u-eth0", "uplink", "802-3-ethernet", "eth0", settings={"connection": {"port-type": "ovs-port"}})
+    record = BridgeRecord({"br-ex": "eth0"}, {}, (str(NODE_IP),), {"eth0": kept}, ("u-eth0",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    profiles.found, rig.kernel.now = Inventory(profiles=(orphan,)), Snapshot()
+    profiles.fatal = "give_back"
+    with pytest.raises(asyncio.CancelledError):
+        await rig.recover.attempt(Facts())
+    killed = Rig(files=rig.files)
+    killed.profiles.found, killed.kernel.now = Inventory(profiles=(replace(orphan, settings={}),)), Snapshot()
+    killed.recover._stage = Chooser(killed)
+    assert isinstance(await killed.recover.attempt(Facts()), Waiting)
+    killed.clock.now += PATIENCE_SECONDS
+    await killed.recover.attempt(Facts())
+    assert killed.profiles.done == [("activate", "u-eth0", "eth0")]
+
+
+async def test_what_networkmanager_does_not_answer_is_asked_again_and_logged_once() -> None:
+    """While NetworkManager starts, its answers may take longer than a call may (R26)."""
+    rig = Rig()
+    rig.rename_uplink()
+    rig.recover._stage = Chooser(rig)
+    broken = Refusing()
+    broken.found = rig.profiles.found
+    rig.repairer._profiles = broken
+    with capture_logs() as logs:
+        for _ in range(3):
+            assert isinstance(await rig.recover.attempt(Facts()), Waiting)
+    assert len(logs) == 1
+    rig.repairer._profiles = rig.profiles
+    await rig.recover.attempt(Facts())
+    assert rig.profiles.done[-1] == ("activate", "u-eth0", "ens7")
+
+
+class Refusing(FakeProfiles):
+    """No profile can be deleted at the moment."""
+
+    async def delete(self, uuid: str) -> bool:  # noqa: ARG002
+        raise Unavailable("NetworkManager does not answer within 5 s")
 
 
 async def test_networkmanager_probes_again_also_where_br_ex_is_not_made_any_more() -> None:

@@ -20,17 +20,17 @@ def renamed_uplinks(record: BridgeRecord, found: Inventory, links: Collection[st
     """Return old name → new name; *links* are the names that the kernel has.
 
     A NIC is compared when NetworkManager knows it: before that, udev may change its name. An uplink that is no NIC is
-    left out: a bond has the MAC of one of its ports.
+    left out: a bond has the MAC of one of its ports. A profile with the new name was restored by half: it counts too.
     """
     profiles = {profile.uuid: profile for profile in found.profiles}
     names: dict[str, str] = {}
     for old in record.uplinks.values():
         kept, mac = record.originals.get(old), record.macs.get(old)
         profile = profiles.get(kept.uuid) if kept else None
-        if old in links or mac is None or profile is None or (profile.link, profile.kind in PROFILES) != (old, True):
+        if old in links or mac is None or profile is None or profile.kind not in PROFILES:
             continue
         nics = (device for device in found.devices if device.kind in NICS and device.link in links)
         same = sorted(nic.link for nic in nics if (nic.permanent_mac or nic.mac or "").lower() == mac.lower())
-        if len(same) == 1:
+        if len(same) == 1 and profile.link in (old, *same):
             names[old] = same[0]
     return names

@@ -57,6 +57,8 @@ class RecoverFirst:
         self._settled: BridgeRecord | None = None
         """The record whose leases were settled, where the result could not be written: not to be done again."""
         self._held: BridgeRecord | None = None
+        self._begun: BridgeRecord | None = None
+        """The record whose network is being restored: logged once, however often NetworkManager does not answer."""
         self._given_back: BridgeRecord | None = None
         """The record whose network was restored, where that could not be written: not to be done again."""
 
@@ -153,10 +155,7 @@ class RecoverFirst:
         links = {link.name for link in self._kernel.snapshot().links}
         for old, new in (await self._repairer.renamed(record, links)).items():
             why = f"{old}, the uplink of a bridge, is called {new} now (same MAC)"
-            record = record.renamed(old, new)
-            with self._going_on():
-                self._maker.save(record)
-            await self._give_back(record, why, (old,))
+            await self._give_back(record.renamed(old, new), why, (old,))
             return True
         return False
 
@@ -219,8 +218,10 @@ class RecoverFirst:
 
     async def _give_back(self, record: BridgeRecord, why: str, old_names: Collection[str] = ()) -> None:
         if record != self._given_back:
-            text = f"{why}. The network from before br-ex is restored"
-            log.warning(text, message=Message.BRIDGE_MENDED, stage="configure-ovs")
+            if record != self._begun:
+                self._begun = record
+                text = f"{why}. The network from before br-ex is restored"
+                log.warning(text, message=Message.BRIDGE_MENDED, stage="configure-ovs")
             with self._going_on():  # a kill before the end of that leaves an apply without an end
                 started = self._pipeline.intent(RESTORING, Phase.APPLYING, in_force=None, brings_bridge=False)
                 self._pipeline.save(started)
@@ -229,8 +230,9 @@ class RecoverFirst:
             self._note(*await shielded(restored, "Restoring the network from before br-ex"))
             self._given_back = record
         with self._going_on():
+            self._maker.save(record)  # with its new name
             self._maker.forget()
-            self._given_back = None
+            self._given_back = self._begun = None
 
     @contextlib.contextmanager
     def _going_on(self) -> Iterator[None]:
