@@ -54,6 +54,8 @@ def test_a_record_survives_its_file() -> None:
         render(replace(GOOD, in_force=["d1"])),  # type: ignore[arg-type]
         render(replace(GOOD, brings_bridge=1)),  # type: ignore[arg-type]
         render(replace(GOOD, ended="now")),  # type: ignore[arg-type]
+        render(replace(GOOD, created="")),  # type: ignore[arg-type]
+        render(replace(GOOD, checkpoint=[])),  # type: ignore[arg-type]
     ],
 )
 def test_a_torn_or_foreign_record_is_refused(content: bytes) -> None:

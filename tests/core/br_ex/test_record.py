@@ -55,6 +55,9 @@ def test_a_record_that_cannot_be_read_is_refused(content: bytes, said: str) -> N
         ("leases", {"br-ex": {"address": "eth0", "noted": {"boot_id": "b", "boottime": 1, "unix": 1}}}),
         ("leases", {"br-ex": {"address": "192.0.2.5", "noted": {"boot_id": "b", "boottime": "1", "unix": 1}}}),
         ("removed_in", 5),
+        ("removed_in", []),
+        ("finish", []),
+        ("leases", {"br-ex": {"address": "::1", "noted": {"boot_id": "b", "boottime": 1, "unix": 1}, "seconds": ""}}),
     ],
 )
 def test_a_record_with_a_value_of_another_type_is_refused(key: str, value: object) -> None:

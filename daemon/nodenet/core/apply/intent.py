@@ -102,9 +102,10 @@ def parse(content: bytes) -> Intent:
         record = Intent(**{**fields, "phase": Phase(fields["phase"])})
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
-    texts = (record.digest, record.boot_id, record.cause, record.remedy, record.in_force or "", record.checkpoint or "")
-    numbers = (record.started, record.created or 0.0, record.ended or 0.0)
-    if not (_are(texts, str) and _are(numbers, int | float) and isinstance(record.brings_bridge, bool)):
+    texts = _are((record.digest, record.boot_id, record.cause, record.remedy), str)
+    texts = texts and _are((record.in_force, record.checkpoint), str | None)
+    numbers = _are((record.started,), int | float) and _are((record.created, record.ended), int | float | None)
+    if not (texts and numbers and isinstance(record.brings_bridge, bool)):
         raise ValueError("not a record: a value has another type")
     return record
 

@@ -103,17 +103,21 @@ def _is_well_typed(record: BridgeRecord) -> bool:
     """Return whether every value has its type. Raises ValueError for an address, AttributeError or TypeError."""
     kept, leases = record.originals.values(), record.leases.values()
     texts = [*record.uplinks, *record.uplinks.values(), *record.macs, *record.macs.values(), *record.present]
-    texts += [text for each in kept for text in (each.uuid, each.name, each.path, each.keyfile or "")]
-    texts += [*(lease.noted.boot_id for lease in leases), record.removed_in or ""]
-    numbers = [lease.seconds or 0.0 for lease in leases]
-    numbers += [number for lease in leases for number in (lease.noted.boottime, lease.noted.unix)]
+    texts += [text for each in kept for text in (each.uuid, each.name, each.path)]
+    texts += [lease.noted.boot_id for lease in leases]
+    perhaps = [record.removed_in, *(each.keyfile for each in kept)]
+    numbers = [number for lease in leases for number in (lease.noted.boottime, lease.noted.unix)]
+    perhaps_numbers = [lease.seconds for lease in leases]
     sections = [section for parts in (record.finish or {}).values() for section in parts.values()]
     sections += [each.settings for each in kept]
     addresses = (*record.addresses, *(ip_address(str(lease.address)) for lease in leases))
     return all(
         (
             all(isinstance(text, str) for text in texts),
+            all(isinstance(text, str | None) for text in perhaps),
             all(isinstance(number, int | float) for number in numbers),
+            all(isinstance(number, int | float | None) for number in perhaps_numbers),
+            isinstance(record.finish, dict | None),
             all(isinstance(section, dict) for section in sections),
             len(addresses) == len(record.node_ips) + len(record.leases),
         )
