@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from br_ex_rig import FLAG, NODE_IP, Rig, interrupted
-from fakes import FakeKernel, FakeNmstate, FakeOvsdb
+from fakes import FakeFiles, FakeKernel, FakeNmstate, FakeOvsdb, FakeSystemd
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
@@ -228,6 +228,27 @@ async def test_ovn_is_kept_from_an_old_database_once_a_boot() -> None:
     rig = Rig()
     await rig.attempt()
     await Rig(files=rig.files, ovsdb=rig.ovsdb).attempt()
+    assert rig.ovsdb.parked == 1
+
+
+@pytest.mark.parametrize(
+    "systemd",
+    [FakeSystemd(running={"kubelet.service"}), FakeSystemd(running={"crio.service"}), FakeSystemd(silent=True)],
+)
+async def test_ovn_keeps_its_database_on_a_node_that_runs(systemd: FakeSystemd) -> None:
+    """OVN-Kubernetes has set it in this boot, and sets it only when it starts: pods would have no network (R18)."""
+    rig = Rig(systemd=systemd)
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.ovsdb.parked == 0
+
+
+async def test_a_full_run_directory_does_not_cut_ovn_off_later() -> None:
+    """Kubelet is started without br-ex meanwhile, and with it OVN-Kubernetes."""
+    rig = Rig(files=FakeFiles(broken=PublishFailed("No space left on device")))
+    assert isinstance(await rig.attempt(), Failed)
+    rig.systemd.running.add("kubelet.service")
+    rig.files.broken = None
+    assert isinstance(await rig.attempt(), Done)
     assert rig.ovsdb.parked == 1
 
 

@@ -34,10 +34,10 @@ from nodenet.core.errors import (
 )
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.published_files import BRIDGE_UP
+from nodenet.core.node_ip.published_files import BRIDGE_UP, CRIO, KUBELET
 from nodenet.core.settings.model import Datapath
 from nodenet.core.since import NEVER
-from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Transaction
+from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Systemd, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.br_ex.foreign_ports import log_ports_of_others
 from nodenet.stages.br_ex.gather import Gatherer
@@ -77,6 +77,7 @@ class ConfigureOvsEdges:
     nmstate: Nmstate
     ovsdb: Ovsdb
     kernel: Kernel
+    systemd: Systemd
     gatherer: Gatherer
     datapath: Datapath
 
@@ -141,7 +142,9 @@ class ConfigureOvsStage:
             return waiting
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         if self._edges.files.read(PARKED) is None:
-            await self._edges.ovsdb.park_ovn()
+            # While one of them runs, the database may be the one that OVN-Kubernetes has set in this boot.
+            if await self._edges.systemd.any_runs((KUBELET, CRIO)) is False:
+                await self._edges.ovsdb.park_ovn()
             self._edges.files.write(PARKED, b"")
         async with self._edges.nmstate.transaction() as transaction:
             return await self._with(transaction, facts, record)

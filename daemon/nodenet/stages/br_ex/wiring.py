@@ -57,7 +57,9 @@ class BridgeWiring:
     def stage(self) -> ConfigureOvsStage:
         """Return the stage."""
         edges, datapath = self._edges, self._settings.bridge_datapath
-        own = ConfigureOvsEdges(edges.files, edges.nmstate, edges.ovsdb, edges.kernel, self.gatherer, datapath)
+        own = ConfigureOvsEdges(
+            edges.files, edges.nmstate, edges.ovsdb, edges.kernel, edges.systemd, self.gatherer, datapath
+        )
         return ConfigureOvsStage(own, self.maker, self.repairer, self.remover, self.pipeline)
 
     def recover_first(self, stage: Stage) -> RecoverFirst:
