@@ -31,8 +31,10 @@ class Rig:
     files: FakeFiles = field(default_factory=FakeFiles)
     clock: FakeClock = field(default_factory=FakeClock)
 
+    host: FakeHost = field(default_factory=FakeHost)
+
     def __post_init__(self) -> None:
-        world = UnitStageEdges(FakeHost(), self.files, FakeKernel(), self.clock, DIRECTORY)
+        world = UnitStageEdges(self.host, self.files, FakeKernel(), self.clock, DIRECTORY)
         self.stage = UnitStage(self.name, "other.service", self.units, world)
 
     async def attempt(self, runs: int = 0) -> Outcome:
@@ -111,6 +113,22 @@ async def test_a_unit_whose_condition_does_not_hold_had_nothing_to_do(
     outcome = await rig.attempt()
     assert isinstance(outcome, kind)
     assert "a condition of other.service does not hold" in detail_of(outcome)
+
+
+async def test_a_node_without_a_name_is_held_back_also_where_the_unit_that_gives_it_one_has_failed() -> None:
+    """Kubelet would register it as localhost. A name from elsewhere ends the wait, and the failure stays (R32)."""
+    rig = Rig(StageName.HOSTNAME, host=FakeHost("localhost"))
+    await rig.attempt()
+    rig.units.now, rig.units.job_ended = replace(FINISHED, active_state="failed", result="exit-code"), "failed"
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == (
+        "other.service failed (exit-code), and the host name 'localhost' is not valid: "
+        "it only means that the real name is not known yet"
+    )
+    assert outcome.topics == {Topic.UNIT, Topic.HOSTNAME}
+    rig.host.named = "worker-0"
+    assert isinstance(await rig.attempt(), Failed)
 
 
 async def test_without_systemd_on_the_bus_the_stage_waits() -> None:

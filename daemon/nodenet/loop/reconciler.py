@@ -272,7 +272,7 @@ class Reconciler:
             refused = None  # the stage itself has seen the file
         self._status = replace(self._status, facts=facts, refused=refused)
         if journal.is_news(before, boot[name]):
-            journal.outcome(boot[name], outcome, before.problem)
+            journal.outcome(boot[name], outcome, before.logged)
         self._change(boot)
         if name is StageName.NODEIP and self._status.ready:
             self._see_drift(sure=True)

@@ -72,7 +72,11 @@ class UnitStage:
         except (UnitFailed, NodeFileInvalid) as error:
             return self._failed(Problem.of(error), facts)
 
-    def _failed(self, problem: Problem, facts: Facts) -> Failed:
+    def _failed(self, problem: Problem, facts: Facts) -> Outcome:
+        named = providers.Evidence(self._world.host.name())
+        if self._stage is StageName.HOSTNAME and (missing := providers.proof_of(self._stage).missing(named)):
+            # Whatever a failure means for the boot: kubelet would register the node as ``localhost``.
+            return Waiting(f"{problem.cause}, and {missing}", frozenset({Topic.UNIT, Topic.HOSTNAME}), 60.0)
         # An administrator who starts the unit ends the failure: its next end is an event.
         return Failed(problem, facts, again=Again(frozenset({Topic.UNIT}), 60.0))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Problem, Skipped, Waiting
 from nodenet.core.boot.stage_state import TRANSITIONS, Status
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
@@ -66,3 +68,12 @@ def test_every_event_in_every_status_is_decided(status: Status, event: str) -> N
     """All thirty pairs: where each leads, or that it cannot be."""
     assert TRANSITIONS.get((status, EVENTS[event])) is TABLE[status][tuple(EVENTS).index(event)]
     assert len(TABLE) == len(Status)
+
+
+def test_a_problem_that_stays_is_known_when_the_node_ips_are_published_again() -> None:
+    """So its line in the journal is not repeated with each try; once it is gone, it is forgotten."""
+    name, problem = StageName.NODEIP, Problem(Message.PUBLISH_FAILED, "a file cannot be written", "")
+    boot = new_boot({}, degrade=True).begun(name, 1.0).after(name, replace(DONE, problem=problem), 2.0)
+    boot = boot.put_off(name, "not yet", 3.0, 1.0).begun(name, 4.0).after(name, WAITING, 5.0)
+    assert (boot[name].problem, boot[name].logged) == (None, problem)
+    assert boot.begun(name, 6.0).after(name, DONE, 7.0)[name].logged is None

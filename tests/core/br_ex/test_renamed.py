@@ -31,6 +31,12 @@ def test_a_profile_that_was_restored_by_half_is_restored_again() -> None:
     assert renamed_uplinks(RECORD, replace(FOUND, profiles=(replace(PROFILE, link="ens7"),)), LINKS) == {"eth0": "ens7"}
 
 
+def test_a_nic_whose_profile_networkmanager_has_made_again_for_the_new_name_is_known() -> None:
+    """A power cut took the keyfile of the profile, which was not synced: the bridge would stay without an uplink."""
+    again = replace(PROFILE, link="ens7", on_disk=False)
+    assert renamed_uplinks(RECORD, replace(FOUND, profiles=(again,)), LINKS) == {"eth0": "ens7"}
+
+
 @pytest.mark.parametrize(
     ("record", "found", "links"),
     [
@@ -40,13 +46,15 @@ def test_a_profile_that_was_restored_by_half_is_restored_again() -> None:
         (RECORD, replace(FOUND, devices=(NIC, replace(NIC, link="ens8"))), LINKS | {"ens8"}),
         (RECORD, replace(FOUND, profiles=(replace(PROFILE, kind="bond"),)), LINKS),
         (RECORD, replace(FOUND, profiles=(replace(PROFILE, link=""),)), LINKS),
+        (RECORD, replace(FOUND, profiles=(replace(PROFILE, link="ens8", on_disk=False),)), LINKS),
         (RECORD, replace(FOUND, profiles=()), LINKS),
         (replace(RECORD, originals={}), FOUND, LINKS),
         (replace(RECORD, macs={}), FOUND, LINKS),
     ],
     ids=[
         *("the old name is there", "udev is not done with it", "no such NIC", "two with that MAC", "a bond"),
-        *("a profile for any link", "no profile", "nothing kept", "no MAC known"),
+        *("a profile for any link", "another NIC's", "no profile", "nothing kept"),
+        "no MAC known",
     ],
 )
 def test_what_is_not_certain_is_left_alone(record: BridgeRecord, found: Inventory, links: frozenset[str]) -> None:

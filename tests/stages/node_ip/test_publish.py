@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import PurePosixPath
@@ -307,3 +308,18 @@ async def test_files_and_units_that_changed_meanwhile_are_not_confirmed() -> Non
     rig.systemd.unanswered = None
     assert isinstance(await rig.stage.attempt(facts, Request(reselect=True)), Done)
     assert await rig.stage.confirm(facts) is None
+
+
+async def test_a_second_daemon_of_the_same_boot_keeps_what_the_first_has_awaited() -> None:
+    """Nothing is written again; a later boot keeps what it has awaited itself."""
+    rig = Rig(FakeKernel(host(V4)))
+    await rig.attempt()
+    record = rig.files.content[str(SELECTION)]
+    awaited = record.replace(b'"in_vain": []', b'"in_vain": ["192.0.2.6 is not back"]')
+    rig.files.content[str(SELECTION)] = awaited
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.files.content[str(SELECTION)] == awaited
+    boot = json.loads(record)["boot_id"].encode()
+    rig.files.content[str(SELECTION)] = awaited.replace(boot, b"0" * 32)
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.files.content[str(SELECTION)] == record

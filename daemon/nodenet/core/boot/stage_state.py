@@ -69,6 +69,8 @@ class StageState:
     started: float | None = None
     ended: float | None = None
     problem: Problem | None = None
+    logged: Problem | None = None
+    """The last problem that has its line in the journal: one that stays gets no second line."""
     again: Again = NEVER
     due: float | None = None
     """When it is looked at again, whatever happens."""
@@ -119,7 +121,8 @@ class StageState:
         problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
         stage = replace(stage, aside=isinstance(outcome, Waiting) and outcome.aside)
         stage = replace(stage, waiting_since=since, elsewhere=self.elsewhere + (0.0 if self.over else elsewhere))
-        return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem)
+        logged = self.logged if isinstance(outcome, Waiting) else problem
+        return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem, logged=logged)
 
     def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
         """Return the stage as events of *topics* leave it: due as soon as its pace allows, if it waits for one.

@@ -122,7 +122,8 @@ class Boot:
     def put_off(self, name: StageName, reason: str, now: float, seconds: float) -> Boot:
         """Return the boot with *name* alone waiting again, for *seconds*; the others keep their state and back-off."""
         stage = self[name]
-        begun = StageState(stage.name, stage.provider, request=_ordered(stage), started=stage.started).begun(now)
+        fresh = StageState(stage.name, stage.provider, request=_ordered(stage), started=stage.started)
+        begun = replace(fresh, logged=stage.logged).begun(now)
         return self._with(begun.after(Waiting(reason, seconds=seconds), now, 0.0))
 
     def again_behind(self, name: StageName) -> Boot:

@@ -263,8 +263,10 @@ class NodeipStage:
         """Keep the choice for later boots; an unchanged one is not written again."""
         mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
         in_vain = tuple(item.reason for item in selection.pending)
-        record = LastPublished(selection.node_ips, mac, self._boot_id, in_vain=in_vain)
         before = self._record()
+        if before and before.this_boot and before.addresses == selection.node_ips:
+            in_vain = tuple(dict.fromkeys((*before.in_vain, *in_vain)))  # the same publication, by an earlier daemon
+        record = LastPublished(selection.node_ips, mac, self._boot_id, in_vain=in_vain)
         if before is None or replace(before, boot_id=self._boot_id, this_boot=False) != record:
             self._records.save(last_published.SELECTION, last_published.render(record))
 
