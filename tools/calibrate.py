@@ -78,7 +78,7 @@ def take_step(node: LabNode, step: str) -> None:
 
 def told(lab: Lab, case: Case, product: Path) -> dict[str, Any]:
     """Return the story of *case* on a booted node."""
-    lan = lab.lan(dhcp=Dhcp(ipv6=Ipv6.NONE))
+    lan = lab.lan(dhcp=Dhcp(ipv6=Ipv6.SLAAC if case.node.ipv6 else Ipv6.NONE))
     node = lab.node(
         nics=[lan], layers=[product], enable=["nodenetd.service"], flavour=Flavour.OPENSHIFT, files=files_of(case)
     )

@@ -1,13 +1,16 @@
-"""The IP configuration of NetworkManager's devices: static addresses, and the DHCP client of each."""
+"""The IP configuration of NetworkManager's devices: static addresses, the DHCP client of each, and routers."""
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Interface
+from ipaddress import IPv4Address, IPv4Interface, IPv6Interface
 from typing import TYPE_CHECKING
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profiles import Profile
-from simulation.keyfile import gateways_of, metric_of, static_of
+from simulation.keyfile import gateways_of, ip_address, metric_of, static_of
+from simulation.wire import ROUTER6
 
 if TYPE_CHECKING:
     from simulation.network_manager import NetworkManager
@@ -17,6 +20,11 @@ DHCP_SECONDS = 45.0
 PAUSES = (2.5, 4.5, 8.0, 16.0, 16.0, 16.0)
 """Between two requests of a DHCP client (RFC 2131 section 4.1), the last one from then on."""
 ASSUMED_SECONDS = 1800.0
+NICS = {"ethernet": "802-3-ethernet", "bond": "bond", "vlan": "vlan"}
+"""Kinds of devices that can be below a bridge, and the types of their profiles."""
+ROUTER_SECONDS = 0.3
+"""Until a router answers a solicitation (RFC 4861 section 6.2.6: up to half a second)."""
+SOLICIT_SECONDS = 4.0
 CARRIER_SECONDS = 5.0
 """After which a link without a carrier loses its configuration."""
 
@@ -36,6 +44,9 @@ class Device:
     asking: int = 0
     tries: int = 0
     carrier_lost: int = 0
+    announced: IPv6Interface | None = None
+    """The address made from the prefix that a router announced."""
+    soliciting: int = 0
     assumed: bool = False
     """Whether its lease is that of an earlier process."""
 
@@ -51,38 +62,78 @@ class Addressing:
         """Take over what an earlier process gave a link: it stays until a DHCP server says otherwise."""
         link = self._world.kernel.links.get(device.link)
         for address, (prefix, leased, who) in link.addresses.items() if link else ():
-            if leased and who == "nm":
-                device.lease, device.assumed = IPv4Interface(f"{address}/{prefix}"), True
-                device.lease_until = self._world.now + ASSUMED_SECONDS
-                device.gateway = next(iter(link.gateways), None) if link else None
+            if not leased or who != "nm":
+                continue
+            if address.version == 6:
+                device.announced = IPv6Interface(f"{address}/{prefix}")
+                continue
+            device.lease, device.assumed = IPv4Interface(f"{address}/{prefix}"), True
+            device.lease_until = self._world.now + ASSUMED_SECONDS
+            gateways = link.gateways if link else {}
+            device.gateway = next((one for one in gateways if isinstance(one, IPv4Address)), None)
 
     def configure(self, device: Device, profile: Profile) -> None:
-        """Give the link what its profile says now; a lease stays."""
+        """Give the link what its profile says now; a lease stays, and so does what a router announced."""
         kernel, link = self._world.kernel, self._world.kernel.links.get(device.link)
         if link is None:
             self._manager.fail(device)
             return
+        method, method6 = (profile.setting(family, "method", "disabled") for family in ("ipv4", "ipv6"))
+        if method6 != "auto":
+            device.announced = None
+            device.soliciting += 1
         static = static_of(profile)
-        keep = {item.ip for item in static} | ({device.lease.ip} if device.lease else set())
+        given = [item.ip for item in (device.lease, device.announced) if item]
+        keep = {*(item.ip for item in static), *given}
         for address in [one for one, known in link.addresses.items() if known[2] == "nm" and one not in keep]:
             kernel.take(device.link, address)
         for item in static:
-            if device.lease is None or device.lease.ip != item.ip:
+            if item.ip not in given:
                 kernel.give(device.link, item.ip, item.network.prefixlen, leased=False, who="nm")
-        metric = metric_of(device.kind, profile)
-        wanted = gateways_of(profile, metric) | ({device.gateway: metric} if device.gateway and device.lease else {})
+        self._set_routes(device, profile)
+        if method == "auto" and (device.lease is None or device.assumed):
+            device.state = 100 if static or given else 70
+            device.assumed = False
+            self.ask(device)
+        elif method != "auto":
+            device.lease, device.gateway = None, None
+            device.state = 70 if method6 == "auto" and not static and not given else 100
+            device.asking += 1
+        if method6 == "auto" and device.announced is None:
+            device.soliciting += 1
+            turn = device.soliciting
+            self._manager.later(ROUTER_SECONDS, lambda: self._solicit(device, turn))
+        self._manager.touch()
+
+    def _set_routes(self, device: Device, profile: Profile) -> None:
+        kernel, link = self._world.kernel, self._world.kernel.links.get(device.link)
+        if link is None:
+            return
+        wanted: dict[IPAddress, int] = gateways_of(device.kind, profile)
+        if device.gateway and device.lease:
+            wanted[device.gateway] = metric_of(device.kind, profile)
+        if device.announced:
+            wanted[ROUTER6] = metric_of(device.kind, profile, "ipv6")
         for gateway in [one for one in link.gateways if one not in wanted]:
             kernel.route(device.link, gateway, None)
         for gateway, number in wanted.items():
             kernel.route(device.link, gateway, number)
-        method = profile.setting("ipv4", "method", "disabled")
-        if method == "auto" and (device.lease is None or device.assumed):
-            device.state = 100 if static or device.assumed else 70
-            device.assumed = False
-            self.ask(device)
-        elif method != "auto":
-            device.lease, device.gateway, device.state = None, None, 100
-            device.asking += 1
+
+    def _solicit(self, device: Device, turn: int) -> None:
+        """Ask for a router, and take the prefix that it announces."""
+        profile = self._manager.memory.profiles.get(device.profile or "")
+        if device.soliciting != turn or profile is None:
+            return
+        segment = self._world.segment_of(device.link)
+        prefix = segment.announced if segment else None
+        if prefix is None:
+            self._manager.later(SOLICIT_SECONDS, lambda: self._solicit(device, turn))
+            return
+        device.announced = IPv6Interface((int(prefix.network_address) + identifier(profile, device.link), 64))
+        self._world.kernel.give(device.link, device.announced.ip, 64, leased=True, who="nm")
+        self._set_routes(device, profile)
+        if device.state == 70:
+            device.state = 100
         self._manager.touch()
 
     def ask(self, device: Device) -> None:
@@ -101,7 +152,8 @@ class Addressing:
         if self._world.now > until:
             if device.state == 70:
                 self._manager.fail(device)
-            return
+            if device.announced is None:
+                return  # a link with IPv6 goes on to ask for IPv4
         segment = self._world.segment_of(device.link)
         if segment is not None and segment.offer is not None:
             self._manager.later(segment.delay, lambda: self._bind(device, number))
@@ -146,12 +198,20 @@ class Addressing:
         self._world.kernel.take(device.link, device.lease.ip)
         device.lease = device.gateway = None
         static = static_of(self._manager.memory.profiles[device.profile])
-        device.state = 100 if static else 70
+        device.state = 100 if static or device.announced else 70
         self.configure(device, self._manager.memory.profiles[device.profile])
 
     def carrier(self, link: str, *, present: bool) -> None:
-        """A link's carrier came or went."""
-        device = self._manager.memory.devices.get(("ethernet", link))
+        """A NIC's carrier came or went, and with it perhaps that of a bond or VLAN on it."""
+        above = [name for name, one in self._world.kernel.links.items() if link in one.below]
+        for name in (link, *above):
+            found = self._world.kernel.links.get(name)
+            if found is not None and (name == link or found.carrier is present):
+                self._carrier_of(name, present=present)
+
+    def _carrier_of(self, link: str, *, present: bool) -> None:
+        devices = self._manager.memory.devices
+        device = next((devices[kind, link] for kind in NICS if (kind, link) in devices), None)
         if device is None or not self._manager.running:
             return
         device.carrier_lost += 1
@@ -162,8 +222,15 @@ class Addressing:
             return
 
         def gone() -> None:
-            if device.carrier_lost == number and self._manager.memory.devices.get(("ethernet", link)) is device:
+            if device.carrier_lost == number and devices.get((device.kind, link)) is device:
                 self._manager.down(device)
                 device.state = 20
 
         self._manager.later(CARRIER_SECONDS, gone)
+
+
+def identifier(profile: Profile, link: str) -> int:
+    """Return the lower half of an address: the token of the profile, else one that only this profile and link have."""
+    if token := profile.setting("ipv6", "token"):
+        return int(ip_address(token)) & (1 << 64) - 1
+    return zlib.crc32(f"{profile.uuid} {link}".encode()) << 16 | 2

@@ -13,7 +13,8 @@ from typing import Any
 
 from nodenet.core.messages import Message
 from nodenet.core.status.document import document
-from simulation.run import Finished, Run, journal_of
+from simulation.result import journal_of
+from simulation.run import Finished, Run
 from simulation.scenario import Node, Scenario
 
 STORIES = Path(__file__).parents[2] / "fixtures" / "simulation"
@@ -60,6 +61,8 @@ CASES = {
     "dhcp-br-ex-no-datapath": Case(node(ovn=True, kernel_datapath=False)),
     "static-br-ex": Case(node(profile="static", ovn=True)),
     "static-br-ex-reboot": Case(node(profile="static", ovn=True), "reboot"),
+    "dual-stack-br-ex": Case(node(ovn=True, ipv6="router")),
+    "dual-stack-br-ex-reboot": Case(node(ovn=True, ipv6="router"), "reboot"),
     "file-dhcp": Case(node(file="dhcp")),
     "file-static-br-ex": Case(node(file="static", ovn=True)),
     "file-static-br-ex-reboot": Case(node(file="static", ovn=True), "reboot"),

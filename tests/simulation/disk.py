@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath, PurePosixPath
 from random import Random
 
+NODE_FILES = "/etc/nmstate/openshift"
 ERRORS = {
     "enospc": "No space left on device",
     "erofs": "Read-only file system",
@@ -23,6 +24,8 @@ class Disk:
         self.refusals: dict[str, str] = {}
         """Beginning of a path → errno of what is written below it."""
         self.unreadable: set[str] = set()
+        self.torn: set[str] = set()
+        """Node files and records that a power cut has left in part: they are bad inputs from then on."""
         self.writes: list[str] = []
         """Of nodenet, in order."""
 
@@ -77,6 +80,8 @@ class Disk:
                 self._set(path, old)
             elif fate == 1 and new:
                 self._set(path, new[: random.randrange(len(new))])
+                if path.startswith(NODE_FILES):
+                    self.torn.add(path)
         self.unsynced.clear()
         self.content = {path: content for path, content in self.content.items() if not path.startswith("/run/")}
         self.links = {path: link for path, link in self.links.items() if not path.startswith("/run/")}

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from ipaddress import IPv4Address, IPv4Interface
+from functools import lru_cache
+from ipaddress import IPv4Interface, IPv6Interface
+from ipaddress import ip_address as _ip_address
+from ipaddress import ip_interface as _ip_interface
 from typing import Any
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profiles import Profile
 
 DIRECTORY = "/etc/NetworkManager/system-connections"
+FAMILIES = ("ipv4", "ipv6")
+Interface = IPv4Interface | IPv6Interface
 IN_RUN = "/run/NetworkManager/system-connections"
 Settings = Mapping[str, Mapping[str, Any]]
-
-
 LOWEST_PRIORITY = -999
 """Of the profiles that NetworkManager makes by itself."""
+
+
+@lru_cache(maxsize=1024)
+def ip_address(text: str) -> IPAddress:
+    return _ip_address(text)
+
+
+@lru_cache(maxsize=1024)
+def ip_interface(text: str) -> Interface:
+    return _ip_interface(text)
 
 
 def made(settings: Settings, path: str, *, on_disk: bool) -> Profile:
@@ -51,24 +65,38 @@ def parsed(content: bytes | None) -> Settings | None:
 
 
 def is_port(profile: Profile) -> bool:
+    """Whether a profile makes its link the port of an Open vSwitch bridge."""
     return bool(profile.setting("connection", "port-type") == "ovs-port")
 
 
-def static_of(profile: Profile) -> list[IPv4Interface]:
-    if profile.setting("ipv4", "method", "disabled") == "disabled":
-        return []
-    return [IPv4Interface(f"{one['address']}/{one['prefix']}") for one in profile.setting("ipv4", "address-data") or ()]
+def bond_of(profile: Profile) -> str | None:
+    """Return the bond that a profile makes its link a port of."""
+    of_bond = profile.setting("connection", "port-type") == "bond"
+    return str(profile.setting("connection", "controller")) if of_bond else None
 
 
-def metric_of(kind: str, profile: Profile) -> int:
-    return int(profile.setting("ipv4", "route-metric") or (800 if kind == "ovs-interface" else 100))
+def static_of(profile: Profile) -> list[Interface]:
+    """Return the static addresses of both families."""
+    found = []
+    for family in FAMILIES:
+        if profile.setting(family, "method", "disabled") != "disabled":
+            listed = profile.setting(family, "address-data") or ()
+            found += [ip_interface(f"{one['address']}/{one['prefix']}") for one in listed]
+    return found
 
 
-def gateways_of(profile: Profile, metric: int) -> dict[IPv4Address, int]:
-    """Return gateway → metric of the default routes that a profile has."""
-    own = profile.setting("ipv4", "gateway")
-    found = {IPv4Address(own): metric} if own else {}
-    for route in profile.setting("ipv4", "route-data") or ():
-        if route["prefix"] == 0 and route.get("next-hop"):
-            found[IPv4Address(route["next-hop"])] = int(route.get("metric", metric))
+def metric_of(kind: str, profile: Profile, family: str = "ipv4") -> int:
+    return int(profile.setting(family, "route-metric") or (800 if kind == "ovs-interface" else 100))
+
+
+def gateways_of(kind: str, profile: Profile) -> dict[IPAddress, int]:
+    """Return gateway → metric of the default routes that a profile has on a device of *kind*."""
+    found = {}
+    for family in FAMILIES:
+        metric = metric_of(kind, profile, family)
+        if own := profile.setting(family, "gateway"):
+            found[ip_address(own)] = metric
+        for route in profile.setting(family, "route-data") or ():
+            if route["prefix"] == 0 and route.get("next-hop"):
+                found[ip_address(route["next-hop"])] = int(route.get("metric", metric))
     return found

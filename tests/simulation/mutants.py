@@ -230,5 +230,5 @@ MUTANTS = (
     Mutant("R29", "every setting of the link moves", ((bridge_plan, "_sysctls", _all_settings),)),
     Mutant("R32", "any host name will do", ((HostnameStage, "_unknown", _any_name),)),
 )
-"""Entry of the first review → the fault."""
 MUTANT = {mutant.entry: mutant for mutant in MUTANTS}
+"""Entry of the first review → the fault."""

@@ -3,47 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nodenet.core.network_manager.profiles import Profile
-from simulation.addressing import Addressing, Device
-from simulation.keyfile import DIRECTORY, IN_RUN, LOWEST_PRIORITY, Settings, is_port, made, parsed, rendered
+from simulation.addressing import NICS, Addressing, Device
+from simulation.keyfile import DIRECTORY, IN_RUN, bond_of, is_port, made, parsed, rendered
+from simulation.manager_devices import make_automatic, make_ovs_devices, make_virtual_links
+from simulation.manager_memory import Memory, Point
 from simulation.ovs_plugin import join, leave_bridges, make_internal, make_row, remove_device
 
 if TYPE_CHECKING:
     from simulation.world import World
 
-AUTOMATIC = {"method": "auto"}
 AGAIN_SECONDS = 0.2
 """Between two looks at whether what an activation needs is there."""
 RETRY_SECONDS = 60.0
 """After which a failed activation is tried again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A checkpoint; *actives*: (kind, link) → UUID."""
-
-    path: str
-    created: float
-    profiles: Mapping[str, Profile]
-    actives: Mapping[tuple[str, str], str | None]
-    foreign: bool
-
-
-@dataclass(slots=True)
-class Memory:
-    """What ends with the process."""
-
-    number: int
-    profiles: dict[str, Profile] = field(default_factory=dict)
-    devices: dict[tuple[str, str], Device] = field(default_factory=dict)
-    points: dict[str, Point] = field(default_factory=dict)
-    began: float = 0.0
-    read: bool = False
-    startup: bool = True
 
 
 class NetworkManager:
@@ -171,39 +147,17 @@ class NetworkManager:
         for name, link in links.items():
             if link.kind is None and ("ethernet", name) not in devices:
                 devices["ethernet", name] = Device(name, "ethernet")
-                self._make_automatic(name, link.mac)
-        for key in [key for key in devices if key[0] == "ethernet" and key[1] not in links]:
+                make_automatic(self, name, link.mac)
+        for key in [key for key in devices if key[0] in NICS and key[1] not in links]:
             self.down(devices.pop(key))
-        self._make_ovs_devices()
+        make_virtual_links(self, self._world)
+        make_ovs_devices(self)
         for device in list(devices.values()):
             self.autoconnect(device)
         self.touch()
 
-    def _make_automatic(self, link: str, mac: str) -> None:
-        """Make a profile in memory for a NIC that has none, as NetworkManager does."""
-        if any(one.link == link and one.kind == "802-3-ethernet" for one in self.memory.profiles.values()):
-            return
-        taken = {one.name for one in self.memory.profiles.values()}
-        name = next(one for one in map("Wired connection {}".format, itertools.count(1)) if one not in taken)
-        uuid = f"a0000000-0000-4000-{int(name.split()[-1]):04x}-{mac.replace(':', '')}"
-        connection = {"id": name, "uuid": uuid, "type": "802-3-ethernet", "interface-name": link}
-        lowest = {"autoconnect-priority": LOWEST_PRIORITY}
-        settings: Settings = {"connection": {**connection, **lowest}, "ipv4": AUTOMATIC, "ipv6": AUTOMATIC}
-        self.put(made(settings, f"{IN_RUN}/{name}.nmconnection", on_disk=False))
-
-    def _make_ovs_devices(self) -> None:
-        if not self.has_ovs:
-            return
-        for profile in list(self.memory.profiles.values()):
-            if (
-                profile.kind in ("ovs-bridge", "ovs-interface")
-                and (profile.kind, profile.link) not in self.memory.devices
-            ):
-                self.memory.devices[profile.kind, profile.link] = Device(profile.link, profile.kind)
-
     def candidates(self, device: Device) -> list[Profile]:
-        kinds = {"ethernet": "802-3-ethernet"}
-        kind = kinds.get(device.kind, device.kind)
+        kind = NICS.get(device.kind, device.kind)
         found = [one for one in self.memory.profiles.values() if one.link == device.link and one.kind == kind]
         usable = [one for one in found if not is_port(one) or self._has_controller(one)]
         return sorted(usable, key=lambda one: (-one.setting("connection", "autoconnect-priority", 0), one.uuid))
@@ -219,7 +173,8 @@ class NetworkManager:
         if device.profile is not None or device.state == 120:
             return
         link = self._world.kernel.links.get(device.link)
-        if device.kind == "ethernet" and (link is None or not link.carrier):
+        # A bond gets its carrier from ports that NetworkManager attaches once it is active.
+        if device.kind in ("ethernet", "vlan") and (link is None or not link.carrier):
             device.state = 20
             return
         if found := self.candidates(device):
@@ -241,9 +196,11 @@ class NetworkManager:
         """Take away what the active profile has given the link."""
         device.turn += 1
         device.asking += 1
-        device.profile, device.lease, device.gateway, device.state = None, None, None, 30
+        device.soliciting += 1
+        device.profile, device.lease, device.gateway, device.announced, device.state = None, None, None, None, 30
         self._world.kernel.flush(device.link, "nm") if device.kind != "ovs-bridge" else None
-        if device.kind == "ethernet":
+        if device.kind in NICS:
+            self._world.kernel.free(device.link)
             leave_bridges(self._world, device.link)
         self.touch()
 
@@ -255,6 +212,14 @@ class NetworkManager:
             make_row(self, self._world, device, profile)
         elif device.kind == "ovs-interface":
             make_internal(self, self._world, device, profile, turn)
+        elif bond := bond_of(profile):
+            if self._world.kernel.enslave(device.link, bond):
+                device.state = 100
+                self.touch()
+            else:
+                self.again(device, turn, 30.0)
+        elif device.kind == "bond" and not self._world.kernel.links[device.link].below:
+            self.again(device, turn, 30.0)  # a bond waits for its first port
         elif is_port(profile):
             join(self, self._world, device, profile, turn)
         else:
@@ -270,8 +235,9 @@ class NetworkManager:
 
     def fail(self, device: Device) -> None:
         self._world.kernel.flush(device.link, "nm") if device.kind != "ovs-bridge" else None
-        device.state, device.profile, device.lease = 120, None, None
+        device.state, device.profile, device.lease, device.announced = 120, None, None, None
         device.asking += 1
+        device.soliciting += 1
         self.touch()
         turn, device.tries = device.turn, 0
         self.later(RETRY_SECONDS, lambda: self._retry(device, turn))

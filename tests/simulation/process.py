@@ -23,7 +23,10 @@ from nodenet.loop.uplink import UplinkEdges, UplinkWatch
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.hosted_services.forwarding import Forwarding
-from simulation import edges
+from simulation.edges_of_host import Clock, Files, Host, LeaseNames
+from simulation.edges_of_kernel import KernelEdge, Neighbours, Sysctls, UplinkLinks
+from simulation.edges_of_manager import DnsManager, Manager, Profiles
+from simulation.edges_of_services import NameServers, Ovsdb, Resolved, ResolverProbe, SystemdEdge, Units
 from simulation.engine import SimulatedLoop
 from simulation.nmstate import Nmstate
 from simulation.world import Life, Listeners, World
@@ -102,8 +105,8 @@ class Process:
         inputs = NodeInputs(built, self._settings, in_force)
         notifier = Reports(life)
         manager = ServiceManager(notifier)
-        kernel = (edges.UplinkLinks(life), built.neighbours, built.kernel)
-        uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, edges.NameServers(life))
+        kernel = (UplinkLinks(life), built.neighbours, built.kernel)
+        uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life))
         uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
         watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files, _compact), manager, uplink)
         reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)
@@ -137,27 +140,27 @@ def stage_edges(life: Life) -> StageEdges:
     """Return every port, with the world behind it."""
     from fakes import FakeNodeDns, FakeServiceUnits, FakeTable  # noqa: PLC0415  (hosted services are off in this world)
 
-    manager, systemd, clock = edges.Manager(life), edges.SystemdEdge(life), edges.Clock(life)
+    manager, systemd, clock = Manager(life), SystemdEdge(life), Clock(life)
     return StageEdges(
-        host=edges.Host(life),
-        leases=edges.LeaseNames(life),
-        files=edges.Files(life),
+        host=Host(life),
+        leases=LeaseNames(life),
+        files=Files(life),
         manager=manager,
         presence=NetworkManagerStarter(manager, systemd, clock),
         nmstate=Nmstate(life),
-        ovsdb=edges.Ovsdb(life),
-        profiles=edges.Profiles(life),
-        sysctls=edges.Sysctls(life),
-        neighbours=edges.Neighbours(life),
-        kernel=edges.KernelEdge(life),
+        ovsdb=Ovsdb(life),
+        profiles=Profiles(life),
+        sysctls=Sysctls(life),
+        neighbours=Neighbours(life),
+        kernel=KernelEdge(life),
         systemd=systemd,
-        dns=edges.DnsManager(life),
-        resolved=edges.Resolved(life),
-        resolver_probe=edges.ResolverProbe(life),
+        dns=DnsManager(life),
+        resolved=Resolved(life),
+        resolver_probe=ResolverProbe(life),
         node_dns=lambda _: FakeNodeDns(),
         service_units=FakeServiceUnits(),
         redirect=FakeTable(),
-        units=edges.Units(life),
+        units=Units(life),
         clock=clock,
         boot_id=life.world.boot_id,
     )

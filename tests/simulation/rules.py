@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from nodenet.core.boot.stages import Health
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.status.document import BootStatus
 from simulation.engine import Violation
@@ -61,6 +62,8 @@ class Rules:
     repeated: Counter[tuple[str, str]] = field(default_factory=Counter)
     dark_since: float | None = None
     untrue_since: float | None = None
+    unlike_since: float | None = None
+    """Since when the status has another answer than the kernel to whether the node IPs are there."""
     applies: int = 0
     """When this process began: how many applies there were."""
     foreign_profiles: set[str] = field(default_factory=set)
@@ -84,9 +87,9 @@ class Rules:
         if not world.manager.running or world.manager.hung:
             return False
         for mac, name in world.nics.items():
-            link, segment = world.kernel.links.get(name), world.wire.segments.get(mac)
+            link, segment = world.kernel.links.get(name), world.wire.tagged.get(mac) or world.wire.segments.get(mac)
             static = world.is_static and mac == next(iter(world.nics))
-            if link and link.carrier and segment and (static or segment.offer is not None):
+            if link and link.carrier and segment and (static or segment.offer or segment.announced):
                 return True
         return False
 
@@ -101,7 +104,7 @@ class Rules:
         dark = world.now - self.dark_since
         self.hold("P1", f"no network for {dark:.0f} s though the world offers one", holds=dark < DARK_SECONDS)
 
-    def addresses_taken(self, link: str, gone: Collection[IPv4Address]) -> None:
+    def addresses_taken(self, link: str, gone: Collection[IPAddress]) -> None:
         """The daemon has let a link lose addresses: none of a lease that its server would still renew."""
         segment = self.world.segment_of(link)
         for address in gone:
@@ -121,9 +124,9 @@ class Rules:
         address = start.variables.get("KUBELET_NODE_IP", "")
         self.hold("P2", "kubelet starts without a node IP", holds=bool(address))
         for each in start.variables.get("KUBELET_NODE_IPS", address).split(","):
-            here = self.world.kernel.place_of(IPv4Address(each)) is not None
+            here = self.world.kernel.usable(ip_address(each))
             self.hold("P2", f"kubelet starts with {each}, which is not on the node", holds=here)
-            vip = IPv4Address(each) in self.world.vips
+            vip = ip_address(each) in self.world.vips
             self.hold("P2", f"kubelet starts with the VIP {each}", holds=not vip)
 
     def written(self, path: str, content: bytes | None) -> None:
@@ -177,7 +180,7 @@ class Rules:
         selection = status.facts.selection
         if status.ready and status.health is Health.OK and selection:
             gone = [one for one in selection.node_ips if world.kernel.place_of(one) is None]
-            nic = world.kernel.links.get(next(iter(world.nics.values())))
+            nic = world.kernel.links.get(world.uplink)
             cut = world.kernel.links.get(selection.link or "")
             is_uplink = selection.link == "br-ex" or cut is nic
             lost = f"{gone} are gone" if gone else "no carrier" if is_uplink and nic and not nic.carrier else ""

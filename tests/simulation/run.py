@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from random import Random
-from typing import Any, NoReturn
 
-import structlog
-
+from nodenet.core.boot.outcome import Topic
 from nodenet.core.boot.stages import Health
 from nodenet.core.errors import NodenetError
-from nodenet.core.status.document import document
-from simulation.engine import Killed, Violation
+from simulation.calm import is_degraded_for_nothing, is_late, look_at_status, status_of
+from simulation.engine import Killed
 from simulation.faults import Fault, strike
 from simulation.process import PERMANENT, Process
-from simulation.scenario import MAC, Scenario, prepare, scenario_of
-from simulation.wire import Segment
+from simulation.scenario import Scenario, prepare
 from simulation.world import World
 
 LOOK_SECONDS = 5.0
@@ -34,15 +29,6 @@ REFUSED_SECONDS = 120.0
 """How long a failure that holds kubelet back is looked at."""
 VOLATILE = frozenset({"/run/nodenet/state.json"})
 """What a second run may write: the times of the stages are in it."""
-FINE = frozenset({"", "dhcp", "static", "bridge", "empty"})
-LEAVE_NOTHING = frozenset(
-    {
-        *("power-cut", "daemon-killed", "daemon-stopped", "nic-renamed", "wall-clock-steps", "dhcp-slow"),
-        *("notifications-lost", "gateway-dead", "bus-down", "vip-comes", "other-profile", "systemd-silent"),
-        *("systemd-refuses-reload", "cable-out", "dhcp-silent", "ovs-database-down", "ovs-switch-hangs"),
-    }
-)
-"""Kinds of faults after which a node is as good as new, some time after they are over."""
 ANSWERED_SECONDS = 900.0
 
 
@@ -58,28 +44,6 @@ class Order:
     given: float
     process: Process
     answer: asyncio.Future[None]
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a run found; *points* are those that the daemon passed."""
-
-    scenario: Scenario
-    rule: str = ""
-    text: str = ""
-    boots: int = 0
-    processes: int = 0
-    seconds: float = 0.0
-    struck: Counter[str] = field(default_factory=Counter)
-    checked: Counter[str] = field(default_factory=Counter)
-    covered: frozenset[tuple[str, str, str]] = frozenset()
-    """(stage, point, kind of fault)."""
-    journal: tuple[str, ...] = ()
-    points: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def failed(self) -> bool:
-        return bool(self.rule)
 
 
 class Run:
@@ -98,20 +62,16 @@ class Run:
         self.ready_since: float | None = None
         self.refused_since: float | None = None
         self.second_run = False
+        self.calls: Counter[str] = Counter()
+        """How often each point was passed until all was well for a while."""
         self.writes_before = self.applies_before = 0
         self.ended = ""
 
     # -- what faults need
 
-    @property
-    def uplink_segment(self) -> Segment:
-        return self.world.wire.segments[MAC]
-
     def bus_back(self) -> None:
         """The bus works again: the daemon is connected once more and looks at everything."""
         self.world.bus_up, self.world.bus_stalled = True, False
-        from nodenet.core.boot.outcome import Topic  # noqa: PLC0415
-
         self.world.signal(Topic.BUS)
 
     def order(self, name: str) -> None:
@@ -180,11 +140,15 @@ class Run:
         else:
             self.world.after(fault.at, begin)
 
+    @property
+    def stage(self) -> str:
+        """The stage that runs, ``over`` once all have, nothing before the daemon has stages."""
+        if self.process is None or self.process.reconciler is None:
+            return ""
+        return str(self.process.reconciler.status.boot.current or "over")
+
     def _cover(self, fault: Fault) -> None:
-        stage = ""
-        if self.process and self.process.reconciler:
-            stage = str(self.process.reconciler.status.boot.current or "over")
-        self.covered.add((stage, fault.point, fault.kind))
+        self.covered.add((self.stage, self.world.last_point, fault.kind))
 
     def _heal(self) -> None:
         self.healed = True
@@ -208,6 +172,8 @@ class Run:
             rules.look_at_status(process.reconciler.status)
         ready = bool(world.systemd.active and process and process.reconciler and process.reconciler.status.ready)
         self._look_for_refusal()
+        if not ready and is_late(self):
+            rules.blame("P3", f"no READY in a boot that nothing disturbs: {world.systemd.status!r}")
         if not self.healed or not ready:
             self.ready_since = None
             if (
@@ -237,20 +203,21 @@ class Run:
 
     def _calm(self) -> None:
         """See whether all is as it should be on a node that has been ready for a while, and a restart does nothing."""
-        self._look_at_status()
-        world = self.world
-        assert self.process is not None
-        assert self.process.reconciler is not None
-        if self._is_degraded_for_nothing():
+        look_at_status(self)
+        world, status = self.world, status_of(self)
+        if world.rules.unlike_since is not None:
+            return
+        if is_degraded_for_nothing(self):
             if world.now > 10.0 + self.scenario.healed_after + PATIENCE_SECONDS:
-                problems = [problem.cause for _, problem in self.process.reconciler.status.problems]
+                problems = [problem.cause for _, problem in status.problems]
                 world.rules.blame("P3", f"degraded in a fair world: {problems}")
             return
         if not self.second_run:
             another_input = self.struck["node-file-edited"] or self.struck["bridge-remove"]
-            if self.process.reconciler.status.health is not Health.OK or another_input:
+            if status.health is not Health.OK or another_input:
                 raise Finished  # what failed is tried again, and what was edited is read
             self.second_run, self.ready_since = True, None
+            self.calls = world.points.copy()
             self.writes_before, self.applies_before = len(world.disk.writes), len(world.manager.applies)
             world.kill()
             raise Killed
@@ -259,19 +226,6 @@ class Run:
         applies = len(world.manager.applies) - self.applies_before
         world.rules.hold("P6", f"a second run applied {applies} times", holds=applies == 0)
         raise Finished
-
-    def _is_degraded_for_nothing(self) -> bool:
-        """Whether the node is not ok, though nothing is wrong with its inputs and nothing was refused."""
-        assert self.process is not None
-        assert self.process.reconciler is not None
-        node = self.scenario.node
-        fine = node.file in FINE and node.kernel_datapath and set(self.struck) <= LEAVE_NOTHING
-        renamed = bool(self.struck["nic-renamed"]) and (node.file != "" or node.profile == "static")
-        # A file whose result is not as asked for is refused until a reload.
-        refused = node.file == "bridge" and bool(self.struck["ovs-database-down"] or self.struck["ovs-switch-hangs"])
-        health = self.process.reconciler.status.health
-        self.world.rules.checked["P3"] += 1
-        return fine and not (renamed or refused) and health is not Health.OK
 
     def _look_at_orders(self) -> None:
         for order in list(self.orders):
@@ -285,106 +239,3 @@ class Run:
             self.world.rules.hold(
                 "P9", f"{order.name} has no answer after {waited:.0f} s", holds=waited < ANSWERED_SECONDS
             )
-
-    def _look_at_status(self) -> None:
-        """P8: what the status says is so."""
-        assert self.process is not None
-        assert self.process.reconciler is not None
-        rules, world = self.world.rules, self.world
-        shown = document(self.process.reconciler.status)
-        for address in shown["node_ips"]:
-            there = any(str(one) == address for link in world.kernel.links.values() for one in link.addresses)
-            rules.hold(
-                "P8", f"node IP {address} is said to be on the node", holds=there is not shown["node_ips_missing"]
-            )
-        published = (world.disk.content.get("/run/nodeip-configuration/primary-ip") or b"").decode()
-        unwritten = shown["health"] != "ok" and not published  # a problem that names the file, and the reload it needs
-        same = unwritten or published in shown["node_ips"]
-        rules.hold("P8", f"{published!r} is published, {shown['node_ips']} said", holds=same)
-        bridge = shown["bridge"]
-        if bridge and shown["health"] == "ok":
-            row = world.ovs.rows.get(bridge)
-            rules.hold("P8", f"{bridge} is said to be there", holds=row is not None and bridge in world.kernel.links)
-        shown_there = json.loads(world.disk.content.get("/run/nodenet/state.json") or b"{}")
-        rules.hold("P8", "state.json is not that of now", holds=shown_there.get("ready") is True)
-        fine = (
-            self.scenario.node.file in ("", "dhcp", "static", "bridge", "empty") and self.scenario.node.kernel_datapath
-        )
-        if fine and not self.scenario.faults:
-            rules.hold("P8", f"no faults, and not ok: {shown['problems']}", holds=shown["health"] == "ok")
-        refused = {"missing-nic", "invalid", "unknown-type"}
-        if self.scenario.node.file in refused:
-            rules.hold("P8", "a file that cannot be applied, and health ok", holds=shown["health"] != "ok")
-        self._look_at_others()
-
-    def _look_at_others(self) -> None:
-        for uuid in self.world.rules.foreign_profiles:
-            there = uuid in self.world.manager.memory.profiles
-            self.world.rules.hold("P5", f"the profile {uuid} of another program is gone", holds=there)
-
-
-def run(scenario: Scenario) -> Result:
-    """Return what a run of *scenario* finds."""
-    going = Run(scenario)
-    rule = text = ""
-    with journal_of(going):
-        try:
-            going.go()
-        except Violation as found:
-            rule, text = found.rule, str(found)
-        finally:
-            if going.process is not None and not going.process.loop.is_closed():
-                going.process.life.alive = False
-                going.process.loop.discard()
-    return Result(
-        scenario,
-        rule,
-        text,
-        going.world.boots,
-        going.processes,
-        going.world.now,
-        going.struck,
-        going.world.rules.checked,
-        frozenset(going.covered),
-        tuple(f"{line.now:10.3f} {line.level:8} {line.text}" for line in going.world.rules.journal),
-        going.world.points,
-    )
-
-
-@contextmanager
-def journal_of(going: Run) -> Iterator[None]:
-    """Let what is logged go into the run."""
-    before = structlog.get_config()
-
-    def take(_: object, level: str, event: MutableMapping[str, Any]) -> NoReturn:
-        if going.world.life.alive:
-            going.world.rules.said(level, str(event.pop("event")), dict(event))
-        raise structlog.DropEvent
-
-    structlog.configure(
-        processors=[take],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET),
-        cache_logger_on_first_use=False,
-    )
-    try:
-        yield
-    finally:
-        structlog.configure(**before)
-
-
-def smallest(scenario: Scenario, rule: str) -> Scenario:
-    """Return *scenario* with as few faults as still violate *rule*."""
-    changed = True
-    while changed:
-        changed = False
-        for index in range(len(scenario.faults)):
-            fewer = replace(scenario, faults=scenario.faults[:index] + scenario.faults[index + 1 :])
-            if run(fewer).rule == rule:
-                scenario, changed = fewer, True
-                break
-    return scenario
-
-
-def run_seed(seed: int) -> Result:
-    """Return what the run of *seed* finds."""
-    return run(scenario_of(seed))

@@ -1,17 +1,18 @@
-"""What a seed means: a node with its configuration, and what happens to it."""
+"""A scenario: a node with its configuration, and what happens to it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from ipaddress import IPv4Address, IPv4Interface
-from random import Random
+from ipaddress import IPv4Address, IPv4Interface, IPv6Network
 from typing import TYPE_CHECKING, Any
 
-from simulation.faults import KINDS, POINTS, Fault
-from simulation.keyfile import DIRECTORY, rendered
+from simulation.disk import NODE_FILES
+from simulation.faults import Fault
+from simulation.keyfile import DIRECTORY, Settings, rendered
 from simulation.process import SETTINGS
-from simulation.wire import Segment
+from simulation.wire import GATEWAY6, Segment
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 MAC, OTHER_MAC = "52:54:00:00:00:01", "52:54:00:00:00:02"
 ADDRESS, GATEWAY = IPv4Interface("192.0.2.5/24"), IPv4Address("192.0.2.1")
 OTHER_ADDRESS = IPv4Interface("198.51.100.5/24")
+PREFIX6 = IPv6Network("2001:db8::/64")
 VIPS = ("192.0.2.100", "192.0.2.101")
-NODE_FILES = "/etc/nmstate/openshift"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,14 @@ class Node:
     named_after: float
     """Seconds until the host has a name; until then it is ``localhost``."""
     nonlocal_bind: bool
+    ipv6: str = ""
+    """``router``: one announces a prefix; ``only``: the same, without DHCP for IPv4; ``static``: beside IPv4."""
+    uplink: str = ""
+    """``bond`` over two NICs or ``vlan`` on one; else the first NIC itself."""
+    extra_bridge: bool = False
+    """Whether the second NIC is to be below br-ex1."""
+    unit: str = ""
+    """A stage that a unit does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,63 +74,48 @@ def from_json(text: str) -> tuple[Scenario, str]:
     return Scenario(fields["seed"], Node(**fields["node"]), faults, fields["healed_after"]), fields["why"]
 
 
-def scenario_of(seed: int) -> Scenario:
-    """Return what *seed* means."""
-    random = Random(seed)  # noqa: S311  (nothing secret)
-    node = Node(
-        profile=random.choice(["automatic", "dhcp", "static"]),
-        second_nic=random.choice(["", "", "isolated", "silent"]),
-        file=random.choice(["", "", "", "dhcp", "static", "bridge", "missing-nic", "invalid", "unknown-type", "empty"]),
-        of_host=random.random() < 0.7,
-        ovn=random.random() < 0.8,
-        vips=random.random() < 0.3,
-        on_failure="wait" if random.random() < 0.2 else "degrade",
-        families=random.choice(["auto", "ipv4"]),
-        short_lease=random.random() < 0.15,
-        kernel_datapath=random.random() < 0.9,
-        named_after=round(random.uniform(5.0, 100.0), 1) if random.random() < 0.15 else 0.0,
-        nonlocal_bind=random.random() < 0.15,
-    )
-    number = random.choice([0, 1, 1, 2, 2, 3, 4, 6])
-    healed = random.choice([100.0, 200.0, 400.0])
-    # A few kinds, again and again: two that have to meet would hardly do so among all of them.
-    kinds = random.sample(sorted(KINDS), random.choice([1, 2, 2, 3, 5]))
-    return Scenario(seed, node, tuple(_fault(random, kinds, healed) for _ in range(number)), healed)
-
-
-def _fault(random: Random, kinds: list[str], healed: float) -> Fault:
-    kind = random.choice(kinds)
-    point = random.choice(POINTS) if random.random() < 0.6 else ""
-    nth = min(int(random.expovariate(0.35)) + 1, 30)
-    at = random.uniform(0.0, 0.5) if point else random.choice([random.uniform(0, 10), random.uniform(0, healed / 2)])
-    lasts = random.choice([0.5, 3.0, 20.0, 90.0, 380.0])
-    return Fault(kind, point, nth, round(at, 3), lasts, round(random.random(), 3))
-
-
 def prepare(world: World, node: Node) -> None:
     """Put the node's configuration on its disk, and its cables into their sockets."""
-    world.nics[MAC] = "eth0"
-    world.wire.segments[MAC] = Segment(GATEWAY, ADDRESS, seconds=120.0 if node.short_lease else 3600.0)
-    if node.second_nic:
-        world.nics[OTHER_MAC] = "eth1"
-        lease = OTHER_ADDRESS if node.second_nic == "isolated" else None
-        world.wire.segments[OTHER_MAC] = Segment(None, lease, routed=False)
+    _connect(world, node)
     world.is_static = node.profile == "static"
     world.ovs.has_datapath = node.kernel_datapath
     world.vips = frozenset(map(IPv4Address, VIPS)) if node.vips else frozenset()
     content = world.disk.content
     if node.named_after:
         world.name_after(node.named_after)
+    elif node.unit == "hostname":
+        world.static_name, world.transient_name = "", "localhost"
     else:
         content["/etc/hostname"] = b"worker-0\n"
     world.kernel.nonlocal_bind = node.nonlocal_bind
     content[SETTINGS] = settings_text(node).encode()
-    if node.profile != "automatic":
-        content[f"{DIRECTORY}/uplink.nmconnection"] = b"# of the installer\n" + rendered(uplink(node))
+    for settings in profiles(node):
+        name = settings["connection"]["id"]
+        content[f"{DIRECTORY}/{name}.nmconnection"] = b"# of the installer\n" + rendered(settings)
     if node.file:
         name = "worker-0" if node.of_host else "cluster"
         content[f"{NODE_FILES}/{name}.yml"] = node_file(node.file).encode()
+    if node.extra_bridge:
+        content["/etc/ovnk/extra_bridge"] = b"eth1\n"
     content["/etc/resolv.conf"] = b"nameserver 192.0.2.1\n"
+
+
+def _connect(world: World, node: Node) -> None:
+    lan = Segment(GATEWAY, ADDRESS, seconds=120.0 if node.short_lease else 3600.0)
+    if node.ipv6:
+        lan.prefix6 = PREFIX6
+    if node.ipv6 == "only":
+        lan.gateway = lan.lease = None
+    world.nics[MAC], world.wire.segments[MAC] = "eth0", lan
+    if node.uplink == "vlan":
+        world.made_uplink = "eth0.10"
+        world.wire.segments[MAC], world.wire.tagged[MAC] = Segment(None, None), lan
+    elif node.uplink == "bond":
+        world.made_uplink = "bond0"
+        world.nics[OTHER_MAC], world.wire.segments[OTHER_MAC] = "eth1", lan
+    elif node.second_nic:
+        lease = OTHER_ADDRESS if node.second_nic == "isolated" else None
+        world.nics[OTHER_MAC], world.wire.segments[OTHER_MAC] = "eth1", Segment(None, lease, routed=False)
 
 
 def settings_text(node: Node) -> str:
@@ -129,16 +123,47 @@ def settings_text(node: Node) -> str:
     lines += ['network_type = "OVNKubernetes"'] if node.ovn else []
     lines += [f'api_vips = ["{VIPS[0]}"]', f'ingress_vips = ["{VIPS[1]}"]'] if node.vips else []
     lines += [] if node.families == "auto" else ['families = ["ipv4"]']
+    lines += [f'[stages]\n{node.unit} = "unit:{node.unit}.service"'] if node.unit else []
     return "\n".join(lines) + "\n"
 
 
-def uplink(node: Node) -> dict[str, dict[str, Any]]:
-    connection = {"id": "uplink", "uuid": "b0000000-0000-4000-8000-000000000001", "type": "802-3-ethernet"}
-    ipv4: dict[str, Any] = {"method": "auto"}
-    if node.profile == "static":
-        addresses = [{"address": str(ADDRESS.ip), "prefix": ADDRESS.network.prefixlen}]
-        ipv4 = {"method": "manual", "address-data": addresses, "gateway": str(GATEWAY)}
-    return {"connection": connection | {"interface-name": "eth0"}, "ipv4": ipv4, "ipv6": {"method": "disabled"}}
+def profiles(node: Node) -> Iterator[Settings]:
+    """Yield the profiles that the node was installed with."""
+    ip = {"ipv4": _ipv4(node), "ipv6": _ipv6(node)}
+    nothing = {"ipv4": {"method": "disabled"}, "ipv6": {"method": "disabled"}}
+    if node.uplink == "bond":
+        yield {"connection": _connection(1, "bond0", "bond"), "bond": {"options": {"mode": "active-backup"}}, **ip}
+        for number, nic in ((2, "eth0"), (3, "eth1")):
+            port = _connection(number, f"bond0-{nic}", "802-3-ethernet", nic)
+            yield {"connection": {**port, "controller": "bond0", "port-type": "bond"}}
+    elif node.uplink == "vlan":
+        yield {"connection": _connection(1, "eth0.10", "vlan"), "vlan": {"parent": "eth0", "id": 10}, **ip}
+        yield {"connection": _connection(2, "eth0", "802-3-ethernet"), **nothing}
+    elif node.profile != "automatic":
+        yield {"connection": _connection(1, "uplink", "802-3-ethernet", "eth0"), **ip}
+
+
+def _connection(number: int, name: str, kind: str, link: str = "") -> dict[str, str]:
+    uuid = f"b0000000-0000-4000-8000-{number:012}"
+    return {"id": name, "uuid": uuid, "type": kind, "interface-name": link or name}
+
+
+def _ipv4(node: Node) -> dict[str, Any]:
+    if node.ipv6 == "only":
+        return {"method": "disabled"}
+    if node.profile != "static":
+        return {"method": "auto"}
+    addresses = [{"address": str(ADDRESS.ip), "prefix": ADDRESS.network.prefixlen}]
+    return {"method": "manual", "address-data": addresses, "gateway": str(GATEWAY)}
+
+
+def _ipv6(node: Node) -> dict[str, Any]:
+    if not node.ipv6:
+        return {"method": "disabled"}
+    if node.ipv6 != "static":
+        return {"method": "auto"}
+    addresses = [{"address": "2001:db8::5", "prefix": 64}]
+    return {"method": "manual", "address-data": addresses, "gateway": str(GATEWAY6)}
 
 
 def node_file(kind: str) -> str:

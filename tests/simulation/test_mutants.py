@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from simulation.mutants import MUTANTS, put_back
-from simulation.run import run
+from simulation.mutants import MUTANT, put_back
+from simulation.result import run
 from simulation.scenario import from_json
 
 KEPT = sorted((Path(__file__).parents[2] / "fixtures" / "seeds" / "put-back").glob("*.json"))
-BY_ENTRY = {mutant.entry: mutant for mutant in MUTANTS}
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
@@ -19,5 +18,5 @@ def test_a_fault_of_the_first_review_is_found(kept: Path) -> None:
     """`python tools/simulate.py --put-back ENTRY` looks for a run that finds it; docs/simulation.md has the table."""
     scenario, why = from_json(kept.read_text())
     assert run(scenario).text == ""
-    with put_back(BY_ENTRY[kept.stem]):
+    with put_back(MUTANT[kept.stem]):
         assert run(scenario).rule == why.partition(":")[0]

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from simulation.engine import Timeline
-from simulation.faults import KINDS, POINTS, Fault
-from simulation.run import run, run_seed, smallest
-from simulation.scenario import from_json, scenario_of
+from simulation.faults import POINTS, Fault
+from simulation.kinds import KINDS
+from simulation.result import run, smallest
+from simulation.scenario import Scenario, from_json
+from simulation.search import CUTS, EVENTS, ORDINARY, TROUBLES, calls, run_seed, sweep
+from simulation.summary import Summary, summaries_of_seeds
 
 SEEDS = 150
 ONCE_FAILED = sorted((Path(__file__).parents[2] / "fixtures" / "seeds").glob("*.json"))
@@ -39,28 +42,52 @@ def test_one_seed_is_one_run() -> None:
 
 def test_a_node_without_faults_gets_ready_in_one_boot() -> None:
     """And a second process of the daemon changes nothing."""
-    scenario = replace(scenario_of(0), faults=())
-    result = run(replace(scenario, node=replace(scenario.node, second_nic="", file="", ovn=True)))
+    result = run(Scenario(0, ORDINARY["br-ex"], ()))
     assert (result.text, result.boots, result.processes) == ("", 1, 2)
     assert any("br-ex over eth0" in line and "made in" in line for line in result.journal)
     assert any("br-ex over eth0" in line and "as it was" in line for line in result.journal)
 
 
-def test_every_kind_of_fault_can_strike() -> None:
-    scenario = scenario_of(0)
-    for kind in KINDS:
-        fault = Fault(kind, "", 1, 20.0, 5.0, 0.5)
-        result = run(replace(scenario, faults=(fault,)))
-        assert result.struck[kind] == 1
-        assert result.text == ""
+@pytest.mark.parametrize("name", ORDINARY)
+def test_an_ordinary_node_gets_ready_without_faults(name: str) -> None:
+    """What a quiet boot of it calls is where faults strike."""
+    result = run(Scenario(0, ORDINARY[name], (), 0.0))
+    assert (result.text, result.boots) == ("", 1)
+    assert dict(calls(ORDINARY[name])) == result.calls
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_fault_can_strike(kind: str) -> None:
+    result = run(Scenario(0, ORDINARY["br-ex"], (Fault(kind, "", 1, 20.0, 5.0, 0.5),)))
+    assert (result.text, result.struck[kind]) == ("", 1)
+
+
+def test_every_kind_of_fault_is_searched_with() -> None:
+    assert {*CUTS, *TROUBLES, *EVENTS} == set(KINDS)
+
+
+def test_a_sweep_strikes_at_every_call() -> None:
+    """The first fault of each scenario is met, since the boot is quiet until then."""
+    swept = list(sweep("plain", "daemon-killed", "reload"))
+    assert len(swept) == sum(times for _, times in calls(ORDINARY["plain"]))
+    for scenario in swept[::60]:
+        assert run(scenario).struck["daemon-killed"] == 1
+
+
+def test_seeds_are_run_in_parts_and_summed_up() -> None:
+    whole = Summary()
+    for part in summaries_of_seeds(0, 3, 1):
+        whole.take(part)
+    results = [run_seed(seed) for seed in range(3)]
+    assert (whole.runs, whole.processes) == (3, sum(each.processes for each in results))
+    assert whole.covered == set().union(*(each.covered for each in results))
 
 
 def test_a_violation_is_found_and_its_faults_made_fewer() -> None:
     """A DHCP server that never answers, in a world that calls itself fair, keeps a node from getting ready."""
-    scenario = scenario_of(0)
+    scenario = Scenario(0, replace(ORDINARY["plain"], profile="dhcp"), ())
     silent = Fault("dhcp-silent", "", 1, 0.0, 9999.0, 0.0)
     noise = Fault("wall-clock-steps", "", 1, 30.0, 1.0, 0.7)
-    scenario = replace(scenario, node=replace(scenario.node, profile="dhcp", second_nic="", file=""))
     assert not run(replace(scenario, faults=(silent, noise))).failed  # it is healed at last
     assert smallest(replace(scenario, faults=(noise,)), "P3").faults == (noise,)
 

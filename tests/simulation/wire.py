@@ -1,14 +1,24 @@
-"""The wire: DHCP servers, gateways, and which host answers on which link."""
+"""The wire: DHCP servers, routers, gateways, and which host answers on which link."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Interface
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Network
+
+from nodenet.core.ip import IPAddress
+
+ROUTER6 = IPv6Address("fe80::1")
+"""The address by which a router announces itself."""
+GATEWAY6 = IPv6Address("2001:db8::1")
+"""The address of the same router that static configurations name."""
 
 
 @dataclass(slots=True)
 class Segment:
-    """One LAN. *lease* is what its DHCP server gives this node, None: there is no server."""
+    """One LAN. *lease* is what its DHCP server gives this node, None: there is no server.
+
+    *prefix6* is what its router announces, None: there is no router for IPv6.
+    """
 
     gateway: IPv4Address | None
     lease: IPv4Interface | None
@@ -21,14 +31,26 @@ class Segment:
     """What it gives instead, at present."""
     gateway_up: bool = True
     delay: float = 0.05
+    prefix6: IPv6Network | None = None
+    router_silent: bool = False
 
     @property
     def offer(self) -> IPv4Interface | None:
         return None if self.silent else self.other or self.lease
 
+    @property
+    def announced(self) -> IPv6Network | None:
+        return None if self.router_silent else self.prefix6
+
+    def answers(self, address: IPAddress) -> bool:
+        """Whether a router of this LAN has *address* and answers."""
+        own = (self.gateway, ROUTER6, GATEWAY6) if self.prefix6 else (self.gateway,)
+        return self.gateway_up and address in own
+
 
 @dataclass(slots=True)
 class Wire:
-    """Which segment the cable of each NIC leads to, by MAC: a renamed NIC keeps its cable."""
+    """Which segment the cable of each NIC leads to, by MAC: a renamed NIC keeps its cable. *tagged*: that of a VLAN."""
 
     segments: dict[str, Segment] = field(default_factory=dict)
+    tagged: dict[str, Segment] = field(default_factory=dict)

@@ -10,14 +10,16 @@ from ipaddress import IPv4Address
 from random import Random
 
 from nodenet.core.boot.outcome import Topic
+from nodenet.core.ip import IPAddress
 from simulation.disk import Disk
 from simulation.engine import Killed, Timeline, Violation
-from simulation.kernel import Kernel
+from simulation.kernel import Kernel, SimulatedLink
 from simulation.network_manager import NetworkManager
 from simulation.nmstate import Trouble
 from simulation.open_vswitch import OpenVswitch
 from simulation.rules import Rules
 from simulation.systemd import Systemd
+from simulation.units import Units
 from simulation.wire import Segment, Wire
 
 COALESCED_SECONDS = 0.002
@@ -77,12 +79,13 @@ class World:
         self.boots = 0
         self.disk = Disk()
         self.wire = Wire()
-        self.kernel = Kernel(self._kernel_changed)
+        self.kernel = Kernel(self._kernel_changed, self.after_in_boot)
         self.ovs = OpenVswitch(lambda: self.signal(Topic.OVS))
         self.manager = NetworkManager(self, lambda: self.signal(Topic.NETWORK_MANAGER))
         self.troubles: list[Trouble] = []
         self.show_seconds = 0.03
         self.systemd = Systemd(self, self.rules.kubelet_started)
+        self.units = Units(self)
         self.bus_up = True
         self.bus_stalled = False
         self.kernel_silent = False
@@ -91,7 +94,7 @@ class World:
         self.dns_answers = False
         self.static_name = "worker-0"
         self.transient_name = "worker-0"
-        self.leased_until: dict[IPv4Address, float] = {}
+        self.leased_until: dict[IPAddress, float] = {}
         """What DHCP servers gave, and until when."""
         self.wall = 1_760_000_000.0
         self.boot_began = 0.0
@@ -99,9 +102,12 @@ class World:
         self.listeners: Listeners | None = None
         self.points: Counter[str] = Counter()
         """How often the daemon has passed each point, in all its lives."""
+        self.last_point = ""
         self.on_point: dict[tuple[str, int], list[Callable[[], None]]] = {}
         self.nics: dict[str, str] = {}
         """MAC → name."""
+        self.made_uplink = ""
+        """The bond or VLAN that has the node's address."""
         self.vips: frozenset[IPv4Address] = frozenset()
         self.is_static = False
         """Whether the first NIC has a static address: no DHCP server is needed."""
@@ -129,6 +135,7 @@ class World:
 
     def passed(self, name: str) -> None:
         self.points[name] += 1
+        self.last_point = name
         for work in self.on_point.pop((name, self.points[name]), ()):
             work()
 
@@ -173,7 +180,7 @@ class World:
         self.boots += 1
         self.boot_began = self.now - 5.0
         self.needs_boot = False
-        self.kernel.links.clear()
+        self.kernel.boot()
         for mac, name in self.nics.items():
             self.kernel.add(name, mac)
         self.ovs.rows = {name: row.copy() for name, row in self.ovs.durable.items()}
@@ -182,6 +189,7 @@ class World:
                 self.kernel.add(name, next(iter(self.nics)), "openvswitch")
         self.ovs.parked = False
         self.systemd.boot()
+        self.units.boot()
         self.manager.stop()
         self.manager.start()
         self.touched_by_rollback()
@@ -203,18 +211,36 @@ class World:
 
     # -- what the laws ask of each other
 
+    @property
+    def uplink_segment(self) -> Segment:
+        """The LAN of the first NIC, or of the VLAN on it."""
+        mac = next(iter(self.nics))
+        return self.wire.tagged.get(mac) or self.wire.segments[mac]
+
+    @property
+    def uplink(self) -> str:
+        """The link that a configuration from outside gives the node's address."""
+        return self.made_uplink or next(iter(self.nics.values()))
+
     def segment_of(self, link: str) -> Segment | None:
         """Return the LAN that packets of *link* reach now, None where they reach none."""
         found = self.kernel.links.get(link)
         if found is None:
             return None
-        if found.kind is None:
-            return self.wire.segments.get(found.mac) if found.carrier else None
+        if found.kind != "openvswitch":
+            return self._segment_below(found) if found.carrier and not found.master else None
         row = self.ovs.rows.get(link)
         if row is None or not self.ovs.works or link not in row.ports:
             return None
-        nics = (self.kernel.links.get(name) for name, (kind, _) in row.ports.items() if kind == "system")
-        return next((self.wire.segments.get(nic.mac) for nic in nics if nic and nic.carrier), None)
+        uplinks = (name for name, (kind, _) in row.ports.items() if kind == "system")
+        return next((segment for name in uplinks if (segment := self.segment_of(name))), None)
+
+    def _segment_below(self, link: SimulatedLink) -> Segment | None:
+        if link.kind is None:
+            return self.wire.segments.get(link.mac)
+        below = [found for name in link.below if (found := self.kernel.links.get(name)) and found.carrier]
+        lans = self.wire.tagged if link.kind == "vlan" else self.wire.segments
+        return next((lans[one.mac] for one in below if one.mac in lans), None)
 
     def touched_by_rollback(self) -> None:
         """Let everybody look at the network again."""

@@ -1,0 +1,152 @@
+"""What happens to the process and its host: power, kills, files, clocks, the bus, systemd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nodenet.core.boot.outcome import Topic
+from simulation.faults import Fault, kind
+from simulation.units import USUAL_SECONDS
+
+if TYPE_CHECKING:
+    from simulation.run import Run
+
+
+@kind
+def power_cut(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    run.world.cut_power()
+
+
+@kind
+def daemon_killed(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    run.world.kill()
+
+
+@kind
+def daemon_stopped(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    if run.process and run.process.reconciler and run.world.life.alive:
+        run.process.reconciler.stop()
+
+
+@kind
+def wall_clock_steps(run: Run, fault: Fault) -> None:
+    run.world.wall += (fault.pick - 0.5) * 20 * 365 * 86400
+
+
+def _refused(run: Run, fault: Fault, errno: str) -> Callable[[], None]:
+    places = ("/etc/", "/var/", "/run/", "/etc/systemd/", "/var/lib/nodenet/bridge", "/run/nodenet/")
+    begin = places[int(fault.pick * len(places))]
+    run.world.disk.refusals[begin] = errno
+    return lambda: run.world.disk.refusals.update({begin: ""})
+
+
+@kind
+def disk_full(run: Run, fault: Fault) -> Callable[[], None]:
+    return _refused(run, fault, "enospc")
+
+
+@kind
+def disk_read_only(run: Run, fault: Fault) -> Callable[[], None]:
+    return _refused(run, fault, "erofs")
+
+
+@kind
+def disk_fails(run: Run, fault: Fault) -> Callable[[], None]:
+    """A file cannot be read."""
+    found = sorted(
+        path for path in run.world.disk.content if path.startswith(("/var/lib/nodenet", "/run/node", "/etc/systemd"))
+    )
+    if not found:
+        return lambda: None
+    path = found[int(fault.pick * len(found))]
+    run.world.disk.unreadable.add(path)
+    return lambda: run.world.disk.unreadable.discard(path)
+
+
+@kind
+def kernel_silent(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    """Netlink answers with an error: no descriptors, no memory."""
+    run.world.kernel_silent = True
+    return lambda: setattr(run.world, "kernel_silent", False)
+
+
+@kind
+def bus_down(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    run.world.bus_up = False
+    return run.bus_back
+
+
+@kind
+def bus_stalled(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    run.world.bus_stalled = True
+    return run.bus_back
+
+
+@kind
+def systemd_silent(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    run.world.systemd.silent = True
+    return lambda: setattr(run.world.systemd, "silent", False)
+
+
+@kind
+def systemd_refuses_reload(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    run.world.systemd.refuses_reload = True
+    return lambda: setattr(run.world.systemd, "refuses_reload", False)
+
+
+@kind
+def systemd_deaf(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    run.world.systemd.deaf = True
+    return lambda: setattr(run.world.systemd, "deaf", False)
+
+
+@kind
+def notifications_lost(run: Run, fault: Fault) -> Callable[[], None]:
+    run.world.systemd.loses_messages = 1 + int(fault.pick * 30)
+    return lambda: setattr(run.world.systemd, "loses_messages", 0)
+
+
+@kind
+def events_flood(run: Run, fault: Fault) -> Callable[[], None]:
+    """Ten signals a second, true or forged, that say nothing new."""
+    over, number = [False], int(min(fault.lasts, 60.0) * 10)
+    topics = sorted(Topic) if fault.pick < 0.5 else [sorted(Topic)[int(fault.pick * 997) % len(Topic)]]
+
+    def one(left: int) -> None:
+        if left and not over[0]:
+            run.world.signal(topics[left % len(topics)])
+            run.world.after(0.1, lambda: one(left - 1))
+
+    one(number)
+    return lambda: over.__setitem__(0, True)
+
+
+@kind
+def disk_lies(run: Run, fault: Fault) -> None:
+    """The disk said that a record of nodenet was written; the power is cut, and it was not, or not all."""
+    disk = run.world.disk
+    found = sorted(path for path in disk.content if path.startswith("/var/lib/nodenet/"))
+    if found:
+        path = found[int(fault.pick * len(found))]
+        content = disk.content[path]
+        disk.content[path] = bytes(len(content)) if fault.pick < 0.5 else content[: len(content) // 2]
+        disk.torn.add(path)
+    run.world.cut_power()
+
+
+@kind
+def unit_slow(run: Run, fault: Fault) -> Callable[[], None]:
+    run.world.units.seconds = 5.0 + fault.pick * 85.0
+    return lambda: setattr(run.world.units, "seconds", USUAL_SECONDS)
+
+
+@kind
+def unit_fails(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    run.world.units.fails = True
+
+    def end() -> None:
+        run.world.units.fails = False
+        run.world.units.start_failed()
+
+    return end

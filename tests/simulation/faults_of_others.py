@@ -1,0 +1,102 @@
+"""What other actors do: administrators, orders on the bus, programs with checkpoints, profiles and VIPs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING
+
+from simulation.disk import NODE_FILES
+from simulation.faults import Fault, kind
+from simulation.keyfile import Settings, made
+
+if TYPE_CHECKING:
+    from simulation.run import Run
+
+
+@kind
+def reload(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    run.order("reload")
+
+
+@kind
+def reselect(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    run.world.rules.may_change_node_ip = True
+    run.order("reselect")
+
+
+@kind
+def bridge_remove(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    run.order("remove_bridge")
+
+
+@kind
+def other_checkpoint(run: Run, fault: Fault) -> None:
+    manager = run.world.manager
+    if not manager.running or manager.memory.points or run.world.applying:
+        return  # one that comes before ours in the same apply cannot be told from ours when libnmstate dies
+    point = manager.checkpoint(3600.0, foreign=True)
+    run.world.after(min(fault.lasts, 60.0), lambda: manager.release(point.path))
+
+
+@kind
+def other_profile(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    """An administrator adds a profile for a link that does not exist yet."""
+    if not run.world.manager.running or run.world.manager.memory.points:
+        return  # a rollback deletes profiles that came after its checkpoint: that is NetworkManager's law
+    uuid = "d0000000-0000-4000-8000-000000000001"
+    connection = {"id": "storage", "uuid": uuid, "type": "802-3-ethernet", "interface-name": "eth7"}
+    run.world.manager.put(made({"connection": connection, "ipv4": {"method": "auto"}}, "", on_disk=True))
+    run.world.disk.sync()
+    run.world.rules.foreign_profiles.add(uuid)
+
+
+@kind
+def readdressed(run: Run, fault: Fault) -> None:
+    """An administrator gives the uplink a profile of his own, and boots again a while later."""
+    busy = run.world.manager.memory.points or run.world.kernel.links.get("br-ex")
+    if not run.world.manager.running or busy or run.scenario.node.uplink:
+        return
+    uuid = "d0000000-0000-4000-8000-000000000002"
+    connection = {"id": "mine", "uuid": uuid, "type": "802-3-ethernet", "interface-name": "eth0"}
+    addresses = [{"address": "192.0.2.55", "prefix": 24}]
+    ipv4 = {"method": "manual", "address-data": addresses, "gateway": "192.0.2.1"}
+    settings: Settings = {"connection": {**connection, "autoconnect-priority": 10}, "ipv4": ipv4}
+    run.world.manager.put(made(settings, "", on_disk=True))
+    run.world.disk.sync()
+    run.world.rules.foreign_profiles.add(uuid)
+    run.world.after(min(fault.lasts, 20.0), lambda: None if run.healed else run.world.cut_power())
+
+
+@kind
+def nic_renamed(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    """The NIC is put into another slot: it has another name in the next boot. Bonds and VLANs are made by name."""
+    if run.scenario.node.uplink:
+        return
+    mac, name = next(iter(run.world.nics.items()))
+    run.world.nics[mac] = "ens7" if name == "eth0" else "eth0"
+    run.world.cut_power()
+
+
+@kind
+def vip_comes(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    """The keepalived of this node puts a VIP on the link of the node IP."""
+    kernel, vip = run.world.kernel, IPv4Address("192.0.2.100")
+    link = "br-ex" if "br-ex" in kernel.links else run.world.uplink
+    if run.world.vips:
+        kernel.give(link, vip, 32, leased=False, who="keepalived")
+
+    def gone() -> None:
+        for name in list(kernel.links):
+            kernel.take(name, vip)
+
+    return gone
+
+
+@kind
+def node_file_edited(run: Run, fault: Fault) -> None:
+    """An administrator edits the node file; the text stays what it asks for. The editor does not sync it."""
+    disk = run.world.disk
+    for path in sorted(disk.content):
+        if path.startswith(f"{NODE_FILES}/") and path.endswith(".yml"):
+            disk.write_unsynced(path, disk.content[path] + (b"# edited\n" if fault.pick < 0.5 else b"\n"))

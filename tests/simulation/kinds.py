@@ -1,0 +1,8 @@
+"""All kinds of faults, by name."""
+
+from __future__ import annotations
+
+from simulation import faults_of_host, faults_of_network, faults_of_others
+from simulation.faults import KINDS
+
+__all__ = ["KINDS", "faults_of_host", "faults_of_network", "faults_of_others"]

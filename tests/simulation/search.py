@@ -1,0 +1,164 @@
+"""What a seed means, and which scenarios a sweep goes through.
+
+Faults are found where few things meet: most seeds take an ordinary node, let one thing go wrong at one of the calls
+that this node makes in a quiet boot, and let another event follow soon. The other seeds are any node and any faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+from simulation.faults import POINTS, Fault
+from simulation.kinds import KINDS
+from simulation.result import Result, run
+from simulation.scenario import Node, Scenario
+
+LONG, SHORT = 380.0, 20.0
+CUTS = ("power-cut", "daemon-killed", "daemon-stopped", "manager-crashes", "nic-renamed", "disk-lies")
+"""After these something begins again."""
+TROUBLES = (
+    *("apply-goes-wrong", "apply-goes-wrong", "rollback-fails", "bus-down", "bus-stalled", "manager-hangs"),
+    *("ovs-database-down", "ovs-switch-hangs", "dhcp-silent", "dhcp-slow", "gateway-dead", "cable-out"),
+    *("systemd-silent", "systemd-refuses-reload", "systemd-deaf", "notifications-lost", "disk-full", "disk-full"),
+    *("disk-read-only", "disk-fails", "router-silent", "unit-fails", "unit-slow", "dhcp-other-address"),
+    "kernel-silent",
+)
+"""These last for a while."""
+EVENTS = (
+    *("reload", "reselect", "bridge-remove", "node-file-edited", "dhcp-other-address", "manager-crashes"),
+    *("other-checkpoint", "other-profile", "readdressed", "vip-comes", "wall-clock-steps", "events-flood", "power-cut"),
+    *("daemon-killed", "daemon-stopped"),
+)
+"""What the rest of the world does meanwhile."""
+
+PLAIN = Node(
+    profile="automatic",
+    second_nic="",
+    file="",
+    of_host=True,
+    ovn=True,
+    vips=False,
+    on_failure="degrade",
+    families="auto",
+    short_lease=False,
+    kernel_datapath=True,
+    named_after=0.0,
+    nonlocal_bind=False,
+)
+ORDINARY: Mapping[str, Node] = {
+    "br-ex": PLAIN,
+    "plain": replace(PLAIN, ovn=False),
+    "static": replace(PLAIN, profile="static"),
+    "short-lease": replace(PLAIN, profile="dhcp", short_lease=True),
+    "nonlocal-bind": replace(PLAIN, nonlocal_bind=True, vips=True),
+    "second-nic": replace(PLAIN, second_nic="isolated"),
+    "file": replace(PLAIN, ovn=False, file="static"),
+    "file-br-ex": replace(PLAIN, file="static"),
+    "file-dhcp": replace(PLAIN, file="dhcp", profile="dhcp"),
+    "bridge-of-file": replace(PLAIN, file="bridge", ovn=False),
+    "refused": replace(PLAIN, file="missing-nic"),
+    "dual-stack": replace(PLAIN, ipv6="router"),
+    "dual-stack-static": replace(PLAIN, ipv6="static", profile="static"),
+    "ipv6": replace(PLAIN, ipv6="only", profile="dhcp"),
+    "bond": replace(PLAIN, uplink="bond"),
+    "vlan": replace(PLAIN, uplink="vlan", ipv6="router"),
+    "br-ex1": replace(PLAIN, second_nic="isolated", extra_bridge=True),
+    "unit": replace(PLAIN, ovn=False, unit="hostname"),
+}
+"""Nodes as there are many."""
+
+
+def scenario_of(seed: int) -> Scenario:
+    """Return what *seed* means."""
+    random = Random(seed)  # noqa: S311  (nothing secret)
+    if random.random() < 0.25:
+        return _anything(seed, random)
+    node = ORDINARY[random.choice([*ORDINARY, "br-ex", "br-ex", "plain", "dual-stack"])]
+    healed = random.choice([100.0, 100.0, 100.0, 200.0, 400.0])
+    first = random.choice([*CUTS, *TROUBLES])
+    faults = [_at_call(random, node, first) if random.random() < 0.6 else _at_time(random, first, healed)]
+    if random.random() < 0.8:
+        faults.append(_soon_after(random, faults[0], random.choice(EVENTS)))
+    if random.random() < 0.2:
+        faults.append(_at_call(random, node, random.choice(CUTS)))
+    return Scenario(seed, node, tuple(faults), healed)
+
+
+def _at_call(random: Random, node: Node, kind: str) -> Fault:
+    """Let *kind* strike at one of the calls that *node* makes."""
+    point, times = random.choice(calls(node))
+    nth = 1 + min(int(random.expovariate(0.5)), times - 1) if random.random() < 0.7 else 1 + random.randrange(times)
+    return _of(random, kind, point, nth, random.choice([0.0, 0.0, random.uniform(0.0, 0.5)]))
+
+
+def _at_time(random: Random, kind: str, healed: float) -> Fault:
+    latest = random.choice([0.0, 10.0, 60.0, healed / 2])
+    return _of(random, kind, "", 1, random.uniform(0.0, latest))
+
+
+def _soon_after(random: Random, first: Fault, kind: str) -> Fault:
+    latest = random.choice([0.0, 0.5, 5.0, 30.0, 60.0])
+    return _of(random, kind, first.point, first.nth, first.at + random.uniform(0.0, latest))
+
+
+def _of(random: Random, kind: str, point: str, nth: int, at: float) -> Fault:
+    return Fault(
+        kind, point, nth, round(at, 3), random.choice([0.5, 3.0, SHORT, 90.0, LONG]), round(random.random(), 3)
+    )
+
+
+@cache
+def calls(node: Node) -> tuple[tuple[str, int], ...]:
+    """Return the calls to the outside that *node* makes in a quiet boot, and how often each."""
+    return tuple(sorted(run(Scenario(0, node, (), 0.0)).calls.items()))
+
+
+def _anything(seed: int, random: Random) -> Scenario:
+    node = Node(
+        profile=random.choice(["automatic", "dhcp", "static"]),
+        second_nic=random.choice(["", "", "isolated", "silent"]),
+        file=random.choice(["", "", "", "dhcp", "static", "bridge", "missing-nic", "invalid", "unknown-type", "empty"]),
+        of_host=random.random() < 0.7,
+        ovn=random.random() < 0.8,
+        vips=random.random() < 0.3,
+        on_failure="wait" if random.random() < 0.2 else "degrade",
+        families=random.choice(["auto", "ipv4"]),
+        short_lease=random.random() < 0.15,
+        kernel_datapath=random.random() < 0.9,
+        named_after=round(random.uniform(5.0, 100.0), 1) if random.random() < 0.15 else 0.0,
+        nonlocal_bind=random.random() < 0.15,
+    )
+    number = random.choice([0, 1, 1, 2, 2, 3, 4, 6])
+    healed = random.choice([100.0, 200.0, 400.0])
+    # A few kinds, again and again: two that have to meet would hardly do so among all of them.
+    kinds = random.sample(sorted(KINDS), random.choice([1, 2, 2, 3, 5]))
+    return Scenario(seed, node, tuple(_any_fault(random, kinds, healed) for _ in range(number)), healed)
+
+
+def _any_fault(random: Random, kinds: list[str], healed: float) -> Fault:
+    kind = random.choice(kinds)
+    point = random.choice(POINTS) if random.random() < 0.6 else ""
+    nth = min(int(random.expovariate(0.35)) + 1, 30)
+    at = random.uniform(0.0, 0.5) if point else random.choice([random.uniform(0, 10), random.uniform(0, healed / 2)])
+    return _of(random, kind, point, nth, at)
+
+
+def sweep(name: str, kind: str, then: str = "") -> Iterator[Scenario]:
+    """Yield for the ordinary node *name* one scenario for each of its calls: *kind* strikes there.
+
+    *then* strikes 2 s later, where it is given.
+    """
+    node = ORDINARY[name]
+    for point, times in calls(node):
+        for nth in range(1, times + 1):
+            first = Fault(kind, point, nth, 0.0, SHORT, 0.7)
+            faults = (first, replace(first, kind=then, at=2.0, lasts=3.0)) if then else (first,)
+            yield Scenario(0, node, faults, 100.0)
+
+
+def run_seed(seed: int) -> Result:
+    """Return what the run of *seed* finds."""
+    return run(scenario_of(seed))

@@ -1,0 +1,123 @@
+"""Many runs on all cores, and what they found together."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+
+from simulation.mutants import MUTANT, put_back
+from simulation.result import Result, run
+from simulation.scenario import Scenario
+from simulation.search import ORDINARY, calls, run_seed, scenario_of
+
+CHUNK = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A run that violates a property."""
+
+    scenario: Scenario
+    text: str
+
+
+@dataclass(slots=True)
+class Summary:
+    """What many runs found."""
+
+    runs: int = 0
+    boots: int = 0
+    processes: int = 0
+    seconds: float = 0.0
+    struck: Counter[str] = field(default_factory=Counter)
+    checked: Counter[str] = field(default_factory=Counter)
+    covered: set[tuple[str, str, str]] = field(default_factory=set)
+    failed: list[Found] = field(default_factory=list)
+
+    def add(self, result: Result) -> None:
+        """Count one run."""
+        self.runs += 1
+        self.boots += result.boots
+        self.processes += result.processes
+        self.seconds += result.seconds
+        self.struck += result.struck
+        self.checked += result.checked
+        self.covered |= result.covered
+        if result.failed:
+            self.failed.append(Found(result.scenario, result.text))
+
+    def take(self, other: Summary) -> None:
+        """Count the runs of *other* as well."""
+        self.runs += other.runs
+        self.boots += other.boots
+        self.processes += other.processes
+        self.seconds += other.seconds
+        self.struck += other.struck
+        self.checked += other.checked
+        self.covered |= other.covered
+        self.failed += other.failed
+
+
+def _quiet_collector() -> None:
+    """Let the collector run seldom: what a run leaves behind is freed by its reference counts, but for a little."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+def _all(scenarios: Iterable[Scenario], entry: str = "") -> Summary:
+    """Return what the runs of *scenarios* found, with the fault *entry* of the first review put back."""
+    summary = Summary()
+    scenarios = list(scenarios)  # what a seed means is decided by the product as it is
+    with ExitStack() as stack:
+        if entry:
+            stack.enter_context(put_back(MUTANT[entry]))
+        for scenario in scenarios:
+            summary.add(run(scenario))
+    return summary
+
+
+def _seeds(seeds: range, entry: str = "") -> Summary:
+    return _all(map(scenario_of, seeds), entry)
+
+
+def _chunks(numbers: range) -> list[range]:
+    return [numbers[begin : begin + CHUNK] for begin in range(0, len(numbers), CHUNK)]
+
+
+def summaries_of_seeds(first: int, number: int, jobs: int) -> Iterator[Summary]:
+    """Yield the summaries of parts of the seeds, as they come."""
+    chunks = _chunks(range(first, first + number))
+    if jobs == 1:
+        yield from map(_seeds, chunks)
+        return
+    _learn_calls()
+    with ProcessPoolExecutor(jobs, initializer=_quiet_collector) as pool:
+        yield from pool.map(_seeds, chunks)
+
+
+def summaries(scenarios: list[Scenario], jobs: int) -> Iterator[Summary]:
+    """Yield the summaries of parts of *scenarios*, as they come."""
+    with ProcessPoolExecutor(jobs, initializer=_quiet_collector) as pool:
+        yield from pool.map(_all, [scenarios[begin : begin + CHUNK] for begin in range(0, len(scenarios), CHUNK)])
+
+
+def first_found(entry: str, seeds: range, jobs: int) -> Found | None:
+    """Return the first of *seeds* that notices the fault *entry*, and nothing without it; None where none does."""
+    _learn_calls()
+    with ProcessPoolExecutor(jobs, initializer=_quiet_collector) as pool:
+        parts = pool.map(partial(_seeds, entry=entry), _chunks(seeds))
+        found = (found for part in parts for found in part.failed if not run_seed(found.scenario.seed).failed)
+        first = next(found, None)
+        pool.shutdown(cancel_futures=True)
+    return first
+
+
+def _learn_calls() -> None:
+    """Boot the ordinary nodes once, before there are processes that would each do so."""
+    for node in ORDINARY.values():
+        calls(node)
