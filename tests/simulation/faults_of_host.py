@@ -124,8 +124,13 @@ def events_flood(run: Run, fault: Fault) -> Callable[[], None]:
 
 @kind
 def disk_lies(run: Run, fault: Fault) -> None:
-    """The disk said that a record of nodenet was written; the power is cut, and it was not, or not all."""
-    disk = run.world.disk
+    """The disk said that a record of nodenet was written; the power is cut, and it was not, or not all.
+
+    Not during an apply: without its record nothing says what the network was before.
+    """
+    disk, manager = run.world.disk, run.world.manager
+    if run.world.applying or manager.memory.points:
+        return
     found = sorted(path for path in disk.content if path.startswith("/var/lib/nodenet/"))
     if found:
         path = found[int(fault.pick * len(found))]

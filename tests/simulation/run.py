@@ -12,6 +12,7 @@ from random import Random
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.boot.stages import Health
 from nodenet.core.errors import NodenetError
+from nodenet.stages.br_ex.duplicate_checks import PROBE_OWED
 from simulation.calm import is_degraded_for_nothing, is_late, look_at_status, status_of
 from simulation.engine import Killed
 from simulation.faults import Fault, strike
@@ -27,8 +28,8 @@ PATIENCE_SECONDS = 1200.0
 CALM_SECONDS = 60.0
 REFUSED_SECONDS = 120.0
 """How long a failure that holds kubelet back is looked at."""
-VOLATILE = frozenset({"/run/nodenet/state.json"})
-"""What a second run may write: the times of the stages are in it."""
+VOLATILE = frozenset({"/run/nodenet/state.json", str(PROBE_OWED)})
+"""What a second run may write: the times of the stages, and what NetworkManager is asked again every five minutes."""
 ANSWERED_SECONDS = 900.0
 
 
@@ -213,11 +214,11 @@ class Run:
                 world.rules.blame("P3", f"degraded in a fair world: {problems}")
             return
         if not self.second_run:
+            self.calls = world.points.copy()
             another_input = self.struck["node-file-edited"] or self.struck["bridge-remove"]
             if status.health is not Health.OK or another_input:
                 raise Finished  # what failed is tried again, and what was edited is read
             self.second_run, self.ready_since = True, None
-            self.calls = world.points.copy()
             self.writes_before, self.applies_before = len(world.disk.writes), len(world.manager.applies)
             world.kill()
             raise Killed
