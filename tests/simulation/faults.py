@@ -56,13 +56,16 @@ def strike(run: Run, fault: Fault) -> None:
         return
     run.struck[fault.kind] += 1
     end = KINDS[fault.kind](run, fault)
-    if end is not None:
+    if end is None:
+        run.is_over()
+    else:
         over = [False]
 
         def once() -> None:
             if not over[0]:
                 over[0] = True
                 end()
+                run.is_over()
 
         run.to_heal.append(once)
         run.world.after(fault.lasts, once)

@@ -26,6 +26,11 @@ RESTART_SECONDS = 5.0
 PATIENCE_SECONDS = 1200.0
 """In which READY comes once the world is fair."""
 CALM_SECONDS = 60.0
+"""In which a node that is ready stays so, once the world is fair; the status may be behind by 45 s."""
+AGAIN_SECONDS = 20.0
+"""The same after a restart of the daemon, which is to change nothing."""
+AFTERMATH_SECONDS = 30.0
+"""The world is fair so long after its last fault is over: an administrator may still boot the node."""
 REFUSED_SECONDS = 120.0
 """How long a failure that holds kubelet back is looked at."""
 VOLATILE = frozenset({"/run/nodenet/state.json", str(PROBE_OWED)})
@@ -59,6 +64,8 @@ class Run:
         self.covered: set[tuple[str, str, str]] = set()
         self.to_heal: list[Callable[[], None]] = []
         self.healed = False
+        self.left = len(scenario.faults)
+        """How many faults have not struck, or are not over."""
         self.orders: list[Order] = []
         self.ready_since: float | None = None
         self.refused_since: float | None = None
@@ -83,6 +90,12 @@ class Run:
         work = getattr(process.reconciler, name)()
         answer = asyncio.ensure_future(work, loop=process.loop)
         self.orders.append(Order(name, self.world.now, process, answer))
+
+    def is_over(self) -> None:
+        """Take note that one more fault is over; after the last the world need not wait to be fair."""
+        self.left -= 1
+        if self.left == 0:
+            self.world.after(AFTERMATH_SECONDS, self._heal)
 
     # -- the run
 
@@ -152,6 +165,8 @@ class Run:
         self.covered.add((self.stage, self.world.last_point, fault.kind))
 
     def _heal(self) -> None:
+        if self.healed:
+            return
         self.healed = True
         for end in self.to_heal:
             end()
@@ -184,7 +199,7 @@ class Run:
                 self._not_ready()
             return
         self.ready_since = self.ready_since or world.now
-        if world.now - self.ready_since >= CALM_SECONDS:
+        if world.now - self.ready_since >= (AGAIN_SECONDS if self.second_run else CALM_SECONDS):
             self._calm()
 
     def _look_for_refusal(self) -> None:

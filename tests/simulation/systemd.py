@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,11 @@ class Start:
     boot: int
     now: float
     variables: dict[str, str]
+
+
+@lru_cache(maxsize=256)
+def _variables(content: bytes) -> dict[str, str]:
+    return dict(drop_in_variables(content))
 
 
 class Systemd:
@@ -59,7 +65,7 @@ class Systemd:
         paths = sorted(path for path in self._read if path.startswith(f"{DIRECTORY}{unit}.d/"))
         variables: dict[str, str] = {}
         for path in paths:
-            variables |= drop_in_variables(self._read[path])
+            variables |= _variables(self._read[path])
         found = UnitEnvironment(variables, drop_ins=tuple(map(PurePosixPath, paths)))
         return replace(found, needs_reload=self._read != self._drop_ins())
 
