@@ -113,6 +113,22 @@ async def test_a_container_that_comes_back_after_a_del_that_was_not_recorded() -
         await until(lambda: not api.leases)
 
 
+async def test_a_subnet_that_has_grown() -> None:
+    """A claim keeps its address, and its pods get the new prefix length; running ones pass CHECK."""
+    api = FakeApi()
+    async with Rig(api) as rig:
+        claim = api.put_claim("vm")
+        (before,) = await rig.add("c1", api.put_pod("vm-1", "vm", "vm"), subnets="192.0.2.0/25")
+        previous = {"ips": [{"address": before}]}
+        assert await rig.ask("CHECK", "c1", prevResult=previous) == {}
+        await rig.ask("DEL", "c1")
+        grown = before.replace("/25", "/24")
+        assert await rig.add("c2", api.put_pod("vm-2", "vm", "vm")) == [grown]
+        for one in (before, grown):
+            assert await rig.ask("CHECK", "c2", prevResult={"ips": [{"address": one}]}) == {}
+        assert claim["status"]["ips"] == [before]
+
+
 async def test_del_succeeds_whatever_happens() -> None:
     api = FakeApi()
     async with Rig(api) as rig:

@@ -6,7 +6,7 @@ import pytest
 
 from nodenet.core.persistent_ips.model import State
 from nodenet.core.persistent_ips.settle import attached_pods, is_settled, owner_pod
-from persistent_ips_story import added, vm
+from persistent_ips_story import added, step_until, vm
 from persistent_ips_world import World, network
 
 
@@ -166,3 +166,24 @@ def test_two_nodes_agree_on_a_pod_whose_name_comes_again() -> None:
     world.api.requests.clear()
     world.do_chores(first)
     assert "WriteStatus" not in world.api.requests
+
+
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_status_that_another_program_spells_otherwise_in_the_middle_of_an_add(number: int, killed: bool) -> None:  # noqa: FBT001
+    """It has restored the claim from a backup, with the address that this node has reserved for it."""
+    world = World(1, network(subnets="2001:db8::/125"))
+    node = world.nodes[0]
+    run = world.add(node, vm(world), "c1")
+    while not world.api.leases:
+        node.step(run)
+    step_until(node, run, number)
+    (lease,) = world.api.leases.values()
+    world.api.change_claim(world.api.claims["vms", "vm"], ips=(str(lease.address).upper(),))
+    if killed:
+        node.kill()
+        world.delete(node, ("c1", "net1"))
+        world.finish(node)
+        world.do_chores(node)
+    world.finish(node)  # at each step, the address in the status has its Lease
+    assert [one.uid for one in world.api.leases.values()] == [lease.uid]
