@@ -64,16 +64,16 @@ class Counting(OtherStacks):
         return super()._programs(groups)
 
 
-def test_a_thousand_sockets_of_a_user_cost_one_search() -> None:
+def test_hundreds_of_sockets_of_a_user_cost_one_search() -> None:
     """Each of them was looked for in the whole tree: nodenet-hosted did nothing else for minutes."""
     stacks = Counting()
     with contextlib.ExitStack() as opened:
         first = opened.enter_context(socket.create_server(("127.0.0.1", 0), reuse_port=True))
         port = first.getsockname()[1]
-        for _ in range(999):
+        for _ in range(299):
             opened.enter_context(socket.create_server(("127.0.0.1", port), reuse_port=True))
         found = stacks.look((), (port,), ())
-    assert len(found.listeners) == 1000
+    assert len(found.listeners) == 300
     assert stacks.searches == 1
 
 

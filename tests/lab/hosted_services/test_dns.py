@@ -89,7 +89,9 @@ def test_hosts_on_no_link_use_the_node_s_dns_and_pods_do(hosted_node: NodeFactor
     """A host on the LAN, one behind a second card, and one that sends to a loopback address; then a pod."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, extra=("--address=/site.test/192.0.2.77",)))
     other = lab.lan("other", serve=False)
-    unmanaged = {"/etc/NetworkManager/conf.d/lab.conf": "[keyfile]\nunmanaged-devices=interface-name:eth1\n"}
+    # NetworkManager would begin DHCP on the pod's cable where it sees it before its address.
+    links = "interface-name:eth1;interface-name:veth-pod"
+    unmanaged = {"/etc/NetworkManager/conf.d/lab.conf": f"[keyfile]\nunmanaged-devices={links}\n"}
     node = hosted_node(nics=[lan, other], files=unmanaged)
     node.boot()
     (node_ip,) = settle(node)["node_ips"]
