@@ -140,6 +140,22 @@ def test_a_lease_that_was_made_again_is_kept_though_its_record_was_not_written()
     assert [row.lease_uid for row in node.book.reservations() if row.owner == plain.owner] == [made.uid]
 
 
+def test_of_two_leases_of_one_sandbox_both_are_kept_after_a_lost_store() -> None:
+    """A container has its id again while its last address is on its way back: nothing says which one it has."""
+    world = World(1)
+    node = world.nodes[0]
+    for _ in range(2):
+        added(world, node, None, "c1")
+        if len(world.api.leases) == 1:
+            world.delete(node, ("c1", "net1"))
+            world.finish(node)
+    assert len(world.api.leases) == 2
+    node.lose_store()
+    world.do_chores(node)
+    world.check()
+    world.end()
+
+
 def test_an_address_that_another_owner_has_by_now_is_dropped() -> None:
     """An old copy of the store came back."""
     world, node = prepared()

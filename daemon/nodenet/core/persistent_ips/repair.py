@@ -114,7 +114,7 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
 def _may_be_attached(here: Here, lease: Lease) -> Steps[bool]:
     """Return whether the sandbox of a Lease may have its address."""
     other = here.book.attachment((lease.container_id, lease.ifname))
-    given = other.addresses if other is not None else ()
+    given = other.addresses if other is not None and other.netns else ()  # recorded by its ADD, not by a repair
     if lease.address not in given and any(one.network == lease.address.network for one in given):
         return False  # it was given another one: no answer came when this Lease was created
     if lease.pod is None:
@@ -125,9 +125,9 @@ def _may_be_attached(here: Here, lease: Lease) -> Steps[bool]:
 def _attachment(here: Here, lease: Lease) -> Attachment:
     key = (lease.container_id, lease.ifname)
     other = here.book.attachment(key)
-    given = other.addresses if other is not None else ()
-    addresses = given if lease.address in given else (*given, lease.address)
-    return Attachment(*key, lease.network, lease.owner, addresses, lease.pod, "", here.boot_id, here.now)
+    if other is None:
+        return Attachment(*key, lease.network, lease.owner, (lease.address,), lease.pod, "", here.boot_id, here.now)
+    return other if lease.address in other.addresses else replace(other, addresses=(*other.addresses, lease.address))
 
 
 def _claim(owner: Owner) -> Steps[Claim | None]:

@@ -43,7 +43,7 @@ def attached_pods(book: Book, claim: Claim) -> list[str]:
 def is_settled(book: Book, claim: Claim) -> bool:
     """Return whether status and records agree already."""
     rows = _rows(book, claim)
-    named = all(row.state is State.REPORTED and str(row.address) in claim.ips for row in rows)
+    named = all(row.state is State.REPORTED and claim.has(row.address) for row in rows)
     return named and (not rows or owner_pod(book, claim) == claim.owner_pod)
 
 
