@@ -27,8 +27,9 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.node_ip.environment import drop_in_removals, drop_in_variables
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.probes.questions import Answer
 from nodenet.core.resolver.view import ManagerDns
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import ProbeTarget, Settings
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.unit_stage.unit import Unit
 from nodenet.loop.reload import Judged, StageSet
@@ -373,8 +374,11 @@ class FakeKernel:
 
     now: Snapshot = field(default_factory=Snapshot)
     unbindable: set[IPv4Address | IPv6Address] = field(default_factory=set)
+    broken: NodenetError | None = None
 
     def snapshot(self) -> Snapshot:
+        if self.broken:
+            raise self.broken
         return self.now
 
     def can_bind(self, address: IPv4Address | IPv6Address, link_index: int) -> bool:  # noqa: ARG002
@@ -538,6 +542,19 @@ class FakeProbe:
 
 
 @dataclass
+class FakeTargets:
+    """Targets of the settings: *answer* is what each gives, where *answering* has no other."""
+
+    answer: Answer = Answer.NO
+    answering: dict[str, Answer] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    async def answers(self, target: ProbeTarget, seconds: float) -> Answer:  # noqa: ARG002
+        self.asked.append(str(target))
+        return self.answering.get(str(target), self.answer)
+
+
+@dataclass
 class FakeNodeDns:
     """DNS of this node: *found* is what each look returns."""
 
@@ -689,6 +706,7 @@ def stage_edges(**given: Any) -> StageEdges:
         "dns": FakeDnsManager(),
         "resolved": FakeResolved(),
         "resolver_probe": FakeProbe(),
+        "targets": FakeTargets(),
         "node_dns": lambda _: FakeNodeDns(),
         "service_units": FakeServiceUnits(),
         "redirect": FakeTable(),

@@ -61,7 +61,7 @@ OFFERED = {
     # line, TAB at its end → what is offered; the directory holds node.json and nodes/
     "nodenetctl ": set(VERBS),
     "nodenetctl ex": {"explain"},
-    "nodenetctl explain ": {"node-ip", "br-ex", "hostname", "api-int", "vip", "hosted"},
+    "nodenetctl explain ": {"node-ip", "br-ex", "hostname", "nmstate", "api-int", "vip", "hosted"},
     "nodenetctl bridge ": {"remove", "make"},
     "nodenetctl wait ": set(STAGES),
     "nodenetctl claims ": {"explain", "check"},

@@ -24,6 +24,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot": ("node_ip",),
     "boot_report": (),
     "uplink_health": ("boot", "kernel", "open_vswitch", "resolver"),
+    "probes": ("kernel", "nmstate", "settings", "uplink_health"),
     "status": ("boot",),
     "hosted_services": ("boot", "kernel", "node_file", "open_vswitch", "settings", "status"),
     "hosted_cluster": ("hosted_services",),
@@ -54,6 +55,7 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "nmstate": ("core.node_file",),
     "open_vswitch": (),
     "persistent_ips": (),
+    "probes": ("core.settings",),
     "resolver": ("edge.bus", "edge.files", "edge.systemd"),
     "systemd": ("core.network_manager", "core.node_ip", "core.unit_stage", "edge.bus"),
 }

@@ -43,6 +43,7 @@ from nodenet.edge.network_manager.profiles import Profiles
 from nodenet.edge.network_manager.state import NetworkManager
 from nodenet.edge.nmstate.client import Nmstate
 from nodenet.edge.open_vswitch.database import Ovsdb
+from nodenet.edge.probes.targets import Targets
 from nodenet.edge.resolver.name_servers import NameServers
 from nodenet.edge.resolver.probe import ResolverProbe
 from nodenet.edge.resolver.resolved import Resolved
@@ -54,6 +55,7 @@ from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.hosted_services.forwarding import Forwarding
 from nodenet.stages.hosted_services.node_dns import UNIT as DNS_UNIT
 from nodenet.stages.hosted_services.node_dns import NodeDns, NodeDnsEdges
+from nodenet.stages.nmstate.known_good import KnownGood
 
 log = structlog.get_logger()
 
@@ -90,6 +92,7 @@ class Assembly:
         self._dns_of_node: tuple[Settings, NodeDns] | None = None
         self.edges = self._stage_edges()
         self.forwarding = Forwarding(self.edges.sysctls)
+        self.known_good = KnownGood(files, self.clock, self.boot_id)
         kernel = (LinkEvents(), self.edges.neighbours, self.edges.kernel)
         self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers())
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
@@ -113,6 +116,7 @@ class Assembly:
             dns=self.dns,
             resolved=self.resolved,
             resolver_probe=ResolverProbe(),
+            targets=Targets(),
             units=Units(self.bus, lambda: self._wake(Topic.UNIT)),
             node_dns=self._node_dns,
             service_units=self._service_units,
@@ -189,6 +193,6 @@ class Assembly:
 
     def _in_force(self, settings: Settings) -> None:
         """Take note that stages are built for *settings* now."""
-        self.forwarding.settings = settings
+        self.forwarding.settings = self.known_good.settings = settings
         self._node_files = PurePath(settings.node_file_dir)
         files.clear_stray((self._node_files,))

@@ -196,7 +196,7 @@ async def serve(idle: Idle) -> int:
     )
     manager = ServiceManager(notifier)
     uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
-    watches = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink)
+    watches = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good)
     reconciler = Reconciler(machine.inputs, watches, notifier, machine.clock, machine.boot_id)
     return await _run(machine, reconciler, manager, uplink)
 

@@ -38,6 +38,7 @@ class StageEdges:
     dns: ports.DnsManager
     resolved: ports.Resolved
     resolver_probe: ports.ResolverProbe
+    targets: ports.Targets
     node_dns: Callable[[Settings], NodeDns]
     """Makes DNS of this node, for the settings in force."""
     service_units: ServiceUnits

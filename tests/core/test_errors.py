@@ -19,6 +19,7 @@ EXITS = {
     Message.NODE_FILE_INVALID: (65, "NodeFileInvalid"),
     Message.LIBNMSTATE_MISSING: (78, "LibnmstateMissing"),
     Message.APPLY_FAILED: (1, "ApplyFailed"),
+    Message.PROBE_FAILED: (1, "ApplyFailed"),
     Message.ROLLBACK_FAILED: (1, "RollbackFailed"),
     Message.PUBLISH_FAILED: (74, "PublishFailed"),
     Message.UNIT_FAILED: (1, "UnitFailed"),

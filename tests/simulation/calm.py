@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from nodenet.core.boot.stages import Health
+from nodenet.core.messages import Message
 from nodenet.core.status.document import BootStatus, document
 from nodenet.stages.br_ex.duplicate_checks import ACCEPT_DAD, NO_PROBE
 from simulation.rules import UNSEEN_SECONDS
@@ -38,6 +39,15 @@ def status_of(run: Run) -> BootStatus:
     return run.process.reconciler.status
 
 
+CUT_OFF = frozenset(
+    {
+        *("gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "bus-down"),
+        *("ovs-database-down", "ovs-switch-hangs"),
+    }
+)
+"""Faults during which a gateway does not answer."""
+
+
 def is_fine(run: Run) -> bool:
     """Whether nothing is wrong with what the node was given."""
     node = run.scenario.node
@@ -50,6 +60,9 @@ def is_degraded_for_nothing(run: Run) -> bool:
     renamed = bool(struck["nic-renamed"]) and (node.file != "" or node.profile == "static")
     # A file whose result is not as asked for is refused until a reload.
     refused = node.file == "bridge" and bool(struck["ovs-database-down"] or struck["ovs-switch-hangs"])
+    # So is one with which the gateway fell silent, whatever the reason was.
+    silent = any(problem.message is Message.PROBE_FAILED for _, problem in status_of(run).problems)
+    refused = refused or (silent and bool(struck.keys() & CUT_OFF))
     run.world.rules.checked["P3"] += 1
     fine = is_fine(run) and set(struck) <= LEAVE_NOTHING and not (renamed or refused)
     return fine and status_of(run).health is not Health.OK

@@ -10,6 +10,8 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.availability import Service
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.probes.questions import Answer
+from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.unit_stage.unit import Unit
 from simulation.edge import STALLED_SECONDS, Edge
 
@@ -124,7 +126,17 @@ class Resolved(Edge):
 class ResolverProbe(Edge):
     async def answers(self, address: IPAddress, name: str, port: int | None = None) -> bool:  # noqa: ARG002
         await self.life.cross("resolver.answers", 0.01)
-        return self.world.kernel.place_of(address) is not None and self.world.dns_answers
+        if self.world.kernel.place_of(address) is not None:
+            return self.world.dns_answers
+        segments = map(self.world.segment_of, self.world.kernel.links)
+        return any(each.answers(address) for each in segments if each)  # the gateway is the DNS server too
+
+
+@dataclass(slots=True)
+class Targets(Edge):
+    async def answers(self, target: ProbeTarget, seconds: float) -> Answer:  # noqa: ARG002
+        await self.life.cross("targets.answers", 0.001)
+        return Answer.NO  # no settings of this world name one
 
 
 @dataclass(slots=True)

@@ -23,10 +23,11 @@ from nodenet.loop.uplink import UplinkEdges, UplinkWatch
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.hosted_services.forwarding import Forwarding
+from nodenet.stages.nmstate.known_good import KnownGood
 from simulation.edges_of_host import Clock, Files, Host, LeaseNames
 from simulation.edges_of_kernel import KernelEdge, Neighbours, Sysctls, UplinkLinks
 from simulation.edges_of_manager import DnsManager, Manager, Profiles
-from simulation.edges_of_services import NameServers, Ovsdb, Resolved, ResolverProbe, SystemdEdge, Units
+from simulation.edges_of_services import NameServers, Ovsdb, Resolved, ResolverProbe, SystemdEdge, Targets, Units
 from simulation.engine import SimulatedLoop
 from simulation.nmstate import Nmstate
 from simulation.world import Life, Listeners, World
@@ -98,9 +99,10 @@ class Process:
         world, life = self.world, self.life
         built = stage_edges(life)
         forwarding = Forwarding(built.sysctls)
+        known_good = KnownGood(built.files, built.clock, world.boot_id)
 
         def in_force(settings: Settings) -> None:
-            forwarding.settings = settings
+            forwarding.settings = known_good.settings = settings
 
         inputs = NodeInputs(built, self._settings, in_force)
         notifier = Reports(life)
@@ -108,7 +110,7 @@ class Process:
         kernel = (UplinkLinks(life), built.neighbours, built.kernel)
         uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life))
         uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
-        watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files, _compact), manager, uplink)
+        watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files, _compact), manager, uplink, known_good)
         reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)
         world.listeners = listeners = Listeners(reconciler.wake)
         background = Background()
@@ -157,6 +159,7 @@ def stage_edges(life: Life) -> StageEdges:
         dns=DnsManager(life),
         resolved=Resolved(life),
         resolver_probe=ResolverProbe(life),
+        targets=Targets(life),
         node_dns=lambda _: FakeNodeDns(),
         service_units=FakeServiceUnits(),
         redirect=FakeTable(),

@@ -1,6 +1,6 @@
 # Made from nodenetctl's parser by tools/make_completions.py, with https://github.com/tqdm/shtab
 
-_shtab_nodenetctl_explain_subparsers=(node-ip br-ex hostname api-int vip hosted)
+_shtab_nodenetctl_explain_subparsers=(node-ip br-ex hostname nmstate api-int vip hosted)
 _shtab_nodenetctl_bridge_subparsers=(remove make)
 _shtab_nodenetctl_day_one_subparsers=(check show early keyfiles ignition machine-config secret from-host install-config)
 _shtab_nodenetctl_subparsers=(status monitor boot-report explain hosted claims check reload reselect bridge wait snapshot settings day-one version)
@@ -11,6 +11,7 @@ _shtab_nodenetctl_boot_report_option_strings=(-h --help -b --boot --boots --json
 _shtab_nodenetctl_explain_node_ip_option_strings=(-h --help --snapshot --diff --ignore-published --vip --hint --hint-required --families --prefer-ipv6 --network-type --platform --user-managed-lb --deny-link --json)
 _shtab_nodenetctl_explain_br_ex_option_strings=(-h --help --snapshot --facts --datapath --json)
 _shtab_nodenetctl_explain_hostname_option_strings=(-h --help --json --no-dns)
+_shtab_nodenetctl_explain_nmstate_option_strings=(-h --help --json)
 _shtab_nodenetctl_explain_api_int_option_strings=(-h --help)
 _shtab_nodenetctl_explain_vip_option_strings=(-h --help)
 _shtab_nodenetctl_explain_hosted_option_strings=(-h --help)
@@ -80,7 +81,7 @@ _shtab_nodenetctl_explain_node_ip___families_choices=(auto ipv4 ipv6 ipv4,ipv6 i
 _shtab_nodenetctl_explain_node_ip___network_type_choices=(OVNKubernetes)
 _shtab_nodenetctl_explain_node_ip___platform_choices=(none baremetal openstack vsphere nutanix ovirt kubevirt external aws azure gcp ibmcloud powervs alibabacloud equinixmetal libvirt)
 _shtab_nodenetctl_explain_br_ex___datapath_choices=(system netdev)
-_shtab_nodenetctl_explain_pos_0_choices=(node-ip br-ex hostname api-int vip hosted)
+_shtab_nodenetctl_explain_pos_0_choices=(node-ip br-ex hostname nmstate api-int vip hosted)
 _shtab_nodenetctl_hosted_pos_0_choices=(drain undrain)
 _shtab_nodenetctl_claims_pos_0_choices=(explain check)
 _shtab_nodenetctl_bridge_pos_0_choices=(remove make)
@@ -114,6 +115,9 @@ _shtab_nodenetctl_explain_hostname__h_nargs=0
 _shtab_nodenetctl_explain_hostname___help_nargs=0
 _shtab_nodenetctl_explain_hostname___json_nargs=0
 _shtab_nodenetctl_explain_hostname___no_dns_nargs=0
+_shtab_nodenetctl_explain_nmstate__h_nargs=0
+_shtab_nodenetctl_explain_nmstate___help_nargs=0
+_shtab_nodenetctl_explain_nmstate___json_nargs=0
 _shtab_nodenetctl_explain_api_int__h_nargs=0
 _shtab_nodenetctl_explain_api_int___help_nargs=0
 _shtab_nodenetctl_explain_vip__h_nargs=0

@@ -45,7 +45,7 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' version
+set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' version
 set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --platform --role --settings --snapshot --step --svg --timeout --vip -b
 
 complete -c nodenetctl -e
@@ -97,6 +97,9 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nod
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain hostname' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain hostname' -l json -d 'print a JSON document instead of a table'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain hostname' -l no-dns -d 'do not ask DNS for the names of this host'"'"'s addresses'
+complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nodenetctl_npos -eq 0' -a nmstate -d 'what answered before and after the last apply of a node file'
+complete -c nodenetctl -n '_shtab_nodenetctl_using explain nmstate' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using explain nmstate' -l json -d 'print the JSON document instead of a table'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nodenetctl_npos -eq 0' -a api-int -d 'which address api-int has, and why'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain api-int' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nodenetctl_npos -eq 0' -a vip -d 'who holds each VIP, and whether this node may'

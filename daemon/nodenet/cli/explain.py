@@ -10,6 +10,7 @@ TOPICS = {
     "node-ip": ("why these addresses are the node IPs", "explain_node_ip"),
     "br-ex": ("which link is the uplink of br-ex, and what nodenetd would apply", "explain_br_ex"),
     "hostname": ("why the node has this host name", "explain_hostname"),
+    "nmstate": ("what answered before and after the last apply of a node file", "explain_nmstate"),
     "api-int": ("which address api-int has, and why", "explain_hosted"),
     "vip": ("who holds each VIP, and whether this node may", "explain_hosted"),
     "hosted": ("why each hosted service runs on this node or does not", "explain_hosted"),

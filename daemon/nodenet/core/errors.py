@@ -201,6 +201,7 @@ ERROR_OF: Mapping[Message, type[NodenetError]] = {
     Message.NODE_FILE_INVALID: NodeFileInvalid,
     Message.LIBNMSTATE_MISSING: LibnmstateMissing,
     Message.APPLY_FAILED: ApplyFailed,
+    Message.PROBE_FAILED: ApplyFailed,
     Message.ROLLBACK_FAILED: RollbackFailed,
     Message.PUBLISH_FAILED: PublishFailed,
     Message.UNIT_FAILED: UnitFailed,

@@ -24,6 +24,7 @@ from nodenet.core.status.document import BootStatus
 from nodenet.core.unit_stage.unit import Unit
 from nodenet.ports.links import Neighbours as Neighbours
 from nodenet.ports.links import Sysctls as Sysctls
+from nodenet.ports.links import Targets as Targets
 
 
 class Clock(Protocol):

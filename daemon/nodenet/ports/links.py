@@ -1,4 +1,4 @@
-"""What do stages need from the kernel for one link: its settings and its neighbours?"""
+"""What do stages need from the kernel for one link: its settings, its neighbours, and hosts behind it?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Protocol
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
+from nodenet.core.probes.questions import Answer
+from nodenet.core.settings.model import ProbeTarget
 
 
 class Sysctls(Protocol):
@@ -33,3 +35,10 @@ class Neighbours(Protocol):
 
     def learn(self, link: str, neighbours: Iterable[Neighbour]) -> None:
         """Let packets to *neighbours* leave by *link* without asking. Raises Unavailable."""
+
+
+class Targets(Protocol):
+    """Hosts anywhere that must be reachable."""
+
+    async def answers(self, target: ProbeTarget, seconds: float) -> Answer:
+        """Return whether *target* answers within *seconds*, at once when it does."""

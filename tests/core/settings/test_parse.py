@@ -56,6 +56,9 @@ def test_every_key_is_understood() -> None:
         on_failure = "wait"
         apply_timeout = 60
         probe_targets = ["192.0.2.1", "tcp://192.0.2.1:6443", "tcp://[2001:db8::1]:22623"]
+        probe_timeout = 0
+        good_after = 10
+        quarantine_after = 3
         deny_links = ["docker*"]
         route_tables = ["main", 100]
         hint = "192.0.2.0/24"
@@ -93,6 +96,9 @@ def test_every_key_is_understood() -> None:
             ProbeTarget(ip_address("192.0.2.1"), 6443),
             ProbeTarget(ip_address("2001:db8::1"), 22623),
         ),
+        probe_timeout=0,
+        good_after=10,
+        quarantine_after=3,
         deny_links=("docker*",),
         route_tables=("main", "100"),
         hint=Written("192.0.2.0/24", MAIN),
@@ -172,6 +178,10 @@ def test_a_later_file_wins_key_by_key_and_is_named() -> None:
         ("probe_targets = ['udp://192.0.2.1:53']", ["tcp://ADDRESS:PORT"]),
         ("probe_targets = ['tcp://192.0.2.1:66000']", ["tcp://ADDRESS:PORT"]),
         ("probe_targets = ['example.com']", ["'example.com' is not an IP address"]),
+        ("probe_targets = ['https://192.0.2.1']", ["tcp://ADDRESS:PORT"]),
+        ("probe_timeout = 31", ["from 0 to 30"]),
+        ("good_after = 0", ["from 1 to 86400"]),
+        ("quarantine_after = -1", ["from 0 to 100"]),
         ("deny_links = ['']", ["can match no link"]),
         ("route_tables = ['mein']", ["'mein' is no routing table"]),
         ("route_tables = [0]", ["0 is no routing table"]),

@@ -4,27 +4,48 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address, ip_network
 from pathlib import PurePosixPath
 
 import pytest
 from structlog.testing import capture_logs
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeProfiles, FakeSystemd
-from nodenet.core.apply import intent
+from fakes import (
+    BOOT_ID,
+    FakeClock,
+    FakeFiles,
+    FakeKernel,
+    FakeManager,
+    FakeNeighbours,
+    FakeNmstate,
+    FakeOvsdb,
+    FakeProbe,
+    FakeProfiles,
+    FakeSystemd,
+    FakeTargets,
+)
+from nodenet.core.apply import intent, last_good, trial
 from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.apply.last_good import LastGood
+from nodenet.core.apply.trial import Trial
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
+from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.probes.questions import Scope
+from nodenet.core.probes.report import PATH
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
-from nodenet.stages.apply.records import INTENT
+from nodenet.stages.apply.probes import ProbeEdges, Probes
+from nodenet.stages.apply.records import GOOD, INTENT, TRIAL
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
@@ -45,13 +66,20 @@ class Rig:
     ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
     clock: FakeClock = field(default_factory=FakeClock)
     profiles: FakeProfiles = field(default_factory=FakeProfiles)
+    kernel: FakeKernel = field(default_factory=FakeKernel)
+    neighbours: FakeNeighbours = field(default_factory=FakeNeighbours)
+    patience: float = 0.1
 
     def __post_init__(self) -> None:
         presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
         outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
         early = EarlyStart(self.manager, self.profiles, self.clock)
-        self.stage = NmstateStage(self.files, self.nmstate, pipeline, early, DIRECTORY)
+        probes = Probes(
+            ProbeEdges(self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files), Scope(), self.patience
+        )
+        quarantine = Quarantine(self.files, BOOT_ID, 2)
+        self.stage = NmstateStage(self.files, self.nmstate, pipeline, early, probes, quarantine, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
         self.clock.now += 1
@@ -529,3 +557,138 @@ async def test_a_file_that_fails_early_is_tried_anew_after_the_start() -> None:
     rig.manager.status = ManagerState.READY
     assert isinstance(await rig.attempt(), Done)
     assert rig.record.phase is Phase.GOOD
+
+
+GATEWAY, OTHER = ip_address("192.0.2.1"), ip_address("192.0.2.5")
+ONLINE = Snapshot(
+    (Link(2, "eth0"),),
+    (Address(ip_address("192.0.2.9"), 24, "eth0"),),
+    (Route(ip_network("0.0.0.0/0"), (NextHop("eth0", GATEWAY),)),),
+)
+WITH_ADDRESS = b"interfaces:\n- name: eth0\n  ipv4: {enabled: true, address: [{ip: 192.0.2.5, prefix-length: 24}]}\n"
+
+
+def online() -> Rig:
+    """Return a node whose gateway answers."""
+    return Rig(kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
+
+
+async def test_a_file_that_cuts_the_node_off_is_rolled_back_and_not_tried_again() -> None:
+    """The probe is the cause; the corrected file is applied at once, and this one if a reload asks for it."""
+    rig = online()
+
+    def cut() -> None:
+        rig.neighbours.there.clear()
+        rig.manager.pending.append(Checkpoint("/checkpoint/1", rig.clock.now))
+
+    rig.nmstate.during_apply = cut
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.PROBE_FAILED
+    assert outcome.problem.cause == (
+        "worker-0.yml: the gateway 192.0.2.1 does not answer on eth0, and it answered before the apply"
+    )
+    assert (rig.nmstate.committed, rig.manager.rolled_back) == ([], ["/checkpoint/1"])
+    assert rig.record.phase is Phase.REFUSED
+    rig.neighbours.there.add(GATEWAY)
+    rig.nmstate.during_apply = lambda: None
+    again = await rig.attempt()
+    assert isinstance(again, Failed)
+    assert again.problem.cause == outcome.problem.cause
+    assert len(rig.nmstate.applied) == 1
+    rig.files.content[FILE] = TEXT + b"  mtu: 1400\n"
+    assert isinstance(await rig.attempt(), Done)
+
+
+async def test_a_node_that_had_no_network_keeps_its_file() -> None:
+    """There is nothing to go back to; the silence is logged."""
+    rig = online()
+    rig.neighbours.there.clear()
+    with capture_logs() as logs:
+        outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert [line["event"] for line in logs if line.get("message") is Message.PROBE_SILENT] == [
+        "After the apply the gateway 192.0.2.1 does not answer on eth0"
+    ]
+
+
+async def test_an_address_of_another_host_is_refused_before_the_apply() -> None:
+    """Nothing is touched."""
+    rig = online()
+    rig.files.content[FILE] = WITH_ADDRESS
+    rig.neighbours.there.add(OTHER)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.PROBE_FAILED
+    assert outcome.problem.cause == "worker-0.yml: the address 192.0.2.5 of eth0 is in use by another host"
+    assert (rig.nmstate.applied, rig.files.writes) == ([], [str(TRIAL), str(PATH)])
+
+
+async def test_the_detail_names_what_answers() -> None:
+    """A file in force is not probed: nothing is asked in an unchanged boot."""
+    rig = online()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.detail.endswith(" s; these answer: gateway 192.0.2.1")
+    rig.neighbours.asked.clear()
+    assert isinstance(await rig.attempt(), Skipped)
+    assert rig.neighbours.asked == []
+
+
+async def test_probes_can_be_switched_off() -> None:
+    rig = Rig(kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY, OTHER}), patience=0)
+    rig.files.content[FILE] = WITH_ADDRESS
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.neighbours.asked == []
+
+
+OLD = b"interfaces:\n- name: eth0\n  mtu: 1400\n"
+
+
+def quarantined() -> Rig:
+    """Return a node whose new file did not lead to READY in two boots; it had worked with the file OLD."""
+    rig = Rig()
+    digest = hashlib.sha256(OLD).hexdigest()
+    good = LastGood("worker-0.yml", OLD.decode(), digest, "worker-0", 1.0)
+    rig.files.content[str(GOOD)] = last_good.render(good)
+    lost = Trial(hashlib.sha256(TEXT).hexdigest(), ("boot1", "boot2"))
+    rig.files.content[str(TRIAL)] = trial.render(lost)
+    return rig
+
+
+async def test_after_two_boots_without_ready_the_last_known_good_file_is_applied() -> None:
+    """With the cause beside it, also where the state matches already; the file on the disk is not touched."""
+    rig = quarantined()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem == Problem(
+        Message.NODE_FILE_QUARANTINED,
+        "2 boots in a row with worker-0.yml did not reach READY: the last known good worker-0.yml is used in its place",
+        "Correct worker-0.yml; `nodenetctl reload --wait` tries it once more as it is",
+    )
+    assert rig.nmstate.applied == [OLD.decode()]
+    assert outcome.detail.startswith("Applied the last known good worker-0.yml and verified it in ")
+    assert (rig.files.content[FILE], rig.files.content[APPLIED]) == (TEXT, OLD)
+    assert (outcome.facts.digest, outcome.facts.applied_digest) == (
+        hashlib.sha256(TEXT).hexdigest(),
+        hashlib.sha256(OLD).hexdigest(),
+    )
+    again = await rig.attempt()
+    assert isinstance(again, Done)
+    assert again.problem == outcome.problem
+    assert len(rig.nmstate.applied) == 1
+
+
+async def test_a_corrected_file_or_a_reload_ends_the_quarantine() -> None:
+    """At once."""
+    rig = quarantined()
+    rig.files.content[FILE] = TEXT + b"  mtu: 1450\n"
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert (outcome.problem, rig.nmstate.applied) == (None, [(TEXT + b"  mtu: 1450\n").decode()])
+    rig = quarantined()
+    await rig.attempt()
+    rig.nmstate.left = {"interfaces": [1]}
+    outcome = await rig.attempt(NAMED, Request(retry_refused=True))
+    assert isinstance(outcome, Done)
+    assert (outcome.problem, rig.nmstate.applied[-1]) == (None, TEXT.decode())

@@ -24,6 +24,8 @@ class FailureKind(StrEnum):
     MISSING = "missing"
     UNLOADED = "unloaded"
     """The library is installed, and could not be read at the moment."""
+    PROBE = "probe"
+    """Not libnmstate's: the apply succeeded, and the network does not work as before."""
 
 
 _REMEDIES = {
@@ -37,6 +39,7 @@ _REMEDIES = {
     FailureKind.INTERNAL: "Look at `journalctl -u NetworkManager` around this time",
     FailureKind.DIED: "Look for a crash of nodenetd's child process with `coredumpctl`",
     FailureKind.KILLED: "Raise `apply_timeout` in the settings if the file is large; look whether NetworkManager hangs",
+    FailureKind.PROBE: "Correct the node file",
     FailureKind.MISSING: "Install python3-libnmstate, or install nodenet again",
     FailureKind.UNLOADED: "Look at `journalctl -k` for disk errors, and which process uses so much (`free`)",
 }

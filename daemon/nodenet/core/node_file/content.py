@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nodenet.core.node_file.addresses import LinkAddress, static_addresses
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import Finding, errors, ordered, refusal
 from nodenet.core.node_file.gateways import unreachable_gateways
@@ -39,6 +40,8 @@ class Desired:
     """Values that must not get into journal, status or bus."""
     links: Links = NO_LINKS
     """The links that it configures."""
+    addresses: tuple[LinkAddress, ...] = ()
+    """The static addresses that it gives them."""
 
     @property
     def brings_bridge(self) -> bool:
@@ -94,6 +97,7 @@ def _desired(document: Block) -> Desired:
         bridges=frozenset(text(link, "name") for link in present if _is_ovs(link)),
         secrets=secrets_of(document),
         links=links_of(present),
+        addresses=tuple(static_addresses(present)),
     )
 
 

@@ -60,15 +60,15 @@ def name_servers(resolv_conf: bytes | None, behind_stub: bytes | None, place: Pl
     return tuple(dict.fromkeys(others))[:MAX_SERVERS]
 
 
-def gateways(snapshot: Snapshot, families: Iterable[Family]) -> tuple[Gateway, ...]:
-    """Return the gateways of the default routes that are in use: of each family those of the lowest metric."""
+def gateways(snapshot: Snapshot, families: Iterable[Family], table: str = MAIN_TABLE) -> tuple[Gateway, ...]:
+    """Return the gateways of the default routes of *table* in use: of each family those of the lowest metric."""
     wanted = [family for family in Family if family in frozenset(families)]
-    found = (gateway for family in wanted for gateway in _of_family(snapshot, family))
+    found = (gateway for family in wanted for gateway in _of_family(snapshot, family, table))
     return tuple(dict.fromkeys(found))
 
 
-def _of_family(snapshot: Snapshot, family: Family) -> list[Gateway]:
-    routes = [each for each in snapshot.routes if _is_default(each) and each.family is family]
+def _of_family(snapshot: Snapshot, family: Family, table: str) -> list[Gateway]:
+    routes = [each for each in snapshot.routes if _is_default(each, table) and each.family is family]
     best = min((route.metric for route in routes), default=None)
     hops = (hop for route in routes if route.metric == best for hop in route.next_hops)
     return [
@@ -78,8 +78,8 @@ def _of_family(snapshot: Snapshot, family: Family) -> list[Gateway]:
     ]
 
 
-def _is_default(route: Route) -> bool:
-    return route.is_default and route.table == MAIN_TABLE and route.kind == "unicast"
+def _is_default(route: Route, table: str) -> bool:
+    return route.is_default and route.table == table and route.kind == "unicast"
 
 
 def _on_subnet(snapshot: Snapshot, gateway: IPAddress, link: str) -> bool:

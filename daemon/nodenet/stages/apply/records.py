@@ -19,6 +19,8 @@ STATE = PurePosixPath("/var/lib/nodenet")
 INTENT = STATE / "intent.json"
 BRIDGE_INTENT = STATE / "bridge-intent.json"
 BRIDGE = STATE / "bridge.json"
+GOOD = STATE / "good.json"
+TRIAL = STATE / "trial.json"
 PRIVATE = 0o600
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """The nmstate stage: is this node's file applied, and if not, can it be applied?
 
-find → read → parse → ready? → difference → plan → the apply pipeline → record. If a file is refused,
-``_refused`` is the place where the last known good one could be applied.
+find → read → parse → this one or the last known good? → ready? → difference → plan → the apply pipeline with its
+probes → record.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from nodenet.core.apply.retry import BUDGET_SECONDS, TRIES, delay, may_try_again
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import (
     LibnmstateMissing,
     NodeFileInvalid,
@@ -33,17 +32,18 @@ from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.secret import Secrets
+from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Files, Nmstate, Transaction
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
+from nodenet.stages.apply.probes import Probes
+from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.in_force import InForce
+from nodenet.stages.nmstate.quarantine import Quarantine
 
 log = structlog.get_logger()
 
-BRIDGE_IN_THE_WAY = (
-    "Its configuration of a link below br-ex can change only after `nodenetctl bridge remove`; then "
-    "`nodenetctl reload --wait` and `nodenetctl bridge make`"
-)
 TOUCHED = frozenset({Phase.APPLYING, Phase.ROLLED_BACK})
 """The network was changed by an apply that failed."""
 UNAVAILABLE_SECONDS = 5.0
@@ -75,16 +75,25 @@ class Tries:
 class NmstateStage:
     """Applies the node file, or reports why not and leaves the network as it was."""
 
-    def __init__(
-        self, files: Files, nmstate: Nmstate, pipeline: Pipeline, early: EarlyStart, directory: PurePath
+    def __init__(  # noqa: PLR0913  (its parts)
+        self,
+        files: Files,
+        nmstate: Nmstate,
+        pipeline: Pipeline,
+        early: EarlyStart,
+        probes: Probes,
+        quarantine: Quarantine,
+        directory: PurePath,
     ) -> None:
         """Look for node files in *directory*."""
-        self._files = files
         self._node_files = NodeFiles(files, nmstate, directory)
         self._nmstate = nmstate
         self._pipeline = pipeline
         self._early = early
+        self._probes = probes
+        self._quarantine = quarantine
         self._directory = directory
+        self._in_force = InForce(files, pipeline, directory)
         self._tries: dict[str, Tries] = {}
         self._told = ""
 
@@ -104,7 +113,11 @@ class NmstateStage:
                 facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
                 return self._none(facts, f"{file.name} {why}: nothing to apply")
             self._tell_found(file)
-            return await self._settle(Job(file, wish, facts, self._pipeline.now(), request.retry_refused))
+            file, problem = self._quarantine.choose(file, facts.hostname, again=request.retry_refused)
+            if file.digest != facts.digest:
+                wish = await self._node_files.wanted(file, found)
+            job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused)
+            return _beside(await self._settle(job), problem)
         except node_file.Rivals as error:
             return _failed(self._as_before(replace(facts, node_file=error.names)), error, error.cause)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
@@ -127,7 +140,7 @@ class NmstateStage:
         """Ask for the difference and do what it calls for."""
         if over := self._over_budget(job):
             return over
-        applied = self._is_only_compared(job.file)
+        applied = self._in_force.is_only_compared(job.file)
         job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links, applied=applied))
         early = job.early or self._early.is_endless
         if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=early):
@@ -135,80 +148,56 @@ class NmstateStage:
             seconds = waiting.seconds if job.early else self._early.pause(waiting.seconds)
             return replace(waiting, seconds=seconds, facts=self._as_before(job.facts))
         try:
-            async with self._nmstate.transaction() as transaction:
-                matches = await self._matches(job, transaction)
-                return await self._carry_out(job, transaction, matches=matches)
+            new = not self._in_force.knows(job.file)
+            async with (
+                self._nmstate.transaction() as transaction,
+                probing_around(self._probes, job.file, job.wish, at_once=new) as probing,
+            ):
+                matches = await self._in_force.matches(job.file, job.wish, transaction)
+                return await self._carry_out(job, transaction, probing, matches=matches)
         except NmstateFailure as failure:
             return self._again_or_refused(job, _without_secrets(failure, job.wish.secrets))
 
-    async def _matches(self, job: Job, transaction: Transaction) -> bool:
-        """Return whether the state is what the file asks for. Raises NmstateFailure.
-
-        configure-ovs may have moved to a bridge what a file in force gave to a link. Of another file it is not known
-        which part is about the bridge by now: it is refused.
-        """
-        text, refused = job.file.text, None
-        try:
-            if not await transaction.difference(text):
-                return True
-        except NmstateFailure as failure:
-            if failure.kind is not FailureKind.INVALID:
-                raise
-            refused = failure
-        known = self._is_in_force(job.file)
-        if not (known or refused):
-            return False
-        above = tuple(name for name in (BRIDGE, EXTRA_BRIDGE) if name not in job.wish.bridges)
-        left = await transaction.difference_below(text, above)  # raises too, unless only bridges were in the way
-        if refused and not known:
-            raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
-        return not left
-
-    def _is_only_compared(self, file: NodeFile) -> bool:
-        """Return whether *file* is not applied while NetworkManager is starting: it is in force, and verified."""
-        record = self._pipeline.record
-        return self._is_in_force(file) and not (record and record.phase is Phase.APPLYING)
-
-    def _is_in_force(self, file: NodeFile) -> bool:
-        """Return whether the network was last made by *file*; before nodenet the marker says so."""
-        record = self._pipeline.record
-        return record.in_force == file.digest if record else self._is_marked(file)
-
-    def _is_marked(self, file: NodeFile) -> bool:
-        return self._files.read(self._directory / node_file.APPLIED) == file.text.encode()
-
-    async def _carry_out(self, job: Job, transaction: Transaction, *, matches: bool) -> Outcome:
+    async def _carry_out(self, job: Job, transaction: Transaction, probing: Probing, *, matches: bool) -> Outcome:
         record = self._pipeline.record
         file = job.file
         boot_id = self._pipeline.boot_id
-        if job.early and not matches and self._is_in_force(file):
+        if job.early and not matches and self._in_force.knows(file):
             return self._until_started(job)  # what it gave a link may be on its way still
-        match intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=job.retry_refused):
+        plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=job.retry_refused)
+        if plan is not Plan.REFUSE and file.digest == job.facts.digest:
+            self._quarantine.begin(file.digest)
+        match plan:
             case Plan.KEEP:
-                self._mark(file)
+                self._in_force.mark(file)
                 reason = f"{file.name} is applied already and the state matches it"
                 return Skipped(reason, _good(job), Message.NETWORK_UNCHANGED)
             case Plan.ADOPT:
-                self._in_force(job)
+                self._is_good(job)
                 detail = f"{file.name} asks for what is there already; nothing was applied"
                 return Done(detail, _good(job), Message.NETWORK_UNCHANGED)
             case Plan.REFUSE if record:
                 problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
                 return Failed(problem, self._as_before(job.facts))
             case _:
-                return await self._apply(job, transaction)
+                return await self._apply(job, transaction, probing)
 
-    async def _apply(self, job: Job, transaction: Transaction) -> Done:
+    async def _apply(self, job: Job, transaction: Transaction, probing: Probing) -> Done:
         before = self._as_before(job.facts)
+        await probing.begin()
         record = self._pipeline.intent(
             job.file.digest,
             Phase.APPLYING,
             in_force=before.applied_digest,
             brings_bridge=before.brings_bridge,
         )
-        seconds = await self._pipeline.apply(transaction, job.file.text, record)
-        self._in_force(job)
-        detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s"
+        try:
+            seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept)
+        except ProbeFailed:
+            await probing.restored()
+            raise
+        self._is_good(job)
+        detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s{probing.answering}"
         return Done(detail, _good(job), Message.NETWORK_APPLIED)
 
     def _again_or_refused(self, job: Job, failure: NmstateFailure) -> Outcome:
@@ -244,6 +233,7 @@ class NmstateStage:
         return self._refused(job, tries.last)
 
     def _refused(self, job: Job, failure: NmstateFailure) -> Failed:
+        self._probes.forget()
         facts = self._as_before(job.facts)
         cause = f"{job.file.name}: {failure.cause}"
         record = self._pipeline.record
@@ -261,20 +251,26 @@ class NmstateStage:
         in_force, bridge = (record.in_force, record.brings_bridge) if record else (None, False)
         return replace(facts, applied_digest=in_force, brings_bridge=bridge)
 
-    def _in_force(self, job: Job) -> None:
+    def _is_good(self, job: Job) -> None:
         digest = job.file.digest
         bridge = job.wish.brings_bridge
         self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
         self._tries.clear()
-        self._mark(job.file)
-
-    def _mark(self, file: NodeFile) -> None:
-        """Keep the compatibility marker a byte copy of the applied file, for root only: it may contain secrets."""
-        self._files.write(self._directory / node_file.APPLIED, file.text.encode(), 0o600)
+        self._probes.forget()
+        self._in_force.mark(job.file)
 
 
 def _without_secrets(failure: NmstateFailure, secrets: Secrets) -> NmstateFailure:
-    return NmstateFailure(failure.kind, secrets.hidden_in(failure.cause), secrets.hidden_in(failure.remedy))
+    return type(failure)(failure.kind, secrets.hidden_in(failure.cause), secrets.hidden_in(failure.remedy))
+
+
+def _beside(outcome: Outcome, problem: Problem | None) -> Outcome:
+    """Return *outcome* of a stage that did its work although there is a *problem*."""
+    if problem is None:
+        return outcome
+    if isinstance(outcome, Skipped):
+        return Done(outcome.reason, outcome.facts, outcome.message, problem, outcome.again)
+    return replace(outcome, problem=problem) if isinstance(outcome, Done) else outcome
 
 
 def _good(job: Job) -> Facts:

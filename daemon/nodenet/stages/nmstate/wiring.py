@@ -7,7 +7,9 @@ from pathlib import PurePath
 from nodenet.core.settings.model import Settings
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.stages.apply.probes import Probes
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
 
 
@@ -15,4 +17,7 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     """Return the stage for *settings*."""
     pipeline = Pipeline(PipelineEdges.of(edges), edges.boot_id, float(settings.apply_timeout))
     early = EarlyStart(edges.manager, edges.profiles, edges.clock)
-    return NmstateStage(edges.files, edges.nmstate, pipeline, early, PurePath(settings.node_file_dir))
+    probes = Probes.of(edges, settings)
+    quarantine = Quarantine(edges.files, edges.boot_id, settings.quarantine_after)
+    directory = PurePath(settings.node_file_dir)
+    return NmstateStage(edges.files, edges.nmstate, pipeline, early, probes, quarantine, directory)

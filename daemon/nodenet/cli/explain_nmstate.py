@@ -1,0 +1,66 @@
+"""Why was the last node file kept or rolled back? From the report that nodenetd wrote with its last apply."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from nodenet.cli.outputs import note
+from nodenet.cli.table import Table, printable
+from nodenet.core.errors import Unavailable
+
+DESCRIPTION = """Show what answered before and after the last apply of a node file, and whether the file was kept.
+
+The answer is what nodenetd wrote with the last apply of this boot. nodenetd need not run. docs/probes.md explains which
+silence rolls a file back."""
+EPILOG = "exit codes: 0 the file was kept, or nothing was applied in this boot, 1 it was rolled back."
+GOOD, BAD = "32", "31"
+"""SGR parameters (ECMA-48)."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the topic's options."""
+    parser.description = DESCRIPTION
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--json", action="store_true", help="print the JSON document instead of a table")
+    parser.add_argument("--report", type=Path, metavar="FILE", help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the explanation; return the exit code. Raises Unavailable where the report cannot be read."""
+    from nodenet.core.probes.report import PATH  # noqa: PLC0415 - the other topics need no probes
+
+    document = _read(arguments.report or Path(PATH))
+    if document is None:
+        note("nodenetctl: nodenetd has applied no node file in this boot, or `probe_timeout` is 0")
+        return 0
+    print(json.dumps(document, indent=1) if arguments.json else _text(document))
+    return 0 if document["kept"] else 1
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        document: dict[str, Any] = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"{path} cannot be read: {error}", remedy="Look at `nodenetctl status`") from error
+    return document
+
+
+def _text(document: dict[str, Any]) -> str:
+    from nodenet.core.probes.questions import Answer  # noqa: PLC0415
+
+    table = Table(("WHEN", "PROBE", "NAME", "LINK", "ANSWER", "SECONDS"))
+    for row in document["probes"]:
+        seconds = "-" if row["seconds"] is None else f"{row['seconds']:.3f}"
+        cells = (row["when"], row["what"], row["name"], row["link"] or "-", row["answer"], seconds)
+        table.add(cells, GOOD if row["answer"] == Answer.YES else BAD)
+    verdict = "kept" if document["kept"] else "not kept: the network is as it was before"
+    lines = [f"{document['node_file']} was {verdict}.", *(f"{text}." for text in document["failed"])]
+    lines += [f"Not counted: {text}." for text in document["noted"]]
+    return "\n".join([table.render(coloured=sys.stdout.isatty()), "", *map(printable, lines)])

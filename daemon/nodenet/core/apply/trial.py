@@ -1,0 +1,63 @@
+"""In how many boots was a new node file tried, and has it ever led to READY?
+
+A file can be applied and verified and still keep the node from READY: the kernel panics, the node hangs or is cut off,
+and a watchdog or a person resets it. So the boots of a new file are counted until one reaches READY.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The record: the file with *digest*, the *boots* that began with it and did not reach READY.
+
+    *ready*: one has, so the file is not new any more.
+    """
+
+    digest: str
+    boots: tuple[str, ...] = ()
+    ready: bool = False
+
+
+def begun(before: Trial | None, digest: str, boot_id: str) -> Trial:
+    """Return the record of boot *boot_id*, which begins with the file *digest*."""
+    if before is None or before.digest != digest:
+        return Trial(digest, (boot_id,))
+    if before.ready or boot_id in before.boots:
+        return before
+    return replace(before, boots=(*before.boots, boot_id))
+
+
+def reached_ready(before: Trial, boot_id: str, *, applied: bool) -> Trial:
+    """Return the record after boot *boot_id* has reached READY; *applied*: with the file, not without it."""
+    if applied:
+        return Trial(before.digest, ready=True)
+    return replace(before, boots=tuple(boot for boot in before.boots if boot != boot_id))
+
+
+def lost_boots(trial: Trial | None, digest: str, boot_id: str) -> int:
+    """Return in how many boots before *boot_id* the file *digest* did not lead to READY, in a row."""
+    if trial is None or trial.digest != digest or trial.ready:
+        return 0
+    return len([boot for boot in trial.boots if boot != boot_id])
+
+
+def render(trial: Trial) -> bytes:
+    """Return the record as it is stored."""
+    return json.dumps({"version": VERSION, **asdict(trial)}).encode() + b"\n"
+
+
+def parse(content: bytes) -> Trial:
+    """Return the record from its bytes. Raises ValueError when they are torn or of another version."""
+    fields = json.loads(content)
+    if not isinstance(fields, dict) or fields.pop("version", None) != VERSION:
+        raise ValueError(f"not a record of version {VERSION}")
+    try:
+        return Trial(str(fields["digest"]), tuple(map(str, fields["boots"])), bool(fields["ready"]))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a complete record: {error}") from error

@@ -1,0 +1,133 @@
+"""What is asked before and after an apply, and what does the kernel itself answer?
+
+Asked are the gateways of the default routes in use, the DNS servers that NetworkManager has, and the targets of the
+settings. The kernel knows by itself whether a link has a carrier, and whether another host has an IPv6 address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import ip_address
+
+from nodenet.core.ip import Family, IPAddress
+from nodenet.core.kernel.snapshot import MAIN_TABLE, AddressFlag, Snapshot
+from nodenet.core.settings.model import ProbeTarget
+from nodenet.core.uplink_health.watched import gateways
+
+
+class Kind(StrEnum):
+    """What a probe looks at; the values are the words of the status."""
+
+    CARRIER = "carrier"
+    UNIQUE = "address"
+    GATEWAY = "gateway"
+    DNS = "DNS server"
+    TARGET = "target"
+
+
+class Answer(StrEnum):
+    """What came back."""
+
+    YES = "answers"
+    SMALL = "answers small packets only"
+    """Packets as large as the MTU of the link are lost on the way, and no router reports it (RFC 2923, 2.1)."""
+    NO = "does not answer"
+    UNKNOWN = "cannot be asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One probe. *name* is what it is about: an address, a target, a link; *link* is where it is asked."""
+
+    kind: Kind
+    name: str
+    link: str = ""
+    address: IPAddress | None = None
+    target: ProbeTarget | None = None
+
+    @property
+    def subject(self) -> tuple[Kind, str]:
+        """What is compared before and after the apply: the same gateway may be on another link then."""
+        return self.kind, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The answers at one moment, and whether the node has a default route."""
+
+    answers: Mapping[Question, Answer]
+    has_default: bool = False
+
+    @property
+    def gateway(self) -> Question | None:
+        """A gateway that answers."""
+        yes = (question for question, answer in self.answers.items() if answer is Answer.YES)
+        return next((question for question in yes if question.kind is Kind.GATEWAY), None)
+
+
+NO_LOOK = Look({})
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the settings ask for: the targets, and the routing tables whose default routes are used."""
+
+    targets: tuple[ProbeTarget, ...] = ()
+    tables: tuple[str, ...] = (MAIN_TABLE,)
+
+
+def questions(snapshot: Snapshot, servers: Iterable[IPAddress], scope: Scope) -> tuple[Question, ...]:
+    """Return what other hosts are asked; *servers* are DNS servers, those of the node itself are left out."""
+    own = {item.address for item in snapshot.addresses}
+    found = [
+        Question(Kind.GATEWAY, str(each.address), each.link, each.address)
+        for table in dict.fromkeys((MAIN_TABLE, *scope.tables))
+        for each in gateways(snapshot, Family, table)
+    ]
+    others = (server for server in servers if not (server.is_loopback or server in own))
+    found += [Question(Kind.DNS, str(server), address=server) for server in others]
+    found += [Question(Kind.TARGET, str(target), target=target) for target in scope.targets]
+    return tuple(dict.fromkeys(found))
+
+
+def has_default(snapshot: Snapshot, scope: Scope) -> bool:
+    """Return whether a default route leads out of the node; it needs no gateway on a point-to-point link."""
+    tables = {MAIN_TABLE, *scope.tables}
+    return any(each.is_default and each.table in tables and each.kind == "unicast" for each in snapshot.routes)
+
+
+def known(snapshot: Snapshot, links: Collection[str]) -> dict[Question, Answer]:
+    """Return what the kernel answers itself: the carrier of *links* that are up, and IPv6 addresses of other hosts."""
+    carriers = {
+        Question(Kind.CARRIER, link.name, link.name): Answer.YES if link.carrier else Answer.NO
+        for link in snapshot.links
+        if link.name in links and link.up
+    }
+    return carriers | {
+        Question(Kind.UNIQUE, str(item.address), item.link, item.address): Answer.NO
+        for item in snapshot.addresses
+        if AddressFlag.DAD_FAILED in item.flags
+    }
+
+
+def controls(question: Question) -> tuple[Question, ...]:
+    """Return questions for addresses beside that of *question*: a router that answers for any address answers these."""
+    if question.address is None:
+        return ()
+    beside = (ip_address(int(question.address) ^ number) for number in (5, 10))
+    return tuple(Question(Kind.UNIQUE, str(address), question.link, address) for address in beside)
+
+
+def new_addresses(snapshot: Snapshot, wanted: Sequence[tuple[str, IPAddress]]) -> Iterator[Question]:
+    """Yield the IPv4 addresses of *wanted* (link, address) that another host could have, where that can be asked.
+
+    An address that the node has already is left out, and one of a link that does not exist or has no carrier yet. For
+    IPv6 the kernel asks by itself (RFC 4862, 5.4).
+    """
+    own = {item.address for item in snapshot.addresses}
+    usable = {link.name for link in snapshot.links if link.up and link.carrier and not link.master}
+    for link, address in wanted:
+        if address.version == 4 and address not in own and link in usable:
+            yield Question(Kind.UNIQUE, str(address), link, address)

@@ -1,0 +1,128 @@
+"""May an apply be committed, as far as the probes show?
+
+Only what answered before, or what the file newly asks for, can roll a file back. A file is kept where there is nothing
+to go back to: where no gateway answered before, a gateway that does not answer is reported only. So a router that boots
+more slowly than the node does not keep it from its configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nodenet.core.messages import Message
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.probes.questions import Answer, Kind, Look, Question
+
+_RANK = {Answer.NO: 0, Answer.SMALL: 1, Answer.YES: 2}
+_BEFORE = ", and it answered before the apply"
+SWITCH = "`probe_timeout = 0` in the settings applies the file without probes"
+
+
+class ProbeFailed(NmstateFailure):
+    """The probes show that a node file cuts the node off; the network is as before."""
+
+    message = Message.PROBE_FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why the apply is rolled back, nothing where it may be committed; and what is only reported."""
+
+    failed: tuple[str, ...] = ()
+    noted: tuple[str, ...] = ()
+
+    @property
+    def failure(self) -> ProbeFailed | None:
+        """The failure of the apply, if any."""
+        if not self.failed:
+            return None
+        remedy = f"Correct the node file, or what it names does not work; {SWITCH}"
+        return ProbeFailed(FailureKind.PROBE, "; ".join(self.failed), remedy)
+
+
+def verdict(before: Look, after: Look) -> Verdict:
+    """Return what the answers *before* and *after* the apply mean."""
+    failed: list[str] = []
+    noted: list[str] = []
+    for question, answer in after.answers.items():
+        if answer is not Answer.YES:
+            (failed if can_fail(question, answer, before) else noted).append(_in_words(question, answer, before))
+    failed += _without_way_out(before, after)
+    return Verdict(tuple(failed), tuple(noted))
+
+
+def can_fail(question: Question, answer: Answer, before: Look) -> bool:
+    """Return whether a node file fails if *question* gets *answer* after its apply."""
+    if answer is Answer.UNKNOWN:
+        return False
+    old = _by_subject(before).get(question.subject)
+    match question.kind:
+        case Kind.UNIQUE:
+            return old is None
+        case Kind.GATEWAY if old is None:
+            return answer is not Answer.YES and before.gateway is not None
+        case _:
+            return old in _RANK and _RANK[answer] < _RANK[old]
+
+
+def is_hopeless(question: Question, before: Look) -> bool:
+    """Return whether *question* need not be asked after the apply: it got no answer before, so it changes nothing."""
+    return question.kind in (Kind.DNS, Kind.TARGET) and _by_subject(before).get(question.subject) is Answer.NO
+
+
+def _by_subject(look: Look) -> Mapping[tuple[Kind, str], Answer]:
+    return {question.subject: answer for question, answer in look.answers.items()}
+
+
+def merged(earlier: Look, now: Look) -> Look:
+    """Return what held *now* or *earlier*: between two tries the network may not be back yet."""
+    best = {question: answer for question, answer in earlier.answers.items() if answer is Answer.YES}
+    subjects = {question.subject for question in best}
+    rest = {question: answer for question, answer in now.answers.items() if question.subject not in subjects}
+    return Look(best | rest, earlier.has_default or now.has_default)
+
+
+def _without_way_out(before: Look, after: Look) -> Iterator[str]:
+    asked = [question for question in after.answers if question.kind is Kind.GATEWAY]
+    if before.gateway is None or after.gateway is not None or (after.has_default and not asked):
+        return
+    if not asked:
+        yield f"the node has no default route any more, and the gateway {before.gateway.name} answered before the apply"
+    elif not any(can_fail(question, after.answers[question], before) for question in asked):
+        yield f"no gateway answers any more, and {before.gateway.name} answered before the apply"
+
+
+def _in_words(question: Question, answer: Answer, before: Look) -> str:
+    name, link = question.name, question.link
+    old = _by_subject(before).get(question.subject)
+    match question.kind:
+        case Kind.CARRIER:
+            return f"{link} has no carrier" + (" any more" if old is Answer.YES else "")
+        case Kind.UNIQUE:
+            return in_use(question)
+        case Kind.GATEWAY:
+            held = _BEFORE if old is Answer.YES else ""
+            if old is None and before.gateway:
+                held = f", and the gateway {before.gateway.name} answered before the apply"
+            return f"the gateway {name} does not answer on {link}{held}"
+        case Kind.DNS:
+            return f"the DNS server {name} does not answer" + (_BEFORE if old is Answer.YES else "")
+        case _ if answer is Answer.SMALL:
+            held = ", and it answered large ones before the apply" if old is Answer.YES else ""
+            return f"{name} of `probe_targets` answers small packets, but none as large as the MTU{held}"
+        case _:
+            held = _BEFORE if old in (Answer.YES, Answer.SMALL) else ""
+            return f"{name} of `probe_targets` {answer.value}{held}"
+
+
+def in_use(question: Question) -> str:
+    """Return why the address of *question* cannot be this node's."""
+    return f"the address {question.name} of {question.link} is in use by another host"
+
+
+def summary(look: Look) -> str:
+    """Return what answers, as a part of a sentence; empty where nothing was asked."""
+    yes = [question for question, answer in look.answers.items() if answer is Answer.YES]
+    named = [f"{question.kind} {question.name}" for question in yes if question.kind is not Kind.CARRIER]
+    return ", ".join(named)

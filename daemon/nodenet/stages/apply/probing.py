@@ -1,0 +1,98 @@
+"""How do the probes go with one apply: what begins when, and what is reported?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import structlog
+
+from nodenet.core.errors import PublishFailed
+from nodenet.core.messages import Message
+from nodenet.core.nmstate.failure import FailureKind
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile
+from nodenet.core.probes.questions import NO_LOOK, Look
+from nodenet.core.probes.report import PATH, report
+from nodenet.core.probes.verdict import SWITCH, ProbeFailed, Verdict, in_use, summary
+from nodenet.stages.apply.probes import Before, Probes
+
+log = structlog.get_logger()
+
+
+@contextlib.asynccontextmanager
+async def probing_around(probes: Probes, file: NodeFile, wish: Desired, *, at_once: bool) -> AsyncIterator[Probing]:
+    """Yield the probes around one apply of *file*.
+
+    *at_once*: those before the apply begin now, beside other work.
+    """
+    probing = Probing(probes, file, wish)
+    if at_once:
+        probing.start()
+    try:
+        yield probing
+    finally:
+        probing.end()
+
+
+class Probing:
+    """The probes around one apply."""
+
+    def __init__(self, probes: Probes, file: NodeFile, wish: Desired) -> None:
+        """Ask through *probes*, for *file*."""
+        self._probes = probes
+        self._file = file
+        self._wish = wish
+        self._before = Before()
+        self._running: asyncio.Task[Before] | None = None
+        self.answering = ""
+        """What answers after the apply, as the end of a sentence."""
+
+    def start(self) -> None:
+        """Begin with the probes before the apply."""
+        if self._probes.seconds:
+            self._running = asyncio.create_task(self._probes.before(self._wish))
+
+    def end(self) -> None:
+        """Ask no longer."""
+        if self._running:
+            self._running.cancel()
+
+    async def begin(self) -> None:
+        """Return when the apply may begin. Raises ProbeFailed where another host has an address of the file."""
+        if not self._running:
+            self.start()
+        if not self._running:
+            return
+        before = await self._running
+        self._before = replace(before, look=self._probes.remember(self._file.digest, before.look))
+        if before.taken:
+            found = Verdict(tuple(map(in_use, before.taken)))
+            self._report(NO_LOOK, found)
+            remedy = f"Give this node an address of its own; {SWITCH}"
+            raise ProbeFailed(FailureKind.PROBE, "; ".join(found.failed), remedy)
+
+    async def accept(self) -> None:
+        """Return when the apply may be committed. Raises ProbeFailed where the node would be cut off."""
+        if not self._probes.seconds:
+            return
+        look, found = await self._probes.after(self._before.look, self._wish)
+        self._report(look, found)
+        for text in found.noted:
+            log.warning(f"After the apply {text}", message=Message.PROBE_SILENT, stage="nmstate")
+        if failure := found.failure:
+            raise failure
+        if said := summary(look):
+            self.answering = f"; these answer: {said}"
+
+    async def restored(self) -> None:
+        """Return when the network is as before the apply, or does not come back in time."""
+        await self._probes.restored(self._before)
+
+    def _report(self, after: Look, found: Verdict) -> None:
+        with contextlib.suppress(PublishFailed):  # for people; nothing depends on it
+            document = report(self._file.name, self._before.look, after, found, self._probes.took)
+            self._probes.edges.files.write(PATH, json.dumps(document, indent=1).encode() + b"\n")

@@ -1,0 +1,69 @@
+"""Was the network made by this node file, and is it still as the file asks for?"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from nodenet.core.apply.intent import Phase
+from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_file import find as node_file
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile
+from nodenet.ports import Files, Transaction
+from nodenet.stages.apply.pipeline import Pipeline
+
+BRIDGE_IN_THE_WAY = (
+    "Its configuration of a link below br-ex can change only after `nodenetctl bridge remove`; then "
+    "`nodenetctl reload --wait` and `nodenetctl bridge make`"
+)
+
+
+class InForce:
+    """The file that the network was last made by: in the record, and before nodenet in the marker `applied`."""
+
+    def __init__(self, files: Files, pipeline: Pipeline, directory: PurePath) -> None:
+        """*directory* has the marker."""
+        self._files = files
+        self._pipeline = pipeline
+        self._directory = directory
+
+    async def matches(self, file: NodeFile, wish: Desired, transaction: Transaction) -> bool:
+        """Return whether the state is what the file asks for. Raises NmstateFailure.
+
+        configure-ovs may have moved to a bridge what a file in force gave to a link. Of another file it is not known
+        which part is about the bridge by now: it is refused.
+        """
+        text, refused = file.text, None
+        try:
+            if not await transaction.difference(text):
+                return True
+        except NmstateFailure as failure:
+            if failure.kind is not FailureKind.INVALID:
+                raise
+            refused = failure
+        known = self.knows(file)
+        if not (known or refused):
+            return False
+        above = tuple(name for name in (BRIDGE, EXTRA_BRIDGE) if name not in wish.bridges)
+        left = await transaction.difference_below(text, above)  # raises too, unless only bridges were in the way
+        if refused and not known:
+            raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
+        return not left
+
+    def is_only_compared(self, file: NodeFile) -> bool:
+        """Return whether *file* is not applied while NetworkManager is starting: it is in force, and verified."""
+        record = self._pipeline.record
+        return self.knows(file) and not (record and record.phase is Phase.APPLYING)
+
+    def knows(self, file: NodeFile) -> bool:
+        """Return whether the network was last made by *file*; before nodenet the marker says so."""
+        record = self._pipeline.record
+        return record.in_force == file.digest if record else self._is_marked(file)
+
+    def mark(self, file: NodeFile) -> None:
+        """Keep the compatibility marker a byte copy of the applied file, for root only: it may contain secrets."""
+        self._files.write(self._directory / node_file.APPLIED, file.text.encode(), 0o600)
+
+    def _is_marked(self, file: NodeFile) -> bool:
+        return self._files.read(self._directory / node_file.APPLIED) == file.text.encode()

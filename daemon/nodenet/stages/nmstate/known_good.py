@@ -1,0 +1,108 @@
+"""Has the node worked with its node file for long enough to go back to this file one day?
+
+This is not a stage: it follows the status after READY. A file is good when the node was ready with it for `good_after`
+seconds, and its uplink worked all the time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import PurePath
+
+import structlog
+
+from nodenet.core.apply import last_good, trial
+from nodenet.core.apply.last_good import LastGood
+from nodenet.core.backoff import backoff
+from nodenet.core.errors import PublishFailed
+from nodenet.core.messages import Message
+from nodenet.core.node_file.find import APPLIED
+from nodenet.core.settings.model import Settings
+from nodenet.core.status.document import BootStatus
+from nodenet.ports import Clock, Files
+from nodenet.stages.apply.records import GOOD, TRIAL, Records
+
+log = structlog.get_logger()
+
+CUT_OFF = frozenset({Message.UPLINK_LOST, Message.GATEWAY_SILENT})
+"""Problems of the uplink with which a node does not work; without its DNS servers it does."""
+LONGEST_SECONDS = 600.0
+"""Between two tries on a disk that takes nothing."""
+
+
+class KnownGood:
+    """Keeps the node file that the node works with, and ends the count of boots that did not reach READY."""
+
+    def __init__(self, files: Files, clock: Clock, boot_id: str) -> None:
+        """Keep records through *files*."""
+        self._files = files
+        self._records = Records(files)
+        self._clock = clock
+        self._boot_id = boot_id
+        self._ready_with: tuple[str, bool] | None = None
+        """The digest that READY was noted for, and whether that file was applied."""
+        self._since: tuple[str, float] | None = None
+        """The file that works, and since when (CLOCK_BOOTTIME)."""
+        self._kept = ""
+        self._failures = 0
+        self.settings = Settings()
+        """The present settings; the assembly replaces them at a reload."""
+
+    def show(self, status: BootStatus) -> float | None:
+        """Note READY and keep the file; return after how many seconds to look again."""
+        digest = status.facts.digest
+        if not status.ready or digest is None:
+            return None
+        try:
+            due = self._seen(status, digest)
+        except PublishFailed as error:
+            self._failures += 1
+            if self._failures == 1:
+                log.warning(f"Not kept for a later boot: {error.cause}", message=error.message, remedy=error.remedy)
+            return backoff(self._failures, 1.0, LONGEST_SECONDS)
+        self._failures = 0
+        return due
+
+    def _seen(self, status: BootStatus, digest: str) -> float | None:
+        """Do what is due now; return after how many seconds something will be. Raises PublishFailed."""
+        applied = status.facts.applied_digest == digest
+        if self._ready_with != (digest, applied):
+            self._note_ready(digest, applied=applied)
+            self._ready_with = digest, applied
+        cut_off = status.uplink is not None and status.uplink.message in CUT_OFF
+        if not applied or cut_off or digest == self._kept:
+            self._since = None
+            return None
+        now = self._clock.boottime()
+        if self._since is None or self._since[0] != digest:
+            self._since = digest, now
+        left = self._since[1] + self.settings.good_after - now
+        if left > 0:
+            return left
+        self._keep(status, digest)
+        self._kept = digest
+        return None
+
+    def _note_ready(self, digest: str, *, applied: bool) -> None:
+        known = self._records.load(TRIAL, trial.parse)
+        if known and known.digest == digest:
+            after = trial.reached_ready(known, self._boot_id, applied=applied)
+            self._records.save(TRIAL, trial.render(after))
+
+    def _keep(self, status: BootStatus, digest: str) -> None:
+        """Keep the file as it was applied: the marker is its byte copy."""
+        content = self._files.read(PurePath(self.settings.node_file_dir) / APPLIED)
+        name, hostname = status.facts.node_file, status.facts.hostname
+        if content is None or name is None or hashlib.sha256(content).hexdigest() != digest:
+            return  # another program has written the marker: what was applied is not known
+        if self._is_kept(digest, hostname):
+            return
+        good = LastGood(name, content.decode(), digest, hostname, self._clock.unix())
+        self._records.save(GOOD, last_good.render(good))
+        log.info(f"{name} is the last known good node file now", message=Message.NODE_FILE_GOOD, stage="nmstate")
+
+    def _is_kept(self, digest: str, hostname: str | None) -> bool:
+        try:
+            return last_good.parse(self._files.read(GOOD) or b"null", hostname).digest == digest
+        except ValueError:
+            return False

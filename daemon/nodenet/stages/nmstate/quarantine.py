@@ -1,0 +1,71 @@
+"""Is this node file applied, or the last known good one in its place, because boots with it never reached READY?"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from nodenet.core.apply import last_good, trial
+from nodenet.core.apply.last_good import LastGood
+from nodenet.core.apply.trial import Trial
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.errors import PublishFailed
+from nodenet.core.messages import Message
+from nodenet.core.node_file.find import NodeFile
+from nodenet.ports import Files
+from nodenet.stages.apply.records import GOOD, TRIAL, Records
+
+
+class Quarantine:
+    """Counts the boots of a new file, and knows what takes its place."""
+
+    def __init__(self, files: Files, boot_id: str, limit: int) -> None:
+        """Take a file out of use after *limit* boots with it that did not reach READY; 0: never."""
+        self._files = files
+        self._records = Records(files)
+        self._boot_id = boot_id
+        self._limit = limit
+        self._asked = ""
+        """The digest of the file that an administrator asked for in this boot."""
+
+    def choose(self, file: NodeFile, hostname: str | None, *, again: bool) -> tuple[NodeFile, Problem | None]:
+        """Return the file to apply, and the problem where boots with *file* did not reach READY.
+
+        *again*: an administrator asks for *file*.
+        """
+        if again:
+            self._asked = file.digest
+        lost = trial.lost_boots(self._known(), file.digest, self._boot_id)
+        if not self._limit or lost < self._limit or self._asked == file.digest:
+            return file, None
+        good, problem = self._last_good(file, hostname, lost)
+        return (good.file if good else file), problem
+
+    def begin(self, digest: str) -> None:
+        """Note that this boot begins with the new file *digest*. A disk that does not take it is no reason to fail."""
+        before = self._known()
+        if self._asked == digest and trial.lost_boots(before, digest, self._boot_id):
+            before = None
+        with suppress(PublishFailed):
+            self._records.save(TRIAL, trial.render(trial.begun(before, digest, self._boot_id)))
+
+    def _last_good(self, file: NodeFile, hostname: str | None, lost: int) -> tuple[LastGood | None, Problem | None]:
+        what = f"{lost} boots in a row with {file.name} did not reach READY"
+        try:
+            content = self._files.read(GOOD)
+            if not content:
+                return None, None  # there is nothing to go back to
+            good = last_good.parse(content, hostname)
+        except (ValueError, PublishFailed) as error:
+            cause = f"{what}, and the last known good node file {GOOD} cannot be used: {error}"
+            remedy = f"Correct {file.name}, or run `nodenetctl reload --wait`; remove {GOOD} if it is another node's"
+            return None, Problem(Message.LAST_GOOD_INVALID, cause, remedy)
+        if good.digest == file.digest:
+            return None, None
+        cause = f"{what}: the last known good {good.name} is used in its place"
+        remedy = f"Correct {file.name}; `nodenetctl reload --wait` tries it once more as it is"
+        return good, Problem(Message.NODE_FILE_QUARANTINED, cause, remedy)
+
+    def _known(self) -> Trial | None:
+        with suppress(PublishFailed):
+            return self._records.load(TRIAL, trial.parse)
+        return None

@@ -1,0 +1,36 @@
+"""The record of the last known good node file."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+
+from nodenet.core.apply.last_good import LastGood, parse, render
+from nodenet.core.node_file.find import read
+
+TEXT = "interfaces: []\n"
+GOOD = LastGood("worker-0.yml", TEXT, hashlib.sha256(TEXT.encode()).hexdigest(), "worker-0", 1.5)
+
+
+def test_a_record_is_what_it_was_and_reads_as_the_file() -> None:
+    assert parse(render(GOOD), "worker-0") == GOOD
+    assert replace(GOOD.file, name="worker-0.yml") == read("worker-0.yml", TEXT.encode())
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "Expecting"),
+        (b"[]", "not a record of version 1"),
+        (b'{"version": 1}', "not a complete record"),
+        (render(replace(GOOD, text="interfaces: [1]\n")), "its text is not the one that its SHA-256 was made of"),
+        (render(replace(GOOD, hostname="worker-9")), "it belongs to the host worker-9, and this one is worker-0"),
+        (render(GOOD).replace(b'"interfaces: []\\n"', b"3"), "not a complete record"),
+        (render(GOOD)[:60], "Unterminated string"),
+    ],
+)
+def test_a_damaged_or_foreign_record_is_refused(content: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse(content, "worker-0")

@@ -1,0 +1,77 @@
+"""What is asked around an apply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import ip_address, ip_network
+
+from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
+from nodenet.core.probes.questions import (
+    Answer,
+    Kind,
+    Look,
+    Question,
+    Scope,
+    controls,
+    has_default,
+    known,
+    new_addresses,
+    questions,
+)
+from nodenet.core.settings.model import ProbeTarget
+
+GATEWAY, OTHER, OWN = ip_address("192.0.2.1"), ip_address("192.0.2.9"), ip_address("192.0.2.5")
+DEFAULT = Route(ip_network("0.0.0.0/0"), (NextHop("eth0", GATEWAY),), metric=100)
+SNAPSHOT = Snapshot((Link(2, "eth0"),), (Address(OWN, 24, "eth0"),), (DEFAULT,))
+TARGET = ProbeTarget(ip_address("198.51.100.1"), 6443)
+
+
+def test_gateways_servers_and_targets_are_asked() -> None:
+    """A stub and the node's own server are none: they answer whatever the network does."""
+    found = questions(SNAPSHOT, (OWN, OTHER, ip_address("127.0.0.53")), Scope((TARGET,)))
+    assert found == (
+        Question(Kind.GATEWAY, "192.0.2.1", "eth0", GATEWAY),
+        Question(Kind.DNS, "192.0.2.9", address=OTHER),
+        Question(Kind.TARGET, "tcp://198.51.100.1:6443", target=TARGET),
+    )
+
+
+def test_the_tables_of_the_settings_have_gateways_too() -> None:
+    """An uplink in a VRF; a table that is not named has none."""
+    vrf = replace(SNAPSHOT, routes=(replace(DEFAULT, table="100"),))
+    assert questions(vrf, (), Scope()) == ()
+    assert [each.name for each in questions(vrf, (), Scope(tables=("100",)))] == ["192.0.2.1"]
+    assert (has_default(vrf, Scope()), has_default(vrf, Scope(tables=("main", "100")))) == (False, True)
+    assert not has_default(replace(SNAPSHOT, routes=(replace(DEFAULT, kind="blackhole"),)), Scope())
+
+
+def test_the_kernel_knows_carriers_and_ipv6_duplicates() -> None:
+    """Of links of the file that are up; of addresses whatever the link."""
+    duplicate = Address(ip_address("2001:db8::5"), 64, "eth1", flags=frozenset({AddressFlag.DAD_FAILED}))
+    links = (Link(2, "eth0"), Link(3, "eth1", carrier=False), Link(4, "eth2", up=False), Link(5, "eth3"))
+    found = known(Snapshot(links, (*SNAPSHOT.addresses, duplicate)), {"eth0", "eth1", "eth2"})
+    assert {(each.kind, each.name): answer for each, answer in found.items()} == {
+        (Kind.CARRIER, "eth0"): Answer.YES,
+        (Kind.CARRIER, "eth1"): Answer.NO,
+        (Kind.UNIQUE, "2001:db8::5"): Answer.NO,
+    }
+
+
+def test_new_addresses_are_asked_for_where_that_is_possible() -> None:
+    """Not those of this node, not on a link that is missing, without carrier or a port; IPv6 has its own check."""
+    links = (Link(2, "eth0"), Link(3, "eth1", carrier=False), Link(4, "eth2", master="bond0"))
+    snapshot = replace(SNAPSHOT, links=links)
+    names = ("eth0", "eth1", "eth2", "eth0.7")
+    wanted = [*((name, OTHER) for name in names), ("eth0", OWN), ("eth0", ip_address("2001:db8::5"))]
+    assert list(new_addresses(snapshot, wanted)) == [Question(Kind.UNIQUE, "192.0.2.9", "eth0", OTHER)]
+
+
+def test_addresses_beside_a_new_one_show_a_router_that_answers_for_all() -> None:
+    asked = controls(Question(Kind.UNIQUE, "192.0.2.9", "eth0", OTHER))
+    assert [(each.name, each.link) for each in asked] == [("192.0.2.12", "eth0"), ("192.0.2.3", "eth0")]
+
+
+def test_a_gateway_that_answers_is_known() -> None:
+    server, gateway = Question(Kind.DNS, "192.0.2.9"), Question(Kind.GATEWAY, "192.0.2.1", "eth0")
+    assert Look({server: Answer.YES, gateway: Answer.NO}).gateway is None
+    assert Look({server: Answer.YES, gateway: Answer.YES}).gateway is gateway

@@ -1,0 +1,130 @@
+"""Which silence rolls a node file back."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+import pytest
+
+from nodenet.core.messages import Message
+from nodenet.core.probes.questions import NO_LOOK, Answer, Kind, Look, Question
+from nodenet.core.probes.verdict import can_fail, is_hopeless, merged, summary, verdict
+from nodenet.core.settings.model import ProbeTarget
+
+YES, SMALL, NO, UNKNOWN = Answer.YES, Answer.SMALL, Answer.NO, Answer.UNKNOWN
+GATEWAY = Question(Kind.GATEWAY, "192.0.2.1", "eth0")
+MOVED = Question(Kind.GATEWAY, "192.0.2.1", "eth0.7")
+NEW = Question(Kind.GATEWAY, "198.51.100.1", "eth0")
+DNS = Question(Kind.DNS, "192.0.2.53")
+TARGET = Question(Kind.TARGET, "203.0.113.1", target=ProbeTarget(ip_address("203.0.113.1")))
+CARRIER = Question(Kind.CARRIER, "eth0", "eth0")
+DUPLICATE = Question(Kind.UNIQUE, "2001:db8::5", "eth0")
+WORKS = {GATEWAY: YES}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "failed"),
+    [
+        ({GATEWAY: YES}, {GATEWAY: YES}, ()),
+        (
+            {GATEWAY: YES},
+            {GATEWAY: NO},
+            ("the gateway 192.0.2.1 does not answer on eth0, and it answered before the apply",),
+        ),
+        (
+            {GATEWAY: YES},
+            {MOVED: NO},
+            ("the gateway 192.0.2.1 does not answer on eth0.7, and it answered before the apply",),
+        ),
+        (
+            {GATEWAY: YES},
+            {NEW: NO},
+            ("the gateway 198.51.100.1 does not answer on eth0, and the gateway 192.0.2.1 answered before the apply",),
+        ),
+        ({GATEWAY: YES}, {NEW: YES}, ()),
+        (
+            {GATEWAY: YES},
+            {},
+            ("the node has no default route any more, and the gateway 192.0.2.1 answered before the apply",),
+        ),
+        ({GATEWAY: YES, NEW: NO}, {NEW: NO}, ("no gateway answers any more, and 192.0.2.1 answered before the apply",)),
+        ({GATEWAY: YES, NEW: NO}, {GATEWAY: YES, NEW: NO}, ()),
+        ({GATEWAY: NO}, {GATEWAY: NO}, ()),
+        ({}, {GATEWAY: NO}, ()),
+        ({}, {}, ()),
+        ({DNS: YES}, {DNS: NO}, ("the DNS server 192.0.2.53 does not answer, and it answered before the apply",)),
+        (WORKS, {**WORKS, DNS: NO}, ()),
+        ({DNS: NO}, {DNS: NO}, ()),
+        (
+            {TARGET: YES},
+            {TARGET: NO},
+            ("203.0.113.1 of `probe_targets` does not answer, and it answered before the apply",),
+        ),
+        (
+            {TARGET: YES},
+            {TARGET: SMALL},
+            (
+                (
+                    "203.0.113.1 of `probe_targets` answers small packets, but none as large as the MTU, "
+                    "and it answered large ones before the apply"
+                ),
+            ),
+        ),
+        ({TARGET: SMALL}, {TARGET: SMALL}, ()),
+        ({TARGET: NO}, {TARGET: SMALL}, ()),
+        ({TARGET: UNKNOWN}, {TARGET: UNKNOWN}, ()),
+        ({TARGET: UNKNOWN}, {TARGET: NO}, ()),
+        ({CARRIER: YES}, {CARRIER: NO}, ("eth0 has no carrier any more",)),
+        ({CARRIER: NO}, {CARRIER: NO}, ()),
+        ({CARRIER: YES}, {}, ()),
+        ({}, {CARRIER: NO}, ()),
+        ({}, {DUPLICATE: NO}, ("the address 2001:db8::5 of eth0 is in use by another host",)),
+        ({DUPLICATE: NO}, {DUPLICATE: NO}, ()),
+    ],
+)
+def test_what_is_lost_rolls_the_file_back(
+    before: dict[Question, Answer], after: dict[Question, Answer], failed: tuple[str, ...]
+) -> None:
+    """And what was lacking before, or was never there, is reported only."""
+    found = verdict(Look(before), Look(after))
+    assert found.failed == failed
+    assert len(found.noted) + len(failed) >= sum(answer is not YES for answer in after.values())
+
+
+def test_a_point_to_point_link_needs_no_gateway() -> None:
+    """Its default route has none; without any default route the node is cut off."""
+    assert verdict(Look(WORKS), Look({}, has_default=True)).failure is None
+    assert verdict(Look(WORKS), Look({}, has_default=False)).failure is not None
+
+
+def test_a_failure_names_every_cause_and_the_way_around() -> None:
+    failure = verdict(Look({CARRIER: YES, DNS: YES}), Look({CARRIER: NO, DNS: NO})).failure
+    assert failure is not None
+    assert failure.message is Message.PROBE_FAILED
+    assert failure.cause == (
+        "eth0 has no carrier any more; the DNS server 192.0.2.53 does not answer, and it answered before the apply"
+    )
+    assert failure.remedy == (
+        "Correct the node file, or what it names does not work; "
+        "`probe_timeout = 0` in the settings applies the file without probes"
+    )
+
+
+def test_what_never_answered_is_not_asked_again() -> None:
+    """A gateway is: the file may lead to it by another link."""
+    before = Look({DNS: NO, TARGET: UNKNOWN, GATEWAY: NO})
+    assert [each for each in (DNS, TARGET, GATEWAY) if is_hopeless(each, before)] == [DNS]
+    assert not is_hopeless(DNS, Look({DNS: YES}))
+    assert not is_hopeless(DNS, NO_LOOK)
+
+
+def test_between_two_tries_the_better_answer_holds() -> None:
+    """After a rollback the network may take a moment to come back."""
+    found = merged(Look({GATEWAY: YES, DNS: NO}, has_default=True), Look({MOVED: NO, DNS: YES}))
+    assert found == Look({GATEWAY: YES, DNS: YES}, has_default=True)
+    assert can_fail(GATEWAY, NO, found)
+
+
+def test_what_answers_is_said_in_words() -> None:
+    assert summary(Look({GATEWAY: YES, CARRIER: YES, DNS: NO, TARGET: YES})) == "gateway 192.0.2.1, target 203.0.113.1"
+    assert summary(NO_LOOK) == ""

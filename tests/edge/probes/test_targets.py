@@ -1,0 +1,119 @@
+"""Who answers behind a router, between three namespaces of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+import pytest
+
+from edge.namespace import PATIENCE_SECONDS, Namespace
+from nodenet.core.ip import IPAddress
+from nodenet.core.probes.questions import Answer
+from nodenet.core.settings.model import ProbeTarget
+from nodenet.edge.probes.targets import Targets
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),
+    reason="a network namespace needs root, nsenter and iproute2",
+)
+FAR4, FAR6, NOBODY = ip_address("198.51.100.1"), ip_address("2001:db8:1::1"), ip_address("198.51.100.9")
+PORT = 6443
+SHORT = 1.0
+LONGER = 3.0
+"""The first ARP request on a new link may be lost; the kernel repeats it after a second."""
+
+
+@pytest.fixture
+def sides() -> Iterator[tuple[Namespace, Namespace]]:
+    """The node, and a router that has the targets too."""
+    here, there = Namespace(), Namespace()
+    try:
+        for side in (here, there):
+            side.sysctl("net/ipv6/conf/default/accept_dad", 0)
+        here.sysctl("net/ipv4/ping_group_range", "0 0")
+        here.ip(
+            f"link add eth0 type veth peer name far0 netns {there._holder.pid}",
+            "address add 192.0.2.5/24 dev eth0",
+            "address add 2001:db8::5/64 dev eth0",
+            "link set eth0 up",
+        )
+        there.ip(
+            "link set lo up",
+            "address add 192.0.2.1/24 dev far0",
+            "address add 2001:db8::1/64 dev far0",
+            f"address add {FAR4}/32 dev lo",
+            f"address add {FAR6}/128 dev lo",
+            "link set far0 up",
+        )
+        here.ip("route add default via 192.0.2.1", "-6 route add default via 2001:db8::1")
+        yield here, there
+    finally:
+        here.close()
+        there.close()
+
+
+def answer(node: Namespace, address: IPAddress, port: int | None = None, seconds: float = PATIENCE_SECONDS) -> Answer:
+    return node.call(lambda: asyncio.run(Targets().answers(ProbeTarget(address, port), seconds)))
+
+
+@pytest.mark.parametrize("address", [FAR4, FAR6], ids=str)
+def test_a_host_answers_small_and_large_pings(sides: tuple[Namespace, Namespace], address: IPAddress) -> None:
+    assert answer(sides[0], address) is Answer.YES
+
+
+@pytest.mark.parametrize("address", [FAR4, FAR6], ids=str)
+def test_large_packets_vanish(sides: tuple[Namespace, Namespace], address: IPAddress) -> None:
+    """The node sends more than the other end takes, as with jumbo frames on a switch that has none."""
+    here, there = sides
+    here.ip("link set eth0 mtu 9000")
+    there.ip("link set far0 mtu 1500")
+    assert answer(here, address, seconds=LONGER) is Answer.SMALL
+
+
+def test_a_router_that_reports_the_path_mtu_is_an_answer(sides: tuple[Namespace, Namespace]) -> None:
+    """Path MTU discovery works, so connections do."""
+    here, there = sides
+    third = Namespace()
+    try:
+        there.sysctl("net/ipv4/ip_forward", 1)
+        there.ip(
+            f"link add near1 mtu 1400 type veth peer name host1 netns {third._holder.pid}",
+            "address add 203.0.113.1/24 dev near1",
+            "link set near1 up",
+        )
+        third.ip(
+            "address add 203.0.113.5/24 dev host1",
+            "link set host1 up",
+            "route add default via 203.0.113.1",
+        )
+        assert answer(here, ip_address("203.0.113.5")) is Answer.YES
+    finally:
+        third.close()
+
+
+def test_nobody_answers(sides: tuple[Namespace, Namespace]) -> None:
+    """Without a route neither."""
+    here, _ = sides
+    assert answer(here, NOBODY, seconds=SHORT) is Answer.NO
+    assert answer(here, NOBODY, PORT, seconds=SHORT) is Answer.NO
+    here.ip("route del default")
+    assert answer(here, FAR4, seconds=SHORT) is Answer.NO
+
+
+def test_a_node_that_may_not_ping_knows_nothing(sides: tuple[Namespace, Namespace]) -> None:
+    """The kernel's default excludes every group."""
+    sides[0].sysctl("net/ipv4/ping_group_range", "1 0")
+    assert answer(sides[0], FAR4) is Answer.UNKNOWN
+
+
+def test_a_port_that_is_open_and_one_that_is_not(sides: tuple[Namespace, Namespace]) -> None:
+    here, there = sides
+    assert answer(here, FAR4, PORT, seconds=SHORT) is Answer.NO
+    server = there.call(lambda: socket.create_server((str(FAR4), PORT)))
+    with server:
+        assert answer(here, FAR4, PORT) is Answer.YES

@@ -1,0 +1,58 @@
+"""A node file with which the node never gets ready: the next boot but one is on the old file."""
+
+from __future__ import annotations
+
+from factories import NodeFactory
+from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from nodenet.core.messages import Message
+from story import causes, mtu, node_file, nothing_left, settle, stage, story, with_mtu
+
+SETTINGS = {"/etc/nodenet/nodenet.toml.d/20-lab.toml": "probe_timeout = 0\ngood_after = 1\n"}
+DEAF = """interfaces:
+- name: eth0
+  type: ethernet
+  state: up
+  ipv4: {enabled: false}
+  ipv6: {enabled: false}
+"""
+"""Valid, verified, and the node never has an address."""
+CAUSE = "2 boots in a row with worker-0.yml did not reach READY: the last known good worker-0.yml is used in its place"
+
+
+def booted_without_ready(node: Node) -> None:
+    """Boot; cut the power when the file is applied and the node waits for an address."""
+    node.boot()
+    node.wait_until(
+        'grep -q \'"phase": "good"\' /var/lib/nodenet/intent.json && ! ip route | grep -q default', timeout=60
+    )
+    node.wait_until('nodenetctl status --json | grep -q \'"stage": "nodeip"\'', timeout=60)
+    node.power_cut()
+
+
+def test_two_boots_that_did_not_get_ready_bring_the_old_file_back(product_node: NodeFactory, lan: Lan) -> None:
+    """Said in status and journal; the new file is not touched, and its correction is used at once."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={node_file("worker-0.yml"): with_mtu(1400), **SETTINGS}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.wait_until("test -e /var/lib/nodenet/good.json", timeout=30)
+    node.write(node_file("worker-0.yml"), DEAF)
+    node.power_cut()
+    booted_without_ready(node)
+    booted_without_ready(node)
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["ready"], mtu(node)) == ("degraded", True, 1400)
+    assert document["last_error"]["cause"] == CAUSE
+    assert stage(document, "nmstate")["detail"].startswith(
+        "Applied the last known good worker-0.yml and verified it in "
+    )
+    assert causes(node) == [CAUSE]
+    assert [
+        entry["PRIORITY"] for entry in story(node) if entry.get("MESSAGE_ID") == Message.NODE_FILE_QUARANTINED.value
+    ] == ["3"]
+    assert node.run(f"cat {node_file('worker-0.yml')}").stdout == DEAF
+    node.write(node_file("worker-0.yml"), with_mtu(1410))
+    node.run("systemctl reload nodenetd", timeout=90)
+    assert (settle(node)["health"], mtu(node)) == ("ok", 1410)
+    nothing_left(node)

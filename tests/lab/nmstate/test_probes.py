@@ -1,0 +1,104 @@
+"""A node file that is valid and wrong: the node is not cut off, and the probe is the cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from factories import NO_BRIDGE, NodeFactory
+from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from nodenet.core.messages import Message
+from story import BRIDGE, STATIC, causes, mtu, network, node_file, nothing_left, settle, stage, story
+
+SETTINGS = "/etc/nodenet/nodenet.toml.d/20-probes.toml"
+SECONDS = 3
+SERVER = "10.88.0.53"
+"""Another address of the LAN's router, and its DNS server."""
+TARGETS = f'probe_timeout = {SECONDS}\nprobe_targets = ["10.88.0.1"]\n'
+VLAN = BRIDGE.replace("    - name: br-ex\n- name", "    - {name: br-ex, vlan: {mode: access, tag: 7}}\n- name")
+"""In Open vSwitch: most kernels of test machines have no VLANs."""
+DHCP = """interfaces:
+- {name: eth0, type: ethernet, state: up, mtu: %d, ipv4: {enabled: true, dhcp: true}, ipv6: {enabled: false}}
+"""
+AROUND = """routes: {config: [{destination: 10.88.0.53/32, next-hop-address: 10.88.0.99, next-hop-interface: eth0}]}
+"""
+WITHOUT = "answered before the apply"
+WRONG = {
+    "gateway": (
+        STATIC.replace("next-hop-address: 10.88.0.1", "next-hop-address: 10.88.0.99"),
+        f"the gateway 10.88.0.99 does not answer on eth0, and the gateway 10.88.0.1 {WITHOUT}",
+    ),
+    "vlan": (VLAN, f"the gateway 10.88.0.1 does not answer on br-ex, and it {WITHOUT}"),
+    "no route": (
+        STATIC[: STATIC.index("routes:")],
+        f"the node has no default route any more, and the gateway 10.88.0.1 {WITHOUT}",
+    ),
+    "duplicate": (STATIC.replace("10.88.0.50", SERVER), f"the address {SERVER} of eth0 is in use by another host"),
+    "mtu": (
+        DHCP % 9000,
+        (
+            "10.88.0.1 of `probe_targets` answers small packets, but none as large as the MTU, "
+            "and it answered large ones before the apply"
+        ),
+    ),
+    "dns": (DHCP % 1500 + AROUND, f"the DNS server {SERVER} does not answer, and it {WITHOUT}"),
+}
+
+
+def reloaded(node: Node, text: str) -> dict[str, Any]:
+    """Apply *text*; return the status document after that."""
+    node.write(node_file("worker-0.yml"), text)
+    node.run("systemctl reload nodenetd", timeout=90, check=False)
+    return settle(node)
+
+
+def silent(node: Node) -> list[str]:
+    """Return what the journal says about hosts that do not answer, and roll nothing back."""
+    return [str(entry["MESSAGE"]) for entry in story(node) if entry.get("MESSAGE_ID") == Message.PROBE_SILENT.value]
+
+
+def same(node: Node, before: dict[str, Any]) -> bool:
+    """Return whether the network is as it was, once NetworkManager has restored it."""
+    node.wait_until("ip route | grep -q '^default via 10.88.0.1' && grep -q 10.88.0.53 /etc/resolv.conf", timeout=30)
+    after = network(node)
+    return all(after[what] == before[what] for what in ("addresses", "resolv.conf", "keyfiles"))
+
+
+def test_a_wrong_file_is_rolled_back_with_the_probe_as_the_cause(product_node: NodeFactory, lan: Lan) -> None:
+    """A gateway, a VLAN, no route, another host's address, an MTU, a DNS server; then the corrected file at once."""
+    lan.run("ip", "address", "add", f"{SERVER}/24", "dev", "br0")
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, extra=(f"--dhcp-option=option:dns-server,{SERVER}",)))
+    node = product_node(files={SETTINGS: TARGETS, **NO_BRIDGE}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    node.run("sysctl -q -w net.ipv4.ping_group_range='0 0'")
+    before = network(node)
+    for name, (text, cause) in WRONG.items():
+        document = reloaded(node, text)
+        failed = stage(document, "nmstate")
+        assert (document["health"], failed["status"]) == ("degraded", "failed"), name
+        assert failed["detail"].startswith(f"worker-0.yml: {cause}"), name
+        assert same(node, before), name
+        nothing_left(node)
+    assert len(causes(node)) == len(WRONG)
+    document = reloaded(node, DHCP % 1400)
+    assert (document["health"], mtu(node)) == ("ok", 1400)
+    answering = stage(document, "nmstate")["detail"].partition("; these answer: ")[2]
+    assert answering == f"gateway 10.88.0.1, DNS server {SERVER}, target 10.88.0.1"
+    lan.run("ip", "address", "delete", f"{SERVER}/24", "dev", "br0")
+    document = reloaded(node, DHCP % 1410)
+    assert (document["health"], mtu(node)) == ("ok", 1410)
+    assert stage(document, "nmstate")["detail"].endswith("these answer: gateway 10.88.0.1, target 10.88.0.1")
+    assert f"After the apply the DNS server {SERVER} does not answer" in silent(node)
+
+
+def test_a_node_without_a_network_keeps_a_file_whose_gateway_is_silent(product_node: NodeFactory, lan: Lan) -> None:
+    """Its router boots later. Kubelet starts at once, and nothing is rolled back."""
+    lan.run("ip", "address", "delete", f"{lan.gateway4}/24", "dev", "br0")
+    lan.start_dhcp(Dhcp(ipv4=False, ipv6=Ipv6.NONE))
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node)
+    assert (document["ready"], document["node_ips"]) == (True, ["10.88.0.50"])
+    applied = stage(document, "nmstate")
+    assert (applied["status"], applied["ended"] - applied["started"] < 10) == ("done", True)
+    assert "After the apply the gateway 10.88.0.1 does not answer on eth0" in silent(node)

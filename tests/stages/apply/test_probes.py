@@ -1,0 +1,142 @@
+"""What is asked around an apply, how long, and what is asked again."""
+
+from __future__ import annotations
+
+import asyncio
+from ipaddress import ip_address
+
+import pytest
+
+from fakes import FakeProbe, FakeTargets
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.kernel.neighbours import Neighbour
+from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.probes.questions import Answer
+from nodenet.core.probes.verdict import ProbeFailed
+from probes_rig import GATEWAY, NEW, OFFLINE, ONLINE, SECONDS, Rig, SlowNeighbours, timed
+
+
+def test_a_gateway_that_comes_back_late_is_waited_for() -> None:
+    """The switch port forwards after five seconds; what has answered already is not asked again."""
+    rig = Rig()
+
+    async def story() -> None:
+        probing = rig.around()
+        await probing.begin()
+        rig.neighbours.there.clear()
+        asyncio.get_running_loop().call_later(5, rig.neighbours.there.add, GATEWAY)
+        await probing.accept()
+
+    assert 5 < timed(story) < 7
+    assert (len(rig.targets.asked), len(rig.servers.asked)) == (2, 2)
+
+
+def test_a_lease_that_comes_late_is_waited_for() -> None:
+    """Its route is the way out."""
+    rig = Rig()
+
+    async def story() -> None:
+        probing = rig.around()
+        await probing.begin()
+        rig.kernel.now = OFFLINE
+        asyncio.get_running_loop().call_later(3, setattr, rig.kernel, "now", ONLINE)
+        await probing.accept()
+
+    assert 3 < timed(story) < 4
+
+
+def test_a_gateway_that_stays_silent_fails_the_file_in_time() -> None:
+    rig = Rig()
+    causes: list[str] = []
+
+    async def story() -> None:
+        probing = rig.around()
+        await probing.begin()
+        rig.neighbours.there.clear()
+        with pytest.raises(ProbeFailed) as failed:
+            await probing.accept()
+        causes.append(failed.value.cause)
+
+    assert SECONDS < timed(story) < SECONDS + 3
+    assert causes == ["the gateway 192.0.2.1 does not answer on eth0, and it answered before the apply"]
+
+
+def test_after_a_rollback_the_network_is_waited_for() -> None:
+    """Its addresses and its gateway, ten seconds at most: the next stage would report a loss."""
+    rig = Rig()
+    probing = rig.around()
+    timed(probing.begin)
+    rig.kernel.now = Snapshot()
+
+    async def story() -> None:
+        asyncio.get_running_loop().call_later(3, setattr, rig.kernel, "now", ONLINE)
+        await probing.restored()
+
+    assert 2.9 < timed(story) < 4
+    rig.kernel.now = Snapshot()
+    assert timed(probing.restored) == pytest.approx(10, abs=0.2)
+
+
+def test_what_cannot_fail_the_file_is_not_waited_for() -> None:
+    """Everything is dead from the start: a second before, one after, and a line of the journal for each."""
+    rig = Rig(neighbours=SlowNeighbours(), servers=FakeProbe(), targets=FakeTargets(Answer.NO))
+    probing = rig.around()
+    assert timed(probing.begin) == pytest.approx(1)
+    assert timed(probing.accept) == pytest.approx(1)
+    assert (len(rig.targets.asked), len(rig.servers.asked)) == (1, 1)
+
+
+def test_between_two_tries_what_answered_is_remembered() -> None:
+    """The rollback of the first try is not over when the second begins; another file knows nothing of it."""
+    rig = Rig()
+    timed(rig.around().begin)
+    rig.neighbours.there.clear()
+
+    async def again(digest: str) -> None:
+        probing = rig.around(digest)
+        await probing.begin()
+        await probing.accept()
+
+    with pytest.raises(ProbeFailed):
+        timed(lambda: again("d"))
+    timed(lambda: again("another"))
+    timed(lambda: again("d"))
+
+
+def test_a_file_that_is_done_with_is_forgotten() -> None:
+    rig = Rig()
+    timed(rig.around().begin)
+    rig.probes.forget()
+    rig.neighbours.there.clear()
+
+    async def again() -> None:
+        probing = rig.around()
+        await probing.begin()
+        await probing.accept()
+
+    timed(again)
+
+
+async def test_a_router_that_answers_for_every_address_has_none_of_them() -> None:
+    """Proxy ARP: the addresses beside the new one have the same MAC. Neighbours with MACs of their own are hosts."""
+    beside = ip_address("192.0.2.15")
+    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside, ip_address("192.0.2.0")}))
+    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, b"router"), Neighbour(2, beside, 2, b"router"))
+    await rig.around().begin()
+    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, b"host-1"), Neighbour(2, beside, 2, b"host-2"))
+    with pytest.raises(ProbeFailed):
+        await rig.around().begin()
+
+
+def test_what_is_not_known_speaks_against_no_file() -> None:
+    """The kernel, the disk or a link does not answer: before the apply nothing is known to work, after it all may."""
+    rig = Rig()
+    rig.files.bad = {"/etc/resolv.conf": PublishFailed("Input/output error")}
+    rig.kernel.broken = Unavailable("no buffer space")
+    probing = rig.around()
+    timed(probing.begin)
+    rig.kernel.broken = None
+    timed(probing.accept)
+    assert probing.answering == "; these answer: gateway 192.0.2.1, target 203.0.113.1"
+    rig.kernel.broken = Unavailable("no buffer space")
+    assert SECONDS <= timed(probing.accept) < SECONDS + 1

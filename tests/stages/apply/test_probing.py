@@ -1,0 +1,76 @@
+"""What begins when around one apply, and what is reported."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from fakes import FakeKernel, FakeNeighbours, stage_edges
+from nodenet.core.errors import PublishFailed
+from nodenet.core.probes.report import PATH
+from nodenet.core.probes.verdict import ProbeFailed
+from nodenet.core.settings.model import Settings
+from nodenet.stages.apply.probes import Probes
+from nodenet.stages.apply.probing import probing_around
+from probes_rig import GATEWAY, NEW, ONLINE, WISH, Rig, SlowNeighbours, file, timed
+
+
+def test_a_network_that_works_costs_no_time_after_the_apply() -> None:
+    """Only the new address takes a fifth of a second before it: no answer is the good one."""
+    rig = Rig()
+    probing = rig.around()
+    assert timed(probing.begin) == pytest.approx(0.2)
+    assert timed(probing.accept) == 0
+    assert probing.answering == "; these answer: gateway 192.0.2.1, DNS server 192.0.2.53, target 203.0.113.1"
+    assert rig.neighbours.asked == [(GATEWAY, "eth0"), (NEW, "eth0"), (GATEWAY, "eth0")]
+
+
+async def test_an_address_of_another_host_is_refused_before_the_apply() -> None:
+    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW}))
+    with pytest.raises(ProbeFailed) as failed:
+        await rig.around().begin()
+    assert failed.value.cause == "the address 192.0.2.5 of eth0 is in use by another host"
+
+
+async def test_probes_that_begin_at_once_run_beside_other_work() -> None:
+    """And end with it, where nothing is applied."""
+    rig = Rig()
+    async with probing_around(rig.probes, file("d"), WISH, at_once=True) as probing:
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert rig.neighbours.asked == [(GATEWAY, "eth0"), (NEW, "eth0")]
+        await probing.begin()
+    async with probing_around(rig.probes, file("d"), WISH, at_once=False):
+        await asyncio.sleep(0)
+    assert len(rig.neighbours.asked) == 2
+
+
+async def test_with_a_time_out_of_zero_nothing_is_asked() -> None:
+    kernel, neighbours = FakeKernel(ONLINE), FakeNeighbours()
+    probes = Probes.of(stage_edges(kernel=kernel, neighbours=neighbours), Settings(probe_timeout=0))
+    async with probing_around(probes, file("d"), WISH, at_once=True) as probing:
+        await probing.begin()
+        await probing.accept()
+    assert (neighbours.asked, probing.answering) == ([], "")
+
+
+def test_the_report_names_every_probe_before_and_after() -> None:
+    """For `nodenetctl explain nmstate`; a /run that is full loses it, and nothing else."""
+    rig = Rig()
+    probing = rig.around()
+    timed(probing.begin)
+    timed(probing.accept)
+    document = json.loads(rig.files.content[str(PATH)])
+    assert (document["node_file"], document["kept"], document["failed"]) == ("worker-0.yml", True, [])
+    rows = [(row["when"], row["what"], row["name"], row["answer"]) for row in document["probes"]]
+    expected = [
+        ("gateway", "192.0.2.1"),
+        ("DNS server", "192.0.2.53"),
+        ("target", "203.0.113.1"),
+        ("carrier", "eth0"),
+    ]
+    assert rows == [(when, *each, "answers") for when in ("before", "after") for each in expected]
+    rig.files.bad = {str(PATH): PublishFailed("No space left on device")}
+    timed(probing.accept)

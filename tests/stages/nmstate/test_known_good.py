@@ -1,0 +1,121 @@
+"""When a node file is the last known good one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from structlog.testing import capture_logs
+
+from fakes import BOOT_ID, FakeClock, FakeFiles
+from nodenet.core.apply import last_good, trial
+from nodenet.core.apply.trial import Trial
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.stages import new_boot
+from nodenet.core.errors import PublishFailed
+from nodenet.core.messages import Message
+from nodenet.core.node_file.find import read
+from nodenet.core.status.document import BootStatus
+from nodenet.stages.apply.records import GOOD, TRIAL
+from nodenet.stages.nmstate.known_good import KnownGood
+
+FILE = read("worker-0.yml", b"a: 1\n")
+APPLIED = "/etc/nmstate/openshift/applied"
+FACTS = Facts(hostname="worker-0", node_file=FILE.name, digest=FILE.digest, applied_digest=FILE.digest)
+READY = BootStatus(new_boot({}, degrade=True), FACTS, ready=True)
+LOST = Problem(Message.UPLINK_LOST, "eth0 has no carrier", "Check the cable")
+SECONDS = 60.0
+
+
+@dataclass
+class Rig:
+    files: FakeFiles = field(
+        default_factory=lambda: FakeFiles(
+            {APPLIED: b"a: 1\n", str(TRIAL): trial.render(Trial(FILE.digest, ("boot1", BOOT_ID)))}
+        )
+    )
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        self.watch = KnownGood(self.files, self.clock, BOOT_ID)
+
+    def after(self, seconds: float, status: BootStatus = READY) -> float | None:
+        self.clock.now += seconds
+        return self.watch.show(status)
+
+    @property
+    def kept(self) -> bool:
+        return str(GOOD) in self.files.content
+
+
+def test_a_file_is_good_after_a_minute_of_ready() -> None:
+    """The record is written once, also by a later daemon, and the journal has a line."""
+    rig = Rig()
+    assert rig.after(0) == SECONDS
+    assert not rig.kept
+    with capture_logs() as logs:
+        assert rig.after(SECONDS) is None
+    assert [line["message"] for line in logs] == [Message.NODE_FILE_GOOD]
+    good = last_good.parse(rig.files.content[str(GOOD)], "worker-0")
+    assert (good.name, good.text, good.since) == ("worker-0.yml", "a: 1\n", rig.clock.unix())
+    rig.files.writes.clear()
+    assert rig.after(SECONDS) is None
+    rig.watch = KnownGood(rig.files, rig.clock, BOOT_ID)
+    assert (rig.after(0), rig.after(SECONDS)) == (SECONDS, None)
+    assert rig.files.writes == []
+
+
+def test_ready_ends_the_count_of_lost_boots() -> None:
+    """At once; before READY nothing is noted."""
+    rig = Rig()
+    assert rig.after(0, replace(READY, ready=False)) is None
+    assert trial.parse(rig.files.content[str(TRIAL)]).boots == ("boot1", BOOT_ID)
+    rig.after(0)
+    assert trial.parse(rig.files.content[str(TRIAL)]) == Trial(FILE.digest, ready=True)
+
+
+def test_a_boot_that_is_ready_without_its_file_is_not_counted_and_its_file_not_good() -> None:
+    """The file was refused; the network is that of an older one."""
+    rig = Rig()
+    refused = replace(READY, facts=replace(FACTS, applied_digest="another"))
+    assert (rig.after(0, refused), rig.after(SECONDS, refused)) == (None, None)
+    assert trial.parse(rig.files.content[str(TRIAL)]) == Trial(FILE.digest, ("boot1",))
+    assert not rig.kept
+
+
+def test_the_minute_begins_again_when_the_uplink_was_lost() -> None:
+    rig = Rig()
+    rig.after(0)
+    assert rig.after(50, replace(READY, uplink=LOST)) is None
+    assert rig.after(20) == SECONDS
+    assert not rig.kept
+    rig.after(SECONDS)
+    assert rig.kept
+
+
+def test_a_marker_of_another_program_is_not_kept() -> None:
+    """It is not known what was applied."""
+    rig = Rig()
+    rig.files.content[APPLIED] = b"a: 2\n"
+    rig.after(0)
+    assert (rig.after(SECONDS), rig.kept) == (None, False)
+
+
+def test_a_disk_that_takes_nothing_is_tried_again() -> None:
+    """It is logged once."""
+    rig = Rig()
+    rig.after(0)
+    rig.files.bad = {str(GOOD): PublishFailed("No space left on device")}
+    with capture_logs() as logs:
+        assert rig.after(SECONDS) == 1.0
+        assert rig.after(1) == 2.0
+    assert len(logs) == 1
+    rig.files.bad = {}
+    assert (rig.after(2), rig.kept) == (None, True)
+
+
+def test_without_a_node_file_there_is_nothing_to_keep() -> None:
+    rig = Rig()
+    assert rig.after(0, replace(READY, facts=Facts(hostname="worker-0"))) is None
+    assert rig.after(SECONDS, replace(READY, facts=Facts(hostname="worker-0"))) is None
+    assert not rig.kept

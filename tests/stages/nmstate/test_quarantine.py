@@ -1,0 +1,99 @@
+"""Which file is applied after boots without READY."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakes import BOOT_ID, FakeFiles
+from nodenet.core.apply import last_good, trial
+from nodenet.core.apply.last_good import LastGood
+from nodenet.core.apply.trial import Trial
+from nodenet.core.errors import PublishFailed
+from nodenet.core.messages import Message
+from nodenet.core.node_file.find import read
+from nodenet.stages.apply.records import GOOD, TRIAL
+from nodenet.stages.nmstate.quarantine import Quarantine
+
+FILE, OLD = read("worker-0.yml", b"a: 1\n"), read("worker-0.yml", b"a: 0\n")
+LOST = Trial(FILE.digest, ("boot1", "boot2"))
+
+
+def disk(hostname: str = "worker-0", lost: Trial = LOST) -> FakeFiles:
+    good = last_good.render(LastGood(OLD.name, OLD.text, OLD.digest, hostname, 1.0))
+    return FakeFiles({str(GOOD): good, str(TRIAL): trial.render(lost)})
+
+
+def noted(files: FakeFiles) -> Trial:
+    return trial.parse(files.content[str(TRIAL)])
+
+
+def test_each_boot_of_a_new_file_is_noted() -> None:
+    files = FakeFiles()
+    for boot in ("boot1", "boot2"):
+        quarantine = Quarantine(files, boot, 2)
+        assert quarantine.choose(FILE, "worker-0", again=False) == (FILE, None)
+        quarantine.begin(FILE.digest)
+    assert noted(files) == LOST
+
+
+def test_without_a_last_known_good_file_there_is_nothing_to_go_back_to() -> None:
+    files = disk()
+    del files.content[str(GOOD)]
+    assert Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", again=False) == (FILE, None)
+
+
+@pytest.mark.parametrize(("limit", "used"), [(2, OLD), (3, FILE), (0, FILE)])
+def test_the_limit_is_a_setting(limit: int, used: object) -> None:
+    chosen, problem = Quarantine(disk(), BOOT_ID, limit).choose(FILE, "worker-0", again=False)
+    assert (chosen.digest, problem is None) == (getattr(used, "digest", None), used is FILE)
+
+
+def test_the_quarantine_stays_until_the_file_is_corrected_or_asked_for() -> None:
+    files = disk()
+    quarantine = Quarantine(files, BOOT_ID, 2)
+    assert quarantine.choose(FILE, "worker-0", again=False)[0].digest == OLD.digest
+    corrected = read("worker-0.yml", b"a: 2\n")
+    assert quarantine.choose(corrected, "worker-0", again=False) == (corrected, None)
+    assert quarantine.choose(FILE, "worker-0", again=True) == (FILE, None)
+    assert quarantine.choose(FILE, "worker-0", again=False) == (FILE, None)
+    quarantine.begin(FILE.digest)
+    assert noted(files) == Trial(FILE.digest, (BOOT_ID,)), "it has two boots again"
+
+
+def test_a_last_known_good_file_of_another_host_is_not_used_and_not_touched() -> None:
+    files = disk(hostname="worker-9")
+    before = files.content[str(GOOD)]
+    chosen, problem = Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", again=False)
+    assert (chosen, files.content[str(GOOD)]) == (FILE, before)
+    assert problem is not None
+    assert (problem.message, problem.cause, problem.remedy) == (
+        Message.LAST_GOOD_INVALID,
+        (
+            "2 boots in a row with worker-0.yml did not reach READY, and the last known good node file "
+            "/var/lib/nodenet/good.json cannot be used: it belongs to the host worker-9, and this one is worker-0"
+        ),
+        (
+            "Correct worker-0.yml, or run `nodenetctl reload --wait`; remove /var/lib/nodenet/good.json if it is "
+            "another node's"
+        ),
+    )
+
+
+def test_a_damaged_one_is_not_touched_either() -> None:
+    files = disk()
+    files.content[str(GOOD)] = b"\0" * 40
+    chosen, problem = Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", again=False)
+    assert (chosen, files.content[str(GOOD)]) == (FILE, b"\0" * 40)
+    assert problem is not None
+    assert problem.message is Message.LAST_GOOD_INVALID
+
+
+def test_a_disk_that_takes_nothing_does_not_fail_the_stage() -> None:
+    files = FakeFiles(bad={str(TRIAL): PublishFailed("/var/lib/nodenet/trial.json cannot be read: Input/output error")})
+    quarantine = Quarantine(files, BOOT_ID, 2)
+    assert quarantine.choose(FILE, "worker-0", again=False) == (FILE, None)
+    quarantine.begin(FILE.digest)
+    files = disk()
+    files.bad = {str(GOOD): PublishFailed("cannot be read: Input/output error")}
+    chosen, problem = Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", again=False)
+    assert (chosen, problem is None) == (FILE, False)
