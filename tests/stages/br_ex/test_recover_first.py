@@ -29,7 +29,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.network_manager.profiles import Profile
+from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.duplicate_checks import PROBE_OWED
 from nodenet.stages.br_ex.recover_first import CONFIRM_SECONDS, PATIENCE_SECONDS, RecoverFirst
@@ -456,7 +456,8 @@ async def test_a_kill_while_a_lost_network_is_restored_is_made_up_for() -> None:
     with pytest.raises(asyncio.CancelledError):
         await rig.recover.attempt(Facts())
     killed = Rig(files=rig.files)
-    killed.profiles.found, killed.kernel.now = Inventory(profiles=(replace(orphan, settings={}),)), Snapshot()
+    nic, plain = Device("eth0", "ethernet"), replace(orphan, settings={})
+    killed.profiles.found, killed.kernel.now = Inventory((nic,), (plain,)), Snapshot()
     killed.recover._stage = Chooser(killed)
     assert isinstance(await killed.recover.attempt(Facts()), Waiting)
     killed.clock.now += PATIENCE_SECONDS

@@ -25,12 +25,11 @@ AUTOMATIC = Profile("u-auto", "Wired connection 1", "802-3-ethernet", "eth0", on
 OTHER = replace(AUTOMATIC, uuid="u-mine", name="mine", generated=False)
 
 
-async def given_back(*profiles: Profile, active: Profile | None = None) -> list[tuple[Any, ...]]:
+async def given_back(*profiles: Profile, active: Profile | None = None, nic: str = "eth0") -> list[tuple[Any, ...]]:
     """Return what is done to the profiles to restore the network of RECORD."""
-    nic = Device("eth0", "ethernet", profile=active)
-    fake = FakeProfiles(Inventory((nic,), profiles))
+    fake = FakeProfiles()
     rig = Rig(profiles=fake)
-    fake.found = Inventory((nic,), profiles)
+    fake.found = Inventory((Device(nic, "ethernet", profile=active),), profiles)
     await BridgeRepairer(rig.ovsdb, fake, ProfileKeeper(fake, rig.files)).give_back(RECORD)
     return [order[:2] if order[0] != "give_back" else order[:1] for order in fake.done]
 
@@ -69,6 +68,11 @@ async def test_a_profile_that_is_no_port_is_not_replaced(link: str, *, active: b
     changed = replace(UPLINK, link=link, settings={"ipv4": {"method": "manual"}})
     orders = await given_back(changed, OF_BRIDGE, active=changed if active else None)
     assert orders == [("delete", "u-port"), *([] if active else [("activate", "u-eth0")])]
+
+
+async def test_a_nic_that_is_gone_is_not_waited_for() -> None:
+    """Its profile is restored for the day on which it is back; the node IP may be on another link meanwhile."""
+    assert await given_back(PORT, OF_BRIDGE, nic="eth9") == [("delete", "u-port"), ("give_back",)]
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,10 @@ class BridgeRepairer:
         # The node IP does not need Open vSwitch: a row that is left is removed when br-ex is made.
         for bridge in record.uplinks if self._ovsdb.answers() else ():
             await self._ovsdb.remove_bridge(bridge)
-        active = {(device.link, device.profile.uuid) for device in inventory.devices if device.profile}
+        active = {device.link: device.profile.uuid if device.profile else None for device in inventory.devices}
         for link, kept in originals.items():
-            if link in lacking or (link, kept.uuid) not in active:
+            # A NIC that is gone cannot be waited for: the node IP may be on another link.
+            if link in active and (link in lacking or active[link] != kept.uuid):
                 await self._profiles.activate(kept.uuid, link)
         return unwritten
 
