@@ -467,6 +467,38 @@ async def test_without_nft_dns_works_and_the_open_port_is_a_problem() -> None:
     assert rig.units.orders == [("start", UNIT)]
 
 
+@dataclass
+class NoRestarts(FakeServiceUnits):
+    """A systemd that answers, and takes no order to restart while it is *silent*."""
+
+    silent: bool = False
+
+    async def restart(self, unit: str) -> None:
+        if self.silent:
+            raise Unavailable("the system bus does not answer")
+        await super().restart(unit)
+
+
+async def test_a_restart_that_an_earlier_nodenetd_owes_is_done_by_the_next() -> None:
+    """It was stopped between the write and the restart: dnsmasq listened on the old node IP from then on."""
+    units = NoRestarts()
+    rig = Rig(units=units)
+    await rig.served()
+    moved = ip_address("192.0.2.11")
+    rig.kernel.now = Snapshot(ON_ETH0.links, (Address(moved, 24, "eth0"),))
+    facts = Facts(selection=Selection((moved,), "eth0"))
+    units.silent = True
+    await rig.look(facts=facts)
+    assert f"listen-address={moved}" in rig.text(CONFIGURATION)
+    units.silent = False
+    rig.restart()
+    orders = len(rig.units.orders)
+    await rig.look(facts=facts)
+    await rig.look(facts=facts)
+    assert rig.units.orders[orders:] == [("restart", UNIT)]
+    assert str(paths.OWED_RESTART) not in rig.files.content
+
+
 async def test_a_guard_that_was_flushed_is_put_back() -> None:
     rig = Rig()
     await rig.served()

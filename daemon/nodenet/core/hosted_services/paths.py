@@ -24,6 +24,8 @@ OWED_RELOADS: Mapping[Service, PurePosixPath] = {
     Service.HAPROXY: RUN / "haproxy.reload",
 }
 """Each exists while the service runs with an older configuration than that on the disk."""
+OWED_RESTART = RUN / "dnsmasq.restart"
+"""Exists while dnsmasq runs with an older configuration than that on the disk."""
 SERVER_STATES = RUN / "haproxy.servers"
 """Which API servers a haproxy that is reloaded takes for dead until they are checked (``server_states``)."""
 RELEASE = RUN / "release.ip"

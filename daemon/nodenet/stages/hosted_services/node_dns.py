@@ -40,6 +40,7 @@ from nodenet.ports.vips import ApiIntFile, CacheFiles, OtherStacks
 from nodenet.stages.hosted_services.cluster_dns import ClusterDns
 from nodenet.stages.hosted_services.on_disk import OnDisk
 from nodenet.stages.hosted_services.outside_links import OutsideLinks
+from nodenet.stages.hosted_services.owed_restart import OwedRestart
 
 log = structlog.get_logger()
 
@@ -83,8 +84,7 @@ class NodeDns:
         self._given: tuple[str | None, upstreams.Servers] = (None, ())
         """The process that was given servers last, and these."""
         self._cluster = ClusterDns(edges.probe, edges.sockets, self._options.cluster_domain)
-        self._stale = False
-        """Whether the process that runs may have read an older configuration."""
+        self._owed = OwedRestart(edges.texts)
         self._disk = OnDisk(edges.caches, edges.api_int, self._options)
         self._links = OutsideLinks(edges.ovsdb, edges.clock)
         self._restarts = Restarts()
@@ -161,7 +161,7 @@ class NodeDns:
         if (blocked := await self._blocked(inputs, running)) is not None:
             return blocked
         changed = edges.texts.write(texts)
-        self._stale = self._stale or CONFIGURATION in changed
+        self._owed.note(changed=CONFIGURATION in changed)
         if not running.is_up:
             look = await self._start(running)
             unguarded = await self._guard_port(inputs, outside)  # it takes less time than dnsmasq to start
@@ -175,9 +175,9 @@ class NodeDns:
         """See that a dnsmasq which runs has read what is on the disk, and asks the present servers."""
         edges = self._edges
         self._restarts = Restarts()
-        if self._stale:
+        if self._owed.is_owed:
             await edges.units.restart(UNIT)
-            self._stale = False
+            self._owed.done()
             return DnsLook(problem=unguarded, seconds=LOOK_SECONDS)
         owner = await edges.dnsmasq.owner()
         if owner is None:
@@ -249,7 +249,7 @@ class NodeDns:
             return DnsLook(problem=dns_problems.down(running), seconds=left)
         self._restarts = self._restarts.after_start(now)
         await self._edges.units.start(UNIT)
-        self._stale = False
+        self._owed.done()
         return DnsLook(problem=dns_problems.down(running) if failed else None, seconds=LOOK_SECONDS)
 
     async def _guard_port(self, inputs: Inputs, outside: tuple[str, ...]) -> Problem | None:
@@ -289,7 +289,7 @@ class NodeDns:
         await self._edges.units.stop(UNIT)
         await self._edges.guard.remove()
         self._rules = ""
-        self._edges.texts.remove((CONFIGURATION, paths.HOSTS))
+        self._edges.texts.remove((CONFIGURATION, paths.HOSTS, paths.OWED_RESTART))
 
     async def _stop(self, running: Running) -> None:
         if running.is_up or running.is_settling:
