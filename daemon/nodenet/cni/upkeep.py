@@ -61,7 +61,8 @@ class Upkeep:
             self._chores.add(("dead sandbox", *attachment.key), partial(self.detach, attachment))
         self._leftovers()
         self._chores.add(("repair",), self.repair)
-        self._chores.add(("reap",), self.reap, YOUNG_SECONDS)  # by then, none that the store has is young
+        self._chores.add(("missed deletions",), self._missed, YOUNG_SECONDS)  # by then, none of the store is young
+        self._chores.add(("reap",), self.reap, REAP_SECONDS)
 
     def changed(self, claim: Claim) -> None:
         """A claim is new or changed."""
@@ -111,8 +112,10 @@ class Upkeep:
             self.claim_gone(owner, certain=False)
 
     def given(self, owner: Owner) -> None:
-        """An address was given to *owner*: the Leases of this node are worth a look."""
-        self._given = True
+        """An address was given to *owner*: the Leases of this node are worth a look, after a while."""
+        if not self._given:
+            self._given = True
+            self._chores.add(("repair",), self.repair, REAP_SECONDS)
         if any(not row.lease_uid for row in self._book.reservations_of(owner)):
             self.doubtful()
 
@@ -196,17 +199,19 @@ class Upkeep:
     async def reap(self) -> None:
         """Look for sandboxes that ended without DEL, and for pods that need not be remembered any more."""
         self._chores.add(("reap",), self.reap, REAP_SECONDS)
-        if self._given:
-            self._chores.add(("repair",), self.repair)
         self._leftovers()
+        await self._missed()
+        for pod in repair.gone_pods(self._book)[:MOST_PODS]:
+            self._chores.add(("forget", pod.uid), partial(self._forget, pod))
+
+    async def _missed(self) -> None:
+        """Look for sandboxes that ended without DEL."""
         now = self._here().now
         for attachment in list(self._book.attachments()):
             old = not 0 <= now - attachment.since < YOUNG_SECONDS
             # Without a network namespace: it was read from its Lease, and its DEL may have come before that.
             if old and attachment.pod is not None and (not attachment.netns or self._netns_gone(attachment.netns)):
                 self._chores.add(("reap", *attachment.key), partial(self._reap, attachment))
-        for pod in repair.gone_pods(self._book)[:MOST_PODS]:
-            self._chores.add(("forget", pod.uid), partial(self._forget, pod))
 
     async def _reap(self, attachment: Attachment) -> None:
         pod = attachment.pod

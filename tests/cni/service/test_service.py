@@ -414,7 +414,15 @@ async def test_idle_it_asks_for_nothing_but_the_watch() -> None:
         api.put_claim("vm")
         await rig.add("c1", api.put_pod("vm-1", "vm"))
         await rig.add("c2", api.put_pod("web"))
-        await asyncio.sleep(2 * REAP_SECONDS)  # after addresses were given, the Leases are listed once
+        await rig.add("c3", api.put_pod("short"))
+        await rig.ask("DEL", "c3")
+        await rig.settled()
+        api.requests.clear()
+        await asyncio.sleep(REAP_SECONDS - 30)
+        assert api.requests == []
+        del api.pods["vms", "short"]
+        await asyncio.sleep(REAP_SECONDS)  # the Leases are listed once after addresses were given, a pod is forgotten
+        assert sorted(set(api.requests)) == ["get pod", "list leases"]
         api.requests.clear()
         await asyncio.sleep(3600)
         assert api.requests == []
