@@ -211,6 +211,11 @@ async def test_an_api_that_is_away_or_refuses_is_asked_again() -> None:
     async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
         await asyncio.sleep(300)
         assert api.writes == []
+        assert api.requests <= 3 * 300 / REFUSED_SECONDS, "it is asked seldom"
+        api.forbidden = {LEASES}
+        await asyncio.sleep(300)
+        assert [what for what, _ in api.writes] == ["create"], "no status without knowing who is alive"
+        assert api.requests <= 3 * 300 / REFUSED_SECONDS + 300 / 15 + 10
         api.forbidden = set()
         await asyncio.sleep(2 * REFUSED_SECONDS + PAUSE_SECONDS)
         assert api.status["apiServerInternalIpOwner"] == "m0"

@@ -95,7 +95,7 @@ class Steward:
                 except Unavailable as error:
                     self._note("leases", error.cause)
                 self._wake.set()
-            await asyncio.sleep(LOOK_SECONDS if self._beats is not None else 1.0)
+            await asyncio.sleep(LOOK_SECONDS if self._objects is not None else 1.0)
 
     async def run(self) -> None:
         """Write what differs, until cancelled."""

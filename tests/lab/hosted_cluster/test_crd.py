@@ -11,7 +11,8 @@ import pytest
 
 from harness.kube import Cluster
 from harness.kube_client import ApiError
-from hosted_cluster_objects import RESOURCE, RESOURCES, resource
+from hosted_cluster_objects import FOLDER, RESOURCE, RESOURCES, resource
+from ipam_site import manifest
 from nodenet.core.hosted_services.resource import ResourceInvalid, spec_of
 
 TRIED = f"{RESOURCES}?dryRun=All&fieldValidation=Strict"
@@ -85,6 +86,11 @@ def test_what_a_rule_refuses_a_node_refuses_too(cluster: Cluster, spec: Any, tex
     if spec != []:  # an empty list is no spec for a node
         with pytest.raises(ResourceInvalid):
             spec_of(resource(spec))
+
+
+def test_the_example_is_the_default(cluster: Cluster) -> None:
+    example = manifest(str(FOLDER / "examples" / "hostednetservices.yaml"))[0]
+    assert cluster.admin.create(TRIED, example)["spec"] == cluster.admin.create(TRIED, resource())["spec"]
 
 
 def test_there_is_one_object(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""nodenet-operator and a real API: what it may do, what it writes, and two of them of which one is killed."""
+"""nodenet-operator and a real API: what it may do, what it writes, and two of them of which one stops."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def status(cluster: Cluster) -> dict[str, Any]:
     return dict((cluster.admin.find(RESOURCE) or {}).get("status") or {})
 
 
-def test_two_operators_keep_one_status_and_the_death_of_one_changes_nothing(operators: Operators) -> None:
+def test_two_operators_keep_one_status_and_one_follows_when_the_other_stops(operators: Operators) -> None:
     cluster = operators.cluster
     for number in range(2):
         add_node(cluster, f"master-{number}", number)
