@@ -160,6 +160,24 @@ def test_a_full_disk_is_an_error_and_writes_nothing(tmp_path: Path) -> None:
     assert rows(path) == [("a", "1", "x"), ("a", "3", "z")]
 
 
+def test_a_store_is_opened_without_a_write(tmp_path: Path) -> None:
+    """The disk may be full: the service starts all the same, and answers what it has answered before."""
+    path = tmp_path / "ipam.sqlite"
+    store = Store(path)
+    asyncio.run(_saved(store, ("a", "1", "x")))
+    store.close()
+    before = path.read_bytes()
+    store = Store(path)
+    log = Path(f"{path}-wal")
+    assert (path.read_bytes(), log.exists() and log.stat().st_size) == (before, 0)
+    assert store.load() == [("a", "1", "x")]
+    store.close()
+
+
+async def _saved(store: Store, change: tuple[str, str, str]) -> None:
+    await store.save([change])
+
+
 def test_a_directory_in_the_place_of_the_store_is_set_aside(tmp_path: Path) -> None:
     (tmp_path / "ipam.sqlite").mkdir()
     store = Store(tmp_path / "ipam.sqlite")

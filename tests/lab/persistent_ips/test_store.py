@@ -94,6 +94,8 @@ def test_a_full_disk(site: Site, space: Space, node: NodeMaker) -> None:
         refused = [pod for pod, answer in zip(pods, answers, strict=True) if answer.exit]
         assert refused, "the disk was not full"
         assert {answer.code for answer in answers if answer.exit} == {5}
+        worker.kill()
+        worker.start()
         assert worker.ask("ADD", network, kept).ips == address
         ballast.unlink()
         assert worker.ask("ADD", network, refused[0]).exit == 0

@@ -110,9 +110,9 @@ class Store:
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
-            _check(connection)
-            connection.execute(SCHEMA)
-            connection.execute(f"PRAGMA user_version={VERSION}")
+            if _check(connection) != VERSION:  # nothing is written to a store that is there: the disk may be full
+                connection.execute(SCHEMA)
+                connection.execute(f"PRAGMA user_version={VERSION}")
             self._path.chmod(0o600)
         except BaseException:
             connection.close()
@@ -173,12 +173,14 @@ class Store:
         return PublishFailed(f"The store {self._path} cannot be used: {error}", remedy=REMEDY)
 
 
-def _check(connection: sqlite3.Connection) -> None:
-    """Raise DatabaseError for a store that is damaged or of a later release."""
-    if (found := connection.execute("PRAGMA user_version").fetchone()[0]) > VERSION:
-        raise sqlite3.DatabaseError(f"the store has version {found}, which is of a later release")
+def _check(connection: sqlite3.Connection) -> int:
+    """Return the version of the store, 0 for a new one. Raises DatabaseError for a damaged or later one."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > VERSION:
+        raise sqlite3.DatabaseError(f"the store has version {version}, which is of a later release")
     if (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
         raise sqlite3.DatabaseError(str(found))
+    return version
 
 
 def _settle(done: asyncio.Future[None], failure: PublishFailed | None) -> None:
