@@ -268,6 +268,27 @@ def test_what_a_power_cut_left_of_a_bridge(product_node: NodeFactory, lan: Lan) 
     nothing_left(node)
 
 
+def test_a_power_cut_that_tore_the_keyfile_of_the_uplink(product_node: NodeFactory, lan: Lan) -> None:
+    """NetworkManager makes a profile by itself, and takes a lease: the static address comes back all the same (R26)."""
+    lan.start_dhcp(DHCP_ONLY)
+    path = f"{KEYFILES}/uplink.nmconnection"
+    node = product_node(files={SETTINGS: BRIDGED4, path: COMMENTED}, flavour=Flavour.OPENSHIFT)
+    node.path(path).chmod(0o600)
+    node.boot()
+    assert settle(node)["link"] == "br-ex"
+    before = identity(node, "br-ex")
+    node.power_cut()
+    for keyfile in node.path(KEYFILES).iterdir():
+        keyfile.unlink()
+    node.write(path, "")
+    record = node.path("/var/lib/nodenet/bridge-intent.json")
+    record.write_text(record.read_text().replace('"good"', '"applying"'))
+    node.boot()
+    document = settle(node, timeout=120)
+    assert (document["health"], identity(node, "br-ex")) == ("ok", before)
+    nothing_left(node)
+
+
 def mended(node: Node, beginning: str) -> None:
     """Assert that one thing was mended in this boot, and that it was told."""
     (told,) = (str(line["MESSAGE"]) for line in story(node) if str(line["MESSAGE"]).startswith("Repaired: "))
