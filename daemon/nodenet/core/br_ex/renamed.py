@@ -20,7 +20,8 @@ def renamed_uplinks(record: BridgeRecord, found: Inventory, links: Collection[st
     """Return old name → new name; *links* are the names that the kernel has.
 
     A NIC is compared when NetworkManager knows it: before that, udev may change its name. An uplink that is no NIC is
-    left out: a bond has the MAC of one of its ports. A profile with the new name was restored by half: it counts too.
+    left out: a bond has the MAC of one of its ports. A profile that has the new name was restored, and perhaps not yet
+    activated.
     """
     profiles = {profile.uuid: profile for profile in found.profiles}
     names: dict[str, str] = {}

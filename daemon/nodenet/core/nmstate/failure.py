@@ -41,7 +41,7 @@ _REMEDIES = {
     FailureKind.KILLED: "Raise `apply_timeout` in the settings if the file is large; look whether NetworkManager hangs",
     FailureKind.PROBE: "Correct the node file",
     FailureKind.MISSING: "Install python3-libnmstate, or install nodenet again",
-    FailureKind.UNLOADED: "Look at `journalctl -k` for disk errors, and which process uses so much (`free`)",
+    FailureKind.UNLOADED: "Look for disk errors (`journalctl -k`), and at memory and open files (`free`)",
 }
 
 PERMANENT = (
