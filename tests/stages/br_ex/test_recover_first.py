@@ -365,6 +365,15 @@ async def test_a_lease_of_a_bridge_that_was_not_made_is_not_waited_for() -> None
     assert (chooser.saw, rig.record, logs) == ([[]], LEASED, [])
 
 
+async def test_a_lease_of_a_bridge_that_could_not_be_repaired_is_settled_all_the_same() -> None:
+    """The apply that was to repair it was rolled back: the bridge from before has the static copy (R3)."""
+    rig, chooser, stage = of_next_boot(LEASED)
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.ROLLED_BACK, "the last boot", 5.0))
+    rig.clock.now += 7 * 86400
+    await stage.attempt(Facts())
+    assert chooser.saw == [["set", "reapply"]]
+
+
 async def test_a_start_of_networkmanager_without_end_does_not_keep_a_lost_network_from_being_restored() -> None:
     """The power cut took the profile of the uplink: DHCP asks on a bridge without an uplink for ever (R26)."""
     rig, chooser, stage = of_next_boot(LEASED)

@@ -92,10 +92,11 @@ class RecoverFirst:
                 return await self._recover(record)
             if not self._is_static(record):
                 return None
-        # After a rollback no lease is static: the record is of the bridges that were not made.
-        made = intent is None or intent.phase is not Phase.ROLLED_BACK
-        if made and record and record.leases and (waiting := await self._settle(record)):
-            return waiting
+        if record and record.leases:
+            # After a rollback a lease is static only on a bridge that was there before.
+            rolled_back = intent is not None and intent.phase is Phase.ROLLED_BACK
+            if (not rolled_back or self._is_static(record)) and (waiting := await self._settle(record)):
+                return waiting
         if record and record.originals and not self._looked:
             await self._free_orphan(record)
         return None
