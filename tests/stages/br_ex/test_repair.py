@@ -70,6 +70,18 @@ async def test_a_profile_that_is_no_port_is_not_replaced(link: str, *, active: b
     assert orders == [("delete", "u-port"), *([] if active else [("activate", "u-eth0")])]
 
 
+async def test_an_administrator_s_profile_for_the_old_name_of_a_nic_stays() -> None:
+    """It is for another NIC, or for the day on which the name is back (R1, R26)."""
+    fake = FakeProfiles()
+    rig = Rig(profiles=fake)
+    fake.found = Inventory((Device("ens7", "ethernet"),), (PORT, OF_BRIDGE, OTHER))
+    await BridgeRepairer(rig.ovsdb, fake, ProfileKeeper(fake, rig.files)).give_back(
+        RECORD.renamed("eth0", "ens7"), ["eth0"]
+    )
+    assert [order[1] for order in fake.done if order[0] == "delete"] == ["u-port"]
+    assert fake.done[-1] == ("activate", "u-eth0", "ens7")
+
+
 async def test_a_nic_that_is_gone_is_not_waited_for() -> None:
     """Its profile is restored for the day on which it is back; the node IP may be on another link meanwhile."""
     assert await given_back(PORT, OF_BRIDGE, nic="eth9") == [("delete", "u-port"), ("give_back",)]

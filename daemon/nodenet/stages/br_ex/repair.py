@@ -87,11 +87,11 @@ class BridgeRepairer:
         inventory = await self._profiles.inventory()
         # For a link that lost its profile, or has a new name, NetworkManager has made one itself, in memory.
         theirs = self._of_others(record, tuple(profile for profile in inventory.profiles if not profile.generated))
-        links = {*record.uplinks, *record.uplinks.values(), *old_names} - theirs.keys()
-        new = [profile for profile in inventory.profiles if profile.uuid not in record.present]
+        links = {*record.uplinks, *record.uplinks.values(), *old_names}
+        new = [each for each in inventory.profiles if each.uuid not in record.present and each.link in links]
         for profile in new:
-            of_bridge = is_port(profile) or profile.kind == "ovs-port"
-            if profile.link in links or (profile.link in theirs and of_bridge):
+            of_bridge = is_port(profile) or profile.kind.startswith("ovs-")
+            if of_bridge or (profile.generated and profile.link not in theirs):
                 await self._profiles.delete(profile.uuid)
         originals = {link: kept for link, kept in record.originals.items() if link not in theirs}
         # A profile without a name of a link matches by other things.
