@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from harness import Lab, Lan, Node
-from vip_rig import API, FIRST, READYZ, Rig, has, until
+from vip_rig import API, FIRST, READYZ, Options, Rig, has, until
 
 FOREIGN = """vrrp_instance foreign {
     state BACKUP
@@ -38,8 +38,11 @@ def stance(rig: Rig, name: str) -> str:
 
 
 def test_a_split_is_seen_ended_and_healed(lab: Lab, lan: Lan, product: Path) -> None:
-    """VRRP filtered between two nodes: one of them gives the VIP up without any API, and comes back with the filter."""
-    rig = Rig(lab, lan, product)
+    """VRRP filtered between two nodes: one of them gives the VIP up without any API, and comes back with the filter.
+
+    There is no third node: it takes the VIP where it hears the end of the one before an advertisement of the other one.
+    """
+    rig = Rig(lab, lan, product, Options(nodes=2))
     rig.boot()
     holder = rig.quiet()
     other = next(name for name in rig.names if name != holder)
