@@ -105,9 +105,8 @@ def _soon_after(random: Random, first: Fault, kind: str) -> Fault:
 
 
 def _of(random: Random, kind: str, point: str, nth: int, at: float) -> Fault:
-    return Fault(
-        kind, point, nth, round(at, 3), random.choice([0.5, 3.0, SHORT, 90.0, LONG]), round(random.random(), 3)
-    )
+    lasts, pick = random.choice([0.5, 3.0, SHORT, 90.0, LONG]), min(round(random.random(), 3), 0.999)
+    return Fault(kind, point, nth, round(at, 3), lasts, pick)
 
 
 @cache

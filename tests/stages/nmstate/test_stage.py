@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
@@ -598,6 +599,26 @@ async def test_a_file_that_cuts_the_node_off_is_rolled_back_and_not_tried_again(
     assert len(rig.nmstate.applied) == 1
     rig.files.content[FILE] = TEXT + b"  mtu: 1400\n"
     assert isinstance(await rig.attempt(), Done)
+
+
+async def test_the_stage_ends_when_the_rolled_back_network_is_there_again() -> None:
+    """The stages behind would report its addresses as lost."""
+    rig = online()
+
+    def cut() -> None:
+        rig.neighbours.there.clear()
+        rig.kernel.now = Snapshot()
+        asyncio.get_running_loop().call_later(1.5, restore)
+
+    def restore() -> None:
+        rig.neighbours.there.add(GATEWAY)
+        rig.kernel.now = ONLINE
+
+    rig.nmstate.during_apply = cut
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.PROBE_FAILED
+    assert rig.kernel.now is ONLINE
 
 
 async def test_a_node_that_had_no_network_keeps_its_file() -> None:

@@ -42,7 +42,7 @@ def reached_ready(before: Trial, boot_id: str, *, applied: bool) -> Trial:
 
 def lost_boots(trial: Trial | None, digest: str, boot_id: str) -> int:
     """Return in how many boots before *boot_id* the file *digest* did not lead to READY, in a row."""
-    if trial is None or trial.digest != digest or trial.ready:
+    if trial is None or trial.digest != digest:
         return 0
     return len([boot for boot in trial.boots if boot != boot_id])
 
