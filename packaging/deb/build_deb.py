@@ -84,7 +84,8 @@ class Build:
     name: str
     """The directory below /usr/lib/nodenet."""
     maintainer: str = MAINTAINER
-    preset: int = deb_archive.PRESET
+    preset: int | None = deb_archive.PRESET
+    """xz's; None: not compressed."""
 
     @property
     def file(self) -> str:

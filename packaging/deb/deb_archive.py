@@ -19,13 +19,17 @@ PRESET = 6
 """xz's; higher ones need more memory on the node than they save."""
 
 
-def package(control: Mapping[str, tuple[str, int]], tree: Path, first: str, *, preset: int = PRESET) -> bytes:
-    """Return a package with these control files (text and mode) and the files of *tree*; those below *first* first."""
-    members = {
-        "debian-binary": b"2.0\n",
-        "control.tar.xz": lzma.compress(_control(control), preset=preset),
-        "data.tar.xz": lzma.compress(_data(tree, first), preset=preset),
-    }
+def package(control: Mapping[str, tuple[str, int]], tree: Path, first: str, *, preset: int | None = PRESET) -> bytes:
+    """Return a package with these control files (text and mode) and the files of *tree*; those below *first* first.
+
+    With None for *preset* it is not compressed.
+    """
+    members = {"debian-binary": b"2.0\n"}
+    for name, content in (("control.tar", _control(control)), ("data.tar", _data(tree, first))):
+        if preset is None:
+            members[name] = content
+        else:
+            members[f"{name}.xz"] = lzma.compress(content, preset=preset)
     return b"!<arch>\n" + b"".join(_member(name, content) for name, content in members.items())
 
 

@@ -14,7 +14,7 @@ from pinger import Pinger
 from story import KUBELET, settle
 from tree_files import LAUNCHERS, LIBRARY
 
-OLD, NEW = (build_deb.Build(version, f"{version}-lab", preset=0) for version in ("1.0.0", "1.0.1"))
+OLD, NEW = (build_deb.Build(version, f"{version}-lab", preset=None) for version in ("1.0.0", "1.0.1"))
 LINKS = "find /etc/systemd/system -type l -lname '*nodenet*'"
 
 
@@ -66,6 +66,7 @@ def test_install_upgrade_downgrade_remove_purge(bare_node: NodeFactory, lan: Lan
         node.write(f"/root/{deb.name}", deb.read_bytes())
     node.boot()
     node.wait_settled()
+    two_forms_are_refused(node)
     dpkg(node, "--install", f"/root/{OLD.file}")
     assert node.record("kubelet").starts == 1
     assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
@@ -97,6 +98,16 @@ def test_install_upgrade_downgrade_remove_purge(bare_node: NodeFactory, lan: Lan
     node.run("test ! -e /usr/lib/nodenet && test -d /var/lib/nodenet && test -d /etc/nodenet")
     dpkg(node, "--purge", "nodenet")
     node.run("test ! -e /var/lib/nodenet && test ! -e /etc/nodenet")
+
+
+def two_forms_are_refused(node: Node) -> None:
+    """Over a tree of `make install` the package is not unpacked, and says why."""
+    tree = "/usr/lib/nodenet/nodenet"
+    node.run(["mkdir", "-p", tree])
+    done = node.run(["dpkg", "--install", f"/root/{OLD.file}"], check=False, timeout=120)
+    assert done.returncode != 0
+    assert f"nodenet: this node has nodenet from `make install` ({tree})." in done.stderr
+    node.run(f"rmdir -p --ignore-fail-on-non-empty {tree} && ! test -e /usr/bin/nodenetctl")
 
 
 def cut_during_the_upgrade(node: Node) -> None:
