@@ -26,6 +26,7 @@ sys.path[:0] = [str(HERE.parent / name) for name in ("deb", "tree", "interpreter
 
 from build_terminal import BuildError, run  # noqa: E402  (beside the wheel)
 
+import bill_of_materials  # noqa: E402  (in its own directory)
 import build_interpreter  # noqa: E402  (in its own directory)
 import deb_archive  # noqa: E402  (beside this file)
 from tree_files import LIBRARY, ROOT, UNITS, version  # noqa: E402  (in its own directory)
@@ -38,6 +39,8 @@ SOURCES = ("daemon/nodenet", "units", "docs/man", "packaging", "CHANGELOG.md", "
 PASSED_OVER = frozenset({"__pycache__", "target", "build"})
 SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
 DOCUMENTS = "usr/share/doc/nodenet"
+MANUAL = "usr/share/man"
+OVERRIDES = "usr/share/lintian/overrides/nodenet"
 MAINTAINER = "The nodenet maintainers <maintainers@nodenet.invalid>"
 CONTROL = """\
 Package: nodenet
@@ -70,7 +73,7 @@ Comment: The licences of the bundled interpreter and packages are below
  nodenet.cdx.json there lists the origin of each file.
 
 Files: *
-Copyright: the nodenet maintainers
+Copyright: 2026 the nodenet maintainers
 License: Apache-2.0
  The text is in /usr/share/common-licenses/Apache-2.0.
 """
@@ -165,10 +168,17 @@ def stage(build: Build, tree: Path) -> None:
 
 def pack(build: Build, tree: Path, out: Path) -> Path:
     """Write the package with the files of *tree* into *out* and return its path."""
-    for name, content in _documents(build).items():
-        path = tree / DOCUMENTS / name
+    pages = {str(path.relative_to(tree)): path for path in (tree / MANUAL).rglob("*") if path.is_file()}
+    added = {f"{name}.gz": gzip.compress(path.read_bytes(), mtime=0) for name, path in pages.items()}
+    added |= _documents(build)
+    for page in pages.values():
+        page.unlink()
+    for name, content in added.items():
+        path = tree / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+    bill = tree / LIBRARY / build.name / bill_of_materials.NAME
+    bill.write_text(bill_of_materials.with_files(bill.read_text(encoding="utf-8"), set(pages), added), encoding="utf-8")
     file = out / build.file
     file.write_bytes(deb_archive.package(_control(build, tree), tree, f"{LIBRARY}/{build.name}", preset=build.preset))
     return file
@@ -179,9 +189,10 @@ def _documents(build: Build) -> dict[str, bytes]:
     date = formatdate(deb_archive.EPOCH)
     entry = CHANGELOG.format(version=build.version, documents=f"/{DOCUMENTS}", maintainer=build.maintainer, date=date)
     return {
-        "changelog.gz": gzip.compress(entry.encode(), mtime=0),
-        "CHANGELOG.md.gz": gzip.compress(news, mtime=0),
-        "copyright": COPYRIGHT.encode(),
+        f"{DOCUMENTS}/changelog.gz": gzip.compress(entry.encode(), mtime=0),
+        f"{DOCUMENTS}/CHANGELOG.md.gz": gzip.compress(news, mtime=0),
+        f"{DOCUMENTS}/copyright": COPYRIGHT.encode(),
+        OVERRIDES: (HERE / "lintian-overrides").read_bytes(),
     }
 
 

@@ -58,7 +58,7 @@ OMITTED_EXTENSIONS = (
 )
 """How the names of compiled modules begin that nothing of nodenet imports."""
 PROBE = "import _ctypes, _hashlib, _sqlite3, _ssl, asyncio, socket, zlib"
-RECIPE = 2
+RECIPE = 3
 """To be increased when the same packages are put together in another way."""
 
 
@@ -204,7 +204,7 @@ def _library(unpacked: Path, name: str) -> Path:
 def _copy_library(unpacked: Path, name: str, target: Path) -> str:
     source = _library(unpacked, name)
     shutil.copyfile(source, target)
-    target.chmod(0o755)
+    target.chmod(0o755 if name == loader() else 0o644)
     return source.relative_to(unpacked.resolve()).parts[0]
 
 

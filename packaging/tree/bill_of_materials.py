@@ -46,6 +46,15 @@ def bill(version: str, library: Path, place: str, record: dict[str, Any], others
     return json.dumps({**document, "components": listed}, indent=1) + "\n"
 
 
+def with_files(text: str, gone: set[str], added: dict[str, bytes]) -> str:
+    """Return the document after a package has replaced and added files of nodenet's own."""
+    document = json.loads(text)
+    own = document["metadata"]["component"]
+    kept = [file for file in own["components"] if file["name"] not in gone]
+    own["components"] = [*kept, *(_file(name, content) for name, content in sorted(added.items()))]
+    return json.dumps(document, indent=1) + "\n"
+
+
 def source_of(name: str) -> str:
     """Return the name of a file's source: that of the module, for its bytecode."""
     path = PurePosixPath(name)

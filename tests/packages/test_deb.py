@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import bill_of_materials
 import build_deb
 import deb_archive
 from nodenet import __version__
@@ -20,10 +23,13 @@ FILES = {
     # path → mode; in the alphabet, the directory of the build is between the others
     "usr/bin/nodenetctl": 0o755,
     f"{LIBRARY}/{NAME}/nodenet/__init__.py": 0o644,
+    f"{LIBRARY}/{NAME}/{bill_of_materials.NAME}": 0o644,
     f"{LIBRARY}/{NAME}/python/bin/python3": 0o755,
     "usr/lib/systemd/system/nodenetd.service": 0o644,
     "usr/libexec/nodenetd": 0o755,
+    "usr/share/man/man8/nodenetd.8": 0o644,
 }
+BILL = json.dumps({"metadata": {"component": {"components": [{"name": "usr/share/man/man8/nodenetd.8"}]}}})
 needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
 
 
@@ -34,7 +40,7 @@ def deb(tmp_path: Path) -> Path:
     for name, mode in FILES.items():
         path = tree / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name * 200)
+        path.write_text(BILL if name.endswith(".json") else name * 200)
         path.chmod(mode)
     return build_deb.pack(build_deb.Build("1.2.3", NAME), tree, tmp_path)
 
@@ -64,7 +70,11 @@ def test_dpkg_reads_the_package(deb: Path) -> None:
     assert {owner for _, owner, _ in listed(deb)} == {"root/root"}
     assert {mode for mode, _, _ in listed(deb)} == {"drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"}
     documents = {f"{build_deb.DOCUMENTS}/{name}" for name in ("changelog.gz", "CHANGELOG.md.gz", "copyright")}
-    assert {path for mode, _, path in listed(deb) if not mode.startswith("d")} == {*FILES, *documents}
+    assert {path for mode, _, path in listed(deb) if not mode.startswith("d")} == {
+        *(f"{name}.gz" if "/man/" in name else name for name in FILES),
+        *documents,
+        build_deb.OVERRIDES,
+    }
 
 
 @needs_dpkg
@@ -84,6 +94,18 @@ def test_the_sums_are_right(deb: Path, tmp_path: Path) -> None:
     assert done.returncode == 0
     files = {str(path.relative_to(place)) for path in (place / "usr").rglob("*") if path.is_file()}
     assert files == {line.split("  ", 1)[1] for line in (place / "DEBIAN/md5sums").read_text().splitlines()}
+
+
+@needs_dpkg
+def test_the_bill_has_what_the_package_adds(deb: Path, tmp_path: Path) -> None:
+    """Documents, and the manual pages as they are in the package."""
+    place = tmp_path / "unpacked"
+    subprocess.run(["dpkg-deb", "--extract", deb, place], check=True)
+    bill = json.loads((place / LIBRARY / NAME / bill_of_materials.NAME).read_text())
+    listed = {file["name"]: file["hashes"][0]["content"] for file in bill["metadata"]["component"]["components"]}
+    others = [path for path in (place / "usr/share").rglob("*") if path.is_file()]
+    assert listed == {str(path.relative_to(place)): hashlib.sha256(path.read_bytes()).hexdigest() for path in others}
+    assert "usr/share/man/man8/nodenetd.8.gz" in listed
 
 
 def test_the_same_tree_gives_the_same_package(tmp_path: Path) -> None:

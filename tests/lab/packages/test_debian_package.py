@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ def debs(request: pytest.FixtureRequest, tmp_path: Path) -> list[Path]:
     tree = tmp_path / "tree"
     with uncaptured(request):
         build_deb.stage(OLD, tree)
-    old = build_deb.pack(OLD, tree, tmp_path)
+    shutil.copytree(tree, tmp_path / "first")
+    old = build_deb.pack(OLD, tmp_path / "first", tmp_path)
     moved = (tree / LIBRARY / OLD.name).rename(tree / LIBRARY / NEW.name)
     for program in (tree / name for name in LAUNCHERS):
         program.write_bytes(program.read_bytes().replace(OLD.name.encode(), NEW.name.encode()))
