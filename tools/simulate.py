@@ -6,6 +6,7 @@ A seed that violates a property is printed with the command that replays it and 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -19,7 +20,7 @@ from simulation.kinds import KINDS
 from simulation.mutants import MUTANTS, Mutant, put_back
 from simulation.result import run, smallest
 from simulation.scenario import Scenario, from_json, to_json
-from simulation.search import ORDINARY, scenario_of, sweep
+from simulation.search import CALLS, ORDINARY, calls, scenario_of, sweep
 from simulation.summary import Found, Summary, first_found, summaries, summaries_of_seeds
 
 KEPT = Path(__file__).parents[1] / "fixtures" / "seeds"
@@ -121,7 +122,11 @@ def main() -> int:
     )
     parser.add_argument("--kinds", default="power-cut,daemon-killed", help="with --sweep: which faults")
     parser.add_argument("--then", default="", metavar="KIND", help="with --sweep: what follows two seconds later")
+    parser.add_argument("--learn-calls", action="store_true", help="write which calls ordinary nodes make: other seeds")
     options = parser.parse_args()
+    if options.learn_calls:
+        CALLS.write_text(json.dumps({name: dict(calls(node)) for name, node in ORDINARY.items()}, indent=1) + "\n")
+        return 0
     if options.put_back:
         return put_faults_back(options.put_back, options.first, options.seeds, options.jobs)
     if options.replay is not None:

@@ -13,7 +13,7 @@ from functools import partial
 from simulation.mutants import MUTANT, put_back
 from simulation.result import Result, run
 from simulation.scenario import Scenario
-from simulation.search import ORDINARY, calls, run_seed, scenario_of
+from simulation.search import run_seed, scenario_of
 
 CHUNK = 50
 
@@ -72,7 +72,6 @@ def _quiet_collector() -> None:
 def _all(scenarios: Iterable[Scenario], entry: str = "") -> Summary:
     """Return what the runs of *scenarios* found, with the fault *entry* of the first review put back."""
     summary = Summary()
-    scenarios = list(scenarios)  # what a seed means is decided by the product as it is
     with ExitStack() as stack:
         if entry:
             stack.enter_context(put_back(MUTANT[entry]))
@@ -95,7 +94,6 @@ def summaries_of_seeds(first: int, number: int, jobs: int) -> Iterator[Summary]:
     if jobs == 1:
         yield from map(_seeds, chunks)
         return
-    _learn_calls()
     with ProcessPoolExecutor(jobs, initializer=_quiet_collector) as pool:
         yield from pool.map(_seeds, chunks)
 
@@ -108,16 +106,9 @@ def summaries(scenarios: list[Scenario], jobs: int) -> Iterator[Summary]:
 
 def first_found(entry: str, seeds: range, jobs: int) -> Found | None:
     """Return the first of *seeds* that notices the fault *entry*, and nothing without it; None where none does."""
-    _learn_calls()
     with ProcessPoolExecutor(jobs, initializer=_quiet_collector) as pool:
         parts = pool.map(partial(_seeds, entry=entry), _chunks(seeds))
         found = (found for part in parts for found in part.failed if not run_seed(found.scenario.seed).failed)
         first = next(found, None)
         pool.shutdown(cancel_futures=True)
     return first
-
-
-def _learn_calls() -> None:
-    """Boot the ordinary nodes once, before there are processes that would each do so."""
-    for node in ORDINARY.values():
-        calls(node)
