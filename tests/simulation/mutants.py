@@ -69,8 +69,15 @@ async def _rolled_back_and_not_settled(
         await self._roll_back(record, before.dns, by_time=not refused)
 
 
-def _nobody_s(_self: object, _record: object, _profiles: object) -> dict[str, str]:
-    return {}
+async def _everything_replaced(self: Any, record: Any, old_names: Any = ()) -> list[Any]:
+    links = {*record.uplinks, *record.uplinks.values(), *old_names}
+    for profile in (await self._profiles.inventory()).profiles:
+        if profile.uuid not in record.present and profile.link in links:
+            await self._profiles.delete(profile.uuid)
+    for link, kept in record.originals.items():
+        await self._keeper.give_back(kept)
+        await self._profiles.activate(kept.uuid, link)
+    return []
 
 
 def _ours_by_phase(_checkpoint: object, record: Intent | None, boot_id: str, _began: float) -> bool:
@@ -196,7 +203,7 @@ MUTANTS = (
     Mutant(
         "R1",
         "a rollback does not settle the intent, and profiles of others are replaced",
-        ((Pipeline, "_back", _rolled_back_and_not_settled), (BridgeRepairer, "_of_others", _nobody_s)),
+        ((Pipeline, "_back", _rolled_back_and_not_settled), (BridgeRepairer, "give_back", _everything_replaced)),
     ),
     Mutant("R2", "every checkpoint counts as ours while an apply is open", ((pipeline, "is_ours", _ours_by_phase),)),
     Mutant("R4", "the wall clock ends a lease", ((StaticLease, "left", _left_by_wall_clock),)),
