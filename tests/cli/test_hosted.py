@@ -72,7 +72,9 @@ def test_nothing_is_explained_without_a_report(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_each_change_is_printed_until_interrupted(report: Path) -> None:
-    command = [sys.executable, "-m", "nodenet.cli.main", "hosted", "--watch", "--file", str(report)]
+    # A shell starts what runs in its background with SIGINT ignored, and the tests may run there.
+    python = ["/usr/bin/env", "--default-signal=INT", sys.executable, "-m"]
+    command = [*python, "nodenet.cli.main", "hosted", "--watch", "--file", str(report)]
     with subprocess.Popen(command, env={"PYTHONPATH": DAEMON}, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
