@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import structlog
 
+from simulation import kinds  # noqa: F401 -- a run looks its faults up by name
 from simulation.engine import Violation
 from simulation.rules import Spoken
 from simulation.run import Run
