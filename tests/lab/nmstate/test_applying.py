@@ -188,6 +188,8 @@ while sleep 0.02; do
   grep -q '"checkpoint": "' /var/lib/nodenet/intent.json 2>/dev/null || continue
   started=$(grep '"started"' /var/lib/nodenet/intent.json)
   [ "$started" = "$before" ] && continue
+  busctl get-property org.freedesktop.NetworkManager /org/freedesktop/NetworkManager org.freedesktop.NetworkManager \
+    Checkpoints 2>/dev/null | grep -q Checkpoint/ || continue
   systemctl kill --signal=SIGKILL NetworkManager && echo killed
   rm -f /etc/NetworkManager/system-connections/*
   ip address flush dev eth0

@@ -24,7 +24,7 @@ from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.kernel.snapshot import Address, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
 from nodenet.core.network_manager.objects import Inventory
@@ -49,9 +49,11 @@ class Chooser:
 
     rig: Rig
     saw: list[list[str]] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         assert request is NOTHING
+        self.meanwhile()
         self.saw.append([order[0] for order in self.rig.profiles.done])
         return Done("chosen", facts, Message.NODE_IP_SELECTED)
 
@@ -109,7 +111,38 @@ async def test_an_address_whose_lease_ended_has_left_the_bridge_before_the_choic
     kernel.reapplied = lambda: ("reapply", "br-ex") in rig.profiles.done
     rig.clock.now += 7 * 86400
     await stage.attempt(Facts())
-    assert (len(chooser.saw), kernel.looks, kernel.now) == (1, 1, Snapshot())
+    assert (len(chooser.saw), kernel.looks > 0, kernel.now) == (1, True, Snapshot())
+
+
+ON_BRIDGE = Snapshot(addresses=(Address(NODE_IP, 24, "br-ex"),))
+
+
+async def test_an_ended_lease_that_an_activation_brings_back_is_removed_before_the_choice() -> None:
+    """NetworkManager had planned it before the profile was changed, with a copy of the old profile (R3)."""
+    kernel = FakeKernel()
+    rig, chooser, stage = of_next_boot(LEASED, kernel=kernel)
+    kernel.now = Snapshot()  # the bridge is not activated yet
+    rig.clock.now += 7 * 86400
+    await stage.attempt(Facts())
+    kernel.now = ON_BRIDGE
+    await stage.attempt(Facts())
+    await stage.attempt(Facts())
+    assert chooser.saw == [["set", "reapply"], ["set", "reapply"] * 2, ["set", "reapply"] * 2]
+
+
+@pytest.mark.parametrize(("lifetime", "waits"), [(None, True), (3600, False)])
+async def test_an_ended_lease_that_comes_back_during_the_choice_is_not_published(
+    lifetime: int | None, *, waits: bool
+) -> None:
+    """One that the DHCP server has given again has a lifetime (R3)."""
+    kernel = FakeKernel()
+    rig, chooser, stage = of_next_boot(LEASED, kernel=kernel)
+    kernel.now = Snapshot()
+    rig.clock.now += 7 * 86400
+    chooser.meanwhile = lambda: setattr(
+        kernel, "now", Snapshot(addresses=(Address(NODE_IP, 24, "br-ex", valid_lifetime=lifetime),))
+    )
+    assert isinstance(await stage.attempt(Facts()), Waiting if waits else Done)
 
 
 async def test_a_clock_that_is_behind_proves_nothing() -> None:

@@ -71,6 +71,11 @@ class Address:
     peer: IPAddress | None = None
 
     @property
+    def is_permanent(self) -> bool:
+        """Whether it stays until it is removed: DHCP and router advertisements give lifetimes."""
+        return self.valid_lifetime is None
+
+    @property
     def family(self) -> Family:
         """The address family."""
         return Family.IPV4 if self.address.version == 4 else Family.IPV6

@@ -9,7 +9,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import REMOVED, Moment, Verdict, verdict
 from nodenet.core.br_ex.plan import Plan
-from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.core.messages import Message
 from nodenet.ports import Clock, Profiles
 from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
@@ -82,6 +82,11 @@ class StaticLeases:
             record = await self._without_copies(record, done)
             await self.verifier.left(ended)
         return record, problem
+
+    async def remove_again(self, settings: ProfileSettings, addresses: Collection[str]) -> None:
+        """Remove static leases that an activation has brought back. Raises Unavailable."""
+        await self.own.set(settings, again=True)
+        await self.verifier.left(addresses)
 
     def noted_now(self, record: BridgeRecord) -> BridgeRecord:
         """Return *record* with its leases noted in this boot, where no change of the wall clock matters to them."""

@@ -18,7 +18,7 @@ from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
-from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Sysctls, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, Records
@@ -103,6 +103,10 @@ class BridgeMaker:
         if settled != record:
             self.save(settled)
         return settled, problem
+
+    async def remove_again(self, settings: ProfileSettings, addresses: Collection[str]) -> None:
+        """Remove static leases that have ended and are on a bridge again. Raises Unavailable."""
+        await self._leases.remove_again(settings, addresses)
 
     def hold_leases(self, record: BridgeRecord) -> BridgeRecord:
         """Note leases of an earlier boot, still valid, as leases of this one. Raises PublishFailed."""

@@ -6,8 +6,9 @@ An interrupted apply may leave the node without its addresses, or with leases th
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 
@@ -35,6 +36,14 @@ CONFIRM_SECONDS = 10.0
 RESTORING = "restoring the network from before br-ex"
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A static lease that was removed: its address, and the bridge's profile without it."""
+
+    address: str
+    settings: Mapping[str, Mapping[str, Any]]
+
+
 class RecoverFirst:
     """Repairs what an interrupted apply left, then runs the stage that chooses the node IP."""
 
@@ -59,6 +68,8 @@ class RecoverFirst:
         self._held: BridgeRecord | None = None
         self._begun: BridgeRecord | None = None
         """The record whose network is being restored: logged once, however often NetworkManager does not answer."""
+        self._ended: dict[str, Ended] = {}
+        """By bridge: static leases that were removed in this boot."""
         self._given_back: BridgeRecord | None = None
         """The record whose network was restored, where that could not be written: not to be done again."""
 
@@ -72,6 +83,9 @@ class RecoverFirst:
         except Unavailable as error:
             return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")
         outcome = await self._stage.attempt(facts, request)
+        with contextlib.suppress(Unavailable):  # the stage has just read the kernel
+            if back := self._back_again():  # since this attempt began
+                return _to_leave(back)
         if isinstance(outcome, Done) and outcome.problem is None:
             return replace(outcome, problem=self._problem)
         return outcome
@@ -83,6 +97,8 @@ class RecoverFirst:
 
     async def _repaired(self) -> Waiting | None:
         """Repair what the records call for; return the wait that it needs. Raises Unavailable, PublishFailed."""
+        if back := self._back_again():
+            await self._remove_again(back)
         intent, record = self._pipeline.record, self._maker.record
         if record and await self._follow_renamed(record):
             record = self._maker.record
@@ -173,6 +189,10 @@ class RecoverFirst:
                 raise
         if before == self._settled:
             return None
+        self._ended |= {
+            bridge: Ended(before.leases[bridge].address, (before.finish or {}).get(bridge, {}))
+            for bridge in before.leases.keys() - record.leases.keys()
+        }
         if problem:
             log.warning(problem.cause, message=problem.message, stage="nodeip", remedy=problem.remedy)
         if all(lease.noted.boot_id == self._pipeline.boot_id for lease in record.leases.values()):
@@ -191,6 +211,22 @@ class RecoverFirst:
         cause = f"No DHCP server has confirmed {addresses} in this boot: used until the lease ends"
         log.warning(cause, message=Message.LEASE_LOST, stage="nodeip", remedy="Look at the DHCP server")
         return None
+
+    def _back_again(self) -> dict[str, Ended]:
+        """Return the removed static leases that are on their bridge.
+
+        An activation that NetworkManager had planned before the profile was changed has a copy of the old profile.
+        """
+        if not self._ended:
+            return {}
+        static = {(str(item.address), item.link) for item in self._kernel.snapshot().addresses if item.is_permanent}
+        return {bridge: lease for bridge, lease in self._ended.items() if (lease.address, bridge) in static}
+
+    async def _remove_again(self, back: Mapping[str, Ended]) -> None:
+        """Remove leases that came back, once: one that stays is configured elsewhere too. Raises Unavailable."""
+        settings = {bridge: lease.settings for bridge, lease in back.items()}
+        await self._maker.remove_again(settings, {lease.address for lease in back.values()})
+        self._ended = {bridge: lease for bridge, lease in self._ended.items() if bridge not in back}
 
     async def _free_orphan(self, record: BridgeRecord) -> None:
         """Restore an uplink's own profile where the bridge's profiles are gone; NetworkManager would not."""
@@ -247,3 +283,9 @@ class RecoverFirst:
         """Keep the first of all errors as the problem of the stage."""
         for error in errors:
             self._problem = self._problem or Problem.of(error)
+
+
+def _to_leave(back: Mapping[str, Ended]) -> Waiting:
+    bridge, lease = next(iter(back.items()))
+    reason = f"{lease.address} is on {bridge} again, and its lease has ended or is the DHCP server's to give"
+    return Waiting(reason, frozenset({Topic.KERNEL}), 0.1)
