@@ -53,8 +53,9 @@ PAUSE_SECONDS = 0.1
 """Between two rounds: routes and addresses of a DHCP server come late."""
 BACK_SECONDS = 10.0
 """How long a rollback may take to restore the network; then the stages behind report what is missing."""
-UNIQUE_SECONDS = 0.2
-"""How long another host may take to defend its address; NetworkManager waits as long (ipv4.dad-timeout)."""
+UNIQUE_SECONDS = 0.15
+"""How long another host may take to defend its address: on a LAN it answers within milliseconds, and NetworkManager
+asks once more when it configures the address (ipv4.dad-timeout)."""
 
 
 @dataclass(frozen=True, slots=True)
