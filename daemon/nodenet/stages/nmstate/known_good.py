@@ -14,7 +14,6 @@ import structlog
 from nodenet.core.apply import last_good, trial
 from nodenet.core.apply.last_good import LastGood
 from nodenet.core.backoff import backoff
-from nodenet.core.common_wake import until_common
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import APPLIED
@@ -81,7 +80,7 @@ class KnownGood:
             self._since = digest, now
         left = self._since[1] + self.settings.good_after - now
         if left > 0:
-            return left + until_common(now + left, BEAT_SECONDS)  # with the watchdog's beat
+            return left + BEAT_SECONDS  # the watchdog's beat comes before that, and shows the status again
         self._keep(status, digest)
         self._kept = digest
         return None
