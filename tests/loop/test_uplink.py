@@ -13,6 +13,7 @@ from fakes import BOOT_ID, FakeKernel, FakeNeighbours, FakeOvsdb
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import new_boot
+from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
@@ -20,7 +21,7 @@ from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.status.document import BootStatus
-from nodenet.loop.uplink import BEAT_SECONDS, PROBE_SECONDS, UplinkEdges, UplinkWatch
+from nodenet.loop.uplink import PROBE_SECONDS, UplinkEdges, UplinkWatch
 from virtual_time import VirtualLoop
 
 NODE_IP, GATEWAY = ip_address("192.0.2.5"), ip_address("192.0.2.1")

@@ -14,6 +14,7 @@ import structlog
 from fakes import FakeClock, FakeDnsManager, FakeFiles, FakeNodeDns, FakeProbe, FakeResolved
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import PublishFailed
 from nodenet.core.hosted_services.running import DnsLook
 from nodenet.core.ip import IPAddress
@@ -21,7 +22,7 @@ from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.resolver import resolv_conf
 from nodenet.core.resolver.resolv_conf import nameservers
-from nodenet.core.resolver.view import BEAT_SECONDS, DONE, DROP_IN, LEFT_ALONE, NM_FILES, ManagerDns
+from nodenet.core.resolver.view import DONE, DROP_IN, LEFT_ALONE, NM_FILES, ManagerDns
 from nodenet.core.settings.model import ResolverMode, Settings
 from nodenet.stages.resolver import PATIENCE_SECONDS, ResolverEdges, ResolvPrependerStage
 

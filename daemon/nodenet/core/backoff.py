@@ -9,7 +9,7 @@ def backoff(failures: int, first: float, longest: float) -> float:
 
 
 def spread(seconds: float, share: float) -> float:
-    """Return *seconds*, shorter by up to half of it: by *share*, from 0 to 1, of that half.
+    """Return *seconds* times a factor between 0.5 and 1: *share* 0 gives 1, *share* 1 gives 0.5.
 
     Hosts that all lost the same server do not ask it again in the same moment.
     """

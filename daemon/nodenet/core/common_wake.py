@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+BEAT_SECONDS = 15.0
+"""The watchdog's beat (WatchdogSec=30 of the unit), for which nodenetd wakes anyway: what is done with it costs no
+other wake-up."""
 LEAST_SECONDS = 0.01
 """A timer that fires this much before its time is not set again for the same time."""
 

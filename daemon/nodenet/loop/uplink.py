@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nodenet.core.boot.outcome import Problem
-from nodenet.core.common_wake import until_common
+from nodenet.core.common_wake import BEAT_SECONDS, until_common
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link
@@ -41,8 +41,6 @@ AGAIN_SECONDS = 2.0
 """Before what did not answer is asked again: a gateway, DNS servers, or the kernel."""
 SILENT_SECONDS = 10.0
 """The same once its silence is reported."""
-BEAT_SECONDS = 15.0
-"""Times at which the watchdog's beat wakes nodenetd anyway (WatchdogSec=30 of the unit)."""
 PORTS_SECONDS = PROBE_SECONDS / 2
 """How long the ports of a bridge are taken for known; less than a minute, so each look once a minute asks again."""
 OVS_KINDS = frozenset({"openvswitch", "tun"})

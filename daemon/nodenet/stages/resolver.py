@@ -16,14 +16,13 @@ import structlog
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.common_wake import until_common
+from nodenet.core.common_wake import BEAT_SECONDS, until_common
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.resolver import resolv_conf
 from nodenet.core.resolver import view as resolver
 from nodenet.core.resolver.view import (
-    BEAT_SECONDS,
     DONE,
     DROP_IN,
     LEAVE_ALONE,

@@ -209,7 +209,7 @@ def _succeed(done: asyncio.Future[None]) -> None:
 
 
 class SteppedClock(VirtualClock):
-    """The virtual clock; somebody sets the wall clock by *step* seconds."""
+    """The virtual clock; a test moves the wall clock by *step* seconds."""
 
     step = 0.0
 

@@ -1,4 +1,4 @@
-"""What an ADD waits for, and what is reported of it."""
+"""What an ADD waits for, and what is reported about that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status of the object: owners, nodes, and that a right one is not written again; all of it fits the schema."""
+"""The status of the object: owners and nodes. A right status is not written again, and each one fits the schema."""
 
 from dataclasses import replace
 from pathlib import Path

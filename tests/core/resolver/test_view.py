@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.resolver.view import (
-    BEAT_SECONDS,
     MAX_MEND_PAUSE_SECONDS,
     RESOLV_CONF,
     View,

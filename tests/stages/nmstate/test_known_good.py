@@ -12,12 +12,13 @@ from nodenet.core.apply.trial import Trial
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import new_boot
+from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import read
 from nodenet.core.status.document import BootStatus
 from nodenet.stages.apply.records import GOOD, TRIAL
-from nodenet.stages.nmstate.known_good import BEAT_SECONDS, KnownGood
+from nodenet.stages.nmstate.known_good import KnownGood
 
 FILE = read("worker-0.yml", b"a: 1\n")
 APPLIED = "/etc/nmstate/openshift/applied"

@@ -17,7 +17,7 @@ class ApiAway(Unavailable):
 
 
 class TooLarge(ApiAway):
-    """The answer is longer than what is read of it: ask for less."""
+    """The answer is longer than the limit: ask for less."""
 
 
 class Forbidden(NodenetError):

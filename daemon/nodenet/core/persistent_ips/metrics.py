@@ -59,7 +59,7 @@ class Figures:
         self._requests[REQUESTS[type(effect)]].observe(seconds)
 
     def lines(self) -> Iterator[str]:
-        """Yield all of it."""
+        """Yield every line."""
         for name, summary in COUNTERS.items():
             yield from _head(f"{name}_total", "counter", summary)
             yield f"{PREFIX}_{name}_total {self.counts[name]}"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.ip import IPAddress
 from nodenet.core.resolver.resolv_conf import is_stub, nameservers
 
@@ -41,8 +42,6 @@ FREE_MENDS = 3
 MEND_WINDOW_SECONDS = 60.0
 MAX_MEND_PAUSE_SECONDS = 15.0
 MIN_PROBE_SECONDS = 1.0
-BEAT_SECONDS = 15.0
-"""The watchdog's beat, for which the daemon wakes anyway: what is done with it costs no other wake-up."""
 
 
 @dataclass(frozen=True, slots=True)

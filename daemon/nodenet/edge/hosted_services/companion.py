@@ -1,4 +1,4 @@
-"""When does nodenet-hosted learn that the resource switches a service on or off? nodenetd writes DNS's part of it."""
+"""When does nodenet-hosted learn that the resource switches a service on or off? nodenetd writes what concerns DNS."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import structlog
 from nodenet.core.apply import last_good, trial
 from nodenet.core.apply.last_good import LastGood
 from nodenet.core.backoff import backoff
+from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import APPLIED
@@ -26,8 +27,6 @@ log = structlog.get_logger()
 
 CUT_OFF = frozenset({Message.UPLINK_LOST, Message.GATEWAY_SILENT})
 """Problems of the uplink with which a node does not work; without its DNS servers it does."""
-BEAT_SECONDS = 15.0
-"""Times at which the watchdog's beat wakes nodenetd anyway."""
 LONGEST_SECONDS = 600.0
 """Between two tries on a disk that takes nothing."""
 
