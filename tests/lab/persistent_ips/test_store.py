@@ -185,8 +185,8 @@ async def answered_before_the_cut(worker: IpamNode, network: Network, pods: list
             answer = await worker.asked("ADD", network, pod)
             if answer.document and not answer.exit:
                 (answered[pod.name],) = answer.ips
-            if len(answered) == count:
-                os.kill(power_cut.traced(worker.pid), signal.SIGKILL)
+                if len(answered) == count:
+                    os.kill(power_cut.traced(worker.pid), signal.SIGKILL)
 
     await asyncio.gather(*map(add, pods))
     return answered
