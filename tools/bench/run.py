@@ -251,7 +251,7 @@ def remove(site: Site, node: Node) -> None:
 
 def footprint(node: Node, where: str = "") -> list[Figure]:
     """Return memory and wake-ups of the daemon after READY; *where* is added to the names."""
-    progress(f"{measures.IDLE_SECONDS} s of idling")
+    progress(f"{measures.IDLE_SECONDS} s of idling, {measures.SETTLED_SECONDS} s after READY at the earliest")
     resident = measures.memory(node)
     total, beats = measures.wakeups(node)
     counted = f"{total:.1f} a minute were counted, {beats:.1f} are the watchdog's"
