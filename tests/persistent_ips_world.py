@@ -124,12 +124,12 @@ class Api:
                 return self._lease(name)
             case ListLeases(selector):
                 return tuple(one for one in self.leases.values() if _selected(one, selector))
-            case MoveLease(name, owner, node, pod, boot_id):
-                old = self._lease(name)
-                if old.owner.uid != owner.uid:
-                    raise Conflict(name)
-                self.leases[name] = replace(old, node=node, pod=pod, boot_id=boot_id, version=self.number())
-                return self.leases[name]
+            case MoveLease(lease):
+                old = self._lease(lease.name)
+                if old.owner.uid != lease.owner.uid:
+                    raise Conflict(lease.name)
+                self.leases[lease.name] = replace(lease, uid=old.uid, version=self.number())
+                return self.leases[lease.name]
             case DeleteLease(name, uid, version):
                 old = self._lease(name)
                 if old.uid != uid or old.version != version:
@@ -531,7 +531,8 @@ class Play:
             node.step(run, fault)
         elif kind < 20:
             starts = (self.machine, self.machine, self.plain, self.stateful, self.container)
-            self.of((*starts, self.end_pod, self.end_pod, self.again, self.delete_machine))()
+            ends = (self.end_pod, self.end_pod, self.delete_machine, self.force_delete)
+            self.of((*starts, *ends, self.again))()
         else:
             self.world.uptime += self.pick(100)
             self.of((self.kill, self.watch, self.watch, self.chores, self.chores, self.trouble))()
@@ -620,6 +621,19 @@ class Play:
             self.log.append(f"delete claim {key[1]}")
             for pod in [one for one in self.world.api.pods if one[1].rpartition("-")[0] == key[1]]:
                 del self.world.api.pods[pod]
+            self.world.api.delete_claim(key)
+
+    def force_delete(self) -> None:
+        """Delete a claim by hand, without its finalizer, while its pods run on the node that has its Leases."""
+        held = {lease.owner.uid: lease.node for lease in self.world.api.leases.values()}
+        found = []
+        for claim in self.world.api.claims.values():
+            nodes = {key[0] for key, (owner, _) in self.world.live.items() if owner == claim.uid}
+            if nodes == {held.get(claim.uid)} and not any(node.runs for node in self.world.nodes):
+                found.append(claim.key)
+        if found:
+            key = self.of(found)
+            self.log.append(f"delete claim {key[1]} by force")
             self.world.api.delete_claim(key)
 
     def kill(self) -> None:

@@ -172,8 +172,8 @@ class Runner:
                 return leases.parse(await api.lease(name))
             case ListLeases(selector):
                 return await self._list(selector)
-            case MoveLease(name, owner, node, pod, boot_id):
-                return leases.parse(await api.patch_lease(name, leases.move(owner, node, pod, boot_id)))
+            case MoveLease(lease):
+                return leases.parse(await api.patch_lease(lease.name, leases.move(lease)))
             case DeleteLease(name, uid, version):
                 return await api.delete_lease(name, uid, version)
             case WriteStatus(claim, patch):

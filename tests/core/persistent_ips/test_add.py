@@ -103,6 +103,21 @@ def test_a_repeated_add_asks_nothing() -> None:
     assert world.api.requests == []
 
 
+def test_a_repeated_add_that_fails_keeps_what_the_first_one_attached() -> None:
+    """The claim was deleted by hand, and the service killed before its last record was on the disk."""
+    world = World(1)
+    node, pod = world.nodes[0], vm(world)
+    added(world, node, pod, "c1")
+    node.kill()
+    world.api.delete_claim(("vms", "vm"))
+    node.watch()
+    with pytest.raises(CniError, match="does not exist"):
+        added(world, node, pod, "c1")
+    world.do_chores(node)
+    world.check()
+    assert node.book.attachment(("c1", "net1")) is not None
+
+
 def test_without_the_api_a_pod_that_was_read_starts_again() -> None:
     world = World(1)
     node = world.nodes[0]

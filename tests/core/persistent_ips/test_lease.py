@@ -54,9 +54,9 @@ def test_a_strange_lease_is_refused(changes: dict[str, Any]) -> None:
 
 
 def test_a_move_holds_only_for_the_same_owner() -> None:
-    operations = leases.move(OWNER, "node-b", None, "b2")
+    operations = leases.move(replace(LEASE, node="node-b", pod=None, boot_id="b2", container_id="c2", ifname="net2"))
     assert operations[0] == {"op": "test", "path": "/metadata/annotations/ipam.nodenet.org~1owner-uid", "value": "u1"}
-    for key, value in (("node", "node-b"), ("boot-id", "b2")):
+    for key, value in (("node", "node-b"), ("boot-id", "b2"), ("container-id", "c2"), ("ifname", "net2")):
         path = f"/metadata/annotations/ipam.nodenet.org~1{key}"
         assert {"op": "add", "path": path, "value": value} in operations
     labels = [one for one in operations if "labels" in one["path"]]

@@ -52,7 +52,8 @@ def test_a_fault_at_each_step(case: str, number: int, fault: str) -> None:
         world.finish(node)
     added(world, world.nodes[1], vm(world, "other"))
     world.check()
-    world.api.pods.pop(("vms", "plain"), None)
+    for name in ("plain", "vm-1"):
+        world.api.pods.pop(("vms", name), None)
     world.do_chores(node)
     world.do_chores(node)
     assert {one.owner.name for one in world.api.leases.values()} == {"other"}

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from nodenet.core.persistent_ips import repair
 from nodenet.core.persistent_ips.model import Owner
 from persistent_ips_story import added, vm
@@ -22,12 +24,44 @@ def test_a_lost_store_is_made_again_from_leases_and_claims() -> None:
     node.lose_store()
     world.do_chores(node)
     assert {(row.owner, row.address) for row in node.book.reservations()} == before
-    assert [one.key for one in node.book.attachments()] == [("c2", "net1")]
+    assert sorted(one.key for one in node.book.attachments()) == [("c1", "net1"), ("c2", "net1")]
     world.check()
-    world.delete(node, ("c2", "net1"))
+    for key in (("c1", "net1"), ("c2", "net1")):
+        world.delete(node, key)
+        world.finish(node)
+    world.do_chores(node)
+    assert [one.owner.kind for one in world.api.leases.values()] == ["claim"]
+
+
+@pytest.mark.parametrize("before_the_repair", [True, False], ids=["before", "after"])
+def test_a_claim_that_is_deleted_after_a_lost_store_frees_nothing_that_a_pod_has(*, before_the_repair: bool) -> None:
+    world, node = prepared()
+    node.lose_store()
+    if not before_the_repair:
+        world.do_chores(node)
+    world.api.delete_claim(("vms", "vm"))
+    for _ in range(2):
+        world.do_chores(node)
+        world.check()
+    assert len(world.api.leases) == 2
+    world.delete(node, ("c1", "net1"))
     world.finish(node)
     world.do_chores(node)
-    assert len(world.api.leases) == 1
+    assert [one.owner.kind for one in world.api.leases.values()] == ["pod"]
+
+
+def test_after_a_lost_store_the_sandbox_is_known_that_has_the_address_now() -> None:
+    """The Lease was made for an earlier sandbox of the claim."""
+    world, node = prepared()
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    del world.api.pods["vms", "vm-1"]
+    added(world, node, vm(world), "c3")
+    world.do_chores(node)
+    node.lose_store()
+    world.do_chores(node)
+    assert ("c3", "net1") in {one.key for one in node.book.attachments()}
+    assert ("c1", "net1") not in {one.key for one in node.book.attachments()}
 
 
 def test_a_lost_store_and_a_reboot_keep_what_a_pod_has_that_is_there() -> None:

@@ -147,11 +147,15 @@ def _of_pod(here: Here, asked: Asked, reference: PodReference | None) -> Steps[t
 
 
 def _undone_if_failed(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[Interface, ...]]:
-    """Give the interface what its claim has; without success nothing stays attached."""
+    """Give the interface what its claim has; without success nothing stays attached that was not before.
+
+    An earlier ADD may have been answered: then the sandbox has its addresses until DEL.
+    """
+    before = here.book.attachment(asked.key)
     try:
         return (yield from _of_claim(here, asked, reference))
     except (CniError, ApiAway, Forbidden, NotFound, Conflict, PublishFailed):
-        if (made := here.book.attachment(asked.key)) is not None:
+        if before is None and (made := here.book.attachment(asked.key)) is not None:
             yield Save((Drop(made),), wait=False)
         raise
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from nodenet.core.persistent_ips.book import Book, Change
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.lease import Lease
-from nodenet.core.persistent_ips.model import Owner, PodName
+from nodenet.core.persistent_ips.model import PodName
 from nodenet.core.persistent_ips.pod import Pod
 
 T = TypeVar("T")
@@ -93,11 +93,7 @@ class ListLeases:
 class MoveLease:
     """→ Lease, for which this node is responsible now. Conflict: it is of another owner. NotFound."""
 
-    name: str
-    owner: Owner
-    node: str
-    pod: PodName | None
-    boot_id: str
+    lease: Lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +185,8 @@ def list_leases(selector: str) -> Steps[tuple[Lease, ...]]:
 
 
 def move_lease(lease: Lease) -> Steps[Lease]:
-    """Return the Lease of this name, owner, node, boot and pod. Raises Conflict, NotFound."""
-    found: Lease = yield MoveLease(lease.name, lease.owner, lease.node, lease.pod, lease.boot_id)
+    """Return the Lease of this name, with this node, boot, pod and sandbox. Raises Conflict, NotFound."""
+    found: Lease = yield MoveLease(lease)
     return found
 
 

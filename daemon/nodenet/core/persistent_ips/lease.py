@@ -91,9 +91,7 @@ def document(lease: Lease, now: float) -> dict[str, Any]:
         "owner-namespace": lease.owner.namespace,
         "owner-name": lease.owner.name,
         "owner-uid": lease.owner.uid,
-        **_holder(lease.node, lease.pod, lease.boot_id),
-        "container-id": lease.container_id,
-        "ifname": lease.ifname,
+        **_holder(lease),
     }
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -139,21 +137,23 @@ def parse(found: object) -> Lease:
     return made
 
 
-def move(owner: Owner, node: str, pod: PodName | None, boot_id: str) -> list[dict[str, Any]]:
-    """Return the JSON patch that makes this boot of *node* responsible for the Lease, if it is that of *owner*."""
+def move(lease: Lease) -> list[dict[str, Any]]:
+    """Return the JSON patch that makes node and boot of *lease* responsible, if its owner has the Lease."""
     operations: list[dict[str, Any]] = [
-        {"op": "test", "path": _annotation("owner-uid"), "value": owner.uid},
-        {"op": "replace", "path": f"/metadata/labels/{NODE_ID.replace('/', '~1')}", "value": digest(node)},
+        {"op": "test", "path": _annotation("owner-uid"), "value": lease.owner.uid},
+        {"op": "replace", "path": f"/metadata/labels/{NODE_ID.replace('/', '~1')}", "value": digest(lease.node)},
     ]
-    for key, value in _holder(node, pod, boot_id).items():
+    for key, value in _holder(lease).items():
         operations.append({"op": "add", "path": _annotation(key), "value": value})
     return operations
 
 
-def _holder(node: str, pod: PodName | None, boot_id: str) -> dict[str, str]:
-    name = pod or PodName("", "")
-    named = {"pod-namespace": name.namespace, "pod-name": name.name, "pod-uid": name.uid}
-    return {"node": node, **named, "boot-id": boot_id}
+def _holder(lease: Lease) -> dict[str, str]:
+    """Return who has the address: the repair after a lost store takes it for attached there."""
+    name = lease.pod or PodName("", "")
+    pod = {"pod-namespace": name.namespace, "pod-name": name.name, "pod-uid": name.uid}
+    sandbox = {"boot-id": lease.boot_id, "container-id": lease.container_id, "ifname": lease.ifname}
+    return {"node": lease.node, **pod, **sandbox}
 
 
 def _annotation(key: str) -> str:

@@ -96,12 +96,15 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
         return
     changes: list[Change] = []
     row = Reservation(lease.network, lease.address, lease.owner, State.RESERVED, lease.uid, lease.version, here.now)
-    if lease.owner.kind is OwnerKind.CLAIM:
-        claim = yield from _claim(lease.owner)
-        if claim is not None and (not claim.ips or claim.has(lease.address)):
-            changes = [Put(replace(row, state=State.REPORTED) if claim.ips else row)]
-    elif (yield from _may_be_attached(here, lease)):
-        changes = [Put(replace(row, state=State.REPORTED)), Put(_attachment(here, lease))]
+    claim = (yield from _claim(lease.owner)) if lease.owner.kind is OwnerKind.CLAIM else None
+    if claim is not None and not claim.ips:
+        changes = [Put(row)]  # an ADD was interrupted before the status named the address
+    elif claim is None or claim.has(lease.address):
+        attached = yield from _may_be_attached(here, lease)
+        if attached or claim is not None:
+            changes.append(Put(replace(row, state=State.REPORTED)))
+        if attached:  # of a claim too: without it, the address would be free with the claim though a pod has it
+            changes.append(Put(_attachment(here, lease)))
     if changes:
         yield Save(tuple(changes))
         return

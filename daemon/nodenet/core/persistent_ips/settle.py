@@ -119,9 +119,9 @@ def take_over(here: Here, attachment: Attachment) -> Steps[None]:
     for row in here.book.held_by(attachment.owner, attachment.network):
         if row.address not in attachment.addresses:
             continue
-        lease = Lease(row.network, row.address, row.owner, here.node, attachment.pod, boot_id=here.boot_id)
+        sandbox = (attachment.pod, *attachment.key, here.boot_id)
         try:
-            found = yield from move_lease(lease)
+            found = yield from move_lease(Lease(row.network, row.address, row.owner, here.node, *sandbox))
         except (Conflict, NotFound):
             continue  # the repair of missing Leases says more
         if (found.uid, found.version) != (row.lease_uid, row.lease_version):
