@@ -629,6 +629,9 @@ class FakeTable:
     async def is_there(self) -> bool:
         return self.rules is not None
 
+    async def printed(self) -> str:
+        return self.rules or ""
+
 
 @dataclass
 class FakeLeaseNames:

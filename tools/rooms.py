@@ -27,7 +27,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "probes": ("kernel", "nmstate", "settings", "uplink_health"),
     "status": ("boot",),
     "hosted_services": ("boot", "kernel", "node_file", "open_vswitch", "settings", "status"),
-    "hosted_cluster": ("hosted_services",),
+    "hosted_cluster": ("hosted_services", "persistent_ips"),
     "persistent_ips": ("status",),
     "unit_stage": ("boot", "hostname", "kernel", "node_file", "node_ip", "resolver"),
 }
@@ -51,6 +51,7 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "hostname": ("edge.bus",),
     "kernel": ("core.node_ip",),
     "kubernetes": ("core.hosted_services", "core.persistent_ips"),
+    "metrics": (),
     "network_manager": ("core.resolver", "edge.bus"),
     "nmstate": ("core.node_file",),
     "open_vswitch": (),

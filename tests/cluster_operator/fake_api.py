@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import copy
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from ipaddress import ip_address
 from typing import Any
 
 from nodenet.cluster_operator.steward import LEASES, NODES, RESOURCES
@@ -133,7 +134,7 @@ class FakeApi:
                     "labels": {f"node-role.kubernetes.io/{role}": ""},
                     "annotations": {ANNOTATION: text} if text is not None else {},
                 },
-                "status": {"addresses": [{"type": "InternalIP", "address": f"192.0.2.{10 + number}"}]},
+                "status": {"addresses": [{"type": "InternalIP", "address": str(ip_address("192.0.2.10") + number)}]},
             },
         )
 

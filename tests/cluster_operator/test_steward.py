@@ -237,3 +237,55 @@ async def test_a_status_that_another_program_wrote_is_put_right() -> None:
         await asyncio.sleep(2 * PAUSE_SECONDS)
         assert api.status["apiServerInternalIpOwner"] == "m0"
         assert len(api.status["nodes"]) == 3
+
+
+async def test_of_five_hundred_nodes_those_whose_leases_have_expired_are_unknown() -> None:
+    """In one status, and with one request for all Leases each time."""
+    api = FakeApi()
+    names = [f"n{number}" for number in range(500)]
+    for name in names:
+        api.node(name, well(), role="worker")
+    alive, silent = names[:300], names[300:]
+    async with tasks(api.beat(*alive)), stewarded(api):
+        async with tasks(api.beat(*silent)):
+            await asyncio.sleep(30)
+            assert {one["healthy"] for one in api.status["nodes"]} == {"True"}
+        before, asked = writes(api), api.requests
+        await asyncio.sleep(SILENT_SECONDS + PAUSE_SECONDS)
+        assert [one["name"] for one in api.status["nodes"] if one["healthy"] == "Unknown"] == sorted(silent)
+        assert (writes(api) - before, api.requests - asked) <= (2, 12)
+
+
+async def test_an_object_from_an_old_backup_is_followed_and_its_status_is_not_believed() -> None:
+    """It has a smaller generation, the nodes of that time, and an owner that is gone."""
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        api.put(RESOURCE, {"metadata": {"name": "cluster"}, "spec": {"ingressHa": "Disabled"}})
+        api.put(RESOURCE, {**api.objects[RESOURCE], "spec": {}})
+        for name, vips, role in (("m0", (API,), "control-plane"), ("m1", (), "control-plane"), ("w2", (), "worker")):
+            api.node(name, well(vips=vips, generation=2), role=role)
+        await asyncio.sleep(30)
+        assert api.states["Progressing"] == "False"
+        old = {"apiServerInternalIpOwner": "m7", "nodes": [{"name": "m7", "healthy": "True"}], "observedGeneration": 9}
+        api.remove(RESOURCE)
+        api.put(RESOURCE, {"metadata": {"name": "cluster"}, "spec": {}, "status": old})
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert api.status["apiServerInternalIpOwner"] == "m0"
+        assert [one["name"] for one in api.status["nodes"]] == ["m0", "m1", "w2"]
+        assert api.status["observedGeneration"] == 1
+        assert api.status["conditions"][1]["reason"] == "RollingOut", "nodes report the generation of before"
+
+
+async def test_what_fails_and_what_is_written_is_counted() -> None:
+    api = cluster()
+    made = Steward(api, OPTIONS, lambda: True, lambda: f"T{api.version}", lambda _: None)
+    api.away = True
+    works = (made.follow_nodes(), made.follow_resource(), made.read_leases(), made.run())
+    async with tasks(api.beat("m0", "m1", "w2"), *works):
+        await asyncio.sleep(30)
+        assert made.figures.failures > 1
+        api.away = False
+        await asyncio.sleep(120)
+    lines = list(made.figures.statuses.lines("s", "x"))
+    assert lines[-1] == f"s_count{{x}} {writes(api)}"
+    assert made.status["apiServerInternalIpOwner"] == "m0"

@@ -134,16 +134,22 @@ class FakeUnits:
 class FakeTable:
     def __init__(self, *, there: bool = False) -> None:
         self.there = there
+        self.text = "redirect to :9445"
+        self.removed = 0
 
     async def put(self, rules: str) -> None:
         assert "redirect to" in rules
-        self.there = True
+        self.there, self.text = True, rules
 
     async def remove(self) -> None:
         self.there = False
+        self.removed += 1
 
     async def is_there(self) -> bool:
         return self.there
+
+    async def printed(self) -> str:
+        return self.text
 
 
 class FakeBalancer:

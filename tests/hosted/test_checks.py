@@ -12,6 +12,7 @@ from hosted.rig import state
 from nodenet.core.hosted_services.health import Answer, Distrust, Result, Target, Verdict
 from nodenet.core.hosted_services.keepalived import PRIORITIES
 from nodenet.core.hosted_services.model import Purpose, Service
+from nodenet.core.hosted_services.redirect import BY_WIRE
 from nodenet.core.hosted_services.stance import BALANCER_WEIGHT, OUT
 from nodenet.core.messages import Message
 from nodenet.hosted.checks import ALIVE, SERVER_SECONDS, HealthChecks
@@ -104,6 +105,7 @@ async def test_an_external_load_balancer_is_asked_and_named_when_it_is_dead() ->
 async def test_the_api_through_the_vip_is_asked_where_the_cluster_balances_it() -> None:
     made, checks = await seen_of_the_api("control-plane", Answer.GOOD)
     assert {target.host for target in checks.asked} == {str(made.plan.api_int.addresses[0])}
+    assert {target.mark for target in checks.asked} == {BY_WIRE}, "not by this node's own redirect"
     assert made.reachable is True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from ipaddress import ip_address
 from typing import Any
 
@@ -11,12 +12,12 @@ from hosted.rig import state
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Cluster
 from nodenet.core.hosted_services.model import Mode, Origin
-from nodenet.core.ip import Family
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
-from nodenet.hosted.gather import Gather
+from nodenet.hosted.gather import HOLD_SECONDS, Gather
 from nodenet.hosted.state import State
 
-NODE_IP = ip_address("192.0.2.10")
+NODE_IP, NODE_IP6 = ip_address("192.0.2.10"), ip_address("2001:db8::10")
 
 
 class Bench:
@@ -24,6 +25,7 @@ class Bench:
         self.state: State = state()
         self.document: Any = {"node_ips": ["192.0.2.10"]}
         self.link: str | None = "br-ex"
+        self.without: set[IPAddress] = set()
         self.silent = False
         self.cluster = Cluster()
         self.gather = Gather(self.state, lambda: self.document, self.snapshot, lambda: self.cluster, lambda: False)
@@ -31,8 +33,11 @@ class Bench:
     def snapshot(self) -> Snapshot:
         if self.silent:
             raise Unavailable("the kernel does not answer")
-        addresses = (Address(NODE_IP, 24, self.link),) if self.link else ()
-        return Snapshot((Link(2, self.link or "lo"),), addresses, ())
+        there = {NODE_IP: 24, NODE_IP6: 64}
+        addresses = tuple(
+            Address(one, length, self.link or "") for one, length in there.items() if one not in self.without
+        )
+        return Snapshot((Link(2, self.link or "lo"),), addresses if self.link else (), ())
 
     async def place(self) -> str | None:
         await self.gather()
@@ -53,6 +58,38 @@ async def test_while_the_address_is_on_no_link_the_last_plan_stays() -> None:
     assert await bench.place() == "br-ex"
     bench.link = None
     assert await bench.place() == "br-ex"
+
+
+async def test_in_dual_stack_a_node_ip_that_vanishes_for_a_moment_keeps_its_place() -> None:
+    """An IPv6 address went for a second, and keepalived gave the IPv6 VIPs up."""
+    bench = Bench()
+    bench.document = {"node_ips": ["192.0.2.10", "2001:db8::10"]}
+    assert await bench.place() == "br-ex"
+    both = dict(bench.state.here.places)
+    assert list(both) == [Family.IPV4, Family.IPV6]
+    bench.without = {NODE_IP}
+    await bench.gather()
+    assert list(bench.state.here.places.items()) == list(both.items()), "in the same order"
+    bench.without = set()
+    await bench.gather()
+    bench.without = {NODE_IP6}
+    bench.state.wake.clear()
+    await bench.gather()
+    await asyncio.sleep(HOLD_SECONDS)
+    assert bench.state.wake.is_set(), "it is looked at again"
+    await bench.gather()
+    assert list(bench.state.here.places) == [Family.IPV4]
+    await bench.gather()
+    assert list(bench.state.here.places) == [Family.IPV4]
+
+
+async def test_a_node_ip_that_nodenetd_publishes_no_more_is_given_up_at_once() -> None:
+    bench = Bench()
+    bench.document = {"node_ips": ["192.0.2.10", "2001:db8::10"]}
+    await bench.gather()
+    bench.document, bench.without = {"node_ips": ["192.0.2.10"]}, {NODE_IP6}
+    await bench.gather()
+    assert list(bench.state.here.places) == [Family.IPV4]
 
 
 async def test_a_kernel_that_does_not_answer_is_reported_and_changes_nothing() -> None:

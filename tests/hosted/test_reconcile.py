@@ -210,12 +210,21 @@ async def test_the_redirect_of_an_earlier_companion_stays_until_a_verdict_is_kno
 async def test_the_redirect_of_other_settings_goes_until_haproxy_serves_by_these() -> None:
     """Another `lb_port`: the table led to the old one, where nothing listened, and the API was away at its VIP."""
     bench = await after_a_restart()
-    bench.files.texts[TEXTS[Service.REDIRECT]] = "another port"
+    bench.files.texts[TEXTS[Service.REDIRECT]] = bench.table.text = "redirect to :9446"
     await bench.look()
     assert not bench.table.there
     bench.state.verdicts[Service.HAPROXY] = UP
     await bench.look()
     assert bench.table.there
+
+
+async def test_other_rules_to_the_same_port_replace_the_redirect_without_a_gap() -> None:
+    """After an upgrade: the redirect was away until three checks of haproxy were good."""
+    bench = await after_a_restart()
+    bench.files.texts[TEXTS[Service.REDIRECT]] = "rules of an older version"
+    await bench.look()
+    assert (bench.table.there, bench.table.removed) == (True, 0)
+    assert bench.table.text == bench.state.plan.texts[Service.REDIRECT]
 
 
 async def test_a_redirect_that_another_program_has_removed_is_put_back() -> None:

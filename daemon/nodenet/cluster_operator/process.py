@@ -18,11 +18,13 @@ from nodenet.cluster_operator.announcement import Announcement
 from nodenet.cluster_operator.election import Election
 from nodenet.cluster_operator.steward import Steward
 from nodenet.core.errors import NodenetError
+from nodenet.core.hosted_cluster import metrics
 from nodenet.core.hosted_services.options import options_of
 from nodenet.core.messages import Message
 from nodenet.core.settings.parse import parse
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kubernetes.cluster_api import ClusterApi
+from nodenet.edge.metrics.endpoint import Endpoint
 from nodenet.edge.systemd import journal
 from nodenet.loop.background import Background
 
@@ -52,6 +54,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--settings", default=settings_files.DIRECTORY, metavar="DIR", help="where nodenet.toml is")
     parser.add_argument("--kubeconfig", required=True, metavar="FILE", help="the credentials")
     parser.add_argument("--namespace", default="kube-system", metavar="NAME", help="where the Lease of the leader is")
+    parser.add_argument(
+        "--metrics-port", type=_port, default=0, metavar="PORT", help="where /metrics is served by HTTP; 0: nowhere"
+    )
     parser.add_argument("--name", default=socket.gethostname(), metavar="NAME", help="the name of this operator")
     return parser.parse_args(arguments)
 
@@ -69,7 +74,13 @@ async def serve(options: argparse.Namespace) -> int:
     steward = Steward(api, options_of(settings), lambda: election.leads, _now_in_seconds, announcement.take)
     log.info(f"nodenet-operator {__version__} begins", message=Message.OPERATOR_STARTED)
     background = Background()
+    endpoint = Endpoint(
+        options.metrics_port,
+        lambda: metrics.text(__version__, steward.figures, api.requests, steward.status if election.leads else None),
+    )
     try:
+        if options.metrics_port:
+            background.start("the metrics", endpoint.run)
         if await _either(election.won(), stop):
             background.start("the watch of the Nodes", steward.follow_nodes)
             background.start("the watch of HostedNetServices", steward.follow_resource)
@@ -84,6 +95,14 @@ async def serve(options: argparse.Namespace) -> int:
         await api.close()
     log.info("nodenet-operator stops", message=Message.OPERATOR_STOPPED)
     return 0
+
+
+def _port(text: str) -> int:
+    """Return a port or 0. Raises ValueError."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError(text)
+    return number
 
 
 async def _either(work: Coroutine[None, None, None], stop: asyncio.Event) -> bool:

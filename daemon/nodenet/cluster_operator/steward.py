@@ -17,6 +17,7 @@ from nodenet.core.hosted_cluster import cluster_status, heartbeats
 from nodenet.core.hosted_cluster.conditions import Claims, Seen, claims, lonely, remembered
 from nodenet.core.hosted_cluster.heartbeats import LOOK_SECONDS, NAMESPACE, Heartbeats
 from nodenet.core.hosted_cluster.members import members, slim_reporting_node
+from nodenet.core.hosted_cluster.metrics import Figures
 from nodenet.core.hosted_services import resource
 from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.model import Options, Spec
@@ -65,7 +66,10 @@ class Steward:
         self._options = options
         self._leads = leads
         self._clock = clock
+        self.figures = Figures()
         self._wake = asyncio.Event()
+        self._since: float | None = None
+        """When something changed that no status shows yet."""
         self._nodes: Known | None = None
         self._objects: Known | None = None
         self._beats: Heartbeats | None = None
@@ -89,12 +93,12 @@ class Steward:
             if self._objects is not None:
                 try:
                     found = await self._api.items(LEASES)
-                    before = self._beats or heartbeats.started(cluster_status.silent(self._status()))
+                    before = self._beats or heartbeats.started(cluster_status.silent(self.status))
                     self._beats = heartbeats.after(before, found, _now())
                     self._note("leases", None)
                 except Unavailable as error:
                     self._note("leases", error.cause)
-                self._wake.set()
+                self._changed()
             await asyncio.sleep(LOOK_SECONDS if self._objects is not None else 1.0)
 
     async def run(self) -> None:
@@ -104,14 +108,17 @@ class Steward:
             await self._wake.wait()
             await asyncio.sleep(max(SETTLE_SECONDS, budget.wait(_now())))
             self._wake.clear()
+            since, self._since = self._since, None
             try:
                 if await self._bring():
                     budget = budget.used(_now())
+                    self.figures.statuses.observe(_now() - (since or _now()))
                 self._note("write", None)
-            except Conflict:
-                continue  # the object was changed; what follows it wakes this
+            except Conflict:  # the object was changed; what follows it wakes this
+                self._since = since
             except Unavailable as error:
                 self._note("write", error.cause)
+                self._since = since
                 await asyncio.sleep(PAUSE_SECONDS)
                 self._wake.set()
 
@@ -126,7 +133,7 @@ class Steward:
             return True
         if self._beats is None:
             return False
-        before = self._status()
+        before = self.status
         wanted = cluster_status.status(self._seen(found, self._nodes, self._beats), before, self._clock())
         self._announce(wanted["conditions"])
         if all(before.get(key) == value for key, value in wanted.items()):
@@ -153,21 +160,27 @@ class Steward:
             problem,
             now=now,
         )
-        known = remembered(self._status(), seen) if self._lonely is None else self._lonely
+        known = remembered(self.status, seen) if self._lonely is None else self._lonely
         self._lonely, self._claims = lonely(known, seen), claims(self._claims, seen)
         return replace(seen, lonely=self._lonely, claims=self._claims)
 
-    def _status(self) -> Mapping[str, Any]:
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """The status of the object as the API has it, empty without one."""
         found = self._objects.objects.get(resource.NAME) if self._objects else None
         status = found.get("status") if found else None
         return status if isinstance(status, Mapping) else {}
 
     def _hear_nodes(self, known: Known) -> None:
         self._nodes = known
-        self._wake.set()
+        self._changed()
 
     def _hear_objects(self, known: Known) -> None:
         self._objects = known
+        self._changed()
+
+    def _changed(self) -> None:
+        self._since = _now() if self._since is None else self._since
         self._wake.set()
 
     async def _follow(self, topic: str, kind: Kind, heard: Callable[[Known], None]) -> None:
@@ -181,6 +194,7 @@ class Steward:
     def _note(self, topic: str, problem: str | None) -> None:
         before = self._problems.pop(topic, None)
         if problem is not None:
+            self.figures.failures += 1
             self._problems[topic] = problem
             if before is None:
                 log.warning(problem, message=Message.OPERATOR_API, cause=problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import structlog
 
@@ -21,6 +22,7 @@ from nodenet.core.hosted_services.health import (
     after,
 )
 from nodenet.core.hosted_services.model import Mode, Purpose, Role, Service
+from nodenet.core.hosted_services.redirect import BY_WIRE
 from nodenet.core.hosted_services.speakers import speaks
 from nodenet.core.hosted_services.stance import API_SERVER_WEIGHT, BALANCER_WEIGHT, ROUTER_WEIGHT
 from nodenet.core.messages import Message
@@ -153,7 +155,8 @@ class HealthChecks:
                 verdict, asked, self._state.reachable = Verdict(), address, None
                 self._state.report_failure(BY_NAME, None)
             if address is not None and self._asks_for_api():
-                result = await self._checks.check(self._api(str(address)), VIP_ANSWER_SECONDS)
+                target = replace(self._api(str(address)), mark=BY_WIRE)
+                result = await self._checks.check(target, VIP_ANSWER_SECONDS)
                 self._note_distrust(BY_NAME, result)
                 verdict = after(verdict, result.answer, THROUGH_VIP)
                 judged = verdict.healthy or verdict.points >= THROUGH_VIP.fall

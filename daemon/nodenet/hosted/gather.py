@@ -11,12 +11,14 @@ from typing import Any
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Cluster, Known, known
 from nodenet.core.hosted_services.here import here
-from nodenet.core.hosted_services.model import Here
+from nodenet.core.hosted_services.model import Here, Place
 from nodenet.core.hosted_services.plan import Plan, plan
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.hosted.state import State
 
+HOLD_SECONDS = 5.0
+"""How long a node IP may be on no link before this node gives up the VIPs of its family."""
 QUICK_NODES = 200
 """More are judged in a thread: ten thousand take a good part of a second."""
 
@@ -39,6 +41,8 @@ class Gather:
         self._cluster = cluster
         self._remote_worker = remote_worker
         self._last: tuple[Cluster, Here, frozenset[IPAddress]] | None = None
+        self._missed: dict[Family, float] = {}
+        """Families whose node IP was last seen at another time, and since when it is on no link."""
 
     async def __call__(self) -> None:
         """Look, and take what is new into the state."""
@@ -52,6 +56,7 @@ class Gather:
         self._state.report_failure("kernel", None)
         if not places.places and self._state.here.places:
             return  # the node IP is gone for a moment, as while it moves to a bridge: the last plan stays
+        places = replace(places, places=self._with_held(node_ips, places.places))
         cluster, dead, before = self._cluster(), self._state.dead, self._last
         if before is not None and before[0] is cluster and before[1:] == (places, dead):
             return  # what the same inputs mean is known
@@ -64,6 +69,22 @@ class Gather:
             )
         )
         self._last = cluster, places, dead
+
+    def _with_held(self, node_ips: tuple[IPAddress, ...], now: Mapping[Family, Place]) -> Mapping[Family, Place]:
+        """Return the places of *now*, and those of published node IPs that are on no link for a moment."""
+        time = asyncio.get_running_loop().time()
+        gone = {
+            family: place
+            for family, place in self._state.here.places.items()
+            if family not in now and place.address in node_ips
+        }
+        for family in gone.keys() - self._missed.keys():
+            asyncio.get_running_loop().call_later(HOLD_SECONDS, self._state.changed)
+            self._missed[family] = time
+        self._missed = {family: since for family, since in self._missed.items() if family in gone}
+        held = {family: place for family, place in gone.items() if time - self._missed[family] < HOLD_SECONDS}
+        found = {**held, **now}
+        return {family: found[family] for family in map(family_of, node_ips) if family in found}
 
     def _judge(self, cluster: Cluster, places: Here, dead: frozenset[IPAddress]) -> tuple[Known, Plan]:
         found = known(cluster, self._state.options, places, self._state.known.specs)

@@ -12,6 +12,7 @@ import structlog
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.model import Service
+from nodenet.core.hosted_services.redirect import ports
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
 from nodenet.ports.hosted_services import RedirectTable
@@ -40,9 +41,8 @@ class Redirect:
         self._stale = self._stale or renewed
         try:
             before = there = await self._is_there()
-            if there and self._stale:  # it may lead to a port on which no haproxy listens any more
-                await self._table.remove()
-                there = self._there = False
+            if there and self._stale:
+                there = self._there = await self._renewed(rules or "")
             self._stale = False
             wanted = rules is not None and self._is_wanted(there=there, leaves=leaves)
             if wanted and not there and rules is not None:
@@ -57,6 +57,17 @@ class Redirect:
         self._state.report_failure("redirect", None)
         if wanted is not before:
             log.info(f"The redirect to haproxy is {'on' if wanted else 'off'}", message=Message.BALANCER_CHANGED)
+
+    async def _renewed(self, rules: str) -> bool:
+        """Replace the table's rules; return whether it is there afterwards. Raises Unavailable.
+
+        One that leads to another port goes: haproxy may listen there no longer, and not yet on the new port.
+        """
+        if ports(await self._table.printed()) != ports(rules):
+            await self._table.remove()
+            return False
+        await self._table.put(rules)
+        return True
 
     async def _is_there(self) -> bool:
         now = asyncio.get_running_loop().time()

@@ -55,6 +55,9 @@ class RedirectTable(Protocol):
     async def is_there(self) -> bool:
         """Return whether the table exists. Raises Unavailable."""
 
+    async def printed(self) -> str:
+        """Return the table that exists as nft prints it. Raises Unavailable, also where there is none."""
+
 
 class Balancer(Protocol):
     """This node's haproxy."""

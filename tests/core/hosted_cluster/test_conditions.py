@@ -85,7 +85,8 @@ def test_an_api_that_answers_nowhere_is_not_available() -> None:
     ("changed", "reason", "text"),
     [
         (Member(member("m0").node), "WaitingForReports", "Nodes without a report: m0"),
-        (member("m0", generation=1), "RollingOut", "Nodes that still follow an older generation of the object: m0"),
+        (member("m0", generation=1), "RollingOut", "Nodes that follow another generation of the object: m0"),
+        (member("m0", generation=9), "RollingOut", "Nodes that follow another generation of the object: m0"),
         (
             member("m0", health=HostedHealth.PROGRESSING),
             "Starting",

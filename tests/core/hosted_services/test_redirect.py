@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from hosted_services_cases import CASES
-from nodenet.core.hosted_services.redirect import REMOVAL, TABLE
+from nodenet.core.hosted_services.redirect import REMOVAL, TABLE, ports
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
@@ -26,3 +26,8 @@ nft list tables
 """
     done = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n") == ["4", "table inet other", ""]
+
+
+def test_the_ports_are_those_to_which_the_rules_lead() -> None:
+    assert ports((CASES / "dual-stack-control-plane" / "redirect.nft").read_text()) == {"9445"}
+    assert ports(REMOVAL) == frozenset()

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import socket
 import ssl
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from edge.namespace import Namespace
 from nodenet.core.hosted_services.health import Answer, Distrust, Target
+from nodenet.core.hosted_services.redirect import BY_WIRE
 from nodenet.edge.hosted_services.http_check import HttpChecks
+from nodenet.edge.hosted_services.redirect_table import RedirectTable
 from tls_certificates import certificate, end_of
 
 
@@ -117,3 +123,46 @@ async def test_a_certificate_for_another_name_is_refused(tmp_path: Path) -> None
         found = await HttpChecks().check(Target("127.0.0.1", port, "/x", str(ca), "api-int.c"), 5)
     assert (found.answer, found.distrust) == (Answer.DEAD, Distrust.CERTIFICATE)
     assert found.problem.startswith("its certificate is refused: Hostname mismatch")
+
+
+RULES = Path(__file__).parents[3] / "fixtures/hosted_services/control-plane/redirect.nft"
+VIP = "192.0.2.2"
+
+
+async def answered(holder: socket.socket, own: socket.socket) -> list[int | None]:
+    """Return the status that a marked check of the VIP gets, and one without a mark."""
+
+    async def serve(status: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 " + status + b" x\r\n")
+        writer.close()
+
+    servers = [
+        await asyncio.start_server(partial(serve, status), sock=line.dup())
+        for line, status in ((holder, b"200"), (own, b"503"))
+    ]
+    found = [(await HttpChecks().check(Target(VIP, 6443, "/x", mark=mark), 5)).status for mark in (BY_WIRE, 0)]
+    for server in servers:
+        server.close()
+    return found
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("nft") is None, reason="needs root and nft")
+def test_a_marked_check_of_the_vip_reaches_its_holder_and_not_this_node_s_own_balancer() -> None:
+    here, there = Namespace(), Namespace()
+    try:
+        here.ip(f"link add eth0 type veth peer name far0 netns {there._holder.pid}")
+        here.ip("link set lo up", "link set eth0 up", "address add 192.0.2.10/24 dev eth0")
+        there.ip("link set far0 up", f"address add {VIP}/24 dev far0")
+        holder = there.call(lambda: socket.create_server(("", 6443)))
+        own = here.call(lambda: socket.create_server(("", 9445)))
+        here.call(lambda: asyncio.run(RedirectTable().put(RULES.read_text())))
+        assert here.call(lambda: asyncio.run(answered(holder, own))) == [200, 503]
+        there.ip(f"address del {VIP}/24 dev far0")
+        here.ip(f"address add {VIP}/24 dev eth0")
+        assert here.call(lambda: asyncio.run(answered(holder, own))) == [503, 503], "this node is the holder"
+        holder.close()
+        own.close()
+    finally:
+        for host in (here, there):
+            host.close()

@@ -13,7 +13,7 @@ import pytest
 
 from edge.namespace import Namespace
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.redirect import TABLE
+from nodenet.core.hosted_services.redirect import TABLE, ports
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
 
 RULES = Path(__file__).parents[3] / "fixtures/hosted_services/control-plane/redirect.nft"
@@ -38,6 +38,12 @@ def test_it_comes_and_goes_whole_and_twice_is_no_error(inside: Run) -> None:
         assert inside(table.is_there()) is True
     inside(table.remove())
     assert inside(table.is_there()) is False
+
+
+def test_what_nft_prints_leads_to_the_same_port(inside: Run) -> None:
+    table = RedirectTable()
+    inside(table.put(RULES.read_text()))
+    assert ports(inside(table.printed())) == ports(RULES.read_text()) == {"9445"}
 
 
 def test_rules_that_nft_refuses_change_nothing(inside: Run) -> None:

@@ -1,128 +1,94 @@
-"""nodenet-operator and a real API: what it may do, what it writes, and two of them of which one stops."""
+"""nodenet-operator and a real API: what it may do, what it writes, two of them of which one stops, and its kills."""
 
 from __future__ import annotations
 
-import json
-import os
+import contextlib
+import http.client
 import signal
-import sys
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import eventually
+from harness import LabError, eventually
+from harness.api_proxy import ApiProxy
 from harness.kube import Cluster
-from harness.kube_client import ApiError, Client
+from harness.kube_client import ApiError, Client, connect
 from hosted_cluster_objects import FOLDER, RESOURCE, RESOURCES, resource
+from hosted_operators import ACCOUNT, LEASES, NODE_LEASES, OWN, PATIENCE, Operators, beat, operated, report, status
 from ipam_site import manifest
 from kube_nodes import add_node
-from nodenet.core.hosted_cluster.node_report import ANNOTATION, NodeReport, Stack, render
+from nodenet import __version__
 from nodenet.core.hosted_cluster.openshift import OPERATOR, PATH
-from nodenet.core.hosted_services.model import Mode
-from nodenet.core.hosted_services.report import HostedHealth
-from nodenet.core.ip import IPAddress
 
-DAEMON = Path(__file__).resolve().parents[3] / "daemon"
-SETTINGS = """platform = "baremetal"
-cluster_domain = "c1.example.com"
-api_vips = ["10.88.0.5"]
-ingress_vips = ["10.88.0.6"]
-hosted.enabled = "auto"
-"""
-ACCOUNT = "system:serviceaccount:kube-system:nodenet-operator"
 FORBIDDEN = 403
 ONE = {"fieldSelector": "metadata.name=cluster"}
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
-OWN = f"{LEASES.format('kube-system')}/nodenet-operator"
 ROLES = "/apis/rbac.authorization.k8s.io/v1"
-PATIENCE = 60.0
+METRICS = 9400
+REQUESTS = {
+    "read the Lease": ("GET", "/leases/nodenet-operator$"),
+    "create the Lease": ("POST", "/namespaces/kube-system/leases$"),
+    "list Nodes": ("GET", r"/api/v1/nodes\?limit"),
+    "watch Nodes": ("GET", r"/api/v1/nodes\?.*watch=true"),
+    "list the object": ("GET", r"/hostednetservices\?limit"),
+    "watch the object": ("GET", r"/hostednetservices\?.*watch=true"),
+    "list the Leases of nodes": ("GET", "/kube-node-lease/leases"),
+    "create the object": ("POST", "/hostednetservices$"),
+    "write the status": ("PATCH", "/hostednetservices/cluster/status$"),
+    "renew the Lease": ("PATCH", "/leases/nodenet-operator$"),
+}
+"""Everything that an operator asks for, with the request."""
+KILLS = [
+    *(("kill", name) for name in REQUESTS),
+    *(("kill-after", name) for name, (method, _) in REQUESTS.items() if method == "POST" or "status" in name),
+]
+"""Before the server has the request; writes also when it has answered and the operator does not know it."""
 
 
 @pytest.fixture(scope="module")
-def operated(cluster: Cluster) -> Cluster:
-    """A cluster with the operator's manifest; no program that runs pods is there."""
-    cluster.kubectl("create", "namespace", "kube-node-lease", check=False)
-    cluster.kubectl("apply", "-f", str(FOLDER / "operator.yaml"))
-    return cluster
-
-
-class Operators:
-    """Operators beside the API, with the rights of the ServiceAccount."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self.directory = cluster.directory
-        (self.directory / "nodenet.toml").write_text(SETTINGS)
-        (self.directory / "operator.kubeconfig").write_text(cluster.client(ACCOUNT).kubeconfig())
-        (self.directory / "operator.kubeconfig").chmod(0o600)
-        self.names: list[str] = []
-
-    def start(self, name: str) -> None:
-        options = ["--settings", str(self.directory), "--kubeconfig", str(self.directory / "operator.kubeconfig")]
-        python = ["env", f"PYTHONPATH={DAEMON}", sys.executable, "-m", "nodenet.cluster_operator.process"]
-        self.cluster.run(name, *python, *options, "--name", name)
-        self.names.append(name)
-
-    def end(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
-        self.names.remove(name)
-        process = self.cluster._running.pop(name)
-        os.kill(process.pid, number)
-        process.wait(30)
-        print(self.cluster.log(name))  # noqa: T201  (shown where the test fails)
-
-    def leader(self) -> str:
-        lease = self.cluster.admin.find(OWN)
-        return str((lease or {"spec": {}})["spec"].get("holderIdentity") or "").rpartition("_")[0]
+def with_operator(cluster: Cluster) -> Cluster:
+    """A cluster with the operator's manifest."""
+    return operated(cluster)
 
 
 @pytest.fixture
-def operators(operated: Cluster) -> Iterator[Operators]:
-    made = Operators(operated)
+def operators(with_operator: Cluster) -> Iterator[Operators]:
+    made = Operators(with_operator)
     yield made
-    for name in list(made.names):
-        made.end(name)
-    if operated.admin.find(RESOURCE):
-        operated.admin.delete(RESOURCE)
-    if operated.admin.find(OWN):
-        operated.admin.delete(OWN)
+    made.forget()
 
 
-def report(cluster: Cluster, name: str, *vips: IPAddress | str) -> None:
-    made = NodeReport(Mode.SELF_HOSTED, HostedHealth.OK, Stack.NODENET, api=True, generation=1)
-    text = json.dumps({**json.loads(render(made)), "vips": [str(vip) for vip in vips]})
-    cluster.admin.patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {ANNOTATION: text}}})
-
-
-def beat(cluster: Cluster, *names: str) -> None:
-    for name in names:
-        spec = {"holderIdentity": name, "renewTime": f"2026-01-01T00:00:00.{time.monotonic_ns() % 10**6:06}Z"}
-        cluster.admin.apply(
-            {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": {"name": name, "namespace": "kube-node-lease"},
-                "spec": {**spec, "leaseDurationSeconds": 40},
-            }
-        )
-
-
-def status(cluster: Cluster) -> dict[str, Any]:
-    return dict((cluster.admin.find(RESOURCE) or {}).get("status") or {})
-
-
-def test_two_operators_keep_one_status_and_one_follows_when_the_other_stops(operators: Operators) -> None:
-    cluster = operators.cluster
+def two_masters(cluster: Cluster) -> None:
+    """Let two nodes report: the first one holds both VIPs."""
     for number in range(2):
         add_node(cluster, f"master-{number}", number)
     beat(cluster, "master-0", "master-1")
     report(cluster, "master-0", "10.88.0.5", "10.88.0.6")
     report(cluster, "master-1")
-    operators.start("first")
+
+
+def shows(cluster: Cluster, port: int, *lines: str) -> None:
+    """Wait until an operator has each of *lines* at /metrics."""
+
+    def found() -> bool:
+        connection = http.client.HTTPConnection(cluster.server.address, port)
+        try:
+            connection.sock = connect(cluster.server.netns, cluster.server.address, port)
+        except LabError:  # it begins
+            return False
+        with contextlib.closing(connection):
+            connection.request("GET", "/metrics")
+            return set(lines) <= set(connection.getresponse().read().decode().splitlines())
+
+    eventually(lambda: found() or None, f"{lines} at /metrics", timeout=PATIENCE)
+
+
+def test_two_operators_keep_one_status_and_one_follows_when_the_other_stops(operators: Operators) -> None:
+    cluster = operators.cluster
+    two_masters(cluster)
+    operators.start("first", f"--metrics-port={METRICS}")
     eventually(lambda: operators.leader() == "first", "the first one to lead", timeout=PATIENCE)
-    operators.start("second")
+    operators.start("second", f"--metrics-port={METRICS + 1}")
     eventually(lambda: status(cluster).get("apiServerInternalIpOwner") == "master-0", "the owner", timeout=PATIENCE)
     found = status(cluster)
     assert found["ingressIpOwner"] == "master-0"
@@ -131,6 +97,9 @@ def test_two_operators_keep_one_status_and_one_follows_when_the_other_stops(oper
         ("master-1", "control-plane", []),
     ]
     assert {one["type"]: one["status"] for one in found["conditions"]}["Available"] == "True"
+    owner = 'nodenet_hosted_vip_owner{purpose="api",node="master-0"} 1'
+    shows(cluster, METRICS, "nodenet_operator_leader 1", owner)
+    shows(cluster, METRICS + 1, "nodenet_operator_leader 0")
     # A second object is refused.
     with pytest.raises(ApiError, match="there is one object"):
         cluster.admin.create(RESOURCES, resource({}, "mine"))
@@ -141,13 +110,37 @@ def test_two_operators_keep_one_status_and_one_follows_when_the_other_stops(oper
     eventually(lambda: operators.leader() == "second", "the second one to lead", timeout=PATIENCE)
     eventually(lambda: status(cluster).get("apiServerInternalIpOwner") == "master-1", "the new owner", timeout=PATIENCE)
     assert "cannot read or write" not in cluster.log("second")
+    shows(cluster, METRICS + 1, "nodenet_operator_leader 1", owner.replace("master-0", "master-1"))
+
+
+def test_killed_at_each_of_its_requests_the_next_one_continues(operators: Operators) -> None:
+    """SIGKILL before the API has the request, and after a write whose answer never came; the next one goes on there."""
+    cluster = operators.cluster
+    two_masters(cluster)
+    proxy = ApiProxy(cluster)
+    for number, (action, what) in enumerate(KILLS):
+        for path in (OWN, *([RESOURCE] if "object" in what or "status" in what else [])):
+            if cluster.admin.find(path):  # the Lease of a killed one holds for a minute, which election tests wait for
+                cluster.admin.delete(path)
+        name, (method, path) = f"killed-{number}", REQUESTS[what]
+        pid = operators.start(name, url=proxy.url, stopped=True)
+        proxy.rule(action, method=method, path=path, pid=pid, times=1)
+        operators.wait(name, pid, signal.SIGCONT)
+        assert proxy.requests(method, path)[-1]["fault"] == action, f"{action} at: {what}"
+        proxy.clear()
+    if cluster.admin.find(OWN):
+        cluster.admin.delete(OWN)
+    operators.start("last")
+    eventually(lambda: status(cluster).get("apiServerInternalIpOwner") == "master-0", "the owner", timeout=PATIENCE)
+    assert [one["name"] for one in status(cluster)["nodes"]] == ["master-0", "master-1"]
+    assert [item["metadata"]["name"] for item in cluster.admin.get(RESOURCES)["items"]] == ["cluster"]
 
 
 def requests(client: Client) -> dict[tuple[str, str, str], Callable[[], Any]]:
     """Return what the operator asks for, by the role, the resource and the verb that allow it."""
     cluster_role, own, nodes = "clusterroles", "namespaces/kube-system/roles", "namespaces/kube-node-lease/roles"
     watch = "watch=true&timeoutSeconds=1"
-    leases, other = LEASES.format("kube-system"), LEASES.format("kube-node-lease")
+    leases = LEASES.format("kube-system")
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "nodenet-operator"}}
     return {
         (cluster_role, "nodes", "list"): lambda: client.get("/api/v1/nodes"),
@@ -163,7 +156,7 @@ def requests(client: Client) -> dict[tuple[str, str, str], Callable[[], Any]]:
         (own, "leases", "get"): lambda: client.get(OWN),
         (own, "leases", "patch"): lambda: client.patch(f"{OWN}?dryRun=All", {"spec": {"leaseTransitions": 1}}),
         (own, "leases", "create"): lambda: client.create(f"{leases}?dryRun=All", lease),
-        (nodes, "leases", "list"): lambda: client.get(other),
+        (nodes, "leases", "list"): lambda: client.get(NODE_LEASES),
     }
 
 
@@ -182,8 +175,8 @@ def without(rules: list[dict[str, Any]], kind: str, verb: str) -> list[dict[str,
     ]
 
 
-def test_each_verb_of_its_roles_is_needed_and_no_other_one_is_there(operated: Cluster) -> None:
-    client = operated.client(ACCOUNT)
+def test_each_verb_of_its_roles_is_needed_and_no_other_one_is_there(with_operator: Cluster) -> None:
+    client = with_operator.client(ACCOUNT)
     found = requests(client)
     granted = {
         (place_of(document), kind, verb)
@@ -197,12 +190,12 @@ def test_each_verb_of_its_roles_is_needed_and_no_other_one_is_there(operated: Cl
     eventually(lambda: all(map(allowed, found.values())), "every right", timeout=PATIENCE)
     for place in sorted({place for place, _, _ in found}):
         path = f"{ROLES}/{place}/nodenet-operator"
-        rules = operated.admin.get(path)["rules"]
+        rules = with_operator.admin.get(path)["rules"]
         for kind, verb in sorted((kind, verb) for where, kind, verb in found if where == place):
-            operated.admin.patch(path, {"rules": [rule for rule in without(rules, kind, verb) if rule["verbs"]]})
+            with_operator.admin.patch(path, {"rules": [rule for rule in without(rules, kind, verb) if rule["verbs"]]})
             request = found[place, kind, verb]
             eventually(lambda: not allowed(request), f"no right to {verb} {kind}", timeout=PATIENCE, pause=0.05)  # noqa: B023
-        operated.admin.patch(path, {"rules": rules})
+        with_operator.admin.patch(path, {"rules": rules})
 
 
 def place_of(document: dict[str, Any]) -> str:
@@ -239,16 +232,27 @@ def test_a_cluster_with_cluster_operators_gets_one(operators: Operators) -> None
         return dict((cluster.admin.find(f"{PATH}/{OPERATOR}") or {}).get("status") or {})
 
     eventually(found, "the ClusterOperator", timeout=PATIENCE)
-    assert {one["type"] for one in found()["conditions"]} == {"Available", "Progressing", "Degraded", "Disabled"}
+    fields = ("type", "status", "reason", "message", "lastTransitionTime")
+
+    def of_object() -> list[dict[str, Any]]:
+        return [{field: one[field] for field in fields} for one in status(cluster)["conditions"]]
+
+    assert [one["type"] for one in of_object()] == ["Available", "Progressing", "Degraded", "Disabled"]
+    eventually(lambda: found()["conditions"] == of_object() or None, "the same conditions", timeout=PATIENCE)
+    assert found()["versions"] == [{"name": "operator", "version": __version__}]
+    assert found()["relatedObjects"] == [
+        {"group": RESOURCES.split("/")[2], "resource": "hostednetservices", "name": "cluster"},
+        {"group": "", "resource": "namespaces", "name": "kube-system"},
+    ]
 
 
-def test_it_may_not_edit_the_spec_nor_speak_for_a_node(operated: Cluster) -> None:
-    client = operated.client(ACCOUNT)
-    operated.admin.create(RESOURCES, resource())
+def test_it_may_not_edit_the_spec_nor_speak_for_a_node(with_operator: Cluster) -> None:
+    client = with_operator.client(ACCOUNT)
+    with_operator.admin.create(RESOURCES, resource())
     try:
         assert not allowed(lambda: client.patch(RESOURCE, {"spec": {"ingressHa": "Disabled"}}))
         assert not allowed(lambda: client.delete(RESOURCE))
         assert not allowed(lambda: client.patch("/api/v1/nodes/master-0", {"metadata": {"annotations": {"a": "b"}}}))
         assert not allowed(lambda: client.get("/api/v1/secrets"))
     finally:
-        operated.admin.delete(RESOURCE)
+        with_operator.admin.delete(RESOURCE)

@@ -117,11 +117,12 @@ def _available(seen: Seen) -> Condition:
 def _progressing(seen: Seen) -> Condition:
     alive = [one for one in seen.members if one.alive]
     silent = [one for one in alive if one.report is None]
-    behind = [one for one in alive if one.present and one.present.generation < seen.generation]
+    # Not only older ones: an object that comes back from a backup begins with generation 1 again.
+    behind = [one for one in alive if one.present and one.present.generation != seen.generation]
     starting = [one for one in alive if one.present and one.present.health is HostedHealth.PROGRESSING]
     for found, reason, text in (
         (silent, "WaitingForReports", "without a report"),
-        (behind, "RollingOut", "that still follow an older generation of the object"),
+        (behind, "RollingOut", "that follow another generation of the object"),
         (starting, "Starting", "that have not seen all VIPs on the wire yet"),
     ):
         if found:

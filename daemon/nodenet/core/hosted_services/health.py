@@ -23,7 +23,10 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is asked for; *ca_file* and *server_name*: by TLS; *unix_socket*: instead of a port of *host*."""
+    """What is asked for; *ca_file* and *server_name*: by TLS; *unix_socket*: instead of a port of *host*.
+
+    *mark*: that of the connection's packets on this node (SO_MARK, socket(7)), 0 for none.
+    """
 
     host: str
     port: int
@@ -31,6 +34,7 @@ class Target:
     ca_file: str = ""
     server_name: str = ""
     unix_socket: str = ""
+    mark: int = 0
 
 
 class Distrust(StrEnum):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from pathlib import Path
 
@@ -65,7 +66,23 @@ async def _connected(
     if target.unix_socket:
         return await asyncio.open_unix_connection(target.unix_socket, limit=_LINE_BYTES)
     name = target.server_name if context else None
+    if target.mark:
+        line = await _marked(target)
+        return await asyncio.open_connection(sock=line, ssl=context, server_hostname=name, limit=_LINE_BYTES)
     return await asyncio.open_connection(target.host, target.port, ssl=context, server_hostname=name, limit=_LINE_BYTES)
+
+
+async def _marked(target: Target) -> socket.socket:
+    """Return a connection whose packets have the target's mark. Raises OSError."""
+    family = socket.AF_INET6 if ":" in target.host else socket.AF_INET
+    line = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, target.mark)
+        await asyncio.get_running_loop().sock_connect(line, (target.host, target.port))
+    except BaseException:
+        line.close()
+        raise
+    return line
 
 
 async def _asked(target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Result:

@@ -35,6 +35,10 @@ class RedirectTable:
         """Return whether the table exists. Raises Unavailable."""
         return f"table {self._table}" in (await self._run("list", "tables")).splitlines()
 
+    async def printed(self) -> str:
+        """Return the table that exists as nft prints it. Raises Unavailable, also where there is none."""
+        return await self._run("list", "table", *self._table.split())
+
     async def _run(self, *words: str, given: str = "") -> str:
         pipe = asyncio.subprocess.PIPE
         try:

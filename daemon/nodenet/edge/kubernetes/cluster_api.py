@@ -24,6 +24,11 @@ class ClusterApi:
         """*weak* gets the weaknesses of the kubeconfig whenever it is read."""
         self._session = Session(kubeconfig, weak, "nodenet-operator", table="")
 
+    @property
+    def requests(self) -> int:
+        """How many requests were sent."""
+        return self._session.requests
+
     @contextlib.asynccontextmanager
     async def connect(self) -> AsyncIterator[Self]:
         """Return this, whose connections are kept."""

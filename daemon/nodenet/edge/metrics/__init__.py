@@ -1,0 +1,1 @@
+"""Figures for a monitoring system, over HTTP."""
