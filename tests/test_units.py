@@ -27,6 +27,8 @@ from nodenet.core.status.bus_interfaces import MANAGER, NAME, STAGE
 from nodenet.core.status.document import BootStatus, document
 
 UNITS = Path(__file__).parents[1] / "units"
+METRICS_DIRECTORIES = "-/var/lib/node_exporter -/var/lib/prometheus/node-exporter -/var/node_exporter"
+"""Usual values of metrics_dir, where they exist."""
 COMPAT = sorted(UNITS.glob("compat/*.service"))
 SERVICES = [*sorted(UNITS.glob("*.service")), *COMPAT]
 OLD_NAMES = {
@@ -214,14 +216,14 @@ def test_hosted_services_are_hardened(unit: str, most: int) -> None:
 
 
 def test_persistent_ips_are_hardened() -> None:
-    """No capability, no shell, and the socket's directory and the store are all that it writes."""
+    """No capability, no shell, and the socket's directory, the store and metrics are all that it writes."""
     command = ["systemd-analyze", "security", "--offline=true", "--threshold=25", "--no-pager"]
     path = UNITS / "nodenet-ipam.service"
     done = subprocess.run([*command, path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout.splitlines()[-1]
     service = Unit(path)["Service"]
     assert service["CapabilityBoundingSet"] == ""
-    assert "ReadWritePaths" not in service
+    assert service["ReadWritePaths"] == METRICS_DIRECTORIES
     assert (service["RuntimeDirectory"], service["StateDirectory"]) == ("nodenet", "nodenet")
     # A sandbox whose network namespace it cannot see would be taken for one that has ended.
     assert service["ProtectHome"] == "read-only"

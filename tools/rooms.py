@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 CORE: Mapping[str, tuple[str, ...]] = {
     "json": (),
+    "metrics": (),
     "settings": (),
     "hostname": (),
     "resolver": (),
@@ -25,10 +26,10 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot_report": (),
     "uplink_health": ("boot", "kernel", "open_vswitch", "resolver"),
     "probes": ("kernel", "nmstate", "settings", "uplink_health"),
-    "status": ("boot",),
-    "hosted_services": ("boot", "kernel", "node_file", "open_vswitch", "settings", "status"),
-    "hosted_cluster": ("hosted_services", "persistent_ips"),
-    "persistent_ips": ("status",),
+    "status": ("boot", "metrics"),
+    "hosted_services": ("boot", "kernel", "metrics", "node_file", "open_vswitch", "settings", "status"),
+    "hosted_cluster": ("hosted_services", "metrics"),
+    "persistent_ips": ("metrics", "status"),
     "unit_stage": ("boot", "hostname", "kernel", "node_file", "node_ip", "resolver"),
 }
 """Room of core → the rooms of core that it may import; each may import the modules of ``core`` itself."""
@@ -50,8 +51,8 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     ),
     "hostname": ("edge.bus",),
     "kernel": ("core.node_ip",),
+    "metrics": ("edge.files",),
     "kubernetes": ("core.hosted_services", "core.persistent_ips"),
-    "metrics": (),
     "network_manager": ("core.resolver", "edge.bus"),
     "nmstate": ("core.node_file",),
     "open_vswitch": (),

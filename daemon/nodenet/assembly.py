@@ -15,6 +15,7 @@ from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.hosted_services.dns_guard import TABLE as DNS_TABLE
 from nodenet.core.messages import Message
+from nodenet.core.metrics.program import Program
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.node_ip.explain import explanation
 from nodenet.core.settings import parse as settings_parser
@@ -38,6 +39,7 @@ from nodenet.edge.kernel import netlink
 from nodenet.edge.kernel.link_events import LinkEvents
 from nodenet.edge.kernel.neighbours import Neighbours
 from nodenet.edge.kernel.sysctls import Sysctls
+from nodenet.edge.metrics.file import MetricsFile
 from nodenet.edge.network_manager.dns import DnsManager
 from nodenet.edge.network_manager.profiles import Profiles
 from nodenet.edge.network_manager.state import NetworkManager
@@ -93,6 +95,7 @@ class Assembly:
         self.edges = self._stage_edges()
         self.forwarding = Forwarding(self.edges.sysctls)
         self.known_good = KnownGood(files, self.clock, self.boot_id)
+        self.metrics_file = MetricsFile(Program.NODENETD)
         kernel = (LinkEvents(), self.edges.neighbours, self.edges.kernel)
         self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers())
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
@@ -194,5 +197,7 @@ class Assembly:
     def _in_force(self, settings: Settings) -> None:
         """Take note that stages are built for *settings* now."""
         self.forwarding.settings = self.known_good.settings = settings
+        self.metrics_file.move_to(settings.metrics_dir)
         self._node_files = PurePath(settings.node_file_dir)
-        files.clear_stray((self._node_files,))
+        metrics = (PurePath(settings.metrics_dir),) if settings.metrics_dir else ()
+        files.clear_stray((self._node_files, *metrics))

@@ -24,6 +24,8 @@ from nodenet.core.boot.outcome import Problem, Topic
 from nodenet.core.boot.stages import Health
 from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed
 from nodenet.core.messages import Message
+from nodenet.core.metrics.program import Program, ProgramMetrics
+from nodenet.core.status import metrics
 from nodenet.core.status.document import BootStatus, document, ended, line
 from nodenet.edge.bus import watch as bus_watch
 from nodenet.edge.bus.inhibitors import InhibitorLocks
@@ -31,6 +33,7 @@ from nodenet.edge.bus.service import Orders, Service
 from nodenet.edge.clock import Idle, boot_id
 from nodenet.edge.files import disk as files
 from nodenet.edge.kernel import netlink
+from nodenet.edge.metrics.file import Metrics
 from nodenet.edge.systemd import journal
 from nodenet.edge.systemd.notify import Notifier
 from nodenet.loop.background import Background, Events
@@ -147,12 +150,13 @@ def main() -> int:
     """Run nodenetd until it is asked to stop; return its exit code (sysexits.h)."""
     gc.freeze()  # what was imported stays: the launcher switched collecting off for that time (40 ms)
     gc.enable()
-    journal.configure("nodenetd")
+    program = ProgramMetrics(Program.NODENETD, __version__)
+    journal.configure("nodenetd", seen=program.seen)
     try:
         own_the_node()
         idle = Idle()
         with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(idle)) as runner:
-            return runner.run(serve(idle))
+            return runner.run(serve(idle, program))
     except NodenetError as error:
         log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
         if error.permanent:
@@ -174,7 +178,7 @@ def leave_word(error: NodenetError) -> None:
     Notifier().status(f"{Health.FAILED}: {error.cause}")
 
 
-async def serve(idle: Idle) -> int:
+async def serve(idle: Idle, program: ProgramMetrics) -> int:
     """Build everything and run the loop, which sleeps in *idle*."""
     machine = Assembly(lambda topic: reconciler.wake(topic), idle)  # noqa: PLW0108  (it is made below)
     notifier = Notifier()
@@ -196,9 +200,14 @@ async def serve(idle: Idle) -> int:
     )
     manager = ServiceManager(notifier)
     uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
-    watches = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good)
+    file = machine.metrics_file
+    figures: Metrics[BootStatus] = Metrics(file, program, lambda status: metrics.lines(document(status)))
+    watches = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good, figures)
     reconciler = Reconciler(machine.inputs, watches, notifier, machine.clock, machine.boot_id)
-    return await _run(machine, reconciler, manager, uplink)
+    try:
+        return await _run(machine, reconciler, manager, uplink)
+    finally:
+        figures.end()
 
 
 async def _run(machine: Assembly, reconciler: Reconciler, manager: ServiceManager, uplink: UplinkWatch) -> int:

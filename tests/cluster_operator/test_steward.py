@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from cluster_operator.fake_api import RESOURCE, FakeApi, tasks, well
 from nodenet.cluster_operator.steward import BURST, LEASES, NODES, PAUSE_SECONDS, REFUSED_SECONDS, Steward
 from nodenet.core.hosted_cluster.conditions import HOLDER_SECONDS
+from nodenet.core.hosted_cluster.metrics import STATUSES
 from nodenet.core.hosted_services.model import Options
 from nodenet.core.hosted_services.report import HostedHealth
 
@@ -286,6 +287,6 @@ async def test_what_fails_and_what_is_written_is_counted() -> None:
         assert made.figures.failures > 1
         api.away = False
         await asyncio.sleep(120)
-    lines = list(made.figures.statuses.lines("s", "x"))
-    assert lines[-1] == f"s_count{{x}} {writes(api)}"
+    lines = list(made.figures.statuses.lines(STATUSES, "cluster"))
+    assert lines[-1] == f'nodenet_operator_status_seconds_count{{object="cluster"}} {writes(api)}'
     assert made.status["apiServerInternalIpOwner"] == "m0"

@@ -9,7 +9,9 @@ from typing import Any
 
 from core.persistent_ips.test_bus import DOCUMENT
 from nodenet.cni.display import PAUSE_SECONDS, Display
+from nodenet.core.metrics.program import Program
 from nodenet.core.persistent_ips.metrics import Figures
+from nodenet.edge.metrics.file import MetricsFile
 from virtual_time import VirtualLoop
 
 
@@ -32,14 +34,14 @@ class Service:
         self.shown.append(document)
 
 
-def run(path: Path, service: Service, pauses: list[float]) -> None:
+def run(directory: Path, service: Service, pauses: list[float]) -> None:
     """Change what is known after each of these pauses; return when all was shown."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(changing(path, service, pauses))
+        runner.run(changing(directory, service, pauses))
 
 
-async def changing(path: Path, service: Service, pauses: list[float]) -> None:
-    display = Display(service, [service.show], path)
+async def changing(directory: Path, service: Service, pauses: list[float]) -> None:
+    display = Display(service, [service.show], MetricsFile(Program.IPAM, directory))
     task = asyncio.create_task(display.run())
     for pause in pauses:
         await asyncio.sleep(pause)
@@ -48,19 +50,22 @@ async def changing(path: Path, service: Service, pauses: list[float]) -> None:
     await asyncio.sleep(5 * PAUSE_SECONDS)
     task.cancel()
     await asyncio.wait({task})
+    display.end()
 
 
 def test_many_changes_in_one_moment_are_shown_once(tmp_path: Path) -> None:
     service = Service()
-    run(tmp_path / "ipam.prom", service, [0.1] * 5)
+    run(tmp_path, service, [0.1] * 5)
     assert [len(document["problems"]) for document in service.shown] == [0, 5]
-    assert "nodenet_ipam_add_total 5\n" in (tmp_path / "ipam.prom").read_text()
+    content = (tmp_path / "ipam.prom").read_text()
+    assert "nodenet_ipam_add_total 5\n" in content
+    assert 'nodenet_running{program="nodenet-ipam"} 0\n' in content  # the display has ended
 
 
 def test_the_last_change_is_always_shown(tmp_path: Path) -> None:
     """One that comes while the others are being shown, too."""
     service = Service()
-    run(tmp_path / "ipam.prom", service, [0.5, PAUSE_SECONDS, PAUSE_SECONDS, 3 * PAUSE_SECONDS])
+    run(tmp_path, service, [0.5, PAUSE_SECONDS, PAUSE_SECONDS, 3 * PAUSE_SECONDS])
     assert len(service.shown[-1]["problems"]) == 4
 
 
@@ -68,5 +73,5 @@ def test_a_file_that_cannot_be_written_does_not_stop_the_bus(tmp_path: Path) -> 
     (tmp_path / "ipam.prom").mkdir()
     (tmp_path / "ipam.prom/file").touch()
     service = Service()
-    run(tmp_path / "ipam.prom", service, [0.1, 3.0])
+    run(tmp_path, service, [0.1, 3.0])
     assert len(service.shown) == 3

@@ -16,9 +16,11 @@ from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.cni.people import People
 from nodenet.cni.service import Identity, Service
+from nodenet.core.metrics.program import Program
 from nodenet.core.persistent_ips.api import ApiAway, NotFound, Page
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle
+from nodenet.edge.metrics.file import MetricsFile
 from nodenet.edge.persistent_ips.store import Store
 from nodenet.loop.background import Background
 
@@ -80,7 +82,7 @@ async def working(private_bus: PrivateBus, directory: Path) -> AsyncIterator[tup
     store, api, lines = Store(directory / "ipam.sqlite"), Api(), list[str]()
     service = Service(Identity("worker-0", "b1"), api, store, Clock(Idle()), lambda _: False)
     bus = Bus(address=private_bus.address, changed=lambda _: None)
-    people = People(service, bus, directory / "ipam.prom", lines.append)
+    people = People(service, bus, MetricsFile(Program.IPAM, directory), lines.append)
     background = Background()
     try:
         service.start(background)

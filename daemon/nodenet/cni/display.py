@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
 from typing import Any, Protocol
 
-import structlog
-
-from nodenet.core.errors import PublishFailed
 from nodenet.core.persistent_ips import metrics
-from nodenet.edge.files import disk
-
-log = structlog.get_logger()
+from nodenet.edge.metrics.file import MetricsFile
 
 PAUSE_SECONDS = 1.0
 
@@ -31,13 +25,14 @@ class Known(Protocol):
 class Display:
     """Shows what the service knows."""
 
-    def __init__(self, known: Known, shows: Sequence[Callable[[Mapping[str, Any]], object]], figures: PurePath) -> None:
+    def __init__(
+        self, known: Known, shows: Sequence[Callable[[Mapping[str, Any]], object]], figures: MetricsFile
+    ) -> None:
         """*shows* get the document after each change. *figures*: the file for a monitoring system."""
         self._known = known
         self._shows = shows
         self._figures = figures
         self._changed = asyncio.Event()
-        self._failed = False
 
     def changed(self) -> None:
         """Show what is known soon."""
@@ -51,15 +46,14 @@ class Display:
             await self._changed.wait()
             await asyncio.sleep(PAUSE_SECONDS)
 
+    def end(self) -> None:
+        """Write the figures of a service that has stopped."""
+        figures = self._known.figures()
+        figures.program.running = False
+        self._figures.put(metrics.text(self._known.document(), figures))
+
     def _show(self) -> None:
         document = self._known.document()
         for show in self._shows:
             show(document)
-        try:
-            disk.write(self._figures, metrics.text(document, self._known.figures()).encode())
-        except PublishFailed as error:
-            if not self._failed:
-                log.warning(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
-            self._failed = True
-        else:
-            self._failed = False
+        self._figures.put(metrics.text(document, self._known.figures()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import PurePath
 from typing import Any
 
 from nodenet.cni.answers import Answers
@@ -13,13 +12,14 @@ from nodenet.cni.service import Service
 from nodenet.core.persistent_ips.cni import Verb
 from nodenet.core.persistent_ips.model import Attachment
 from nodenet.edge.bus.connection import Bus
+from nodenet.edge.metrics.file import MetricsFile
 from nodenet.loop.background import Background
 
 
 class People:
     """Shows a service; it works the same without."""
 
-    def __init__(self, service: Service, bus: Bus, figures: PurePath, status: Callable[[str], object]) -> None:
+    def __init__(self, service: Service, bus: Bus, figures: MetricsFile, status: Callable[[str], object]) -> None:
         """Connect to what the service reports. *figures*: the file for a monitoring system; *status*: one line."""
         self._bus = bus
         self.answers = Answers(service.here, service.runner.run, lambda: service.problems)
@@ -36,6 +36,10 @@ class People:
         """Begin: without a bus, the file is written all the same."""
         background.start("the connection to the bus", self._bus.run)
         background.start("what is shown", self._display.run)
+
+    def end(self) -> None:
+        """Leave the figures as those of a service that has stopped."""
+        self._display.end()
 
     def _count(self, name: str) -> None:
         self.answers.figures().counts[name] += 1

@@ -20,6 +20,7 @@ from nodenet.cni.store_marker import was_lost
 from nodenet.cni.unplug_reaper import UnplugReaper
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
+from nodenet.core.metrics.program import Program, ProgramMetrics
 from nodenet.core.settings.ipam import NotAllowed
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
@@ -27,6 +28,7 @@ from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kubernetes.ipam_api import KubernetesIpam
+from nodenet.edge.metrics.file import MetricsFile
 from nodenet.edge.persistent_ips import sandboxes
 from nodenet.edge.persistent_ips.plugin_socket import PluginSocket
 from nodenet.edge.persistent_ips.store import Store
@@ -44,10 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     gc.freeze()
     gc.enable()
-    journal.configure("nodenet-ipam")
+    program = ProgramMetrics(Program.IPAM, __version__)
+    journal.configure("nodenet-ipam", seen=program.seen)
     try:
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-            return runner.run(serve(options))
+            return runner.run(serve(options, program))
     except NodenetError as error:
         log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
         return error.exit_code
@@ -68,17 +71,16 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-async def serve(options: argparse.Namespace) -> int:
+async def serve(options: argparse.Namespace, program: ProgramMetrics) -> int:
     """Build everything and run it. Raises SettingsInvalid, AlreadyRunning, PublishFailed."""
     settings = parse(settings_files.read(str(options.root / "etc/nodenet"))).settings
-    notifier = Notifier()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     store = Store(options.store or options.root / STORE.relative_to("/"))
     try:
-        await _serve(options, settings, notifier, store, stop)
+        await _serve(options, settings, store, stop, program)
     finally:
         store.close()
     log.info("nodenet-ipam stops; pods keep their addresses", message=Message.IPAM_STOPPED)
@@ -86,8 +88,9 @@ async def serve(options: argparse.Namespace) -> int:
 
 
 async def _serve(
-    options: argparse.Namespace, settings: Settings, notifier: Notifier, store: Store, stop: asyncio.Event
+    options: argparse.Namespace, settings: Settings, store: Store, stop: asyncio.Event, program: ProgramMetrics
 ) -> None:
+    notifier = Notifier()
     if store.set_aside is not None:
         cause = f"The store of addresses could not be read; it is {store.set_aside} now"
         log.error(cause, message=Message.IPAM_STORE_FAILED, cause=cause)
@@ -101,7 +104,9 @@ async def _serve(
     slices = not was_lost(path.with_name("ipam.boot"), boot, fresh=store.fresh)
     service = Service(Identity(node, boot, ignore, slices), api, store, Clock(Idle()), sandboxes.is_gone)
     listening = PluginSocket(path, service.verbs.answer)
-    people = People(service, Bus(changed=lambda _: None), path.with_name("ipam.prom"), notifier.status)
+    figures = MetricsFile(Program.IPAM, path.parent, settings.metrics_dir)
+    people = People(service, Bus(changed=lambda _: None), figures, notifier.status)
+    people.answers.figures().program = program
     background = Background()
     try:
         await listening.start()
@@ -119,6 +124,7 @@ async def _serve(
         await service.end()
         await background.end()
         await api.close()
+        people.end()
 
 
 class _Weaknesses:

@@ -12,11 +12,14 @@ import structlog
 
 from nodenet import __version__
 from nodenet.core.errors import NodenetError
+from nodenet.core.hosted_services import metrics
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.messages import Message
+from nodenet.core.metrics.program import Program, ProgramMetrics
 from nodenet.core.settings.parse import parse
 from nodenet.edge.clock import boot_id
 from nodenet.edge.files import settings as settings_files
+from nodenet.edge.metrics.file import Metrics, MetricsFile
 from nodenet.edge.systemd import journal
 from nodenet.edge.systemd.notify import Notifier
 from nodenet.hosted.bus_object import BusObject
@@ -34,10 +37,11 @@ def main() -> int:
     """Run nodenet-hosted until it is asked to stop; return its exit code (sysexits.h)."""
     gc.freeze()
     gc.enable()
-    journal.configure("nodenet-hosted")
+    program = ProgramMetrics(Program.HOSTED, __version__)
+    journal.configure("nodenet-hosted", seen=program.seen)
     try:
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-            return runner.run(serve())
+            return runner.run(serve(program))
     except NodenetError as error:
         log.error(error.cause, message=error.message, cause=error.cause, remedy=error.remedy)
         return error.exit_code
@@ -46,7 +50,7 @@ def main() -> int:
         return EX_SOFTWARE
 
 
-async def serve() -> int:
+async def serve(program: ProgramMetrics) -> int:
     """Build everything and run it. Raises SettingsInvalid."""
     settings = parse(settings_files.read()).settings
     notifier = Notifier()
@@ -59,7 +63,8 @@ async def serve() -> int:
     if reason := why_disabled(companion.state.options):
         log.info(f"No hosted service runs here: {reason}", message=Message.HOSTED_STARTED)
     on_bus = BusObject(companion.bus, lambda: companion.document, companion.drain.drain, companion.drain.undo)
-    companion.shown.append(on_bus.show)
+    figures = Metrics(MetricsFile(Program.HOSTED, directory=settings.metrics_dir), program, metrics.lines)
+    companion.shown += [on_bus.show, figures.show]
     background = Background()
     await companion.start(background)
     background.start("the watchdog", lambda: _beat(notifier))
@@ -76,6 +81,7 @@ async def serve() -> int:
     finally:
         notifier.stopping()
         await background.end()
+        figures.end()
     log.info("nodenet-hosted stops; DNS, VIPs and load balancer go on", message=Message.HOSTED_STOPPED)
     return 0
 

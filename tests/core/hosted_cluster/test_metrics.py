@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.hosted_cluster.test_conditions import GOOD
+from metrics_text import parsed
 from nodenet.core.hosted_cluster import metrics
 from nodenet.core.hosted_cluster.cluster_status import status
 from nodenet.core.hosted_cluster.metrics import Figures
@@ -24,7 +25,7 @@ def test_an_operator_that_waits_has_figures_of_itself_alone() -> None:
     assert text.endswith("\n")
     shown = text.splitlines()
     assert shown[:3] == [
-        "# HELP nodenet_operator_info The version of this operator.",
+        "# HELP nodenet_operator_info 1, with the version of this operator.",
         "# TYPE nodenet_operator_info gauge",
         'nodenet_operator_info{version="9.9"} 1',
     ]
@@ -56,11 +57,8 @@ def test_the_leader_shows_what_the_status_says() -> None:
 
 
 def test_each_metric_has_its_type_and_each_sample_its_metric() -> None:
-    shown = lines(status(GOOD, {}, "T"))
-    typed = {line.split()[2] for line in shown if line.startswith("# TYPE")}
-    bare = {line.partition("{")[0].split()[0] for line in shown if not line.startswith("#")}
-    ends = ("_bucket", "_sum", "_count")
-    assert {name if name in typed else name.removesuffix(next(filter(name.endswith, ends))) for name in bare} == typed
+    found = parsed(metrics.text("9.9", Figures(), 7, status(GOOD, {}, "T")), metrics.FAMILIES)
+    assert {one.family for one in found} == {family.name for family in metrics.FAMILIES}
 
 
 def test_a_status_that_is_empty_or_was_written_by_another_program_breaks_nothing() -> None:

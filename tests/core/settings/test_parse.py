@@ -63,6 +63,7 @@ def test_every_key_is_understood() -> None:
         route_tables = ["main", 100]
         hint = "192.0.2.0/24"
         hint_required = true
+        metrics_dir = "/var/lib/node_exporter/textfile/"
         [bridge]
         datapath = "netdev"
         [hosted]
@@ -103,6 +104,7 @@ def test_every_key_is_understood() -> None:
         route_tables=("main", "100"),
         hint=Written("192.0.2.0/24", MAIN),
         hint_required=True,
+        metrics_dir="/var/lib/node_exporter/textfile",
         bridge_datapath=Datapath.NETDEV,
         hosted=HostedSettings(
             *(Enabled.YES, HostedMode.RENDER, RoleSetting.WORKER),

@@ -221,6 +221,16 @@ log.error("Bad", remedy="Edit it")
 """
 
 
+def test_every_event_with_a_name_is_passed_on(journald: socket.socket) -> None:
+    seen: list[Message] = []
+    configure("nodenetd", socket_path=journald.getsockname(), native=True, seen=seen.append)
+    log = structlog.get_logger()
+    log.info("Rolled back", message=Message.ROLLED_BACK)
+    log.info("Nothing special")
+    structlog.reset_defaults()
+    assert seen == [Message.ROLLED_BACK]
+
+
 def test_by_hand_calls_are_lines_on_standard_error() -> None:
     """Whoever inherits JOURNAL_STREAM but has standard error elsewhere reads there."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "JOURNAL_STREAM": "1:2"}

@@ -9,10 +9,15 @@ from br_ex.test_make import BRIDGED, SETTINGS
 from br_ex.test_more import DEFAULT
 from factories import NodeFactory
 from harness import Flavour
+from metrics_text import parsed
+from nodenet.core.metrics import program
+from nodenet.core.status import metrics
 from story import CLUSTER, STATIC, network, node_file, settle, stage, status, with_mtu
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 RELOAD = ["nodenetctl", "reload", "--wait"]
+TEXTFILE = "/var/lib/node_exporter/textfile"
+METRICS = ("/run/nodenet/nodenetd.prom", f"{TEXTFILE}/nodenetd.prom")
 
 
 def test_a_daemon_that_was_killed_is_not_reported_as_ok(product_node: NodeFactory) -> None:
@@ -47,10 +52,17 @@ def test_a_daemon_that_was_killed_is_not_reported_as_ok(product_node: NodeFactor
 
 
 def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory) -> None:
-    """The static address was changed: printed, exit code 2; status names it once as missing (R57, R58)."""
-    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    """The static address was changed: printed, exit code 2; status names it once as missing (R57, R58).
+
+    The metrics follow, also in the directory of the settings, and say at the end that the daemon has stopped.
+    """
+    files = {SETTINGS: f'metrics_dir = "{TEXTFILE}"\n', f"{TEXTFILE}/other.prom": "other 1\n"}
+    node = product_node(files={node_file("worker-0.yml"): STATIC} | files, flavour=Flavour.OPENSHIFT)
     node.boot()
     before = settle(node)
+    assert before["health"] == "ok"
+    for place in METRICS:
+        node.wait_until(f"grep -q '^nodenet_ready 1' {place}")
     (address,) = before["node_ips"]
     assert address in STATIC
     node.write(node_file("worker-0.yml"), STATIC.replace(address, "10.88.0.77"))
@@ -61,9 +73,18 @@ def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory) -> N
     assert any(address in line for line in said if line.startswith("  problem     nodeip: "))
     shown = node.run("nodenetctl status", check=False).stdout.splitlines()
     assert shown[1] == f"  node IPs    {address} on eth0 (published, but missing on this node: see the problem)"
+    for place in METRICS:
+        node.wait_until(f"grep -q '^nodenet_node_ips_missing 1' {place}")
     node.write(node_file("worker-0.yml"), STATIC)
     assert node.run(RELOAD, check=False).returncode == 0
     assert settle(node)["health"] == "ok"
+    node.run("systemctl stop nodenetd")
+    for place in METRICS:
+        found = parsed(node.run(["cat", place]).stdout, (*program.FAMILIES, *metrics.FAMILIES))
+        values = {(one.family, *(value for _, value in one.labels)): one.value for one in found}
+        assert values["nodenet_running", "nodenetd"] == 0
+        assert values["nodenet_events_total", "nodenetd", "node_ip_drift"] == 1
+        assert values["nodenet_node_ips_missing",] == 0
 
 
 def test_a_node_file_that_was_removed_leaves_word(product_node: NodeFactory) -> None:

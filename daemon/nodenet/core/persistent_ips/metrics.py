@@ -1,14 +1,16 @@
-"""Which figures of persistent IPs are there for a monitoring system? In Prometheus' text format, version 0.0.4.
-
-https://prometheus.io/docs/instrumenting/exposition_formats/
-"""
+"""Which metrics do persistent IPs give to a monitoring system?"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from nodenet import __version__
+from nodenet.core.metrics import family
+from nodenet.core.metrics.family import Family, Kind
+from nodenet.core.metrics.histogram import Histogram
+from nodenet.core.metrics.program import Program, ProgramMetrics
 from nodenet.core.persistent_ips.cni import Verb
 from nodenet.core.persistent_ips.effects import (
     CreateLease,
@@ -21,15 +23,32 @@ from nodenet.core.persistent_ips.effects import (
     ReadPod,
     WriteStatus,
 )
-from nodenet.core.persistent_ips.histogram import Histogram
 
 PREFIX = "nodenet_ipam"
-COUNTERS = {
+ADDRESSES = Family(
+    f"{PREFIX}_addresses", Kind.GAUGE, "Addresses that this node knows, by network and state.", ("network", "state")
+)
+PROBLEMS = Family(f"{PREFIX}_problems", Kind.GAUGE, "Problems that `nodenetctl claims` shows.")
+COUNTED = {
     **{verb.lower(): f"Calls of the CNI verb {verb}." for verb in Verb},
     "allocated": "Calls of ADD that made an attachment.",
     "refused": "Calls of ADD that got an error.",
 }
 """Counter → what it counts, since the service started."""
+COUNTERS = {name: Family(f"{PREFIX}_{name}_total", Kind.COUNTER, summary) for name, summary in COUNTED.items()}
+CALLS = Family(
+    f"{PREFIX}_cni_duration_seconds",
+    Kind.HISTOGRAM,
+    "Time from a request of the plugin to its answer, by CNI verb.",
+    ("verb",),
+)
+API_CALLS = Family(
+    f"{PREFIX}_api_duration_seconds",
+    Kind.HISTOGRAM,
+    "Time of the requests to the Kubernetes API, failed ones included.",
+    ("verb", "resource"),
+)
+FAMILIES = (ADDRESSES, PROBLEMS, *COUNTERS.values(), CALLS, API_CALLS)
 REQUESTS: Mapping[type[Effect], tuple[str, str]] = {
     ReadPod: ("get", "pods"),
     ReadClaim: ("get", "ipamclaims"),
@@ -52,6 +71,8 @@ class Figures:
         """By the names of ``COUNTERS``."""
         self.verbs = {verb: Histogram() for verb in Verb}
         """From the plugin's request to the answer."""
+        self.program = ProgramMetrics(Program.IPAM, __version__)
+        """What every program counts."""
         self._requests = {label: Histogram() for label in REQUESTS.values()}
 
     def request(self, effect: Effect, seconds: float) -> None:
@@ -60,37 +81,24 @@ class Figures:
 
     def lines(self) -> Iterator[str]:
         """Yield every line."""
-        for name, summary in COUNTERS.items():
-            yield from _head(f"{name}_total", "counter", summary)
-            yield f"{PREFIX}_{name}_total {self.counts[name]}"
-        name = "cni_duration_seconds"
-        yield from _head(name, "histogram", "Time from a request of the plugin to its answer, by CNI verb.")
-        for cni_verb, histogram in self.verbs.items():
-            yield from histogram.lines(f"{PREFIX}_{name}", f'verb="{cni_verb}"')
-        name = "api_duration_seconds"
-        yield from _head(name, "histogram", "Time of the requests to the Kubernetes API, failed ones included.")
-        for (verb, resource), histogram in self._requests.items():
-            yield from histogram.lines(f"{PREFIX}_{name}", f'verb="{verb}",resource="{resource}"')
+        for name, counter in COUNTERS.items():
+            yield from counter.lines([(self.counts[name], ())])
+        yield from CALLS.head()
+        for verb, histogram in self.verbs.items():
+            yield from histogram.lines(CALLS, verb)
+        yield from API_CALLS.head()
+        for labels, histogram in self._requests.items():
+            yield from histogram.lines(API_CALLS, *labels)
+        yield from self.program.lines()
 
 
 def text(document: Mapping[str, Any], figures: Figures) -> str:
     """Return the text of a claims *document* and of the service's *figures*."""
     states = Counter((entry["network"], entry["state"]) for entry in document["addresses"])
-    lines = [
-        *_head("addresses", "gauge", "Addresses that this node knows, by network and state."),
-        *(
-            f'{PREFIX}_addresses{{network="{_escaped(network)}",state="{_escaped(state)}"}} {number}'
-            for (network, state), number in sorted(states.items())
-        ),
-        *_head("problems", "gauge", "Problems that `nodenetctl claims` shows."),
-        f"{PREFIX}_problems {len(document['problems'])}",
-    ]
-    return "\n".join([*lines, *figures.lines()]) + "\n"
-
-
-def _head(name: str, kind: str, summary: str) -> Iterable[str]:
-    return f"# HELP {PREFIX}_{name} {summary}", f"# TYPE {PREFIX}_{name} {kind}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return family.text(
+        [
+            *ADDRESSES.lines((number, labels) for labels, number in sorted(states.items())),
+            *PROBLEMS.lines([(len(document["problems"]), ())]),
+            *figures.lines(),
+        ]
+    )

@@ -108,6 +108,8 @@ class Settings:
     """Tables whose default routes make a link eligible for the node IP, by name or number."""
     hint: Written = Written()
     hint_required: bool = False
+    metrics_dir: str = ""
+    """Where the metrics are written beside ``/run/nodenet``; empty: nowhere."""
     bridge_datapath: Datapath = Datapath.SYSTEM
     hosted: HostedSettings = field(default_factory=HostedSettings)
     kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)

@@ -1,1 +1,1 @@
-"""Figures for a monitoring system, over HTTP."""
+"""Metrics for a monitoring system: files for the textfile collector of node_exporter, and an HTTP endpoint."""

@@ -15,7 +15,7 @@ import re
 import socket
 import sys
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import Enum
 from typing import Any, Protocol
@@ -141,16 +141,26 @@ class Terminal:
             print("\n".join(filter(None, (text, event.get("exception")))), file=sys.stderr, flush=True)  # noqa: T201
 
 
-def configure(identifier: str, *, socket_path: str = SOCKET, level: str = "info", native: bool | None = None) -> Sink:
+def configure(
+    identifier: str,
+    *,
+    socket_path: str = SOCKET,
+    level: str = "info",
+    native: bool | None = None,
+    seen: Callable[[Message], None] | None = None,
+) -> Sink:
     """Send the calls of ``structlog.get_logger()`` to the journal, or to standard error if that is not the journal.
 
-    *native* overrules that choice. The *message* of a call is a Message; other keywords become fields.
+    *native* overrules that choice. The *message* of a call is a Message, with which *seen* is called; other keywords
+    become fields.
     """
     native = _is_journal(sys.stderr.fileno()) if native is None else native
     sink: Sink = Journal(identifier, socket_path, Console()) if native else Terminal(identifier)
 
     def deliver(_: object, method: str, event: Mapping[str, Any]) -> Mapping[str, Any]:
         sink.write(_level(method), event)
+        if seen is not None and isinstance(message := event.get("message"), Message):
+            seen(message)
         raise structlog.DropEvent
 
     structlog.configure(

@@ -9,6 +9,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
+from nodenet.core.metrics.family import Family
+
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds: from an answer out of the memory to one that an ADD waits for at most."""
 
@@ -26,10 +28,11 @@ class Histogram:
         self._counts[bisect_left(BOUNDS, seconds)] += 1
         self._sum += seconds
 
-    def lines(self, name: str, labels: str) -> Iterator[str]:
-        """Yield the samples of the metric *name*; *labels*: ``key="value"``, separated by commas."""
+    def lines(self, family: Family, *labels: str) -> Iterator[str]:
+        """Yield the samples of the metric *family* for these values of its labels."""
+        own = family.set_of(*labels)
         counts = accumulate(self._counts)
         for bound, count in zip((*map(str, BOUNDS), "+Inf"), counts, strict=True):
-            yield f'{name}_bucket{{{labels},le="{bound}"}} {count}'
-        yield f"{name}_sum{{{labels}}} {self._sum:.6f}"
-        yield f"{name}_count{{{labels}}} {sum(self._counts)}"
+            yield f'{family.name}_bucket{own[:-1]},le="{bound}"}} {count}'
+        yield f"{family.name}_sum{own} {self._sum:.6f}"
+        yield f"{family.name}_count{own} {sum(self._counts)}"

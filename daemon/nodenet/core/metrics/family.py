@@ -1,0 +1,63 @@
+"""How is a metric described, and how is it written? In Prometheus' text format, version 0.0.4.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What the value of a metric means (https://prometheus.io/docs/concepts/metric_types/)."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A metric: its name, what its value means, and the names of its labels."""
+
+    name: str
+    kind: Kind
+    summary: str
+    labels: tuple[str, ...] = ()
+
+    def head(self) -> Iterator[str]:
+        """Yield the lines before the samples. Files of one node may have the same family: it has the same head."""
+        summary = self.summary.replace("\\", "\\\\").replace("\n", "\\n")
+        yield f"# HELP {self.name} {summary}"
+        yield f"# TYPE {self.name} {self.kind}"
+
+    def sample(self, value: float, *labels: str) -> str:
+        """Return the line of one *value*, with a value for each of the labels. Raises ValueError for another number."""
+        return f"{self.name}{self.set_of(*labels)} {int(value) if value == int(value) else value}"
+
+    def set_of(self, *values: str) -> str:
+        """Return the labels in braces, empty without any. Raises ValueError as ``sample``."""
+        pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in zip(self.labels, values, strict=True))
+        return f"{{{pairs}}}" if pairs else ""
+
+    def lines(self, samples: Iterable[tuple[float, tuple[str, ...]]]) -> Iterator[str]:
+        """Yield the head and a line for each sample; nothing where there is no sample."""
+        found = [self.sample(value, *labels) for value, labels in samples]
+        if found:
+            yield from self.head()
+            yield from found
+
+    def one_of(self, value: str, choices: Iterable[str], *labels: str) -> Iterator[tuple[float, tuple[str, ...]]]:
+        """Yield a sample for each of *choices* in the last label: 1 for *value*, 0 for the others."""
+        yield from ((float(choice == value), (*labels, choice)) for choice in choices)
+
+
+def text(lines: Iterable[str]) -> str:
+    """Return the content of a file with these lines."""
+    return "\n".join([*lines, ""])
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

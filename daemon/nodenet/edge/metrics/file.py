@@ -1,0 +1,116 @@
+"""How do the metrics of a program get into files that a monitoring system reads, and when?
+
+A text is written some time after a change, and at no other time: a node on which nothing changes has no wake-up for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import PurePath, PurePosixPath
+from typing import Generic, TypeVar
+
+import structlog
+
+from nodenet.core.backoff import backoff
+from nodenet.core.errors import PublishFailed
+from nodenet.core.metrics.family import text
+from nodenet.core.metrics.program import Program, ProgramMetrics
+from nodenet.edge.files import disk
+
+log = structlog.get_logger()
+
+RUN = PurePosixPath("/run/nodenet")
+PAUSE_SECONDS = 1.0
+"""Changes within this time are written once."""
+LONGEST_SECONDS = 600.0
+"""Between two tries on a disk that takes nothing."""
+T = TypeVar("T")
+
+
+class MetricsFile:
+    """The text of one program: in ``/run/nodenet``, and in the directory of the settings (``metrics_dir``)."""
+
+    def __init__(self, program: Program, run: PurePath = RUN, directory: str = "") -> None:
+        """*run* has the file for everyone; *directory* is that of the settings, empty for none."""
+        self._program = program
+        self._run = run
+        self._directory = directory
+        self._failed = False
+
+    @property
+    def paths(self) -> tuple[PurePath, ...]:
+        """Where the text is."""
+        own = self._run / f"{self._program.removeprefix('nodenet-')}.prom"
+        return (own, PurePosixPath(self._directory) / f"{self._program}.prom") if self._directory else (own,)
+
+    def move_to(self, directory: str) -> None:
+        """Use another directory of the settings from the next write on; the file in the one of before is removed."""
+        if self._directory and directory != self._directory:
+            with suppress(PublishFailed):
+                disk.remove(self.paths[-1])
+        self._directory = directory
+
+    def put(self, content: str) -> bool:
+        """Write the text; return whether it is everywhere now. Of failures in a row the first is logged."""
+        failures = [error for path in self.paths if (error := _failure(path, content.encode())) is not None]
+        for error in () if self._failed else failures:
+            remedy = (
+                f"{error.remedy}. A directory outside /run must also be in ReadWritePaths= of {self._program}.service"
+            )
+            log.warning(error.cause, message=error.message, cause=error.cause, remedy=remedy)
+        self._failed = bool(failures)
+        return not failures
+
+
+def _failure(path: PurePath, content: bytes) -> PublishFailed | None:
+    try:
+        disk.write(path, content)
+    except PublishFailed as error:
+        return error
+    return None
+
+
+class Metrics(Generic[T]):
+    """The metrics of a program that shows what it does as a *T*."""
+
+    def __init__(self, file: MetricsFile, program: ProgramMetrics, lines: Callable[[T], Iterable[str]]) -> None:
+        """*lines* makes the lines of the text from what is shown; those of *program* follow."""
+        self._file = file
+        self._program = program
+        self._lines = lines
+        self._shown: T | None = None
+        self._due: asyncio.TimerHandle | None = None
+        self._failures = 0
+        program.changed = self._changed
+
+    def show(self, found: T) -> None:
+        """Write *found* soon."""
+        self._shown = found
+        self._changed()
+
+    def end(self) -> None:
+        """Write that the program has stopped, and nothing more."""
+        self._program.running = False
+        self._program.changed = lambda: None
+        if self._due is not None:
+            self._due.cancel()
+        self._file.put(self._text())
+
+    def _changed(self) -> None:
+        if self._due is None:
+            self._later(PAUSE_SECONDS)
+
+    def _later(self, seconds: float) -> None:
+        with suppress(RuntimeError):  # logged outside the loop, by a thread: the next change writes it
+            self._due = asyncio.get_running_loop().call_later(seconds, self._write)
+
+    def _write(self) -> None:
+        self._due = None
+        self._failures = 0 if self._file.put(self._text()) else self._failures + 1
+        if self._failures:
+            self._later(backoff(self._failures, PAUSE_SECONDS, LONGEST_SECONDS))
+
+    def _text(self) -> str:
+        return text([*(self._lines(self._shown) if self._shown is not None else ()), *self._program.lines()])

@@ -1,0 +1,124 @@
+"""The files with metrics: when they are written, where, and what happens when they cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import structlog
+from structlog.testing import capture_logs
+
+from nodenet.core.messages import Message
+from nodenet.core.metrics.program import Program, ProgramMetrics
+from nodenet.edge.metrics.file import PAUSE_SECONDS, Metrics, MetricsFile
+from virtual_time import VirtualLoop
+
+Shown = Metrics[list[str]]
+
+
+def figures(run: Path, directory: str = "") -> tuple[Shown, ProgramMetrics]:
+    program = ProgramMetrics(Program.HOSTED, "1")
+    return Metrics(MetricsFile(Program.HOSTED, run, directory), program, lambda lines: lines), program
+
+
+def during(scene: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await scene()
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(whole())
+
+
+def test_many_changes_in_a_second_are_one_write(tmp_path: Path) -> None:
+    async def scene() -> None:
+        shown, program = figures(tmp_path)
+        for number in range(5):
+            shown.show([f"a {number}"])
+            program.seen(Message.VIP_MOVED)
+        assert not (tmp_path / "hosted.prom").exists()
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        content = (tmp_path / "hosted.prom").read_text()
+        assert content.startswith("a 4\n# HELP nodenet_info ")
+        assert 'nodenet_events_total{program="nodenet-hosted",event="vip_moved"} 5\n' in content
+
+    during(scene)
+
+
+def test_nothing_is_due_while_nothing_changes(tmp_path: Path) -> None:
+    """A quiet node has no wake-up for its metrics: the only timer is that of a change."""
+
+    async def scene() -> None:
+        shown, _ = figures(tmp_path)
+        shown.show(["a 1"])
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert shown._due is None
+
+    during(scene)
+
+
+def test_an_event_that_is_logged_outside_the_loop_breaks_nothing(tmp_path: Path) -> None:
+    _, program = figures(tmp_path)
+    program.seen(Message.INTERNAL_ERROR)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_user_may_read_the_file_in_both_places(tmp_path: Path) -> None:
+    async def scene() -> None:
+        shown, _ = figures(tmp_path / "run", str(tmp_path / "textfile"))
+        shown.show(["a 1"])
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        for path in (tmp_path / "run/hosted.prom", tmp_path / "textfile/nodenet-hosted.prom"):
+            assert path.read_text().startswith("a 1\n")
+            assert path.stat().st_mode & 0o777 == 0o644
+
+    during(scene)
+
+
+def test_another_directory_leaves_no_file_behind(tmp_path: Path) -> None:
+    """Else a monitoring system would show the values of before for ever."""
+    file = MetricsFile(Program.NODENETD, tmp_path, str(tmp_path / "old"))
+    assert file.put("a 1\n")
+    file.move_to(str(tmp_path / "new"))
+    assert file.put("a 2\n")
+    assert list((tmp_path / "old").iterdir()) == []
+    assert (tmp_path / "new/nodenetd.prom").read_text() == (tmp_path / "nodenetd.prom").read_text() == "a 2\n"
+    file.move_to("")
+    assert file.paths == (tmp_path / "nodenetd.prom",)
+
+
+def test_a_directory_that_cannot_be_written_is_logged_once_and_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "textfile").write_text("a file in its place")
+
+    async def scene() -> None:
+        shown, _ = figures(tmp_path, str(tmp_path / "textfile"))
+        shown.show(["a 1"])
+        await asyncio.sleep(10.0)
+        assert (tmp_path / "hosted.prom").read_text().startswith("a 1\n")
+        (tmp_path / "textfile").unlink()
+        await asyncio.sleep(20.0)
+        assert (tmp_path / "textfile/nodenet-hosted.prom").read_text().startswith("a 1\n")
+
+    structlog.reset_defaults()
+    with capture_logs() as logs:
+        during(scene)
+    (only,) = logs
+    assert only["message"] is Message.PUBLISH_FAILED
+    assert only["remedy"] == (
+        "Remove the file that has the place of its directory. A directory outside /run must also be in "
+        "ReadWritePaths= of nodenet-hosted.service"
+    )
+
+
+def test_the_end_is_written_at_once_and_nothing_after_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        shown, program = figures(tmp_path)
+        shown.show(["a 1"])
+        shown.end()
+        ended = (tmp_path / "hosted.prom").read_text()
+        assert 'nodenet_running{program="nodenet-hosted"} 0\n' in ended
+        program.seen(Message.VIP_MOVED)
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert (tmp_path / "hosted.prom").read_text() == ended
+
+    during(scene)
