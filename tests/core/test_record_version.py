@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nodenet.core.apply import intent
+from nodenet.core.apply import intent, last_good, trial
 from nodenet.core.br_ex import record
 from nodenet.core.hosted_services import cache
 from nodenet.core.node_ip import last_published
@@ -27,7 +27,10 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "bridge": record.parse,
     "selection": lambda content: last_published.parse(content, "boot"),
     "cache": cached,
+    "good": lambda content: last_good.parse(content, None),
+    "trial": trial.parse,
 }
+JSON = READERS.keys() - {"cache"}
 
 
 def test_the_version_of_this_release_is_read() -> None:
@@ -37,6 +40,17 @@ def test_the_version_of_this_release_is_read() -> None:
 @pytest.mark.parametrize("found", [None, 0, "1", True, 1.0])
 def test_another_version_is_refused(found: object) -> None:
     assert refusal(found, 1) == "it does not have version 1"
+
+
+@pytest.mark.parametrize("reader", sorted(JSON))
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "it is empty"), (b"\0" * 512, "it is empty"), (b"[" * 100_000, "it is nested too deeply")],
+)
+def test_what_a_lost_write_leaves_is_named(reader: str, content: bytes, said: str) -> None:
+    """Zero bytes are no text of another encoding."""
+    with pytest.raises(ValueError, match=said):
+        READERS[reader](content)
 
 
 @pytest.mark.parametrize("reader", READERS)

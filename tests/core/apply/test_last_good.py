@@ -23,10 +23,11 @@ def test_a_record_is_what_it_was_and_reads_as_the_file() -> None:
     ("content", "said"),
     [
         (b"{", "Expecting"),
-        (b"[]", "not a record of version 1"),
+        (b"[]", "it does not have version 1"),
         (b'{"version": 1}', "not a complete record"),
         (render(replace(GOOD, text="interfaces: [1]\n")), "its text is not the one that its SHA-256 was made of"),
         (render(replace(GOOD, hostname="worker-9")), "it belongs to the host worker-9, and this one is worker-0"),
+        (b"", "it is empty"),
         (render(GOOD).replace(b'"interfaces: []\\n"', b"3"), "not a complete record"),
         (render(GOOD)[:60], "Unterminated string"),
     ],
@@ -34,3 +35,8 @@ def test_a_record_is_what_it_was_and_reads_as_the_file() -> None:
 def test_a_damaged_or_foreign_record_is_refused(content: bytes, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         parse(content, "worker-0")
+
+
+def test_a_node_without_a_name_is_no_node_called_none() -> None:
+    with pytest.raises(ValueError, match="it belongs to the host worker-0, and this one has no name yet"):
+        parse(render(GOOD), None)

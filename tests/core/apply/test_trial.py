@@ -35,8 +35,15 @@ def test_a_record_is_what_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"version": 2}', b'{"version": 1}', b'{"version": 1, "boots": 3}']
+    "content",
+    [
+        *(b"", b"{", b"[]", b'{"version": 2}', b'{"version": 1}', b'{"version": 1, "boots": 3}'),
+        b'{"version": 1, "digest": "d", "boots": "abc", "ready": false}',
+        b'{"version": 1, "digest": "d", "boots": [1, 2], "ready": false}',
+        b'{"version": 1, "digest": "d", "boots": [], "ready": "false"}',
+    ],
 )
 def test_what_is_no_record_is_refused(content: bytes) -> None:
+    """A text in the place of the boots would be one lost boot for each of its characters."""
     with pytest.raises(ValueError):  # noqa: PT011  (the words are json's)
         parse(content)

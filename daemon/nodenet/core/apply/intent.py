@@ -14,7 +14,7 @@ from enum import StrEnum
 from types import UnionType
 
 from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.record_version import refusal
+from nodenet.core.record_version import fields
 
 VERSION = 1
 ROLLBACK_SECONDS = 67
@@ -94,12 +94,9 @@ def render(record: Intent) -> bytes:
 
 def parse(content: bytes) -> Intent:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
-    fields = json.loads(content)
-    version = fields.pop("version", None) if isinstance(fields, dict) else None
-    if why := refusal(version, VERSION):
-        raise ValueError(why)
+    found = fields(content, VERSION)
     try:
-        record = Intent(**{**fields, "phase": Phase(fields["phase"])})
+        record = Intent(**{**found, "phase": Phase(found["phase"])})
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
     texts = _are((record.digest, record.boot_id, record.cause, record.remedy), str)

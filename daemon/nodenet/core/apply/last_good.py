@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from nodenet.core.node_file.find import NodeFile
+from nodenet.core.record_version import fields
 
 VERSION = 1
 
@@ -37,16 +38,15 @@ def render(good: LastGood) -> bytes:
 
 def parse(content: bytes, hostname: str | None) -> LastGood:
     """Return the record from its bytes. Raises ValueError where it is damaged or belongs to another host."""
-    fields = json.loads(content)
-    if not isinstance(fields, dict) or fields.pop("version", None) != VERSION:
-        raise ValueError(f"not a record of version {VERSION}")
+    found = fields(content, VERSION)
     try:
-        good = LastGood(**fields)
+        good = LastGood(**found)
         digest = hashlib.sha256(good.text.encode()).hexdigest()
     except (TypeError, AttributeError, UnicodeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
     if digest != good.digest:
         raise ValueError("its text is not the one that its SHA-256 was made of")
     if good.hostname != hostname:
-        raise ValueError(f"it belongs to the host {good.hostname}, and this one is {hostname}")
+        this = f"this one is {hostname}" if hostname else "this one has no name yet"
+        raise ValueError(f"it belongs to the host {good.hostname}, and {this}")
     return good

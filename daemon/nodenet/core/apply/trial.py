@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 
+from nodenet.core.record_version import fields
+
 VERSION = 1
 
 
@@ -53,11 +55,9 @@ def render(trial: Trial) -> bytes:
 
 
 def parse(content: bytes) -> Trial:
-    """Return the record from its bytes. Raises ValueError when they are torn or of another version."""
-    fields = json.loads(content)
-    if not isinstance(fields, dict) or fields.pop("version", None) != VERSION:
-        raise ValueError(f"not a record of version {VERSION}")
-    try:
-        return Trial(str(fields["digest"]), tuple(map(str, fields["boots"])), bool(fields["ready"]))
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"not a complete record: {error}") from error
+    """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
+    found = fields(content, VERSION)
+    match [found.get(key) for key in ("digest", "boots", "ready")]:
+        case [str(digest), list(boots), bool(ready)] if all(isinstance(boot, str) for boot in boots):
+            return Trial(digest, tuple(boots), ready)
+    raise ValueError("not a complete record: a value is missing or has another type")

@@ -16,7 +16,7 @@ from typing import Any
 from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.record_version import refusal
+from nodenet.core.record_version import fields
 
 VERSION = 1
 ProfileSettings = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -82,15 +82,12 @@ def render(record: BridgeRecord) -> bytes:
 
 def parse(content: bytes) -> BridgeRecord:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
-    fields: dict[str, Any] = json.loads(content)
-    version = fields.pop("version", None) if isinstance(fields, dict) else None
-    if why := refusal(version, VERSION):
-        raise ValueError(why)
+    found = fields(content, VERSION)
     try:
-        fields["originals"] = {link: KeptProfile(**kept) for link, kept in fields["originals"].items()}
-        fields |= {name: tuple(fields[name]) for name in ("node_ips", "present")}
-        fields["leases"] = _leases(fields)
-        record = BridgeRecord(**fields)
+        found["originals"] = {link: KeptProfile(**kept) for link, kept in found["originals"].items()}
+        found |= {name: tuple(found[name]) for name in ("node_ips", "present")}
+        found["leases"] = _leases(found)
+        record = BridgeRecord(**found)
         well_typed = _is_well_typed(record)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
@@ -124,11 +121,11 @@ def _is_well_typed(record: BridgeRecord) -> bool:
     )
 
 
-def _leases(fields: dict[str, Any]) -> dict[str, StaticLease]:
+def _leases(record: dict[str, Any]) -> dict[str, StaticLease]:
     """Return the leases; the first release noted one address for all bridges, and its end in Unix time."""
-    address, ends = fields.pop("lease", None), fields.pop("lease_ends", None)
+    address, ends = record.pop("lease", None), record.pop("lease_ends", None)
     if address is not None:
         noted = Moment("", 0.0, 0.0)
-        return {bridge: StaticLease(address, noted, ends) for bridge in list(fields.get("finish") or ())[:1]}
-    found = fields.get("leases", {})
+        return {bridge: StaticLease(address, noted, ends) for bridge in list(record.get("finish") or ())[:1]}
+    found = record.get("leases", {})
     return {bridge: StaticLease(**{**lease, "noted": Moment(**lease["noted"])}) for bridge, lease in found.items()}

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.node_ip import published_files
-from nodenet.core.record_version import refusal
+from nodenet.core.record_version import fields
 
 VERSION = 1
 SELECTION = PurePosixPath("/var/lib/nodenet/selection.json")
@@ -39,10 +39,7 @@ class LastPublished:
 
 def parse(content: bytes, boot_id: str) -> LastPublished:
     """Return the record, read in the boot *boot_id*. Raises ValueError when it is not one of ours."""
-    document = json.loads(content)
-    version = document.get("version") if isinstance(document, dict) else None
-    if why := refusal(version, VERSION):
-        raise ValueError(why)
+    document = fields(content, VERSION)
     addresses, mac, made_in = (document.get(key) for key in ("addresses", "permanent_mac", "boot_id"))
     if not isinstance(addresses, list) or not all(isinstance(text, str) for text in addresses):
         raise ValueError("its addresses are not a list of addresses")

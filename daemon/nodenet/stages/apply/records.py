@@ -43,7 +43,7 @@ class Records:
             return None
         try:
             return parse(content)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             with suppress(PublishFailed):  # on a disk that is full it is the next boot that sets it aside
                 self._set_aside(path, content, error)
             return None

@@ -52,7 +52,7 @@ class Quarantine:
         what = f"{lost} boots in a row with {file.name} did not reach READY"
         try:
             content = self._files.read(GOOD)
-            if not content:
+            if content is None:
                 return None, None  # there is nothing to go back to
             good = last_good.parse(content, hostname)
         except (ValueError, PublishFailed) as error:
