@@ -278,6 +278,8 @@ class FakeProfiles:
     done: list[tuple[Any, ...]] = field(default_factory=list)
     on_connect: Callable[[], None] = lambda: None
     broken: NodenetError | None = None
+    differs: bool = True
+    """Whether a profile has not yet what is set."""
 
     def _do(self, *order: Any) -> None:
         if self.broken:
@@ -294,7 +296,7 @@ class FakeProfiles:
 
     async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
         self._do("set", uuid, changes)
-        return True
+        return self.differs
 
     async def keep(self, uuid: str) -> KeptProfile:
         profile = next(profile for profile in self.found.profiles if profile.uuid == uuid)

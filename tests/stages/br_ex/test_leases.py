@@ -86,6 +86,15 @@ async def test_a_lease_that_has_ended_is_a_problem_and_goes() -> None:
     assert (record.finish, changed(rig)) == (None, ["u-br-ex", "u-br-ex1"])
 
 
+async def test_a_profile_that_was_changed_before_a_kill_is_taken_up() -> None:
+    """The device still has the static copy, though the profile differs in nothing any more."""
+    rig = Rig()
+    rig.profiles.differs = False
+    given(rig, br_ex="10.88.0.113", br_ex1="172.16.0.9")
+    await rig.maker.settle(RECORD)
+    assert [order[1] for order in rig.profiles.done if order[0] == "reapply"] == ["br-ex", "br-ex1"]
+
+
 @pytest.mark.parametrize("ready", [False, True])
 async def test_a_profile_that_no_device_uses_is_changed_too(*, ready: bool) -> None:
     """It would bring the static address back in the next boot."""

@@ -83,6 +83,23 @@ class StaticLeases:
             await self.verifier.left(ended)
         return record, problem
 
+    async def brought_back(self, addresses: Mapping[str, str]) -> frozenset[str]:
+        """Return which bridges have their address of *addresses* neither from their profile nor from a DHCP server.
+
+        An activation that NetworkManager had planned before the profile was changed has a copy of the old one. An
+        administrator may have put the address into the profile since, and a lease may be without an end. Raises
+        Unavailable.
+        """
+        devices = (await self.profiles.inventory()).devices
+        known = {(device.link, str(device.lease4.address.ip)) for device in devices if device.lease4}
+        known |= {
+            (device.link, entry.get("address"))
+            for device in devices
+            if device.profile
+            for entry in device.profile.setting("ipv4", "address-data", ())
+        }
+        return frozenset(bridge for bridge, address in addresses.items() if (bridge, address) not in known)
+
     async def remove_again(self, settings: ProfileSettings, addresses: Collection[str]) -> None:
         """Remove static leases that an activation has brought back. Raises Unavailable."""
         await self.own.set(settings, again=True)

@@ -104,6 +104,10 @@ class BridgeMaker:
             self.save(settled)
         return settled, problem
 
+    async def brought_back(self, addresses: Mapping[str, str]) -> frozenset[str]:
+        """Return which bridges have their address by an activation of an old profile. Raises Unavailable."""
+        return await self._leases.brought_back(addresses)
+
     async def remove_again(self, settings: ProfileSettings, addresses: Collection[str]) -> None:
         """Remove static leases that have ended and are on a bridge again. Raises Unavailable."""
         await self._leases.remove_again(settings, addresses)

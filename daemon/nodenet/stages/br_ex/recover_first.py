@@ -83,9 +83,11 @@ class RecoverFirst:
         except Unavailable as error:
             return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")
         outcome = await self._stage.attempt(facts, request)
-        with contextlib.suppress(Unavailable):  # the stage has just read the kernel
-            if back := self._back_again():  # since this attempt began
+        try:
+            if back := await self._back_again():  # since this attempt began
                 return _to_leave(back)
+        except Unavailable as error:
+            return await self._pipeline.unanswered(f"NetworkManager to remove an ended lease: {error.cause}")
         if isinstance(outcome, Done) and outcome.problem is None:
             return replace(outcome, problem=self._problem)
         return outcome
@@ -97,7 +99,7 @@ class RecoverFirst:
 
     async def _repaired(self) -> Waiting | None:
         """Repair what the records call for; return the wait that it needs. Raises Unavailable, PublishFailed."""
-        if back := self._back_again():
+        if back := await self._back_again():
             await self._remove_again(back)
         intent, record = self._pipeline.record, self._maker.record
         if record and await self._follow_renamed(record):
@@ -212,15 +214,14 @@ class RecoverFirst:
         log.warning(cause, message=Message.LEASE_LOST, stage="nodeip", remedy="Look at the DHCP server")
         return None
 
-    def _back_again(self) -> dict[str, Ended]:
-        """Return the removed static leases that are on their bridge.
-
-        An activation that NetworkManager had planned before the profile was changed has a copy of the old profile.
-        """
+    async def _back_again(self) -> dict[str, Ended]:
+        """Return the removed static leases that an activation has brought back to their bridge. Raises Unavailable."""
         if not self._ended:
             return {}
         static = {(str(item.address), item.link) for item in self._kernel.snapshot().addresses if item.is_permanent}
-        return {bridge: lease for bridge, lease in self._ended.items() if (lease.address, bridge) in static}
+        there = {bridge: lease.address for bridge, lease in self._ended.items() if (lease.address, bridge) in static}
+        back = await self._maker.brought_back(there) if there else ()
+        return {bridge: self._ended[bridge] for bridge in back}
 
     async def _remove_again(self, back: Mapping[str, Ended]) -> None:
         """Remove leases that came back, once: one that stays is configured elsewhere too. Raises Unavailable."""
