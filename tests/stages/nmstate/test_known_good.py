@@ -4,26 +4,43 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import pytest
 from structlog.testing import capture_logs
 
 from fakes import BOOT_ID, FakeClock, FakeFiles
 from nodenet.core.apply import last_good, trial
 from nodenet.core.apply.trial import Trial
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Problem
-from nodenet.core.boot.stages import new_boot
+from nodenet.core.boot.outcome import Done, Failed, Problem
+from nodenet.core.boot.request import Request
+from nodenet.core.boot.stages import Boot, new_boot
 from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import read
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
+from nodenet.edge.files.disk import MOST_BYTES
+from nodenet.edge.files.node_file import MAX_BYTES
 from nodenet.stages.apply.records import GOOD, TRIAL
 from nodenet.stages.nmstate.known_good import KnownGood
 
 FILE = read("worker-0.yml", b"a: 1\n")
 APPLIED = "/etc/nmstate/openshift/applied"
 FACTS = Facts(hostname="worker-0", node_file=FILE.name, digest=FILE.digest, applied_digest=FILE.digest)
-READY = BootStatus(new_boot({}, degrade=True), FACTS, ready=True)
+
+
+def boot(**failed: Problem) -> Boot:
+    """Return a boot whose stages are done, but for those that *failed*."""
+    made = new_boot({}, degrade=True)
+    for name in StageName:
+        problem = failed.get(name.name.lower())
+        outcome = Failed(problem, FACTS) if problem else Done("done", FACTS, Message.STARTED)
+        made = made.begun(name, 1.0).after(name, outcome, 2.0)
+    return made
+
+
+READY = BootStatus(boot(), FACTS, ready=True)
 LOST = Problem(Message.UPLINK_LOST, "eth0 has no carrier", "Check the cable")
 SECONDS = 60.0
 
@@ -89,10 +106,43 @@ def test_a_boot_that_is_ready_without_its_file_is_not_counted_and_its_file_not_g
     assert not rig.kept
 
 
-def test_the_minute_begins_again_when_the_uplink_was_lost() -> None:
+OLD = replace(FACTS, digest="old", applied_digest="old")
+
+
+def test_a_node_that_was_ready_with_the_file_before_is_not_ready_with_a_reloaded_one() -> None:
+    """The new file may keep the stages behind it from their end; what worked before stays the last known good file."""
+    rig = Rig()
+    rig.after(0, replace(READY, facts=OLD))
+    reloaded = new_boot({}, degrade=True).instead_of(READY.boot, Request(2, retry_refused=True))
+    assert rig.after(0, replace(READY, boot=reloaded)) is None
+    assert rig.after(10 * SECONDS, replace(READY, boot=reloaded)) is None
+    assert (trial.parse(rig.files.content[str(TRIAL)]).ready, rig.kept) == (False, False)
+    assert rig.after(0, replace(READY, boot=boot(nodeip=LOST))) is None
+    assert (trial.parse(rig.files.content[str(TRIAL)]).ready, rig.kept) == (False, False)
+    assert rig.begins()
+    assert trial.parse(rig.files.content[str(TRIAL)]).ready
+
+
+def test_a_reload_whose_file_is_refused_loses_no_boot() -> None:
+    """The node is READY with the file before: the first time, and when the same file is refused once more."""
+    rig = Rig()
+    refused = replace(READY, facts=replace(FACTS, applied_digest="old"))
+    under_way = replace(refused, boot=new_boot({}, degrade=True))
+    rig.after(0, replace(READY, facts=OLD))
+    for _ in range(2):
+        rig.after(0, under_way)
+        rig.files.content[str(TRIAL)] = trial.render(Trial(FILE.digest, (BOOT_ID,)))
+        rig.after(0, under_way)
+        rig.after(0, refused)
+        assert trial.parse(rig.files.content[str(TRIAL)]) == Trial(FILE.digest)
+
+
+@pytest.mark.parametrize("lost", [{"uplink": LOST}, {"drift": LOST}])
+def test_the_minute_begins_again_when_the_uplink_was_lost(lost: dict[str, Problem]) -> None:
+    """Or a node IP."""
     rig = Rig()
     rig.after(0)
-    assert rig.after(50, replace(READY, uplink=LOST)) is None
+    assert rig.after(50, replace(READY, **lost)) is None
     assert rig.begins(20)
     assert not rig.kept
     rig.after(SECONDS)
@@ -125,3 +175,11 @@ def test_without_a_node_file_there_is_nothing_to_keep() -> None:
     assert rig.after(0, replace(READY, facts=Facts(hostname="worker-0"))) is None
     assert rig.after(SECONDS, replace(READY, facts=Facts(hostname="worker-0"))) is None
     assert not rig.kept
+
+
+@pytest.mark.parametrize("line", ["#\n", '"', "\u00e4", "\U0001f600"])
+def test_the_record_of_the_largest_node_file_can_be_read_again(line: str) -> None:
+    """JSON has more bytes than the text."""
+    text = line * (MAX_BYTES // len(line.encode()))
+    record = last_good.render(last_good.LastGood("worker-0.yml", text, "d", "worker-0", 1.0))
+    assert len(record) < MOST_BYTES

@@ -53,6 +53,8 @@ DIRECTORIES = tuple(
 """Where the daemon writes."""
 REPLACED = frozenset({"nodenet", "nodeip-configuration"})
 """Names of directories that no other program writes: a file with such a name is removed."""
+MOST_BYTES = 4 * MAX_BYTES
+"""Of one file that is read. A record may have a whole node file, and JSON makes up to three bytes of one."""
 _LABEL = "security.selinux"
 _REMEDIES = {
     errno.ENOSPC: "Free space on its file system (`df -h`, `df -i`)",
@@ -113,7 +115,7 @@ def sync(directory: PurePath) -> None:
         _sync(directory)
 
 
-def read(path: PurePath, limit: int = MAX_BYTES) -> bytes | None:
+def read(path: PurePath, limit: int = MOST_BYTES) -> bytes | None:
     """Return a file's bytes, None when it does not exist. Raises PublishFailed when it cannot be read whole.
 
     A directory in its place is NotAFile. A pipe or a device, such as /dev/null, is empty: nothing is waited for.

@@ -1,7 +1,8 @@
 """Has the node worked with its node file for long enough to go back to this file one day?
 
 This is not a stage: it follows the status after READY. A file is good when the node was ready with it for `good_after`
-seconds, and its uplink worked all the time.
+seconds, and its uplink worked all the time. A reload begins that again: a node that was READY with the file before it
+has yet to get ready with the new one.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class KnownGood:
     def show(self, status: BootStatus) -> float | None:
         """Note READY and keep the file; return after how many seconds to look again."""
         digest = status.facts.digest
-        if not status.ready or digest is None:
+        if digest is None or not (status.ready and status.boot.ready):
+            self._ready_with = self._since = None
             return None
         try:
             due = self._seen(status, digest)
@@ -70,7 +72,7 @@ class KnownGood:
         if self._ready_with != (digest, applied):
             self._note_ready(digest, applied=applied)
             self._ready_with = digest, applied
-        cut_off = status.uplink is not None and status.uplink.message in CUT_OFF
+        cut_off = status.drift is not None or (status.uplink is not None and status.uplink.message in CUT_OFF)
         if not applied or cut_off or digest == self._kept:
             self._since = None
             return None
@@ -104,6 +106,6 @@ class KnownGood:
 
     def _is_kept(self, digest: str, hostname: str | None) -> bool:
         try:
-            return last_good.parse(self._files.read(GOOD) or b"null", hostname).digest == digest
+            return last_good.parse(self._files.read(GOOD) or b"", hostname).digest == digest
         except ValueError:
             return False
