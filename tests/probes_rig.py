@@ -36,12 +36,14 @@ def file(digest: str) -> NodeFile:
 
 @dataclass
 class SlowNeighbours(FakeNeighbours):
-    """Neighbours that keep silent for as long as they may."""
+    """Neighbours that keep silent for as long as they may; some answer *late*, after so many seconds."""
+
+    late: dict[IPAddress, float] = field(default_factory=dict)
 
     async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:
-        heard = await super().answers(address, link, seconds)
-        if not heard:
-            await asyncio.sleep(seconds)
+        takes = self.late.get(address, 0.0)
+        heard = await super().answers(address, link, seconds) and takes <= seconds
+        await asyncio.sleep(takes if heard else seconds)
         return heard
 
 
@@ -57,8 +59,8 @@ class Rig:
         edges = ProbeEdges(self.kernel, self.neighbours, self.servers, self.targets, self.files)
         self.probes = Probes(edges, Scope((TARGET,)), SECONDS)
 
-    def around(self, digest: str = "d") -> Probing:
-        return Probing(self.probes, file(digest), WISH)
+    def around(self, digest: str = "d", *, new: bool = True) -> Probing:
+        return Probing(self.probes, file(digest), WISH, new=new)
 
 
 def timed(story: Callable[[], Awaitable[None]]) -> float:

@@ -20,6 +20,8 @@ from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.resolver.servers import Texts
+from nodenet.core.resolver.view import RESOLV_CONF
 from nodenet.core.status.document import BootStatus
 from nodenet.loop.uplink import PROBE_SECONDS, UplinkEdges, UplinkWatch
 from virtual_time import VirtualLoop
@@ -88,8 +90,8 @@ class FakeNameServers:
     sent: frozenset[IPAddress] = frozenset()
     closed: int = 0
 
-    def files(self) -> tuple[bytes | None, bytes | None]:
-        return self.content, None
+    def files(self) -> Texts:
+        return {RESOLV_CONF: self.content}
 
     def ask(self, servers: Collection[IPAddress]) -> None:
         self.asked.append(tuple(servers))

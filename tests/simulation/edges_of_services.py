@@ -11,6 +11,7 @@ from nodenet.core.network_manager.availability import Service
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.core.probes.questions import Answer
+from nodenet.core.resolver.servers import Texts
 from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.unit_stage.unit import Unit
 from simulation.edge import STALLED_SECONDS, Edge
@@ -143,9 +144,9 @@ class Targets(Edge):
 class NameServers(Edge):
     """The simulated network has no DNS server beyond the node: none is watched."""
 
-    def files(self) -> tuple[bytes | None, bytes | None]:
+    def files(self) -> Texts:
         self.life.step("name_servers.files")
-        return None, None
+        return {}
 
     def ask(self, servers: Collection[IPAddress]) -> None:
         pass

@@ -18,6 +18,7 @@ from nodenet.core.common_wake import BEAT_SECONDS, until_common
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link
+from nodenet.core.resolver.servers import Texts, servers_of_others
 from nodenet.core.status.document import BootStatus
 from nodenet.core.uplink_health.health import (
     CARRIER,
@@ -30,7 +31,7 @@ from nodenet.core.uplink_health.health import (
     has_carrier,
     name_server_problem,
 )
-from nodenet.core.uplink_health.watched import Gateway, Place, gateways, name_servers, place_of, uplinks
+from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
 from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
 
 PROBE_SECONDS = 60.0
@@ -63,8 +64,8 @@ class Links(Protocol):
 class NameServers(Protocol):
     """The DNS servers that this node asks."""
 
-    def files(self) -> tuple[bytes | None, bytes | None]:
-        """Return what resolv.conf and the file behind systemd-resolved's stub say."""
+    def files(self) -> Texts:
+        """Return the files that list them."""
 
     def ask(self, servers: Collection[IPAddress]) -> None:
         """Ask each of *servers*."""
@@ -223,7 +224,7 @@ class UplinkWatch:
 
     async def _ask_name_servers(self, place: Place) -> None:
         while True:
-            await self._look_at_name_servers(name_servers(*self._edges.name_servers.files(), place))
+            await self._look_at_name_servers(servers_of_others(self._edges.name_servers.files(), place.node_ips))
             await asyncio.sleep(_until_asked(self._servers))
 
     async def _look_at_name_servers(self, servers: Sequence[IPAddress]) -> None:

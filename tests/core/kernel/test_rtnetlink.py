@@ -43,6 +43,8 @@ ETH0 = body(2, 0x10001, attribute(3, b"eth0\0"), attribute(1, bytes.fromhex("525
 def test_a_link_is_read() -> None:
     found = link(memoryview(ETH0))
     assert found == NumberedLink(Link(2, "eth0", operstate="UP", mac="52:54:00:00:00:01"), None)
+    changed = link(memoryview(ETH0 + attribute(35, struct.pack("=I", 4))))
+    assert [each.link.carrier_changes for each in (found, changed)] == [0, 4]
 
 
 def test_names_kind_and_master_are_read() -> None:

@@ -14,6 +14,7 @@ from nodenet.core.probes.questions import (
     Scope,
     controls,
     has_default,
+    has_restarted,
     known,
     new_addresses,
     questions,
@@ -27,8 +28,7 @@ TARGET = ProbeTarget(ip_address("198.51.100.1"), 6443)
 
 
 def test_gateways_servers_and_targets_are_asked() -> None:
-    """A stub and the node's own server are none: they answer whatever the network does."""
-    found = questions(SNAPSHOT, (OWN, OTHER, ip_address("127.0.0.53")), Scope((TARGET,)))
+    found = questions(SNAPSHOT, (OTHER,), Scope((TARGET,)))
     assert found == (
         Question(Kind.GATEWAY, "192.0.2.1", "eth0", GATEWAY),
         Question(Kind.DNS, "192.0.2.9", address=OTHER),
@@ -46,15 +46,25 @@ def test_the_tables_of_the_settings_have_gateways_too() -> None:
 
 
 def test_the_kernel_knows_carriers_and_ipv6_duplicates() -> None:
-    """Of links of the file that are up; of addresses whatever the link."""
+    """Of links of the file, the carrier of those that are up; what pods do on their links speaks against no file."""
     duplicate = Address(ip_address("2001:db8::5"), 64, "eth1", flags=frozenset({AddressFlag.DAD_FAILED}))
     links = (Link(2, "eth0"), Link(3, "eth1", carrier=False), Link(4, "eth2", up=False), Link(5, "eth3"))
-    found = known(Snapshot(links, (*SNAPSHOT.addresses, duplicate)), {"eth0", "eth1", "eth2"})
+    of_pod = replace(duplicate, address=ip_address("2001:db8::6"), link="eth3")
+    found = known(Snapshot(links, (*SNAPSHOT.addresses, duplicate, of_pod)), {"eth0", "eth1", "eth2"})
     assert {(each.kind, each.name): answer for each, answer in found.items()} == {
         (Kind.CARRIER, "eth0"): Answer.YES,
         (Kind.CARRIER, "eth1"): Answer.NO,
         (Kind.UNIQUE, "2001:db8::5"): Answer.NO,
     }
+
+
+def test_a_carrier_that_came_back_is_seen() -> None:
+    """Of a link that was there before; a VLAN or bond that the file makes has its first carrier."""
+    before = Snapshot((Link(2, "eth0", carrier_changes=2), Link(3, "eth1", carrier_changes=2)))
+    after = Snapshot((Link(2, "eth0", carrier_changes=4), *before.links[1:], Link(4, "bond0", carrier_changes=1)))
+    assert has_restarted(before, after, {"eth0", "bond0"})
+    assert not has_restarted(before, after, {"eth1", "bond0"})
+    assert not has_restarted(before, before, {"eth0"})
 
 
 def test_new_addresses_are_asked_for_where_that_is_possible() -> None:

@@ -12,7 +12,7 @@ from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, NextHop, Route, Snapshot
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
-from nodenet.core.uplink_health.watched import Gateway, Place, gateways, name_servers, place_of, uplinks
+from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
 
 NODE_IP, GATEWAY = ip_address("192.0.2.5"), ip_address("192.0.2.1")
 BOTH = frozenset(Family)
@@ -64,23 +64,3 @@ def test_a_gateway_outside_every_subnet_of_its_link_is_known_as_one(link: str, *
     """It may answer all the same; where it does not, this is why (R31)."""
     route = replace(DEFAULT, next_hops=(NextHop(link, GATEWAY),))
     assert gateways(replace(SNAPSHOT, routes=(route,)), BOTH) == (Gateway(GATEWAY, link, on_subnet=on_subnet),)
-
-
-PLACE = Place("eth0", node_ips=(NODE_IP,))
-SERVERS = b"nameserver 192.0.2.5\nnameserver 192.0.2.53\nnameserver 127.0.0.1\nnameserver 192.0.2.53\n"
-FOUR = b"".join(b"nameserver 192.0.2.%d\n" % number for number in range(50, 54))
-
-
-@pytest.mark.parametrize(
-    ("resolv_conf", "behind_stub", "expected"),
-    [
-        (SERVERS, None, ["192.0.2.53"]),
-        (b"nameserver 127.0.0.53\n", SERVERS, ["192.0.2.53"]),
-        (b"nameserver 127.0.0.53\n", None, []),
-        (None, SERVERS, []),
-        (FOUR, None, ["192.0.2.50", "192.0.2.51", "192.0.2.52"]),
-    ],
-)
-def test_dns_servers_of_other_hosts_are_asked(resolv_conf: bytes, behind_stub: bytes, expected: list[str]) -> None:
-    """The node's own resolver is watched by its own stage; glibc asks the first three."""
-    assert list(map(str, name_servers(resolv_conf, behind_stub, PLACE))) == expected

@@ -167,6 +167,14 @@ def test_masters_and_link_states(namespace: Namespace) -> None:
     assert links["br0"].kind == "bridge"
 
 
+def test_a_carrier_that_went_and_came_back_is_counted(namespace: Namespace) -> None:
+    before = {link.name: link for link in namespace.call(netlink.snapshot).links}
+    namespace.ip("link set far0 down", "link set far0 up")
+    after = {link.name: link for link in namespace.call(netlink.snapshot).links}
+    assert after["eth0"].carrier_changes > before["eth0"].carrier_changes
+    assert after["lo"].carrier_changes == before["lo"].carrier_changes
+
+
 def test_ten_thousand_routes_and_hundreds_of_addresses(namespace: Namespace) -> None:
     """More than one buffer of everything."""
     namespace.ip("addr add 192.0.2.5/24 dev eth0", "route add default via 192.0.2.1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 from collections.abc import Iterator
 from ipaddress import ip_address
@@ -40,6 +41,17 @@ def test_an_answer_to_an_earlier_question_is_lost(server: socket.socket) -> None
     question, sender = server.recvfrom(512)
     servers.ask([LOOPBACK])
     server.sendto(question[:2] + REST, sender)
+    assert servers.answered() == frozenset()
+
+
+def test_a_server_that_no_socket_can_be_made_for_does_not_answer() -> None:
+    """As for an IPv6 one on a kernel with `ipv6.disable=1`: it must not end the watch of the uplink."""
+    servers, (soft, hard) = NameServers(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        servers.ask([LOOPBACK])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert servers.answered() == frozenset()
 
 

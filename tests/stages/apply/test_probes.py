@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from ipaddress import ip_address
 
 import pytest
@@ -10,10 +11,10 @@ import pytest
 from fakes import FakeProbe, FakeTargets
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.kernel.neighbours import Neighbour
-from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.kernel.snapshot import Link, NextHop, Snapshot
 from nodenet.core.probes.questions import Answer
 from nodenet.core.probes.verdict import ProbeFailed
-from probes_rig import GATEWAY, NEW, OFFLINE, ONLINE, SECONDS, Rig, SlowNeighbours, timed
+from probes_rig import DEFAULT, GATEWAY, NEW, OFFLINE, ONLINE, SECONDS, Rig, SlowNeighbours, timed
 
 
 def test_a_gateway_that_comes_back_late_is_waited_for() -> None:
@@ -59,6 +60,63 @@ def test_a_gateway_that_stays_silent_fails_the_file_in_time() -> None:
 
     assert SECONDS < timed(story) < SECONDS + 3
     assert causes == ["the gateway 192.0.2.1 does not answer on eth0, and it answered before the apply"]
+
+
+@pytest.mark.parametrize(("changes", "kept"), [(2, True), (0, False)])
+def test_a_switch_port_that_learns_its_spanning_tree_is_waited_for(changes: int, *, kept: bool) -> None:
+    """The link went down with the apply, and the port forwards half a minute later; no other silence takes so long."""
+    rig = Rig()
+    ended: list[bool] = []
+
+    async def story() -> None:
+        probing = rig.around()
+        await probing.begin()
+        rig.neighbours.there.clear()
+        rig.kernel.now = replace(ONLINE, links=(Link(2, "eth0", carrier_changes=changes),))
+        asyncio.get_running_loop().call_later(30, rig.neighbours.there.add, GATEWAY)
+        try:
+            await probing.accept()
+        except ProbeFailed:
+            ended.append(False)
+        else:
+            ended.append(True)
+
+    took = timed(story)
+    assert ended == [kept]
+    assert (30 if kept else SECONDS) < took < (32 if kept else SECONDS + 3)
+
+
+def test_the_file_in_force_is_not_rolled_back_for_a_router_that_boots_late() -> None:
+    """Its link was lost with the power, and another network of the node has a gateway meanwhile."""
+    fallback = ip_address("198.51.100.1")
+    silent: list[Answer] = []
+
+    async def story(*, new: bool) -> None:
+        rig = Rig(neighbours=SlowNeighbours({fallback}))
+        rig.kernel.now = replace(ONLINE, routes=(replace(DEFAULT, next_hops=(NextHop("eth1", fallback),)),))
+        probing = rig.around(new=new)
+        await probing.begin()
+        rig.kernel.now = ONLINE
+        await probing.accept()
+        silent.append(Answer.NO)
+
+    timed(lambda: story(new=False))
+    assert silent == [Answer.NO]
+    with pytest.raises(ProbeFailed):
+        timed(lambda: story(new=True))
+
+
+def test_what_answered_before_must_answer_with_the_file_in_force_too() -> None:
+    rig = Rig()
+
+    async def story() -> None:
+        probing = rig.around(new=False)
+        await probing.begin()
+        rig.neighbours.there.clear()
+        await probing.accept()
+
+    with pytest.raises(ProbeFailed):
+        timed(story)
 
 
 def test_after_a_rollback_the_network_is_waited_for() -> None:
@@ -126,6 +184,25 @@ async def test_a_router_that_answers_for_every_address_has_none_of_them() -> Non
     rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, b"host-1"), Neighbour(2, beside, 2, b"host-2"))
     with pytest.raises(ProbeFailed):
         await rig.around().begin()
+
+
+async def test_an_answer_with_a_mac_of_this_node_is_no_other_host() -> None:
+    """A fabric that answers in the place of its hosts remembers where the address was before (RFC 5227, 2.1.1)."""
+    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW}))
+    rig.kernel.now = replace(ONLINE, links=(Link(2, "eth0", mac="52:54:00:00:00:07"),))
+    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, bytes.fromhex("525400000007")),)
+    await rig.around().begin()
+    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, bytes.fromhex("525400000008")),)
+    with pytest.raises(ProbeFailed):
+        await rig.around().begin()
+
+
+def test_a_router_that_answers_for_every_address_may_take_its_time() -> None:
+    """Linux waits for up to 0.8 s before it answers in the place of a host (arp(7), `proxy_delay`)."""
+    beside = ip_address("192.0.2.15")
+    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside}, late={beside: 0.8}))
+    rig.neighbours.on["eth0"] = tuple(Neighbour(2, each, 2, b"router") for each in (NEW, beside))
+    timed(rig.around().begin)
 
 
 def test_what_is_not_known_speaks_against_no_file() -> None:

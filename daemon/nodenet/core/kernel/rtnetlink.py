@@ -178,6 +178,7 @@ def link(message: memoryview) -> NumberedLink:
         operstate=_OPERSTATES[operstate] if operstate < len(_OPERSTATES) else "UNKNOWN",
         mac=mac,
         permanent_mac=permanent if permanent != mac else None,
+        carrier_changes=number(found.get(35)) or 0,
     )
     return NumberedLink(value, number(found.get(10)))
 

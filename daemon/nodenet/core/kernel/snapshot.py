@@ -6,7 +6,7 @@ a link's name is unique in its network namespace.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from nodenet.core.ip import Family, IPAddress, IPNetwork
@@ -50,6 +50,8 @@ class Link:
     mac: str | None = None
     permanent_mac: str | None = None
     master: str | None = None
+    carrier_changes: int = field(default=0, compare=False)
+    """How often the carrier came or went. Only the kernel's own answer has it, not iproute2's."""
 
     @property
     def hardware_mac(self) -> str | None:

@@ -1,7 +1,7 @@
 """What is asked before and after an apply, and what does the kernel itself answer?
 
-Asked are the gateways of the default routes in use, the DNS servers that NetworkManager has, and the targets of the
-settings. The kernel knows by itself whether a link has a carrier, and whether another host has an IPv6 address.
+Asked are the gateways of the default routes in use, the DNS servers of the node, and the targets of the settings. The
+kernel knows by itself whether a link has a carrier, and whether another host has an IPv6 address.
 """
 
 from __future__ import annotations
@@ -55,10 +55,19 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The answers at one moment, and whether the node has a default route."""
+    """The answers at one moment, and whether the node has a default route.
+
+    *repairs*: the apply that follows is of the file in force, because the network differs from it.
+    """
 
     answers: Mapping[Question, Answer]
     has_default: bool = False
+    repairs: bool = False
+
+    @property
+    def way_out(self) -> Question | None:
+        """The gateway that a new file must not cost the node; the file in force has had one of its own before."""
+        return None if self.repairs else self.gateway
 
     @property
     def gateway(self) -> Question | None:
@@ -79,15 +88,13 @@ class Scope:
 
 
 def questions(snapshot: Snapshot, servers: Iterable[IPAddress], scope: Scope) -> tuple[Question, ...]:
-    """Return what other hosts are asked; *servers* are DNS servers, those of the node itself are left out."""
-    own = {item.address for item in snapshot.addresses}
+    """Return what other hosts are asked; *servers* are the DNS servers among them."""
     found = [
         Question(Kind.GATEWAY, str(each.address), each.link, each.address)
         for table in dict.fromkeys((MAIN_TABLE, *scope.tables))
         for each in gateways(snapshot, Family, table)
     ]
-    others = (server for server in servers if not (server.is_loopback or server in own))
-    found += [Question(Kind.DNS, str(server), address=server) for server in others]
+    found += [Question(Kind.DNS, str(server), address=server) for server in servers]
     found += [Question(Kind.TARGET, str(target), target=target) for target in scope.targets]
     return tuple(dict.fromkeys(found))
 
@@ -99,7 +106,7 @@ def has_default(snapshot: Snapshot, scope: Scope) -> bool:
 
 
 def known(snapshot: Snapshot, links: Collection[str]) -> dict[Question, Answer]:
-    """Return what the kernel answers itself: the carrier of *links* that are up, and IPv6 addresses of other hosts."""
+    """Return what the kernel answers itself about *links*: carriers of those that are up, IPv6 addresses of others."""
     carriers = {
         Question(Kind.CARRIER, link.name, link.name): Answer.YES if link.carrier else Answer.NO
         for link in snapshot.links
@@ -108,8 +115,17 @@ def known(snapshot: Snapshot, links: Collection[str]) -> dict[Question, Answer]:
     return carriers | {
         Question(Kind.UNIQUE, str(item.address), item.link, item.address): Answer.NO
         for item in snapshot.addresses
-        if AddressFlag.DAD_FAILED in item.flags
+        if item.link in links and AddressFlag.DAD_FAILED in item.flags
     }
+
+
+def has_restarted(before: Snapshot, now: Snapshot, links: Collection[str]) -> bool:
+    """Return whether one of *links* lost its carrier in between.
+
+    A switch port then forwards only after its spanning tree has learned.
+    """
+    changes = {link.name: link.carrier_changes for link in before.links if link.name in links}
+    return any(link.carrier_changes != changes.get(link.name, link.carrier_changes) for link in now.links)
 
 
 def controls(question: Question) -> tuple[Question, ...]:

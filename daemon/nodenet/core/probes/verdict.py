@@ -1,8 +1,9 @@
 """May an apply be committed, as far as the probes show?
 
 Only what answered before, or what the file newly asks for, can roll a file back. A file is kept where there is nothing
-to go back to: where no gateway answered before, a gateway that does not answer is reported only. So a router that boots
-more slowly than the node does not keep it from its configuration.
+to go back to: where no gateway answered before, a gateway that does not answer is reported only. The same holds for the
+file in force, which is applied to repair the network: it brings no new gateway. So a router that boots more slowly than
+the node does not keep it from its configuration.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def can_fail(question: Question, answer: Answer, before: Look) -> bool:
         case Kind.UNIQUE:
             return old is None
         case Kind.GATEWAY if old is None:
-            return answer is not Answer.YES and before.gateway is not None
+            return answer is not Answer.YES and before.way_out is not None
         case _:
             return old in _RANK and _RANK[answer] < _RANK[old]
 
@@ -80,17 +81,17 @@ def merged(earlier: Look, now: Look) -> Look:
     best = {question: answer for question, answer in earlier.answers.items() if answer is Answer.YES}
     subjects = {question.subject for question in best}
     rest = {question: answer for question, answer in now.answers.items() if question.subject not in subjects}
-    return Look(best | rest, earlier.has_default or now.has_default)
+    return Look(best | rest, earlier.has_default or now.has_default, now.repairs)
 
 
 def _without_way_out(before: Look, after: Look) -> Iterator[str]:
     asked = [question for question in after.answers if question.kind is Kind.GATEWAY]
-    if before.gateway is None or after.gateway is not None or (after.has_default and not asked):
+    if before.way_out is None or after.gateway is not None or (after.has_default and not asked):
         return
     if not asked:
-        yield f"the node has no default route any more, and the gateway {before.gateway.name} answered before the apply"
+        yield f"the node has no default route any more, and the gateway {before.way_out.name} answered before the apply"
     elif not any(can_fail(question, after.answers[question], before) for question in asked):
-        yield f"no gateway answers any more, and {before.gateway.name} answered before the apply"
+        yield f"no gateway answers any more, and {before.way_out.name} answered before the apply"
 
 
 def _in_words(question: Question, answer: Answer, before: Look) -> str:
@@ -103,8 +104,8 @@ def _in_words(question: Question, answer: Answer, before: Look) -> str:
             return in_use(question)
         case Kind.GATEWAY:
             held = _BEFORE if old is Answer.YES else ""
-            if old is None and before.gateway:
-                held = f", and the gateway {before.gateway.name} answered before the apply"
+            if old is None and before.way_out:
+                held = f", and the gateway {before.way_out.name} answered before the apply"
             return f"the gateway {name} does not answer on {link}{held}"
         case Kind.DNS:
             return f"the DNS server {name} does not answer" + (_BEFORE if old is Answer.YES else "")

@@ -1,4 +1,4 @@
-"""Which links must have a carrier, and which gateways and DNS servers must answer, for the node to work?"""
+"""Which links must have a carrier, and which gateways must answer, for the node to work?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, Route, Snapshot
 from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
-from nodenet.core.resolver.resolv_conf import MAX_SERVERS, is_stub, nameservers
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +50,6 @@ def uplinks(place: Place, bridges: Iterable[OvsBridge]) -> tuple[str, ...]:
     ports = (port for bridge in bridges if bridge.name == place.link for port in bridge.ports)
     links = [interface.name for port in ports for interface in port.interfaces if interface.kind in PHYSICAL]
     return tuple(sorted(links)) or (place.link,)
-
-
-def name_servers(resolv_conf: bytes | None, behind_stub: bytes | None, place: Place) -> tuple[IPAddress, ...]:
-    """Return the DNS servers of other hosts: those of *behind_stub* where *resolv_conf* has systemd-resolved's stub."""
-    listed = nameservers(behind_stub if is_stub(resolv_conf) else resolv_conf)
-    others = (server for server in listed if not server.is_loopback and server not in place.node_ips)
-    return tuple(dict.fromkeys(others))[:MAX_SERVERS]
 
 
 def gateways(snapshot: Snapshot, families: Iterable[Family], table: str = MAIN_TABLE) -> tuple[Gateway, ...]:

@@ -12,32 +12,32 @@ from pathlib import PurePosixPath
 
 from nodenet.core.errors import NodenetError
 from nodenet.core.ip import IPAddress
-from nodenet.core.resolver.view import BEHIND_STUB, RESOLV_CONF
+from nodenet.core.resolver.servers import FILES, Texts
 from nodenet.edge.files import disk
 from nodenet.edge.resolver.probe import PORT, is_answer, query
 
 
 class NameServers:
-    """The DNS servers in resolv.conf, or behind the stub of systemd-resolved."""
+    """The DNS servers of this node."""
 
     def __init__(self, port: int = PORT) -> None:
         """Ask at *port*."""
         self._port = port
         self._open: dict[IPAddress, tuple[socket.socket, bytes]] = {}
 
-    def files(self) -> tuple[bytes | None, bytes | None]:
-        """Return what resolv.conf and the file behind the stub say; None for what cannot be read."""
-        return _content(RESOLV_CONF), _content(BEHIND_STUB)
+    def files(self) -> Texts:
+        """Return the files that list them; None for what cannot be read."""
+        return {path: _content(path) for path in FILES}
 
     def ask(self, servers: Collection[IPAddress]) -> None:
         """Send a query for the root to each of *servers*; answers to earlier queries are lost."""
         self.close()
         for server in servers:
             family = socket.AF_INET6 if server.version == 6 else socket.AF_INET
-            line = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
             question = query("")
-            self._open[server] = line, question
-            with suppress(OSError):  # no route, or no address of its family: it does not answer
+            with suppress(OSError):  # no route, no address of its family, or a kernel without it: it does not answer
+                line = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+                self._open[server] = line, question
                 line.connect((str(server), self._port))
                 line.send(question)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -16,6 +16,7 @@ import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_file.content import Desired
 from nodenet.core.probes.questions import (
     NO_LOOK,
@@ -26,6 +27,7 @@ from nodenet.core.probes.questions import (
     Scope,
     controls,
     has_default,
+    has_restarted,
     known,
     new_addresses,
     questions,
@@ -37,8 +39,7 @@ from nodenet.core.probes.verdict import (
     merged,
     verdict,
 )
-from nodenet.core.resolver.resolv_conf import nameservers
-from nodenet.core.resolver.view import NM_FILES, RESOLV_CONF, View
+from nodenet.core.resolver.servers import FILES, servers_of_others
 from nodenet.core.settings.model import Settings
 from nodenet.ports import Files, Kernel, Neighbours, ResolverProbe, Targets
 from nodenet.stage_edges import StageEdges
@@ -49,6 +50,9 @@ BASELINE_SECONDS = 1.0
 """How long a host may take that has had all the time to be there."""
 ROUND_SECONDS = 1.0
 """The same after an apply, before everything that matters is asked again."""
+FORWARD_SECONDS = 35.0
+"""How long a switch port may take after its carrier came back: twice the forward delay of a spanning tree (IEEE 802.1D:
+15 s), and what is asked then."""
 PAUSE_SECONDS = 0.1
 """Between two rounds: routes and addresses of a DHCP server come late."""
 BACK_SECONDS = 10.0
@@ -56,6 +60,8 @@ BACK_SECONDS = 10.0
 UNIQUE_SECONDS = 0.15
 """How long another host may take to defend its address: on a LAN it answers within milliseconds, and NetworkManager
 asks once more when it configures the address (ipv4.dad-timeout)."""
+PROXY_SECONDS = 1.0
+"""How long a router may take to answer for any address: Linux does so after 0.8 s at most (``proxy_delay``, arp(7))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +82,11 @@ class ProbeEdges:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What answers before an apply, which of its addresses other hosts have, and the addresses of the node."""
+    """What answers before an apply, which of its addresses other hosts have, and the network of the node."""
 
     look: Look = NO_LOOK
     taken: tuple[Question, ...] = ()
-    addresses: frozenset[IPAddress] = frozenset()
+    snapshot: Snapshot = field(default_factory=Snapshot)
 
 
 @dataclass(slots=True)
@@ -107,11 +113,11 @@ class Probes:
             snapshot = self.edges.kernel.snapshot()
         except Unavailable:  # nothing is known to have worked
             return Before()
-        asked = questions(snapshot, self._servers(), self.scope)
+        asked = questions(snapshot, self._servers(snapshot), self.scope)
         unique = tuple(new_addresses(snapshot, wish.addresses))
-        answers, taken = await asyncio.gather(self._ask(asked, BASELINE_SECONDS), self._taken(unique))
+        answers, taken = await asyncio.gather(self._ask(asked, BASELINE_SECONDS), self._taken(unique, snapshot))
         look = Look(answers | known(snapshot, _links(wish)), has_default(snapshot, self.scope))
-        return Before(look, taken, frozenset(item.address for item in snapshot.addresses))
+        return Before(look, taken, snapshot)
 
     def remember(self, digest: str, look: Look) -> Look:
         """Return what answered before this try of the file with *digest*, or before an earlier one."""
@@ -124,16 +130,19 @@ class Probes:
         """Forget what answered before: the file is applied, or will not be tried again."""
         self._held = "", NO_LOOK
 
-    async def after(self, before: Look, wish: Desired) -> tuple[Look, Verdict]:
+    async def after(self, before: Before, wish: Desired) -> tuple[Look, Verdict]:
         """Return what answers after the apply, and what that means; at once when nothing speaks against it."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + self.seconds
+        time = asyncio.get_running_loop().time
+        began, seconds = time(), self.seconds
         look = NO_LOOK
         while True:
-            last = loop.time() >= end  # known before the round, so that the last one is a whole one
+            last = time() - began >= seconds  # known before the round, so that the last one is a whole one
             with contextlib.suppress(Unavailable):  # the kernel does not answer at present
-                look = await self._round(before, look, wish)
-                found = verdict(before, look)
+                snapshot = self.edges.kernel.snapshot()
+                if has_restarted(before.snapshot, snapshot, _links(wish)):
+                    seconds = max(self.seconds, FORWARD_SECONDS)
+                look = await self._round(before.look, look, wish, snapshot)
+                found = verdict(before.look, look)
                 if last or not found.failed:
                     return look, found
             if last:
@@ -146,41 +155,52 @@ class Probes:
         NetworkManager answers a rollback before it has activated the restored profiles.
         """
         gateway = before.look.gateway
+        addresses = {item.address for item in before.snapshot.addresses}
         end = asyncio.get_running_loop().time() + BACK_SECONDS
         while asyncio.get_running_loop().time() < end:
             with contextlib.suppress(Unavailable):
                 here = {item.address for item in self.edges.kernel.snapshot().addresses}
-                if before.addresses <= here and (
-                    not gateway or await self._answer(gateway, ROUND_SECONDS) is Answer.YES
-                ):
+                if addresses <= here and (not gateway or await self._answer(gateway, ROUND_SECONDS) is Answer.YES):
                     return
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _round(self, before: Look, last: Look, wish: Desired) -> Look:
-        """Ask what is new or could fail, and return all that is known now. Raises Unavailable."""
-        snapshot = self.edges.kernel.snapshot()
-        asked = questions(snapshot, self._servers(), self.scope)
+    async def _round(self, before: Look, last: Look, wish: Desired, snapshot: Snapshot) -> Look:
+        """Ask what is new or could fail, and return all that is known now."""
+        asked = questions(snapshot, self._servers(snapshot), self.scope)
         old = {each: Answer.NO for each in asked if is_hopeless(each, before)}
         old |= {each: last.answers[each] for each in asked if each in last.answers}
         due = [each for each in asked if each not in old or can_fail(each, old[each], before)]
         answers = old | await self._ask(due, ROUND_SECONDS)
         return Look(answers | known(snapshot, _links(wish)), has_default(snapshot, self.scope))
 
-    async def _taken(self, addresses: Iterable[Question]) -> tuple[Question, ...]:
-        """Return those addresses that another host has; not those that a router answers for (proxy ARP, RFC 1027)."""
+    async def _taken(self, addresses: Iterable[Question], snapshot: Snapshot) -> tuple[Question, ...]:
+        """Return those addresses that another host has.
+
+        Not those that a router answers for (proxy ARP, RFC 1027), and not those that are answered with a MAC of this
+        node (RFC 5227, 2.1.1): a fabric that answers in the place of its hosts may remember this one.
+        """
+        own = {mac for link in snapshot.links for mac in (link.mac, link.permanent_mac) if mac}
         answers = await self._ask(addresses, UNIQUE_SECONDS)
         found = [question for question, answer in answers.items() if answer is Answer.YES]
-        return tuple([question for question in found if not await self._is_proxied(question)])
+        return tuple([question for question in found if await self._is_of_another(question, own)])
 
-    async def _is_proxied(self, question: Question) -> bool:
-        beside = await self._ask(controls(question), UNIQUE_SECONDS)
-        try:
-            macs = {each.address: each.mac for each in self.edges.neighbours.known(question.link)}
-        except Unavailable:
+    async def _is_of_another(self, question: Question, own: Collection[str]) -> bool:
+        mac = self._mac(question)
+        if mac is None:  # it has answered
+            return True
+        if mac.hex(":") in own:
             return False
-        mac = macs.get(question.address) if question.address else None
-        answered = [each for each, answer in beside.items() if answer is Answer.YES]
-        return mac is not None and any(each.address and macs.get(each.address) == mac for each in answered)
+        beside = await self._ask(controls(question), PROXY_SECONDS)
+        answered = (each for each, answer in beside.items() if answer is Answer.YES)
+        return not any(self._mac(each) == mac for each in answered)
+
+    def _mac(self, question: Question) -> bytes | None:
+        """Return the MAC that answered *question*, None where the kernel does not say."""
+        try:
+            known = self.edges.neighbours.known(question.link)
+        except Unavailable:
+            return None
+        return next((each.mac for each in known if each.address == question.address), None)
 
     async def _ask(self, asked: Iterable[Question], seconds: float) -> dict[Question, Answer]:
         found = tuple(asked)
@@ -208,10 +228,9 @@ class Probes:
             return Answer.NO
         return Answer.YES if heard else Answer.NO
 
-    def _servers(self) -> tuple[IPAddress, ...]:
-        """Return the DNS servers that the node has from NetworkManager, else those of resolv.conf."""
-        view = View(found=self._read(RESOLV_CONF), manager_files=tuple(map(self._read, NM_FILES)))
-        return nameservers(view.source)
+    def _servers(self, snapshot: Snapshot) -> tuple[IPAddress, ...]:
+        own = {item.address for item in snapshot.addresses}
+        return servers_of_others({path: self._read(path) for path in FILES}, own)
 
     def _read(self, path: PurePath) -> bytes | None:
         try:

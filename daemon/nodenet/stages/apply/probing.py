@@ -24,13 +24,13 @@ log = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
-async def probing_around(probes: Probes, file: NodeFile, wish: Desired, *, at_once: bool) -> AsyncIterator[Probing]:
+async def probing_around(probes: Probes, file: NodeFile, wish: Desired, *, new: bool) -> AsyncIterator[Probing]:
     """Yield the probes around one apply of *file*.
 
-    *at_once*: those before the apply begin now, beside other work.
+    *new*: it is not the file in force, and will be applied: what answers before that is asked now, beside other work.
     """
-    probing = Probing(probes, file, wish)
-    if at_once:
+    probing = Probing(probes, file, wish, new=new)
+    if new:
         probing.start()
     try:
         yield probing
@@ -41,8 +41,9 @@ async def probing_around(probes: Probes, file: NodeFile, wish: Desired, *, at_on
 class Probing:
     """The probes around one apply."""
 
-    def __init__(self, probes: Probes, file: NodeFile, wish: Desired) -> None:
+    def __init__(self, probes: Probes, file: NodeFile, wish: Desired, *, new: bool) -> None:
         """Ask through *probes*, for *file*."""
+        self._new = new
         self._probes = probes
         self._file = file
         self._wish = wish
@@ -68,7 +69,8 @@ class Probing:
         if not self._running:
             return
         before = await self._running
-        self._before = replace(before, look=self._probes.remember(self._file.digest, before.look))
+        look = replace(before.look, repairs=not self._new)
+        self._before = replace(before, look=self._probes.remember(self._file.digest, look))
         if before.taken:
             found = Verdict(tuple(map(in_use, before.taken)))
             self._report(NO_LOOK, found)
@@ -79,7 +81,7 @@ class Probing:
         """Return when the apply may be committed. Raises ProbeFailed where the node would be cut off."""
         if not self._probes.seconds:
             return
-        look, found = await self._probes.after(self._before.look, self._wish)
+        look, found = await self._probes.after(self._before, self._wish)
         self._report(look, found)
         for text in found.noted:
             log.warning(f"After the apply {text}", message=Message.PROBE_SILENT, stage="nmstate")

@@ -151,7 +151,7 @@ class NmstateStage:
             new = not self._in_force.knows(job.file)
             async with (
                 self._nmstate.transaction() as transaction,
-                probing_around(self._probes, job.file, job.wish, at_once=new) as probing,
+                probing_around(self._probes, job.file, job.wish, new=new) as probing,
             ):
                 matches = await self._in_force.matches(job.file, job.wish, transaction)
                 return await self._carry_out(job, transaction, probing, matches=matches)

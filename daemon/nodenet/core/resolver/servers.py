@@ -1,0 +1,42 @@
+"""Which DNS servers of other hosts does this node ask?
+
+The probes around an apply and the watch after READY have this one rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
+
+from nodenet.core.ip import IPAddress
+from nodenet.core.resolver.resolv_conf import MAX_SERVERS, is_ours, is_stub, likely_writer, nameservers
+from nodenet.core.resolver.view import BEHIND_STUB, NM_FILES, RESOLV_CONF
+
+FILES = (RESOLV_CONF, BEHIND_STUB, *NM_FILES)
+"""The files that decide."""
+Texts = Mapping[PurePosixPath, bytes | None]
+"""The contents of FILES, None for what cannot be read."""
+
+
+def servers_of_others(texts: Texts, own: Collection[IPAddress]) -> tuple[IPAddress, ...]:
+    """Return the first three servers that are neither on the loopback nor among the node's *own* addresses."""
+    listed = (dict.fromkeys(server for server in nameservers(text) if _is_other(server, own)) for text in _of(texts))
+    return tuple(next(filter(None, listed), ()))[:MAX_SERVERS]
+
+
+def _of(texts: Texts) -> tuple[bytes | None, ...]:
+    """Return the texts that may list the servers, the best one first.
+
+    What nodenetd writes into resolv.conf it has from NetworkManager, which knows of a change earlier; and where
+    NetworkManager writes a local cache into it, the servers behind it are in another file of its own.
+    """
+    found = texts.get(RESOLV_CONF)
+    if is_stub(found):
+        return (texts.get(BEHIND_STUB),)
+    if found is not None and (is_ours(found) or likely_writer(found) == "NetworkManager"):
+        return (*(texts.get(path) for path in reversed(NM_FILES)), found)
+    return (found,)
+
+
+def _is_other(server: IPAddress, own: Collection[IPAddress]) -> bool:
+    return not (server.is_loopback or server.is_unspecified or server in own)
