@@ -59,8 +59,8 @@ class Rig:
         edges = ProbeEdges(self.kernel, self.neighbours, self.servers, self.targets, self.files)
         self.probes = Probes(edges, Scope((TARGET,)), SECONDS)
 
-    def around(self, digest: str = "d", *, new: bool = True) -> Probing:
-        return Probing(self.probes, file(digest), WISH, new=new)
+    def around(self, digest: str = "d", *, proven: bool = False) -> Probing:
+        return Probing(self.probes, file(digest), WISH, proven=proven)
 
 
 def timed(story: Callable[[], Awaitable[None]]) -> float:

@@ -97,13 +97,13 @@ def test_a_point_to_point_link_needs_no_gateway() -> None:
     assert verdict(Look(WORKS), Look({}, has_default=False)).failure is not None
 
 
-def test_the_file_in_force_is_rolled_back_for_what_answered_before_alone() -> None:
+def test_a_proven_file_is_rolled_back_for_what_answered_before_alone() -> None:
     """Its gateways are not new, and it is what the node worked with: another way out of the moment proves nothing."""
-    repairs = Look({GATEWAY: YES, CARRIER: YES}, repairs=True)
-    assert verdict(repairs, Look({NEW: NO})).failed == ()
-    assert verdict(repairs, Look({})).failed == ()
-    assert verdict(repairs, Look({NEW: NO})).noted == ("the gateway 198.51.100.1 does not answer on eth0",)
-    assert verdict(repairs, Look({GATEWAY: NO, CARRIER: NO})).failed == (
+    proven = Look({GATEWAY: YES, CARRIER: YES}, proven=True)
+    assert verdict(proven, Look({NEW: NO})).failed == ()
+    assert verdict(proven, Look({})).failed == ()
+    assert verdict(proven, Look({NEW: NO})).noted == ("the gateway 198.51.100.1 does not answer on eth0",)
+    assert verdict(proven, Look({GATEWAY: NO, CARRIER: NO})).failed == (
         "the gateway 192.0.2.1 does not answer on eth0, and it answered before the apply",
         "eth0 has no carrier any more",
     )
@@ -135,7 +135,7 @@ def test_between_two_tries_the_better_answer_holds() -> None:
     found = merged(Look({GATEWAY: YES, DNS: NO}, has_default=True), Look({MOVED: NO, DNS: YES}))
     assert found == Look({GATEWAY: YES, DNS: YES}, has_default=True)
     assert can_fail(GATEWAY, NO, found)
-    assert merged(Look({GATEWAY: YES}), Look({}, repairs=True)).repairs
+    assert merged(Look({GATEWAY: YES}), Look({}, proven=True)).proven
 
 
 def test_what_answers_is_said_in_words() -> None:

@@ -86,31 +86,31 @@ def test_a_switch_port_that_learns_its_spanning_tree_is_waited_for(changes: int,
     assert (30 if kept else SECONDS) < took < (32 if kept else SECONDS + 3)
 
 
-def test_the_file_in_force_is_not_rolled_back_for_a_router_that_boots_late() -> None:
+def test_a_file_that_the_node_worked_with_is_not_rolled_back_for_a_router_that_boots_late() -> None:
     """Its link was lost with the power, and another network of the node has a gateway meanwhile."""
     fallback = ip_address("198.51.100.1")
     silent: list[Answer] = []
 
-    async def story(*, new: bool) -> None:
+    async def story(*, proven: bool) -> None:
         rig = Rig(neighbours=SlowNeighbours({fallback}))
         rig.kernel.now = replace(ONLINE, routes=(replace(DEFAULT, next_hops=(NextHop("eth1", fallback),)),))
-        probing = rig.around(new=new)
+        probing = rig.around(proven=proven)
         await probing.begin()
         rig.kernel.now = ONLINE
         await probing.accept()
         silent.append(Answer.NO)
 
-    timed(lambda: story(new=False))
+    timed(lambda: story(proven=True))
     assert silent == [Answer.NO]
     with pytest.raises(ProbeFailed):
-        timed(lambda: story(new=True))
+        timed(lambda: story(proven=False))
 
 
-def test_what_answered_before_must_answer_with_the_file_in_force_too() -> None:
+def test_what_answered_before_must_answer_with_such_a_file_too() -> None:
     rig = Rig()
 
     async def story() -> None:
-        probing = rig.around(new=False)
+        probing = rig.around(proven=True)
         await probing.begin()
         rig.neighbours.there.clear()
         await probing.accept()

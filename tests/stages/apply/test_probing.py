@@ -37,12 +37,12 @@ async def test_an_address_of_another_host_is_refused_before_the_apply() -> None:
 async def test_probes_that_begin_at_once_run_beside_other_work() -> None:
     """And end with it, where nothing is applied."""
     rig = Rig()
-    async with probing_around(rig.probes, file("d"), WISH, new=True) as probing:
+    async with probing_around(rig.probes, file("d"), WISH, proven=False) as probing:
         for _ in range(20):
             await asyncio.sleep(0)
         assert rig.neighbours.asked == [(GATEWAY, "eth0"), (NEW, "eth0")]
         await probing.begin()
-    async with probing_around(rig.probes, file("d"), WISH, new=False):
+    async with probing_around(rig.probes, file("d"), WISH, proven=True):
         await asyncio.sleep(0)
     assert len(rig.neighbours.asked) == 2
 
@@ -50,7 +50,7 @@ async def test_probes_that_begin_at_once_run_beside_other_work() -> None:
 async def test_with_a_time_out_of_zero_nothing_is_asked() -> None:
     kernel, neighbours = FakeKernel(ONLINE), FakeNeighbours()
     probes = Probes.of(stage_edges(kernel=kernel, neighbours=neighbours), Settings(probe_timeout=0))
-    async with probing_around(probes, file("d"), WISH, new=True) as probing:
+    async with probing_around(probes, file("d"), WISH, proven=False) as probing:
         await probing.begin()
         await probing.accept()
     assert (neighbours.asked, probing.answering) == ([], "")

@@ -137,12 +137,12 @@ def test_a_reload_whose_file_is_refused_loses_no_boot() -> None:
         assert trial.parse(rig.files.content[str(TRIAL)]) == Trial(FILE.digest)
 
 
-@pytest.mark.parametrize("lost", [{"uplink": LOST}, {"drift": LOST}])
-def test_the_minute_begins_again_when_the_uplink_was_lost(lost: dict[str, Problem]) -> None:
+@pytest.mark.parametrize("lost", [replace(READY, uplink=LOST), replace(READY, drift=LOST)])
+def test_the_minute_begins_again_when_the_uplink_was_lost(lost: BootStatus) -> None:
     """Or a node IP."""
     rig = Rig()
     rig.after(0)
-    assert rig.after(50, replace(READY, **lost)) is None
+    assert rig.after(50, lost) is None
     assert rig.begins(20)
     assert not rig.kept
     rig.after(SECONDS)

@@ -656,6 +656,32 @@ async def test_the_detail_names_what_answers() -> None:
     assert rig.neighbours.asked == []
 
 
+def moving() -> Rig:
+    """Return a node with a way out that the file takes away; its own gateway does not answer yet."""
+    rig = online()
+    rig.kernel.now = replace(ONLINE, routes=(replace(ONLINE.routes[0], next_hops=(NextHop("eth0", OTHER),)),))
+    rig.neighbours.there = {OTHER}
+    rig.nmstate.during_apply = lambda: setattr(rig.kernel, "now", ONLINE)
+    return rig
+
+
+async def test_the_file_in_force_and_the_last_known_good_one_are_kept_though_a_router_boots_late() -> None:
+    """The network differs from it after a power cut, and a gateway of another network answers."""
+    rig = moving()
+    digest = hashlib.sha256(TEXT).hexdigest()
+    rig.remember(Intent(digest, Phase.GOOD, "the last boot", 5.0, in_force=digest))
+    rig.nmstate.left = {"interfaces": [1]}
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.nmstate.committed == ["/checkpoint/1"]
+    rig = moving()
+    lost_boots(rig)
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.nmstate.applied == [OLD.decode()]
+    new = await moving().attempt()
+    assert isinstance(new, Failed)
+    assert new.problem.message is Message.PROBE_FAILED
+
+
 async def test_probes_can_be_switched_off() -> None:
     rig = Rig(kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY, OTHER}), patience=0)
     rig.files.content[FILE] = WITH_ADDRESS
@@ -669,12 +695,17 @@ OLD = b"interfaces:\n- name: eth0\n  mtu: 1400\n"
 def quarantined() -> Rig:
     """Return a node whose new file did not lead to READY in two boots; it had worked with the file OLD."""
     rig = Rig()
+    lost_boots(rig)
+    return rig
+
+
+def lost_boots(rig: Rig) -> None:
+    """Let two boots with the new file be lost."""
     digest = hashlib.sha256(OLD).hexdigest()
     good = LastGood("worker-0.yml", OLD.decode(), digest, "worker-0", 1.0)
     rig.files.content[str(GOOD)] = last_good.render(good)
     lost = Trial(hashlib.sha256(TEXT).hexdigest(), ("boot1", "boot2"))
     rig.files.content[str(TRIAL)] = trial.render(lost)
-    return rig
 
 
 async def test_after_two_boots_without_ready_the_last_known_good_file_is_applied() -> None:

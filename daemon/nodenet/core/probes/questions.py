@@ -57,17 +57,17 @@ class Question:
 class Look:
     """The answers at one moment, and whether the node has a default route.
 
-    *repairs*: the apply that follows is of the file in force, because the network differs from it.
+    *proven*: the node has worked with the file that is applied after it.
     """
 
     answers: Mapping[Question, Answer]
     has_default: bool = False
-    repairs: bool = False
+    proven: bool = False
 
     @property
     def way_out(self) -> Question | None:
-        """The gateway that a new file must not cost the node; the file in force has had one of its own before."""
-        return None if self.repairs else self.gateway
+        """The gateway that a new file must not cost the node; a proven one has a way out of its own."""
+        return None if self.proven else self.gateway
 
     @property
     def gateway(self) -> Question | None:

@@ -1,9 +1,9 @@
 """May an apply be committed, as far as the probes show?
 
 Only what answered before, or what the file newly asks for, can roll a file back. A file is kept where there is nothing
-to go back to: where no gateway answered before, a gateway that does not answer is reported only. The same holds for the
-file in force, which is applied to repair the network: it brings no new gateway. So a router that boots more slowly than
-the node does not keep it from its configuration.
+to go back to: where no gateway answered before, a gateway that does not answer is reported only. The same holds for a
+file that the node has worked with: another way out of the moment proves nothing against it. So a router that boots more
+slowly than the node does not keep it from its configuration.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def merged(earlier: Look, now: Look) -> Look:
     best = {question: answer for question, answer in earlier.answers.items() if answer is Answer.YES}
     subjects = {question.subject for question in best}
     rest = {question: answer for question, answer in now.answers.items() if question.subject not in subjects}
-    return Look(best | rest, earlier.has_default or now.has_default, now.repairs)
+    return Look(best | rest, earlier.has_default or now.has_default, now.proven)
 
 
 def _without_way_out(before: Look, after: Look) -> Iterator[str]:

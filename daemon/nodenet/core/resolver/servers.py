@@ -34,7 +34,7 @@ def _of(texts: Texts) -> tuple[bytes | None, ...]:
     if is_stub(found):
         return (texts.get(BEHIND_STUB),)
     if found is not None and (is_ours(found) or likely_writer(found) == "NetworkManager"):
-        return (*(texts.get(path) for path in reversed(NM_FILES)), found)
+        return (*map(texts.get, NM_FILES), found)
     return (found,)
 
 

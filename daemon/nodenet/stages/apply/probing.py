@@ -24,13 +24,14 @@ log = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
-async def probing_around(probes: Probes, file: NodeFile, wish: Desired, *, new: bool) -> AsyncIterator[Probing]:
+async def probing_around(probes: Probes, file: NodeFile, wish: Desired, *, proven: bool) -> AsyncIterator[Probing]:
     """Yield the probes around one apply of *file*.
 
-    *new*: it is not the file in force, and will be applied: what answers before that is asked now, beside other work.
+    *proven*: the node has worked with it. A new file will be applied for certain: what answers before that is asked now,
+    beside other work.
     """
-    probing = Probing(probes, file, wish, new=new)
-    if new:
+    probing = Probing(probes, file, wish, proven=proven)
+    if not proven:
         probing.start()
     try:
         yield probing
@@ -41,9 +42,9 @@ async def probing_around(probes: Probes, file: NodeFile, wish: Desired, *, new: 
 class Probing:
     """The probes around one apply."""
 
-    def __init__(self, probes: Probes, file: NodeFile, wish: Desired, *, new: bool) -> None:
+    def __init__(self, probes: Probes, file: NodeFile, wish: Desired, *, proven: bool) -> None:
         """Ask through *probes*, for *file*."""
-        self._new = new
+        self._proven = proven
         self._probes = probes
         self._file = file
         self._wish = wish
@@ -69,7 +70,7 @@ class Probing:
         if not self._running:
             return
         before = await self._running
-        look = replace(before.look, repairs=not self._new)
+        look = replace(before.look, proven=self._proven)
         self._before = replace(before, look=self._probes.remember(self._file.digest, look))
         if before.taken:
             found = Verdict(tuple(map(in_use, before.taken)))

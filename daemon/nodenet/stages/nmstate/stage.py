@@ -148,10 +148,10 @@ class NmstateStage:
             seconds = waiting.seconds if job.early else self._early.pause(waiting.seconds)
             return replace(waiting, seconds=seconds, facts=self._as_before(job.facts))
         try:
-            new = not self._in_force.knows(job.file)
+            proven = self._in_force.knows(job.file) or job.file.digest != job.facts.digest  # the last known good one
             async with (
                 self._nmstate.transaction() as transaction,
-                probing_around(self._probes, job.file, job.wish, new=new) as probing,
+                probing_around(self._probes, job.file, job.wish, proven=proven) as probing,
             ):
                 matches = await self._in_force.matches(job.file, job.wish, transaction)
                 return await self._carry_out(job, transaction, probing, matches=matches)
