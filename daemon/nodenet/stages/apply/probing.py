@@ -27,8 +27,8 @@ log = structlog.get_logger()
 async def probing_around(probes: Probes, file: NodeFile, wish: Desired, *, proven: bool) -> AsyncIterator[Probing]:
     """Yield the probes around one apply of *file*.
 
-    *proven*: the node has worked with it. A new file will be applied for certain: what answers before that is asked now,
-    beside other work.
+    *proven*: the node has worked with it; mostly it is not applied again. For a new file the probes before the apply
+    begin now, beside other work.
     """
     probing = Probing(probes, file, wish, proven=proven)
     if not proven:
