@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.br_ex.facts import BridgeFacts
@@ -14,6 +15,14 @@ from nodenet.core.messages import Message
 from nodenet.ports import Clock, Profiles
 from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
 from nodenet.stages.br_ex.verify import Verifier
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A static lease that was removed: its address, and the bridge's profile without it."""
+
+    address: str
+    settings: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import structlog
 
@@ -24,6 +23,8 @@ from nodenet.core.since import NEVER
 from nodenet.ports import Kernel, Stage
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.shielded import shielded
+from nodenet.stages.br_ex.leases import Ended
+from nodenet.stages.br_ex.lost_switch import LOST_SECONDS, LostSwitch
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.repair import BridgeRepairer
 
@@ -34,14 +35,7 @@ PATIENCE_SECONDS = 5.0
 CONFIRM_SECONDS = 10.0
 """How long a DHCP server may take to confirm a lease of an earlier boot before it is used without."""
 RESTORING = "restoring the network from before br-ex"
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A static lease that was removed: its address, and the bridge's profile without it."""
-
-    address: str
-    settings: Mapping[str, Mapping[str, Any]]
+PLAIN = "the network as it was before br-ex"
 
 
 class RecoverFirst:
@@ -56,6 +50,7 @@ class RecoverFirst:
         self._maker = maker
         self._pipeline = pipeline
         self._kernel = kernel
+        self._switch = LostSwitch(repairer)
         self._starting = NEVER
         """Since when a lost network waits for NetworkManager."""
         self._missed = NEVER
@@ -117,6 +112,12 @@ class RecoverFirst:
                 return waiting
         if record and record.originals and not self._looked:
             await self._free_orphan(record)
+        if (
+            record
+            and record.originals
+            and await self._switch.is_cause(self._pipeline.now(), lost=self._is_lost(record))
+        ):
+            return await self._give_up_bridge(record)
         return None
 
     async def follow_renamed(self) -> Waiting | None:
@@ -151,8 +152,7 @@ class RecoverFirst:
         now = self._pipeline.now()
         # With a DHCP client on a bridge without an uplink NetworkManager's start never ends.
         endless = self._starting.lasted(now) >= START_SECONDS
-        name = "the network as it was before br-ex"
-        if waiting := await self._pipeline.obstacle(name, uses_ovs=False, early=endless):
+        if waiting := await self._pipeline.obstacle(PLAIN, uses_ovs=False, early=endless):
             self._starting = self._starting.holds(now)
             return waiting
         if not self._is_lost(record):
@@ -233,12 +233,20 @@ class RecoverFirst:
         """Restore an uplink's own profile where the bridge's profiles are gone; NetworkManager would not."""
         if self._has_address(record):
             return
-        if await self._pipeline.obstacle("the network as it was before br-ex", uses_ovs=False):
+        if await self._pipeline.obstacle(PLAIN, uses_ovs=False):
             return  # the stage waits for NetworkManager too
         if orphan := await self._repairer.orphan(record):
             why = f"The profile {orphan!r} is for a port of a bridge whose profiles are gone, and cannot come up"
             await self._give_back(record, why)
         self._looked = True
+
+    async def _give_up_bridge(self, record: BridgeRecord) -> Waiting | None:
+        # Early: NetworkManager's start may not end while a bridge does not come up.
+        if waiting := await self._pipeline.obstacle(PLAIN, uses_ovs=False, early=True):
+            return waiting
+        why = f"Open vSwitch does not work, and the node has been without its address for {LOST_SECONDS:.0f} s"
+        await self._give_back(record, why)
+        return None
 
     def _is_lost(self, record: BridgeRecord) -> bool:
         """Return whether *record* has addresses and the node has none of them."""

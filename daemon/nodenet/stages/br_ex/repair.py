@@ -12,7 +12,7 @@ import structlog
 from nodenet.core.br_ex.condition import BridgeCondition, Rule, is_port, orphans, readdressed
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.renamed import renamed_uplinks
-from nodenet.core.errors import PublishFailed
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import DISCONNECTED
 from nodenet.core.network_manager.profiles import Profile
@@ -60,6 +60,14 @@ class BridgeRepairer:
         for uuid in reversed(profiles):
             await self._profiles.delete(uuid)
         await self._ovsdb.remove_bridge(bridge)
+
+    async def switch_works(self) -> bool:
+        """Return whether Open vSwitch carries out what its database says."""
+        try:
+            await self._ovsdb.prove_alive()
+        except Unavailable:
+            return False
+        return True
 
     async def connect(self, link: str) -> None:
         """See that *link* comes up, with whatever profile NetworkManager has for it. Raises Unavailable."""

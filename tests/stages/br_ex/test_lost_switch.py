@@ -1,0 +1,87 @@
+"""Is br-ex given up where Open vSwitch keeps the node from its address?"""
+
+from __future__ import annotations
+
+from structlog.testing import capture_logs
+
+from br_ex_rig import MAC, NODE_IP, Rig
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Outcome, Waiting
+from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.errors import Unavailable
+from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.stages.apply.records import BRIDGE
+from nodenet.stages.br_ex.lost_switch import LOST_SECONDS
+
+
+class Chooser:
+    """The stage that chooses the node IP."""
+
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002
+        return Done("chosen", facts, Message.NODE_IP_SELECTED)
+
+
+HUNG = Unavailable("ovs-vswitchd does not carry out what the database says")
+
+
+def of_next_boot(*, hung: bool) -> Rig:
+    """Return a node whose br-ex has no address yet, in a boot after the one that made it."""
+    rig = Rig()
+    rig.place("br-ex")
+    uplink = rig.uplink_profile
+    kept = KeptProfile(uplink.uuid, uplink.name, "", in_memory=True, settings={})
+    record = BridgeRecord({"br-ex": "eth0"}, {"eth0": MAC}, (str(NODE_IP),), {"eth0": kept}, (uplink.uuid,))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    rig.kernel.now = Snapshot()
+    rig.ovsdb.dead = HUNG if hung else None
+    rig.recover._stage = Chooser()
+    return rig
+
+
+async def is_kept(rig: Rig, seconds: float) -> bool:
+    """Let the stage that chooses the node IP be attempted each second; return whether the bridge is to stay."""
+    for _ in range(int(seconds)):
+        assert isinstance(await rig.recover.attempt(Facts()), Done)
+        rig.clock.now += 1
+    return bool(rig.record.originals)
+
+
+async def test_the_plain_network_is_restored_where_the_switch_hangs() -> None:
+    """Without that the node has no network until Open vSwitch works."""
+    rig = of_next_boot(hung=True)
+    rig.manager.status = ManagerState.STARTING  # a bridge that does not come up can keep it so
+    assert await is_kept(rig, LOST_SECONDS)
+    assert rig.ovsdb.proofs == 0
+    with capture_logs() as logs:
+        assert not await is_kept(rig, 1)
+        assert not await is_kept(rig, 2 * LOST_SECONDS)
+    why = "Open vSwitch does not work, and the node has been without its address for 60 s"
+    assert [entry["event"] for entry in logs] == [f"{why}. The network from before br-ex is restored"]
+    assert rig.ovsdb.removed == ["br-ex"]
+
+
+async def test_a_bridge_that_only_waits_for_its_address_is_kept() -> None:
+    """Its DHCP server may be slow."""
+    assert await is_kept(of_next_boot(hung=False), LOST_SECONDS + 5)
+
+
+async def test_the_time_begins_again_with_the_address() -> None:
+    rig = of_next_boot(hung=True)
+    assert await is_kept(rig, LOST_SECONDS - 1)
+    rig.place("br-ex")
+    assert await is_kept(rig, 1)
+    rig.kernel.now = Snapshot()
+    assert await is_kept(rig, LOST_SECONDS)
+
+
+async def test_networkmanager_is_waited_for_before_the_plain_network_is_restored() -> None:
+    rig = of_next_boot(hung=True)
+    assert await is_kept(rig, LOST_SECONDS)
+    rig.manager.status = ManagerState.SILENT
+    assert isinstance(await rig.recover.attempt(Facts()), Waiting)
+    assert rig.record.originals
