@@ -22,7 +22,7 @@ from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.network_manager.profiles import Profile
+from nodenet.core.network_manager.profiles import KEYFILES, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
@@ -273,6 +273,23 @@ async def test_a_node_that_has_its_address_is_not_mended() -> None:
     await rig.recover.attempt(Facts(selection=Selection((NODE_IP,), "eth0")))
     assert rig.ovsdb.removed == []
     assert rig.phase is Phase.GOOD
+
+
+async def test_a_bridge_that_is_found_good_after_an_interrupted_apply_survives_a_power_cut() -> None:
+    """NetworkManager has not synced its keyfiles: with one of them lost the node would have no network for ever."""
+    rig = Rig()
+    interrupted(rig)
+    await rig.recover.attempt(Facts(selection=Selection((NODE_IP,), "eth0")))
+    good = len(rig.files.writes) - 1 - rig.files.writes[::-1].index(str(BRIDGE_INTENT))
+    assert f"sync {KEYFILES}" in rig.files.writes[:good]
+
+
+async def test_a_bridge_whose_profiles_cannot_be_synced_is_not_said_to_be_good() -> None:
+    rig = Rig()
+    interrupted(rig)
+    rig.files.bad[str(KEYFILES)] = PublishFailed("Input/output error")
+    await rig.recover.attempt(Facts(selection=Selection((NODE_IP,), "eth0")))
+    assert rig.phase is Phase.APPLYING
 
 
 def test_the_paths_are_where_other_software_looks() -> None:

@@ -161,10 +161,16 @@ class Pipeline:
             if failure is error:
                 raise
             raise failure from error
-        # NetworkManager does not sync a new keyfile. With one of several lost in a power cut the uplink would be a port
-        # of a bridge that never comes up; until the record says that all is good, such a node is repaired.
-        self._edges.files.sync(KEYFILES)
+        self.sync()
         return self.now() - record.started
+
+    def sync(self) -> None:
+        """Let the profiles survive a power cut, before the record says that all is good. Raises PublishFailed.
+
+        NetworkManager does not sync a new keyfile. With one of several lost the uplink would be a port of a bridge that
+        never comes up; until the record says that all is good, such a node is repaired.
+        """
+        self._edges.files.sync(KEYFILES)
 
     @contextlib.asynccontextmanager
     async def _noted_checkpoint(self, record: Intent) -> AsyncIterator[Callable[[str], None]]:

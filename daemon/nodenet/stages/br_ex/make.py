@@ -125,9 +125,13 @@ class BridgeMaker:
         self._edges.files.remove(BRIDGE_INTENT)
 
     def found_good(self) -> None:
-        """Take note that the bridges are as they should be, where an interrupted apply left that open."""
+        """Take note that the bridges are as they should be, where an interrupted apply left that open.
+
+        Raises PublishFailed.
+        """
         intent = self._pipeline.record
         if intent and intent.phase is not Phase.GOOD:
+            self._pipeline.sync()
             self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=intent.digest))
 
     async def adopt(self, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
