@@ -206,6 +206,22 @@ async def test_dns_of_others_is_not_waited_for() -> None:
         assert rig.probe.asked == []
 
 
+async def test_a_companion_that_fails_again_with_each_start_is_one_problem() -> None:
+    """It is started again and again: a start that has not ended yet is no news, and neither is its end."""
+    rig = Rig()
+    rig.units.obeys = False
+    await rig.attempt()
+    rig.clock.now += PATIENCE_SECONDS
+    seen = []
+    for active in ("failed", "activating", "failed", "activating"):
+        rig.units.now[COMPANION] = Running("loaded", active, "exit-code")
+        seen.append((await rig.done()).problem)
+    assert seen[0] is not None
+    assert seen == [seen[0]] * 4
+    rig.units.now[COMPANION] = Running("loaded", "active")
+    assert (await rig.done()).problem is None
+
+
 async def test_other_settings_restart_the_companion() -> None:
     rig = Rig()
     await rig.attempt()

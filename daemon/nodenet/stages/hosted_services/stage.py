@@ -61,6 +61,8 @@ class HostedServicesStage:
         self._started: bytes | None = None
         """The mark with which this nodenetd started the companion. The file with the mark may not be writable."""
         self._restarts = Restarts()
+        self._down: Problem | None = None
+        """Why the companion did not run when it was last seen to have ended."""
         self._failures = 0
         """Looks in a row that found no companion."""
         self._due = 0.0
@@ -92,7 +94,15 @@ class HostedServicesStage:
             seconds = self._pause(now)
         else:
             self._failures, self._due, seconds = 0, 0.0, found.seconds
-        return Done(found.detail, facts, Message.HOSTED_SERVICES, found.problem, Again(TOPICS, seconds))
+        problem = self._same_while_it_starts(companion, found.problem)
+        return Done(found.detail, facts, Message.HOSTED_SERVICES, problem, Again(TOPICS, seconds))
+
+    def _same_while_it_starts(self, companion: Running | None, problem: Problem | None) -> Problem | None:
+        """Return *problem*, or the one from before while a companion that has failed starts: that is no news yet."""
+        if companion and companion.is_settling:
+            return self._down or problem
+        self._down = problem if companion and not companion.is_up else None
+        return problem
 
     def _pause(self, now: float) -> float:
         """Return the seconds until the next look at what is missing; looks in between, for an event, do not count."""
