@@ -6,7 +6,6 @@ A seed that violates a property is printed with the command that replays it and 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -17,10 +16,10 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1] / place) for place in ("tests", "daemon")]
 
 from simulation.kinds import KINDS
-from simulation.mutants import MUTANTS, Mutant, put_back
+from simulation.mutants import MUTANT, MUTANTS, Mutant, put_back
 from simulation.result import run, smallest
 from simulation.scenario import Scenario, from_json, to_json
-from simulation.search import CALLS, ORDINARY, calls, scenario_of, sweep
+from simulation.search import CALLS, ORDINARY, learn_calls, scenario_of, sweep
 from simulation.summary import Found, Summary, first_found, summaries, summaries_of_seeds
 
 KEPT = Path(__file__).parents[1] / "fixtures" / "seeds"
@@ -81,15 +80,14 @@ def replay(scenario: Scenario, keep: str | None) -> int:
 
 def put_faults_back(entries: str, first: int, seeds: int, jobs: int) -> int:
     """Print for each fault of the first review how many seeds find it; return 1 where one is not found."""
-    chosen = [mutant for mutant in MUTANTS if entries == "all" or mutant.entry in entries.split(",")]
-    missed = 0
-    for mutant in chosen:
-        found = first_found(mutant.entry, range(first, first + seeds), jobs)
-        missed += found is None
-        number, text = (str(found.scenario.seed - first + 1), found.text) if found else (f"> {seeds}", "not found")
-        print(f"| {mutant.entry} | {mutant.words} | {number} | {text} |", flush=True)
-        if found:
-            _keep(mutant, found)
+    chosen = [mutant.entry for mutant in MUTANTS if entries == "all" or mutant.entry in entries.split(",")]
+    missed = set(chosen)
+    for entry, found in first_found(chosen, range(first, first + seeds), jobs):
+        missed.remove(entry)
+        print(f"| {entry} | {MUTANT[entry].words} | {found.scenario.seed - first + 1} | {found.text} |", flush=True)
+        _keep(MUTANT[entry], found)
+    for entry in sorted(missed):
+        print(f"| {entry} | {MUTANT[entry].words} | > {seeds} | not found |")
     return 1 if missed else 0
 
 
@@ -125,7 +123,7 @@ def main() -> int:
     parser.add_argument("--learn-calls", action="store_true", help="write which calls ordinary nodes make: other seeds")
     options = parser.parse_args()
     if options.learn_calls:
-        CALLS.write_text(json.dumps({name: dict(calls(node)) for name, node in ORDINARY.items()}, indent=1) + "\n")
+        CALLS.write_text(learn_calls())
         return 0
     if options.put_back:
         return put_faults_back(options.put_back, options.first, options.seeds, options.jobs)

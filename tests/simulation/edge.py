@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nodenet.core.errors import Unavailable
@@ -19,10 +19,10 @@ class Edge:
     """What every edge has: the world, and the process that it serves."""
 
     life: Life
+    world: World = field(init=False)
 
-    @property
-    def world(self) -> World:
-        return self.life.world
+    def __post_init__(self) -> None:
+        self.world = self.life.world
 
     async def bus(self, name: str, seconds: float = 0.002) -> None:
         """Call over the bus. Raises Unavailable."""

@@ -13,7 +13,7 @@ from simulation.edge import Edge
 @dataclass(slots=True)
 class Clock(Edge):
     def boottime(self) -> float:
-        return self.world.now - self.world.boot_began
+        return self.world.timeline.now - self.world.boot_began
 
     def unix(self) -> float:
         return self.world.wall + self.world.now

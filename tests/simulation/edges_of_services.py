@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.hosted_services.running import Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.availability import Service
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
@@ -170,3 +171,26 @@ class Units(Edge):
 
     def ended(self, unit: Unit) -> str | None:
         return self.world.units.ended.get(unit.name)
+
+
+@dataclass(slots=True)
+class HostedUnits(Edge):
+    async def state(self, unit: str) -> Running:
+        await self.bus("hosted_units.state")
+        return self.world.hosted.state(unit)
+
+    async def start(self, unit: str) -> None:
+        await self.bus("hosted_units.start")
+        self.world.hosted.start(unit)
+
+    async def stop(self, unit: str) -> None:
+        await self.bus("hosted_units.stop")
+        self.world.hosted.stop(unit)
+
+    async def reload(self, unit: str) -> None:
+        await self.bus("hosted_units.reload")
+        self.world.hosted.start(unit)
+
+    async def restart(self, unit: str) -> None:
+        await self.bus("hosted_units.restart")
+        self.world.hosted.start(unit)

@@ -129,7 +129,8 @@ def disk_lies(run: Run, fault: Fault) -> None:
     Not during an apply: without its record nothing says what the network was before.
     """
     disk, manager = run.world.disk, run.world.manager
-    if run.world.applying or manager.memory.points:
+    open_applies = (content for path, content in disk.content.items() if path.endswith("intent.json"))
+    if run.world.applying or manager.memory.points or any(b'"applying"' in content for content in open_applies):
         return
     found = sorted(path for path in disk.content if path.startswith("/var/lib/nodenet/"))
     if found:
@@ -144,6 +145,14 @@ def disk_lies(run: Run, fault: Fault) -> None:
 def unit_slow(run: Run, fault: Fault) -> Callable[[], None]:
     run.world.units.seconds = 5.0 + fault.pick * 85.0
     return lambda: setattr(run.world.units, "seconds", USUAL_SECONDS)
+
+
+@kind
+def hosted_fails(run: Run, fault: Fault) -> Callable[[], None]:
+    """nodenet-hosted ends, and does not start again."""
+    run.world.hosted.fails = fault.lasts > 1.0
+    run.world.hosted.end_all()
+    return lambda: setattr(run.world.hosted, "fails", False)
 
 
 @kind

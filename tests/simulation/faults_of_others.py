@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 @kind
 def reload(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    run.world.rules.reloads += 1
     run.order("reload")
 
 

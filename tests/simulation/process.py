@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import marshal
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -12,6 +12,8 @@ import structlog
 
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import NodenetError
+from nodenet.core.hosted_services.model import Here, Inputs
+from nodenet.core.hosted_services.options import options_of
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings
 from nodenet.daemon import ServiceManager, StateFile
@@ -27,14 +29,25 @@ from nodenet.stages.nmstate.known_good import KnownGood
 from simulation.edges_of_host import Clock, Files, Host, LeaseNames
 from simulation.edges_of_kernel import KernelEdge, Neighbours, Sysctls, UplinkLinks
 from simulation.edges_of_manager import DnsManager, Manager, Profiles
-from simulation.edges_of_services import NameServers, Ovsdb, Resolved, ResolverProbe, SystemdEdge, Targets, Units
-from simulation.engine import SimulatedLoop
+from simulation.edges_of_services import (
+    HostedUnits,
+    NameServers,
+    Ovsdb,
+    Resolved,
+    ResolverProbe,
+    SystemdEdge,
+    Targets,
+    Units,
+)
+from simulation.event_loop import SimulatedLoop
 from simulation.nmstate import Nmstate
 from simulation.world import Life, Listeners, World
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
 STATE = PurePosixPath("/run/nodenet/state.json")
 PERMANENT = 78
+MARSHALLED = 2
+"""The format of `marshal` in which equal values are equal bytes."""
 
 
 class Reports(Notifier):
@@ -74,7 +87,7 @@ class Process:
         self.world = world
         self.life = world.life = Life(world)
         self.exit_code: int | None = None
-        self.loop = SimulatedLoop(world.timeline, lambda: self.life.alive)
+        self.loop = SimulatedLoop(world.timeline, self.life)  # type: ignore[abstract]  # it has what is used
         world.rules.new_process()
         self.reconciler: Reconciler | None = None
 
@@ -130,7 +143,7 @@ class Process:
 
 
 def _compact(status: dict[str, Any]) -> bytes:
-    return json.dumps(status).encode()  # a tenth of the time that it takes with an indent
+    return marshal.dumps(status, MARSHALLED)  # a tenth of the time that JSON takes
 
 
 async def _is_active(built: StageEdges) -> bool:
@@ -140,7 +153,7 @@ async def _is_active(built: StageEdges) -> bool:
 
 def stage_edges(life: Life) -> StageEdges:
     """Return every port, with the world behind it."""
-    from fakes import FakeNodeDns, FakeServiceUnits, FakeTable  # noqa: PLC0415  (hosted services are off in this world)
+    from fakes import FakeNodeDns, FakeTable  # noqa: PLC0415  (this node's DNS server is not a part of the world)
 
     manager, systemd, clock = Manager(life), SystemdEdge(life), Clock(life)
     return StageEdges(
@@ -160,8 +173,8 @@ def stage_edges(life: Life) -> StageEdges:
         resolved=Resolved(life),
         resolver_probe=ResolverProbe(life),
         targets=Targets(life),
-        node_dns=lambda _: FakeNodeDns(),
-        service_units=FakeServiceUnits(),
+        node_dns=lambda settings: FakeNodeDns(inputs=Inputs(options_of(settings), Here("worker-0"))),
+        service_units=HostedUnits(life),
         redirect=FakeTable(),
         units=Units(life),
         clock=clock,

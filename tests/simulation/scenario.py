@@ -49,6 +49,8 @@ class Node:
     """Whether the second NIC is to be below br-ex1."""
     unit: str = ""
     """A stage that a unit does."""
+    hosted: bool = False
+    """Whether it has hosted services, and a DNS server of its own; with VIPs only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ def prepare(world: World, node: Node) -> None:
     else:
         content["/etc/hostname"] = b"worker-0\n"
     world.kernel.nonlocal_bind = node.nonlocal_bind
+    world.dns_answers = node.hosted
     content[SETTINGS] = settings_text(node).encode()
     for settings in profiles(node):
         name = settings["connection"]["id"]
@@ -123,7 +126,9 @@ def settings_text(node: Node) -> str:
     lines += ['network_type = "OVNKubernetes"'] if node.ovn else []
     lines += [f'api_vips = ["{VIPS[0]}"]', f'ingress_vips = ["{VIPS[1]}"]'] if node.vips else []
     lines += [] if node.families == "auto" else ['families = ["ipv4"]']
+    lines += ['platform = "baremetal"', 'cluster_domain = "c.example.com"'] if node.hosted else []
     lines += [f'[stages]\n{node.unit} = "unit:{node.unit}.service"'] if node.unit else []
+    lines += ['[hosted]\nenabled = "auto"'] if node.hosted else []
     return "\n".join(lines) + "\n"
 
 

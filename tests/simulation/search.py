@@ -1,14 +1,15 @@
 """What a seed means, and which scenarios a sweep goes through.
 
 Faults are found where few things meet: most seeds take an ordinary node, let one thing go wrong at one of the calls
-that this node makes in a quiet boot, and let another event follow soon. The other seeds are any node and any faults.
+that this node makes in a quiet boot, or after an apply that went wrong, and let another event follow soon. The other
+seeds are any node and any faults.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -28,7 +29,7 @@ TROUBLES = (
     *("ovs-database-down", "ovs-switch-hangs", "dhcp-silent", "dhcp-slow", "gateway-dead", "cable-out"),
     *("systemd-silent", "systemd-refuses-reload", "systemd-deaf", "notifications-lost", "disk-full", "disk-full"),
     *("disk-read-only", "disk-fails", "router-silent", "unit-fails", "unit-slow", "dhcp-other-address"),
-    "kernel-silent",
+    *("kernel-silent", "hosted-fails"),
 )
 """These last for a while."""
 EVENTS = (
@@ -71,29 +72,55 @@ ORDINARY: Mapping[str, Node] = {
     "vlan": replace(PLAIN, uplink="vlan", ipv6="router"),
     "br-ex1": replace(PLAIN, second_nic="isolated", extra_bridge=True),
     "unit": replace(PLAIN, ovn=False, unit="hostname"),
+    "hosted": replace(PLAIN, vips=True, hosted=True),
 }
 """Nodes as there are many."""
+OFTEN = ("br-ex", "br-ex", "plain", "dual-stack", "short-lease", "nonlocal-bind", "file-br-ex")
+"""Those that are searched twice as often."""
+UPSETS: Mapping[str, Fault] = {
+    "apply-goes-wrong": Fault("apply-goes-wrong", "", 1, 0.0, SHORT, 0.99),
+    "daemon-killed": Fault("daemon-killed", "nmstate.apply.written", 1, 0.0, SHORT, 0.5),
+    "manager-crashes": Fault("manager-crashes", "nmstate.apply.written", 1, 0.0, 1.0, 0.5),
+}
+"""What has gone wrong before a fault strikes: a node then makes calls that it does not make in a quiet boot."""
+OPEN = ("nmstate.apply", "nmstate.commit", "files.sync", "manager.checkpoints", "profiles.")
+"""Beginnings of the calls between which the network is not as it was, and not yet as it is to be."""
+QUIET_SECONDS = 100.0
 
 
 def scenario_of(seed: int) -> Scenario:
     """Return what *seed* means."""
     random = Random(seed)  # noqa: S311  (nothing secret)
-    if random.random() < 0.25:
-        return _anything(seed, random)
-    node = ORDINARY[random.choice([*ORDINARY, "br-ex", "br-ex", "plain", "dual-stack"])]
-    healed = random.choice([100.0, 100.0, 100.0, 200.0, 400.0])
-    first = random.choice([*CUTS, *TROUBLES])
-    faults = [_at_call(random, node, first) if random.random() < 0.6 else _at_time(random, first, healed)]
-    if random.random() < 0.8:
-        faults.append(_soon_after(random, faults[0], random.choice(EVENTS)))
     if random.random() < 0.2:
-        faults.append(_at_call(random, node, random.choice(CUTS)))
-    return Scenario(seed, node, tuple(faults), healed)
+        return _anything(seed, random)
+    name = random.choice([*ORDINARY, *OFTEN])
+    upset = random.choice(["", "", *UPSETS])
+    healed = random.choice([100.0, 100.0, 100.0, 200.0, 400.0])
+    first = random.choice([*CUTS, *CUTS, *TROUBLES])
+    struck = _at_call(random, name, upset, first) if random.random() < 0.6 else _at_time(random, first, healed)
+    faults = [*_upset(random, upset), struck]
+    if random.random() < 0.8:
+        faults.append(_soon_after(random, struck, random.choice(EVENTS)))
+    if random.random() < 0.25:
+        faults.append(_at_call(random, name, upset, random.choice(CUTS)))
+    if any(fault.lasts == LONG for fault in faults):
+        healed = max(healed, random.choice([100.0, 200.0, 400.0]))
+    return Scenario(seed, ORDINARY[name], tuple(faults), healed)
 
 
-def _at_call(random: Random, node: Node, kind: str) -> Fault:
-    """Let *kind* strike at one of the calls that *node* makes."""
-    point, times = random.choice(known_calls()[node])
+def _upset(random: Random, kind: str) -> list[Fault]:
+    """Return what has gone wrong before: an apply, in one of the ways in which it can."""
+    if not kind:
+        return []
+    fault = replace(UPSETS[kind], pick=_pick(random))
+    return [replace(fault, lasts=random.choice([SHORT, SHORT, LONG])) if kind == "apply-goes-wrong" else fault]
+
+
+def _at_call(random: Random, name: str, upset: str, kind: str) -> Fault:
+    """Let *kind* strike at one of the calls that a node makes, after *upset* mostly at one that it makes for that."""
+    known = known_calls()[name, upset]
+    chosen = known.rare if random.random() < 0.5 else known.all
+    point, times = random.choice(chosen or known.all)
     nth = 1 + min(int(random.expovariate(0.5)), times - 1) if random.random() < 0.7 else 1 + random.randrange(times)
     return _of(random, kind, point, nth, random.choice([0.0, 0.0, random.uniform(0.0, 0.5)]))
 
@@ -109,21 +136,54 @@ def _soon_after(random: Random, first: Fault, kind: str) -> Fault:
 
 
 def _of(random: Random, kind: str, point: str, nth: int, at: float) -> Fault:
-    lasts, pick = random.choice([0.5, 3.0, SHORT, 90.0, LONG]), min(round(random.random(), 3), 0.999)
-    return Fault(kind, point, nth, round(at, 3), lasts, pick)
+    lasts = random.choice([0.5, 3.0, SHORT, 90.0, LONG])
+    return Fault(kind, point, nth, round(at, 3), lasts, _pick(random))
+
+
+def _pick(random: Random) -> float:
+    return min(round(random.random(), 3), 0.999)
 
 
 @cache
-def calls(node: Node) -> tuple[tuple[str, int], ...]:
-    """Return the calls to the outside that *node* makes in a quiet boot, and how often each."""
-    return tuple(sorted(run(Scenario(0, node, (), 0.0)).calls.items()))
+def calls(node: Node, upset: str = "") -> tuple[tuple[str, int], ...]:
+    """Return the calls to the outside that *node* makes in a quiet boot, or one with *upset*, and how often each."""
+    scenario = Scenario(0, node, (UPSETS[upset],), QUIET_SECONDS) if upset else Scenario(0, node, (), 0.0)
+    return tuple(sorted(run(scenario).calls.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """*rare*: those at which the network is open, and with an upset those that a quiet boot has fewer of."""
+
+    all: list[tuple[str, int]]
+    rare: list[tuple[str, int]]
 
 
 @cache
-def known_calls() -> dict[Node, list[tuple[str, int]]]:
-    """Return the same for the ordinary nodes as it was once: a seed means the same after a change of the product."""
+def known_calls() -> dict[tuple[str, str], Calls]:
+    """Return the same by name and upset as it was once: a seed means the same after a change of the product."""
     known = json.loads(CALLS.read_text())
-    return {node: [(point, times) for point, times in known[name].items()] for name, node in ORDINARY.items()}
+    return {(name, upset): _calls(of_name, upset) for name, of_name in known.items() for upset in of_name}
+
+
+def _calls(of_name: Mapping[str, Mapping[str, int]], upset: str) -> Calls:
+    quiet, made = of_name[""], of_name[upset]
+    rare = [
+        (point, times)
+        for point, times in made.items()
+        if (times > quiet.get(point, 0) if upset else point.startswith(OPEN))
+    ]
+    return Calls(list(made.items()), rare)
+
+
+def learn_calls() -> str:
+    """Return the content of the file that `known_calls` reads."""
+    kinds = ["", *UPSETS]
+    lines = [
+        f"{json.dumps(name)}: {json.dumps({kind: dict(calls(node, kind)) for kind in kinds})}"
+        for name, node in ORDINARY.items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _anything(seed: int, random: Random) -> Scenario:

@@ -13,7 +13,7 @@ from functools import partial
 from simulation.mutants import MUTANT, put_back
 from simulation.result import Result, run
 from simulation.scenario import Scenario
-from simulation.search import run_seed, scenario_of
+from simulation.search import scenario_of
 
 CHUNK = 50
 
@@ -63,25 +63,25 @@ class Summary:
         self.failed += other.failed
 
 
-def _quiet_collector() -> None:
+def quiet_collector() -> None:
     """Let the collector run seldom: what a run leaves behind is freed by its reference counts, but for a little."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 
 
-def _all(scenarios: Iterable[Scenario], entry: str = "") -> Summary:
-    """Return what the runs of *scenarios* found, with the fault *entry* of the first review put back."""
+def _all(scenarios: Iterable[Scenario], entries: Iterable[str] = ()) -> Summary:
+    """Return what the runs of *scenarios* found, with the faults *entries* of the first review put back."""
     summary = Summary()
     with ExitStack() as stack:
-        if entry:
+        for entry in entries:
             stack.enter_context(put_back(MUTANT[entry]))
         for scenario in scenarios:
             summary.add(run(scenario))
     return summary
 
 
-def _seeds(seeds: range, entry: str = "") -> Summary:
-    return _all(map(scenario_of, seeds), entry)
+def _seeds(seeds: range, entries: Iterable[str] = ()) -> Summary:
+    return _all(map(scenario_of, seeds), entries)
 
 
 def _chunks(numbers: range) -> list[range]:
@@ -94,21 +94,36 @@ def summaries_of_seeds(first: int, number: int, jobs: int) -> Iterator[Summary]:
     if jobs == 1:
         yield from map(_seeds, chunks)
         return
-    with ProcessPoolExecutor(jobs, initializer=_quiet_collector) as pool:
+    with ProcessPoolExecutor(jobs, initializer=quiet_collector) as pool:
         yield from pool.map(_seeds, chunks)
 
 
 def summaries(scenarios: list[Scenario], jobs: int) -> Iterator[Summary]:
     """Yield the summaries of parts of *scenarios*, as they come."""
-    with ProcessPoolExecutor(jobs, initializer=_quiet_collector) as pool:
+    with ProcessPoolExecutor(jobs, initializer=quiet_collector) as pool:
         yield from pool.map(_all, [scenarios[begin : begin + CHUNK] for begin in range(0, len(scenarios), CHUNK)])
 
 
-def first_found(entry: str, seeds: range, jobs: int) -> Found | None:
-    """Return the first of *seeds* that notices the fault *entry*, and nothing without it; None where none does."""
-    with ProcessPoolExecutor(jobs, initializer=_quiet_collector) as pool:
-        parts = pool.map(partial(_seeds, entry=entry), _chunks(seeds))
-        found = (found for part in parts for found in part.failed if not run_seed(found.scenario.seed).failed)
-        first = next(found, None)
-        pool.shutdown(cancel_futures=True)
-    return first
+def first_found(entries: Iterable[str], seeds: range, jobs: int) -> Iterator[tuple[str, Found]]:
+    """Yield each of *entries* that one of *seeds* notices, with the first of those and what it says.
+
+    They are put back together until they are found: one may hide another, so an earlier seed may notice it alone.
+    """
+    left, chunks, width = list(entries), _chunks(seeds), jobs * 4
+    with ProcessPoolExecutor(jobs, initializer=quiet_collector) as pool:
+        for begin in range(0, len(chunks), width):
+            parts = pool.map(partial(_seeds, entries=tuple(left)), chunks[begin : begin + width])
+            for each in [found.scenario for part in parts for found in part.failed]:
+                for entry in tuple(left):
+                    if found := noticed(entry, each):
+                        left.remove(entry)
+                        yield entry, found
+            if not left:
+                return
+
+
+def noticed(entry: str, scenario: Scenario) -> Found | None:
+    """Return what *scenario* violates with the fault *entry* and not without it."""
+    with put_back(MUTANT[entry]):
+        result = run(scenario)
+    return Found(scenario, result.text) if result.failed and not run(scenario).failed else None

@@ -13,6 +13,7 @@ from nodenet.core.boot.outcome import Topic
 from nodenet.core.ip import IPAddress
 from simulation.disk import Disk
 from simulation.engine import Killed, Timeline, Violation
+from simulation.hosted import HostedUnits
 from simulation.kernel import Kernel, SimulatedLink
 from simulation.network_manager import NetworkManager
 from simulation.nmstate import Trouble
@@ -23,8 +24,9 @@ from simulation.units import Units
 from simulation.wire import Segment, Wire
 
 COALESCED_SECONDS = 0.002
+WINDOW_SECONDS = 10.0
 MOST_CROSSINGS = 4_000
-"""Calls to the outside in ten seconds; more are a loop without back-off."""
+"""Calls to the outside in this time; more are a loop without back-off."""
 
 
 @dataclass(slots=True)
@@ -34,7 +36,8 @@ class Life:
     world: World
     alive: bool = True
     crossings: int = 0
-    window: tuple[float, int] = (0.0, 0)
+    """Since *window_began*."""
+    window_began: float = 0.0
 
     async def cross(self, name: str, seconds: float = 0.0) -> None:
         """Call to the outside, which takes some time to answer."""
@@ -47,16 +50,20 @@ class Life:
         """Pass the point *name* where anything may happen to the process. Raises Killed."""
         if not self.alive:
             raise Killed
+        world = self.world
+        now = world.timeline.now
         self.crossings += 1
-        began, count = self.window
-        if self.world.now - began > 10.0:
-            began, count = self.world.now, 0
-        if count > MOST_CROSSINGS:
-            raise Violation("P4", f"{count} calls to the outside in {self.world.now - began:.1f} s, now {name}")
-        self.window = began, count + 1
-        self.world.passed(name)
-        if not self.alive:
-            raise Killed
+        if now - self.window_began > WINDOW_SECONDS:
+            self.window_began, self.crossings = now, 1
+        if self.crossings > MOST_CROSSINGS:
+            raise Violation("P4", f"{self.crossings} calls to the outside in {WINDOW_SECONDS:.0f} s, now {name}")
+        world.points[name] = nth = world.points.get(name, 0) + 1
+        world.last_point = name
+        if (name, nth) in world.on_point:
+            for work in world.on_point.pop((name, nth)):
+                work()
+            if not self.alive:
+                raise Killed
 
 
 @dataclass(slots=True)
@@ -86,6 +93,7 @@ class World:
         self.show_seconds = 0.03
         self.systemd = Systemd(self, self.rules.kubelet_started)
         self.units = Units(self)
+        self.hosted = HostedUnits(self)
         self.bus_up = True
         self.bus_stalled = False
         self.kernel_silent = False
@@ -131,13 +139,7 @@ class World:
     def boot_id(self) -> str:
         return f"{self.boots:032x}"
 
-    # -- what the daemon passes and hears
-
-    def passed(self, name: str) -> None:
-        self.points[name] += 1
-        self.last_point = name
-        for work in self.on_point.pop((name, self.points[name]), ()):
-            work()
+    # -- what the daemon hears
 
     def signal(self, topic: Topic) -> None:
         """Let the daemon hear that something about *topic* changed."""
@@ -190,6 +192,7 @@ class World:
         self.ovs.parked = False
         self.systemd.boot()
         self.units.boot()
+        self.hosted.boot()
         self.manager.stop()
         self.manager.start()
         self.touched_by_rollback()
