@@ -94,8 +94,8 @@ class HostedServicesStage:
             seconds = self._pause(now)
         else:
             self._failures, self._due, seconds = 0, 0.0, found.seconds
-        problem = self._same_while_it_starts(companion, found.problem)
-        return Done(found.detail, facts, Message.HOSTED_SERVICES, problem, Again(TOPICS, seconds))
+        shown = self._same_while_it_starts(companion, found.problem)
+        return Done(found.detail, facts, Message.HOSTED_SERVICES, shown, Again(TOPICS, seconds))
 
     def _same_while_it_starts(self, companion: Running | None, problem: Problem | None) -> Problem | None:
         """Return *problem*, or the one from before while a companion that has failed starts: that is no news yet."""
