@@ -45,7 +45,7 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check reload reselect bridge 'bridge remove' 'bridge make' wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' version
+set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' version
 set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --platform --role --settings --snapshot --step --svg --timeout --vip -b
 
 complete -c nodenetctl -e
@@ -135,6 +135,13 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using bridge; and test $_shtab_node
 complete -c nodenetctl -n '_shtab_nodenetctl_using bridge remove' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using bridge; and test $_shtab_nodenetctl_npos -eq 0' -a make -d 'make br-ex now, after it was removed or could not be made'
 complete -c nodenetctl -n '_shtab_nodenetctl_using bridge make' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a adopt -d 'take a running node over from the former chain of units; --dry-run prints the steps'
+complete -c nodenetctl -n '_shtab_nodenetctl_using adopt' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using adopt' -l dry-run -d 'print the steps and change nothing'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a hand-back -d 'give an adopted node back to the former chain of units; --dry-run prints the steps'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hand-back' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hand-back' -l dry-run -d 'print the steps and change nothing'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hand-back' -l uninstall -d 'before nodenet is removed: hand the node back if it is adopted; without a former chain, remove what nodenetd published below /etc'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a wait -d 'wait until one stage has ended'
 complete -c nodenetctl -n '_shtab_nodenetctl_using wait' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using wait' -l as -x -d 'wait on behalf of this unit; exits 78 if the stage itself waits for that unit'

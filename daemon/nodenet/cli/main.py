@@ -25,6 +25,8 @@ VERBS = {
     "reload": "read settings and node file again, as `systemctl reload nodenetd`",
     "reselect": "select the node IPs again; --dry-run only prints what would change",
     "bridge": "remove br-ex, or make it again",
+    "adopt": "take a running node over from the former chain of units; --dry-run prints the steps",
+    "hand-back": "give an adopted node back to the former chain of units; --dry-run prints the steps",
     "wait": "wait until one stage has ended",
     "snapshot": "print links, addresses and routes as JSON, for a bug report or for explain",
     "settings": "print every setting with the file that sets it",

@@ -16,7 +16,7 @@ from nodenet.core.errors import NotAllowed, Unavailable
 from nodenet.core.network_manager.objects import NAME, PATH
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.edge.bus.connection import PROPERTIES, Message, MessageType, Variant
-from nodenet.edge.network_manager.profiles import Profiles
+from nodenet.edge.network_manager.profiles import IN_MEMORY, IN_MEMORY_ONLY, TO_DISK, Profiles
 
 UUID = "27c8b5dd-4006-3837-adaa-400702e7ab0d"
 SETTINGS = {
@@ -194,3 +194,15 @@ async def test_what_is_not_there(private_bus: PrivateBus) -> None:
             await made.keep(UUID)
         with pytest.raises(Unavailable, match="cannot load /etc/x"):
             await made.load("/etc/x")
+
+
+@pytest.mark.parametrize(("storage", "flags"), [(TO_DISK, 0x21), (IN_MEMORY, 0x22), (IN_MEMORY_ONLY, 0x28)])
+async def test_a_profile_is_stored_elsewhere_as_it_is(private_bus: PrivateBus, storage: int, flags: int) -> None:
+    """Its settings, secrets included, are the same, and nothing is activated."""
+    service = StandIn()
+    async with profiles(private_bus, service) as made:
+        await made.store(UUID, storage)
+    ((member, (settings, sent, _)),) = service.heard
+    assert (member, sent) == ("Update2", flags)
+    assert settings["802-1x"]["password"] == Variant("s", "secret")
+    assert settings["ipv4"] == SETTINGS["ipv4"]

@@ -11,11 +11,13 @@ import build_deb
 from build_interpreter import Interpreter
 from factories import NO_BRIDGE, NodeFactory, uncaptured
 from harness import Flavour, Lan, Node
+from nodenet.core.resolver import resolv_conf
 from pinger import Pinger
-from story import KUBELET, settle
+from story import CRIO, KUBELET, settle
 from tree_files import LAUNCHERS, LIBRARY
 
 OLD, NEW = (build_deb.Build(version, f"{version}-lab", preset=None) for version in ("1.0.0", "1.0.1"))
+RESOLV_CONF = "/etc/resolv.conf"
 LINKS = "find /etc/systemd/system -type l -lname '*nodenet*'"
 
 
@@ -93,8 +95,12 @@ def test_install_upgrade_downgrade_remove_purge(bare_node: NodeFactory, lan: Lan
     assert node.record("kubelet").starts == 1
     assert starts_of_kubelet(node) == 2
 
+    node.write(RESOLV_CONF, (resolv_conf.HEADER + resolv_conf.NOTE).decode() + "nameserver 10.88.0.1\n")
     dpkg(node, "--remove", "nodenet")
     assert node.run("systemctl is-active kubelet.service").stdout == "active\n"
+    assert node.run(f"ls {KUBELET} {CRIO}", check=False).stdout == ""
+    assert "nodenetd" not in node.run(["cat", RESOLV_CONF]).stdout
+    assert "nameserver 10.88.0.1" in node.run(["cat", RESOLV_CONF]).stdout
     assert node.run(LINKS).stdout == ""
     assert starts_of_kubelet(node) == 3
     node.run("test ! -e /usr/lib/nodenet && test -d /var/lib/nodenet && test -d /etc/nodenet")

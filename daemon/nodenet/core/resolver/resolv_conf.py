@@ -57,6 +57,11 @@ def without(content: bytes, address: IPAddress) -> bytes:
     return b"".join(line for line in _LINE.findall(content) if _server(line) != address)
 
 
+def without_note(content: bytes) -> bytes:
+    """Return *content* without the line that names nodenetd, as the replaced script writes the file."""
+    return b"".join(line for line in _LINE.findall(content) if line.rstrip(b"\n") != NOTE.rstrip(b"\n"))
+
+
 def nameservers(content: bytes | None) -> tuple[IPAddress, ...]:
     """Return the nameservers in their order; also those after the third, which glibc ignores."""
     found = map(_server, _LINE.findall(content or b""))
@@ -104,7 +109,7 @@ def _ended(lines: list[bytes]) -> list[bytes]:
 
 
 def _with_header(lines: list[bytes]) -> list[bytes]:
-    lines = [line for line in lines if line.rstrip(b"\n") != NOTE.rstrip(b"\n")]
+    lines = _LINE.findall(without_note(b"".join(lines)))
     at = next((index for index, line in enumerate(lines) if line.startswith(_GENERATED)), None)
     if at is None:
         return [HEADER, NOTE, *lines]

@@ -23,7 +23,7 @@ AT_ONCE = 16
 
 _SETTINGS = f"{PATH}/Settings"
 _CONNECTION = f"{NAME}.Settings.Connection"
-_TO_DISK, _IN_MEMORY, _IN_MEMORY_ONLY, _BLOCK_AUTOCONNECT = 0x1, 0x2, 0x8, 0x20
+TO_DISK, IN_MEMORY, IN_MEMORY_ONLY, _BLOCK_AUTOCONNECT = 0x1, 0x2, 0x8, 0x20
 _PRESERVE_EXTERNAL_IP = 0x1
 _FOR_EVER = 2**31 - 1
 """A ``dhcp-timeout`` without end (nm-settings-dbus(5))."""
@@ -86,7 +86,7 @@ class Profiles:
                 _put(settings.setdefault(section, {}), key, value)
         if _plain(settings) == before:
             return False
-        await self._update(path, settings, _TO_DISK)
+        await self._update(path, settings, TO_DISK)
         return True
 
     async def keep(self, uuid: str) -> KeptProfile:
@@ -102,10 +102,18 @@ class Profiles:
         settings: Settings = {section: _unpacked(values) for section, values in kept.settings.items()}
         path = await self._find(kept.uuid)
         if path is None:
-            flags = (_IN_MEMORY if kept.in_memory else _TO_DISK) | _BLOCK_AUTOCONNECT
+            flags = (IN_MEMORY if kept.in_memory else TO_DISK) | _BLOCK_AUTOCONNECT
             await self._ask(_SETTINGS, f"{NAME}.Settings", "AddConnection2", "a{sa{sv}}ua{sv}", settings, flags, {})
         else:
-            await self._update(path, settings, _IN_MEMORY_ONLY if kept.in_memory else _TO_DISK)
+            await self._update(path, settings, IN_MEMORY_ONLY if kept.in_memory else TO_DISK)
+
+    async def store(self, uuid: str, storage: int) -> None:
+        """Store a profile, as it is, by one of TO_DISK, IN_MEMORY (its file stays) and IN_MEMORY_ONLY (it goes).
+
+        In memory it is until the next boot. What uses it goes on. Raises Unavailable.
+        """
+        path = await self._path(uuid)
+        await self._update(path, await self._settings(path), storage)
 
     async def load(self, file: str) -> None:
         """Let NetworkManager read one keyfile again. Raises Unavailable when it cannot."""

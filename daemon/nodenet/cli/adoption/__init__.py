@@ -1,0 +1,1 @@
+"""`nodenetctl adopt` and `nodenetctl hand-back`: gather, show, carry out, and undo."""

@@ -1,0 +1,152 @@
+"""How is one step of an adoption carried out on this node?
+
+Each step may be done again: what is already so is left as it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from nodenet.cli import status
+from nodenet.cli.adoption import bridges, gather
+from nodenet.cli.adoption.gather import Before
+from nodenet.cli.adoption.published import remove_published, take_note_out
+from nodenet.core.adoption.facts import FAILED, RUNNING, unit_states
+from nodenet.core.adoption.former_chain import COMPANIONS, MARKER, MARKER_TEXT, NODENETD, all_drop_ins, drop_ins, held
+from nodenet.core.adoption.steps import Kind, Step
+from nodenet.core.boot.stage_state import Status
+from nodenet.core.errors import StageFailed
+from nodenet.core.resolver.view import RESOLV_CONF
+from nodenet.core.status.last_known import has_vanished
+from nodenet.edge.files import disk
+from nodenet.edge.systemd.systemctl import show, systemctl
+
+READY_SECONDS = 300.0
+STOP_SECONDS = 180.0
+POLL_SECONDS = 0.5
+
+
+class Effects:
+    """Carries the steps out; *before* is what must not change."""
+
+    def __init__(self, before: Before, saved: bytes | None = None) -> None:
+        """*saved* is resolv.conf as it was before an adoption that is undone now, None in any other case."""
+        self._before = before
+        self.saved = saved
+
+    def do(self, step: Step) -> None:
+        """Carry one step out. Raises NodenetError."""
+        actions: Mapping[Kind, Callable[[Step], None]] = {
+            Kind.DROP_INS: self._drop_ins,
+            Kind.ENABLED: self._enabled,
+            Kind.BRIDGE_ON_DISK: self._bridge_on_disk,
+            Kind.OLD_RECORD: lambda _: bridges.forget(),
+            Kind.MARKER: self._marker,
+            Kind.NOT_HELD: self._not_held,
+            Kind.PREPENDER_STOPPED: self._prepender,
+            Kind.RESOLV_CONF: self._resolv_conf,
+            Kind.NODENETD: self._nodenetd,
+            Kind.CHECK: self._check,
+            Kind.FILES_GONE: lambda _: remove_published(),
+        }
+        actions[step.kind](step)
+
+    def _drop_ins(self, step: Step) -> None:
+        if step.forward:
+            _write(drop_ins(step.names))
+        else:
+            _remove(all_drop_ins())
+        systemctl("daemon-reload")
+
+    def _enabled(self, step: Step) -> None:
+        systemctl("--quiet", "enable" if step.forward else "disable", *step.names)
+
+    def _bridge_on_disk(self, step: Step) -> None:
+        (bridges.to_disk if step.forward else bridges.to_memory)(step.names)
+
+    def _marker(self, step: Step) -> None:
+        if step.forward:
+            disk.write(MARKER, MARKER_TEXT)
+        else:
+            disk.remove(MARKER)
+
+    def _not_held(self, step: Step) -> None:
+        if step.forward:
+            _remove(held(step.names))
+        else:
+            _write(held(step.names))
+        systemctl("daemon-reload")
+
+    def _prepender(self, step: Step) -> None:
+        systemctl("stop" if step.forward else "start", *step.names)
+
+    def _resolv_conf(self, step: Step) -> None:
+        if step.forward:
+            self.saved = disk.read(RESOLV_CONF)
+        elif self.saved is not None and not Path(RESOLV_CONF).is_symlink():
+            disk.write(RESOLV_CONF, self.saved)
+        else:
+            take_note_out()
+
+    def _nodenetd(self, step: Step) -> None:
+        if not step.forward:
+            systemctl("stop", NODENETD, COMPANIONS[0], seconds=STOP_SECONDS)
+            return
+        systemctl("reset-failed", NODENETD)
+        systemctl("start", "--no-block", NODENETD)
+        until = time.monotonic() + READY_SECONDS
+        while time.monotonic() < until:
+            document = status.read()
+            if document is not None and not has_vanished(document) and document["ready"]:
+                return
+            if _state() == FAILED:
+                raise StageFailed(f"{NODENETD} failed", remedy="Look at `journalctl -u nodenetd`")
+            time.sleep(POLL_SECONDS)
+        why = "nodenetd is not ready"
+        raise StageFailed(f"{why} after {READY_SECONDS:g} s", remedy="Look at `journalctl -u nodenetd`")
+
+    def _check(self, step: Step) -> None:
+        now = gather.before()
+        if now.places != self._before.places:
+            raise StageFailed(f"the node IPs were {_places(self._before)} and are {_places(now)}")
+        if now.servers != self._before.servers:
+            raise StageFailed(f"the DNS servers were {_servers(self._before)} and are {_servers(now)}")
+        if step.forward:
+            _check_stages()
+        elif _state() in RUNNING:
+            raise StageFailed(f"{NODENETD} runs again", remedy=f"Look at `systemctl status {NODENETD}`")
+
+
+def _check_stages() -> None:
+    """Raise StageFailed for a stage of nodenetd that failed."""
+    document = status.read()
+    for stage in document["stages"] if document else ():
+        if stage["status"] == Status.FAILED:
+            raise StageFailed(f"the stage {stage['name']} failed: {stage['detail']}", remedy="See `nodenetctl status`")
+
+
+def _state() -> str:
+    return next((state.active for state in unit_states(show((NODENETD,))).values()), "")
+
+
+def _write(files: Mapping[PurePosixPath, bytes]) -> None:
+    for path, content in files.items():
+        disk.write(path, content)
+
+
+def _remove(paths: Iterable[PurePosixPath]) -> None:
+    for path in paths:
+        disk.remove(path)
+        with suppress(OSError):  # a directory with other drop-ins stays
+            Path(path.parent).rmdir()
+
+
+def _places(seen: Before) -> str:
+    return ", ".join(f"{address} on {link or 'no link'}" for address, link in seen.places) or "none"
+
+
+def _servers(seen: Before) -> str:
+    return ", ".join(map(str, seen.servers)) or "none"

@@ -1,0 +1,97 @@
+"""What is this node like before it is adopted or handed back? Nothing is changed."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from nodenet.cli.adoption import bridges
+from nodenet.core.adoption.facts import AdoptionFacts, unit_states
+from nodenet.core.adoption.former_chain import (
+    COMPANIONS,
+    DNS,
+    EVERY_UNIT,
+    MARKER,
+    MTU_MIGRATION,
+    NETWORK_UNITS,
+    OURS,
+    all_drop_ins,
+    drop_ins,
+    held,
+)
+from nodenet.core.errors import SettingsInvalid
+from nodenet.core.hostname.name import normalised
+from nodenet.core.ip import IPAddress
+from nodenet.core.node_file.find import APPLIED, search
+from nodenet.core.node_ip.published_files import NAMES_NODE_IPS, node_ips
+from nodenet.core.resolver import resolv_conf
+from nodenet.core.resolver.view import RESOLV_CONF
+from nodenet.core.settings import parse as settings_parser
+from nodenet.core.settings.model import Settings
+from nodenet.edge.files import disk
+from nodenet.edge.files import settings as settings_files
+from nodenet.edge.kernel import netlink
+from nodenet.edge.systemd import systemctl
+
+UNITS = (*EVERY_UNIT, *OURS, *COMPANIONS, DNS, MTU_MIGRATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What must not change: the published node IPs with the link of each, and the DNS servers that glibc asks."""
+
+    places: tuple[tuple[IPAddress, str | None], ...]
+    servers: tuple[IPAddress, ...]
+
+
+def facts(*, with_bridges: bool = True) -> AdoptionFacts:
+    """Return the present facts; only *with_bridges*, NetworkManager and Open vSwitch are asked.
+
+    Raises PublishFailed and Unavailable; with bridges also SettingsInvalid and NotAllowed.
+    """
+    try:
+        settings = settings_parser.parse(settings_files.read()).settings
+    except SettingsInvalid:
+        if with_bridges:
+            raise
+        settings = Settings()  # nodenet can be removed whatever its settings are
+    published, this_boot = _published()
+    found = AdoptionFacts(
+        units=unit_states(systemctl.show(UNITS)),
+        marker=disk.read(MARKER) is not None,
+        present=tuple(str(path) for path in all_drop_ins() if disk.read(path) is not None),
+        held=any(disk.read(path) is not None for path in held(NETWORK_UNITS)),
+        network_type=settings.network_type,
+        vips=bool(settings.api_vips or settings.ingress_vips),
+        stages=settings.stages,
+        published=published if this_boot else (),
+        addresses=frozenset(entry.address for entry in netlink.snapshot().addresses),
+        node_file=_changed_node_file(settings),
+    )
+    missing = tuple(str(path) for path, text in drop_ins(found.former).items() if disk.read(path) != text)
+    found = replace(found, missing=missing)
+    if not with_bridges:
+        return found
+    return replace(found, bridges=bridges.seen(), unfinished=bridges.unfinished())
+
+
+def before() -> Before:
+    """Return what must not change, as it is now. Raises PublishFailed, Unavailable."""
+    published, _ = _published()
+    links = {entry.address: entry.link for entry in netlink.snapshot().addresses}
+    servers = resolv_conf.nameservers(disk.read(RESOLV_CONF))[: resolv_conf.MAX_SERVERS]
+    return Before(tuple((address, links.get(address)) for address in published), servers)
+
+
+def _published() -> tuple[tuple[IPAddress, ...], bool]:
+    return node_ips({path: disk.read(path) for path in NAMES_NODE_IPS})
+
+
+def _changed_node_file(settings: Settings) -> str:
+    """Return the name of a node file that differs from the one that was applied last, "" where there is none."""
+    directory = PurePosixPath(settings.node_file_dir)
+    name = search(normalised(socket.gethostname()), disk.listing(directory)).found
+    if name is None or disk.read(directory / name) == disk.read(directory / APPLIED):
+        return ""
+    return name

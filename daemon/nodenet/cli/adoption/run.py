@@ -1,0 +1,187 @@
+"""How are the steps carried out one after the other, with a record on disk, and undone when one of them fails?"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from nodenet.cli.outputs import note
+from nodenet.cli.table import printable
+from nodenet.core.adoption import record as records
+from nodenet.core.adoption.record import AdoptionRecord
+from nodenet.core.adoption.steps import Ended, Event, Kind, Step, walk
+from nodenet.core.errors import AccessDenied, Busy, NodenetError, PublishFailed
+from nodenet.core.messages import Message
+from nodenet.edge.files import disk
+from nodenet.edge.systemd.journal import Journal
+
+LOCK = Path("/run/nodenet/adoption.lock")
+PRIVATE = 0o600
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(NodenetError):
+    """The command got a signal that ends it."""
+
+    exit_code = 130
+
+
+class Undone(NodenetError):
+    """A step failed, and the ones before it were undone."""
+
+    exit_code = 1
+
+
+class Doer(Protocol):
+    """Carries one step out."""
+
+    saved: bytes | None
+    """resolv.conf as it was before the adoption, once the step that keeps a copy is done."""
+
+    def do(self, step: Step) -> None:
+        """Carry *step* out. Raises NodenetError."""
+
+
+def carry_out(
+    steps: Sequence[Step],
+    doer: Doer,
+    record: AdoptionRecord,
+    keep: Callable[[AdoptionRecord | None], None],
+    say: Callable[[str, bool], None],
+) -> None:
+    """Carry all *steps* out, or none: raises Undone when one fails, which names what could not be undone.
+
+    *keep* stores the record before each step, None when there is nothing to remember any more.
+    """
+    walking = walk(steps)
+    answer: NodenetError | None = None
+    while True:
+        try:
+            event, number, step = walking.send(answer)
+        except StopIteration as end:
+            ended: Ended = end.value
+            break
+        answer = _one(event, number, step, doer, record, keep, say)
+        if doer.saved is not None:
+            record = replace(record, resolv_conf=doer.saved.hex())
+    if ended.error is None:
+        keep(None)
+        return
+    if not ended.left:
+        with contextlib.suppress(
+            NodenetError
+        ):  # a record that stays is mentioned by the next command, which removes it
+            keep(None)
+    raise _undone(ended)
+
+
+def _one(  # noqa: PLR0913  (what a step is carried out with)
+    event: Event,
+    number: int,
+    step: Step,
+    doer: Doer,
+    record: AdoptionRecord,
+    keep: Callable[[AdoptionRecord | None], None],
+    say: Callable[[str, bool], None],
+) -> NodenetError | None:
+    """Carry one step out or undo it; return the error that stopped it."""
+    undoing = event is Event.UNDO
+    try:
+        say(step.text, undoing)
+        try:
+            keep(replace(record, done=number, undoing=undoing))
+        except PublishFailed:
+            if not undoing:  # on a disk that is full, what was done is undone all the same
+                raise
+        with _signals(arrive=not undoing):
+            doer.do(step)
+    except NodenetError as error:
+        return error
+    return None
+
+
+def _undone(ended: Ended) -> Undone:
+    error, step = ended.error, ended.step
+    cause = error.cause if error else ""
+    remedy = error.remedy if error else ""
+    if ended.left:
+        lost = "; ".join(f"{back.text} ({trouble.cause})" for back, trouble in ended.left)
+        return Undone(f"{cause}. NOT undone: {lost}", remedy=remedy)
+    what = "nothing was changed" if step and step.kind is Kind.DROP_INS else "every step was undone"
+    return Undone(f"{cause}; {what}", remedy=remedy)
+
+
+def store(record: AdoptionRecord | None) -> None:
+    """Write the record, or remove it. Raises PublishFailed."""
+    if record is None:
+        disk.remove(records.PATH)
+    else:
+        disk.write(records.PATH, records.render(record), PRIVATE)
+
+
+def stored() -> AdoptionRecord | None:
+    """Return the record of a run that never ended. Raises PublishFailed; one that cannot be read is removed."""
+    content = disk.read(records.PATH)
+    if not content:
+        return None
+    try:
+        return records.parse(content)
+    except ValueError as error:
+        note(f"nodenetctl: {records.PATH} cannot be read ({error}); it is removed")
+        disk.remove(records.PATH)
+        return None
+
+
+def log(message: Message, text: str, **fields: str) -> None:
+    """Write one entry to the journal."""
+    level = "error" if message is Message.ADOPTION_UNDONE else "info"
+    Journal("nodenetctl").write(level, {"event": printable(text), "message": message, **fields})
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Be the only adoption of this node. Raises AccessDenied, Busy, PublishFailed."""
+    if os.geteuid() != 0:
+        raise AccessDenied("only root may do this", remedy="Run it with sudo")
+    disk.make_directory(LOCK.parent)
+    with LOCK.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Busy("another `nodenetctl adopt` or `hand-back` runs", remedy="Wait until it has ended") from error
+        yield
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let signals that end a command arrive only while a step is done, as Interrupted; undoing is not interrupted."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  (signal.signal gives both)
+        raise Interrupted(f"interrupted by {signal.Signals(number).name}")
+
+    before = {number: signal.signal(number, interrupt) for number in SIGNALS}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        while signal.sigtimedwait(SIGNALS, 0):
+            pass  # what came while the steps were undone has had its effect
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextlib.contextmanager
+def _signals(*, arrive: bool) -> Iterator[None]:
+    mask = signal.pthread_sigmask(signal.SIG_UNBLOCK if arrive else signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

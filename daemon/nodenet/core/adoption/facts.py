@@ -1,0 +1,108 @@
+"""What must be known of a node before it is adopted or handed back?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nodenet.core.adoption.former_chain import BUILTIN, COMPANIONS, DNS, NODENETD, units_of
+from nodenet.core.br_ex.condition import Owner
+from nodenet.core.ip import IPAddress
+from nodenet.core.stage_name import StageName
+
+LOADED, ACTIVE, FAILED, MASKED = "loaded", "active", "failed", "masked"
+ENABLED = frozenset({"enabled", "enabled-runtime"})
+RUNNING = frozenset({"active", "activating", "reloading", "refreshing", "deactivating"})
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """A unit as systemd shows it (org.freedesktop.systemd1(5)); *command* is what ExecStart= says, for people."""
+
+    load: str = "not-found"
+    active: str = "inactive"
+    file: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBridge:
+    """A bridge: its name, who made it, the link below, and its profiles that are on disk and in memory (UUIDs)."""
+
+    name: str
+    owner: Owner
+    uplink: str | None = None
+    on_disk: tuple[str, ...] = ()
+    in_memory: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionFacts:
+    """The node at one moment.
+
+    *marker*: the marker exists. *missing*, *present*: drop-ins of an adopted node that are not there, that are there.
+    *held*: drop-ins keep units of the former chain from starting in this boot. *network_type*, *vips* and *stages* are
+    those of the settings. *published* are the node IPs of this boot, *addresses* those of the node. *node_file* is the
+    name of a node file that differs from what was applied. *unfinished* is why br-ex cannot be handed back now.
+    """
+
+    units: Mapping[str, UnitState]
+    marker: bool = False
+    missing: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
+    held: bool = False
+    network_type: str = ""
+    vips: bool = False
+    stages: Mapping[str, str] = field(default_factory=dict)
+    published: tuple[IPAddress, ...] = ()
+    addresses: frozenset[IPAddress] = frozenset()
+    bridges: tuple[SeenBridge, ...] = ()
+    node_file: str = ""
+    unfinished: str = ""
+
+    def unit(self, name: str) -> UnitState:
+        """Return the state of a unit; that of a unit that does not exist where systemd has none."""
+        return self.units.get(name, UnitState())
+
+    @property
+    def former(self) -> tuple[str, ...]:
+        """The units of the former chain that this node has and that nodenetd stands in for."""
+        return tuple(unit for unit in units_of(self.stages) if self.unit(unit).load == LOADED)
+
+    @property
+    def ours(self) -> tuple[SeenBridge, ...]:
+        """The bridges that nodenetd made."""
+        return tuple(bridge for bridge in self.bridges if bridge.owner is Owner.OURS)
+
+    @property
+    def runs(self) -> bool:
+        """Whether nodenetd runs, or systemd starts it again and again."""
+        return self.unit(NODENETD).active in RUNNING
+
+    @property
+    def enabled(self) -> bool:
+        """Whether nodenetd is started at boot."""
+        return self.unit(NODENETD).file in ENABLED
+
+    @property
+    def hosts(self) -> str:
+        """A service of nodenet that runs on this node for the cluster, "" where there is none."""
+        return next((unit for unit in (*COMPANIONS[1:], DNS) if self.unit(unit).active in RUNNING), "")
+
+    def builtin(self, stage: StageName) -> bool:
+        """Return whether nodenetd does the stage itself."""
+        return self.stages.get(stage, BUILTIN) == BUILTIN
+
+
+def unit_states(text: str) -> dict[str, UnitState]:
+    """Return the units of ``systemctl show --property=…``, by their own names.
+
+    An alias of nodenet (``nodenet-compat.target``) has the name of a former unit; its own name is another one.
+    """
+    found: dict[str, UnitState] = {}
+    for block in text.split("\n\n"):
+        values = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        if name := values.get("Id"):
+            read = (values.get(key, "") for key in ("LoadState", "ActiveState", "UnitFileState", "ExecStart"))
+            found[name] = UnitState(*read)
+    return found

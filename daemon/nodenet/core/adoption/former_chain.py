@@ -1,0 +1,71 @@
+"""Which units are the former chain, which stage does each of them do, and which files decide who does it?
+
+The units may be files of a MachineConfig in /etc, which nothing else may change, and kubelet's target may require them:
+a masked unit would keep kubelet from starting. A drop-in with a condition does neither: systemd skips the unit, and
+what requires it starts (systemd.unit(5), ``ConditionPathExists=``). All drop-ins have the same condition, the marker:
+one rename(2) changes who configures the node in the next boot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from nodenet.core.stage_name import StageName
+
+MARKER = PurePosixPath("/etc/nodenet/adopted")
+MARKER_TEXT = b"nodenet configures the network of this node: see docs/adopt.md and `nodenetctl hand-back`.\n"
+BUILTIN = "builtin"
+"""The provider of a stage that nodenetd does itself (``[stages]`` of the settings)."""
+NODENETD, GATE = "nodenetd.service", "nodenet-ready.service"
+OURS = (NODENETD, GATE)
+COMPANIONS = ("nodenet-hosted.service", "nodenet-keepalived.service", "nodenet-haproxy.service")
+DNS = "nodenet-dnsmasq.service"
+RESOLVER_PATH = "on-prem-resolv-prepender.path"
+"""Runs all the time; the other units end."""
+MTU_MIGRATION = "mtu-migration.service"
+"""Works with the names of the former chain's profiles."""
+UNITS: Mapping[StageName, tuple[str, ...]] = {
+    StageName.HOSTNAME: ("node-valid-hostname.service",),
+    StageName.NMSTATE: ("nmstate-configuration.service",),
+    StageName.RESOLV_PREPENDER: (RESOLVER_PATH, "on-prem-resolv-prepender.service"),
+    StageName.NODEIP: (
+        "nodeip-configuration.service",
+        "nodeip-configuration-vsphere-upi.service",
+        "wait-for-node-ip.service",
+    ),
+    StageName.CONFIGURE_OVS: ("ovs-configuration.service", "wait-for-br-ex-up.service"),
+}
+"""Stage → the units that did it."""
+NETWORK_UNITS = (*UNITS[StageName.NMSTATE], *UNITS[StageName.CONFIGURE_OVS][:1])
+"""These delete br-ex when they run in a boot that did not begin with them."""
+EVERY_UNIT = tuple(unit for units in UNITS.values() for unit in units)
+
+_SYSTEM, _VOLATILE = PurePosixPath("/etc/systemd/system"), PurePosixPath("/run/systemd/system")
+_NAME = "90-nodenet-adopt.conf"
+_WHO = "# Made by `nodenetctl adopt`, removed by `nodenetctl hand-back`.\n"
+
+
+def drop_ins(units: Iterable[str]) -> dict[PurePosixPath, bytes]:
+    """Return the drop-ins of *units* and of nodenet's own, by path: each side starts only on its side of the marker."""
+    skipped = {_SYSTEM / f"{unit}.d" / _NAME: _condition(f"!{MARKER}") for unit in units}
+    return skipped | {_SYSTEM / f"{unit}.d" / _NAME: _condition(str(MARKER)) for unit in OURS}
+
+
+def all_drop_ins() -> tuple[PurePosixPath, ...]:
+    """Return where a drop-in may be."""
+    return tuple(drop_ins(EVERY_UNIT))
+
+
+def held(units: Iterable[str]) -> dict[PurePosixPath, bytes]:
+    """Return drop-ins that keep *units* from starting until the next boot, which empties /run."""
+    return {_VOLATILE / f"{unit}.d" / _NAME: _condition("!/run") for unit in units}
+
+
+def units_of(stages: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the units whose stage nodenetd does itself; *stages* are those of the settings."""
+    return tuple(unit for stage, units in UNITS.items() if stages.get(stage, BUILTIN) == BUILTIN for unit in units)
+
+
+def _condition(path: str) -> bytes:
+    return f"{_WHO}[Unit]\nConditionPathExists={path}\n".encode()

@@ -1,0 +1,118 @@
+"""Which steps does this node still need to be adopted, or to be handed back? None: there is nothing to do.
+
+The node can be switched off at each moment. Before the marker exists, the drop-ins have no effect; with it, all of them
+have. So a node boots with the former chain or with nodenet, never with both or with none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nodenet.core.adoption.facts import ACTIVE, AdoptionFacts
+from nodenet.core.adoption.former_chain import NETWORK_UNITS, RESOLVER_PATH
+from nodenet.core.adoption.refusals import refuse_adoption, refuse_hand_back, refuse_unfinished
+from nodenet.core.adoption.steps import Step
+from nodenet.core.adoption.wording import (
+    CHECK_ADOPTED,
+    CHECK_HANDED_BACK,
+    ENABLED,
+    FILES_GONE,
+    FORGOTTEN,
+    MARKED,
+    NOT_HELD,
+    PREPENDER_STOPPED,
+    RESOLV_CONF_GIVEN_BACK,
+    RESOLV_CONF_KEPT,
+    STARTED,
+    bridge_in_memory,
+    bridge_saved,
+    drop_ins_removed,
+    drop_ins_written,
+)
+
+NOTHING_TO_ADOPT = "This node is adopted already: there is nothing to do."
+NOTHING_TO_HAND_BACK = "This node is not adopted: there is nothing to hand back."
+HANDED_BACK = "nodenetd does not configure this node any more."
+NOW = f"{HANDED_BACK} The former chain does, now and at every boot."
+NEXT_BOOT = (
+    f"{HANDED_BACK} The former chain does from the next boot on. Until then br-ex stays as it is, and "
+    f"{' and '.join(NETWORK_UNITS)} do not start."
+)
+BACKWARD = {step: step.undone or step for step in (ENABLED, MARKED, PREPENDER_STOPPED, STARTED, NOT_HELD)}
+
+
+def adoption(facts: AdoptionFacts) -> tuple[Step, ...]:
+    """Return the steps that are left. Raises AdoptionRefused."""
+    steps = tuple(_adoption(facts))
+    if steps and not facts.marker:
+        refuse_adoption(facts)
+    return (*steps, CHECK_ADOPTED) if steps else ()
+
+
+def hand_back(facts: AdoptionFacts) -> tuple[Step, ...]:
+    """Return the steps that are left. Raises AdoptionRefused."""
+    steps = tuple(_hand_back(facts))
+    if steps and facts.marker:
+        refuse_hand_back(facts)
+    return (*steps, CHECK_HANDED_BACK) if steps else ()
+
+
+def uninstall(facts: AdoptionFacts) -> tuple[Step, ...]:
+    """Return the steps before nodenet is removed: the node is handed back, or loses what nodenetd published.
+
+    A node whose former chain is gone keeps nothing of nodenet. Raises AdoptionRefused.
+    """
+    steps: tuple[Step, ...] = ()
+    if facts.marker and facts.former:
+        refuse_unfinished(facts)
+        return (*_hand_back(facts), CHECK_HANDED_BACK)
+    if facts.marker or facts.present:
+        steps = (BACKWARD[MARKED], drop_ins_removed(facts.former))
+    files = () if facts.former else (FILES_GONE,)
+    return (BACKWARD[STARTED], *steps, *files) if facts.runs else (*steps, *files)
+
+
+def handed_back(steps: tuple[Step, ...]) -> str:
+    """Return what is so after *steps* of a hand-back or an uninstallation."""
+    if BACKWARD[NOT_HELD] in steps:
+        return NEXT_BOOT
+    return NOW if CHECK_HANDED_BACK in steps else HANDED_BACK
+
+
+def _adoption(facts: AdoptionFacts) -> Iterator[Step]:
+    if facts.held:
+        yield NOT_HELD
+    if facts.missing:
+        yield drop_ins_written(facts.former)
+    if not facts.enabled:
+        yield ENABLED
+    if in_memory := tuple(bridge.name for bridge in facts.ours if bridge.in_memory):
+        yield bridge_saved(in_memory)
+    if facts.bridges and not facts.ours and not facts.marker:
+        yield FORGOTTEN
+    if RESOLVER_PATH in facts.former and facts.unit(RESOLVER_PATH).active == ACTIVE:
+        yield PREPENDER_STOPPED  # before the marker: what undoes it can start the unit only without the marker
+    if not facts.marker:
+        yield MARKED
+    if not facts.runs:
+        yield RESOLV_CONF_KEPT
+        yield STARTED
+
+
+def _hand_back(facts: AdoptionFacts) -> Iterator[Step]:
+    if not (facts.marker or facts.present):
+        return
+    if facts.runs:
+        yield BACKWARD[STARTED]
+    if facts.ours and not facts.held:
+        yield BACKWARD[NOT_HELD]
+    if on_disk := tuple(bridge.name for bridge in facts.ours if bridge.on_disk):
+        yield bridge_in_memory(on_disk)
+    if facts.marker:
+        yield BACKWARD[MARKED]
+    if facts.enabled:
+        yield BACKWARD[ENABLED]
+    yield drop_ins_removed(facts.former)
+    yield RESOLV_CONF_GIVEN_BACK
+    if RESOLVER_PATH in facts.former:
+        yield BACKWARD[PREPENDER_STOPPED]

@@ -1,0 +1,62 @@
+"""How is it remembered on disk how far an adoption is, and what has to be put back?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
+
+from nodenet.core.adoption.former_chain import MARKER
+from nodenet.core.record_version import refusal
+
+PATH = PurePosixPath("/var/lib/nodenet/adoption.json")
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionRecord:
+    """How far *verb* is: *steps* by name, *done* of them are done, the next one has begun.
+
+    *boot_id*: the boot in which it began. *undoing*: a step failed. *resolv_conf*: the bytes of that file before, in
+    hexadecimal.
+    """
+
+    verb: str
+    boot_id: str
+    steps: tuple[str, ...]
+    done: int = 0
+    undoing: bool = False
+    resolv_conf: str | None = None
+
+    def interrupted(self, *, marker: bool, same_boot: bool) -> str:
+        """Return what an administrator must know of a run that never ended."""
+        what = "undoing" if self.undoing else f"step {self.done + 1} of {len(self.steps)}"
+        when = "in this boot" if same_boot else "before the last boot"
+        side = "nodenet" if marker else "the former chain"
+        return (
+            f"A `nodenetctl {self.verb}` was interrupted {when} ({what}): {MARKER} "
+            f"{'exists' if marker else 'does not exist'}, so {side} configures this node at every boot"
+        )
+
+
+def render(record: AdoptionRecord) -> bytes:
+    """Return the record as it is stored."""
+    return json.dumps({"version": VERSION, **asdict(record)}, indent=1).encode() + b"\n"
+
+
+def parse(content: bytes) -> AdoptionRecord:
+    """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
+    fields = json.loads(content)
+    version = fields.pop("version", None) if isinstance(fields, dict) else None
+    if why := refusal(version, VERSION):
+        raise ValueError(why)
+    try:
+        record = AdoptionRecord(**{**fields, "steps": tuple(fields["steps"])})
+        if record.resolv_conf is not None:
+            bytes.fromhex(record.resolv_conf)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a complete record: {error}") from error
+    typed = all(isinstance(text, str) for text in (record.verb, record.boot_id, *record.steps))
+    if not (typed and isinstance(record.done, int) and isinstance(record.undoing, bool)):
+        raise ValueError("not a record: a value has another type")
+    return record

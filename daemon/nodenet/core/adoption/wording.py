@@ -1,0 +1,106 @@
+"""What does each step of an adoption say to the person who reads it, and what undoes it?"""
+
+from __future__ import annotations
+
+from nodenet.core.adoption.former_chain import DNS, MARKER, NETWORK_UNITS, NODENETD, RESOLVER_PATH
+from nodenet.core.adoption.steps import Kind, Step
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Return *names* as a sentence has them."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def drop_ins_written(units: tuple[str, ...]) -> Step:
+    """Return the step that writes the drop-ins of *units* and of nodenet's own."""
+    text = (
+        f"Write drop-ins that let {listed(units)} start only while {MARKER} does not exist, and {NODENETD} only while "
+        "it does; they have no effect yet"
+    )
+    return Step(Kind.DROP_INS, forward=True, text=text, names=units, back_text="Remove the drop-ins")
+
+
+def drop_ins_removed(units: tuple[str, ...]) -> Step:
+    """Return the step that removes the drop-ins."""
+    return Step(Kind.DROP_INS, forward=False, text="Remove the drop-ins", names=units, back_text="Write them again")
+
+
+def bridge_saved(bridges: tuple[str, ...]) -> Step:
+    """Return the step that saves the profiles of *bridges*, which are in memory."""
+    return Step(
+        Kind.BRIDGE_ON_DISK,
+        forward=True,
+        text=f"Save the profiles of {listed(bridges)} on the disk again",
+        names=bridges,
+        back_text=f"Keep the profiles of {listed(bridges)} in memory only",
+    )
+
+
+def bridge_in_memory(bridges: tuple[str, ...]) -> Step:
+    """Return the step after which the next boot begins without *bridges*."""
+    text = (
+        f"Keep the profiles of {listed(bridges)} in memory only, and give the uplink its former profile on the disk; "
+        "the running network does not change"
+    )
+    back = f"Save the profiles of {listed(bridges)} on the disk again"
+    return Step(Kind.BRIDGE_ON_DISK, forward=False, text=text, names=bridges, back_text=back)
+
+
+ENABLED = Step(
+    Kind.ENABLED,
+    forward=True,
+    text=f"Enable {NODENETD}",
+    names=(NODENETD,),
+    back_text=f"Disable {NODENETD}",
+)
+FORGOTTEN = Step(Kind.OLD_RECORD, forward=True, text="Forget an earlier br-ex that nodenet made")
+MARKED = Step(
+    Kind.MARKER,
+    forward=True,
+    text=f"Write {MARKER}: nodenet configures this node from the next boot on",
+    back_text=f"Remove {MARKER}: the former chain configures this node from the next boot on",
+)
+PREPENDER_STOPPED = Step(
+    Kind.PREPENDER_STOPPED,
+    forward=True,
+    text=f"Stop {RESOLVER_PATH}",
+    names=(RESOLVER_PATH,),
+    back_text=f"Start {RESOLVER_PATH}",
+)
+RESOLV_CONF_KEPT = Step(
+    Kind.RESOLV_CONF,
+    forward=True,
+    text="Keep a copy of /etc/resolv.conf for the way back",
+    back_text="Write /etc/resolv.conf as it was",
+)
+RESOLV_CONF_GIVEN_BACK = Step(
+    Kind.RESOLV_CONF,
+    forward=False,
+    text="Write /etc/resolv.conf with the first lines of the former chain; the DNS servers stay",
+)
+STARTED = Step(
+    Kind.NODENETD,
+    forward=True,
+    text=f"Start {NODENETD} and wait until it is ready",
+    names=(NODENETD,),
+    back_text=f"Stop {NODENETD}; the running network does not change",
+)
+NOT_HELD = Step(
+    Kind.NOT_HELD,
+    forward=True,
+    text=f"Let {listed(NETWORK_UNITS)} start again as their drop-ins say",
+    names=NETWORK_UNITS,
+    back_text=f"Keep {listed(NETWORK_UNITS)} from starting until the next boot",
+)
+FILES_GONE = Step(
+    Kind.FILES_GONE,
+    forward=False,
+    text="Remove what nodenetd published below /etc: the drop-ins of kubelet and CRI-O, its line in resolv.conf and, "
+    f"where {DNS} runs, that DNS server",
+)
+CHECK_ADOPTED = Step(
+    Kind.CHECK, forward=True, text="Check that node IPs, br-ex and DNS servers are as before, and that no stage failed"
+)
+CHECK_HANDED_BACK = Step(
+    Kind.CHECK, forward=False, text="Check that node IPs, br-ex and DNS servers are as before, and that nodenetd ended"
+)

@@ -1,0 +1,45 @@
+"""How does a command of an administrator enable, start and stop units? As the administrator does: with systemctl(1).
+
+nodenetd itself uses D-Bus. A command is also run where the bus is down, and enabling a unit needs systemctl's rules for
+aliases and ``Also=``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from nodenet.core.errors import Unavailable
+
+SECONDS = 60.0
+PROPERTIES = "Id,LoadState,ActiveState,UnitFileState,ExecStart"
+
+
+def systemctl(*words: str, seconds: float = SECONDS) -> str:
+    """Run systemctl with *words* and return what it printed. Raises Unavailable with its reason."""
+    shown = f"systemctl {' '.join(words)}"
+    try:
+        done = subprocess.run(  # noqa: S603  (no shell)
+            ["systemctl", *words],  # noqa: S607  (found on PATH, as a user would)
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+            env=os.environ | {"SYSTEMD_COLORS": "0", "SYSTEMD_PAGER": "", "LC_ALL": "C"},
+        )
+    except subprocess.TimeoutExpired as error:
+        cause = f"`{shown}` did not end within {seconds:g} s"
+        raise Unavailable(cause, remedy="Look at `systemctl list-jobs`") from error
+    except OSError as error:
+        raise Unavailable(f"`{shown}` cannot be run: {error.strerror}", remedy="Look whether systemd runs") from error
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
+        raise Unavailable(f"`{shown}` failed: {said}", remedy="Look at `systemctl status`")
+    return done.stdout
+
+
+def show(units: tuple[str, ...]) -> str:
+    """Return one block of properties for each unit (systemctl(1), show). Raises Unavailable."""
+    return systemctl("show", f"--property={PROPERTIES}", "--", *units)

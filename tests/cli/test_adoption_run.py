@@ -1,0 +1,138 @@
+"""Carrying steps out: all or none, with a record on disk of where it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass, field
+
+import pytest
+
+from core.adoption.nodes import BEFORE, adopted
+from nodenet.cli.adoption.run import Undone, carry_out, interruptible
+from nodenet.core.adoption import plan
+from nodenet.core.adoption.record import AdoptionRecord, parse, render
+from nodenet.core.adoption.steps import Kind, Step
+from nodenet.core.errors import PublishFailed, StageFailed
+
+PLANS = [plan.adoption(BEFORE), plan.hand_back(adopted())]
+EVERY_STEP = [(steps, number) for steps in PLANS for number in range(len(steps))]
+
+
+class Killed(BaseException):
+    """SIGKILL: nothing is cleaned up."""
+
+
+@dataclass
+class Node:
+    """Carries steps out in memory; step *failing* and what undoes *stuck* fail, *killed* never ends."""
+
+    failing: Kind | None = None
+    stuck: Kind | None = None
+    killed: Kind | None = None
+    saved: bytes | None = None
+    done: list[str] = field(default_factory=list)
+    kept: list[AdoptionRecord | None] = field(default_factory=list)
+    full: bool = False
+    undoing: bool = False
+
+    def do(self, step: Step) -> None:
+        assert self.kept[-1] is not None, "the record is written first"
+        if step.kind is self.killed:
+            raise Killed
+        self.done.append(str(step))
+        if step.kind is self.failing and not self.kept[-1].undoing:
+            raise StageFailed("it failed", remedy="Look")
+        if step.kind is self.stuck and self.kept[-1].undoing:
+            raise StageFailed("stuck")
+        if step.kind is Kind.RESOLV_CONF and step.forward:
+            self.saved = b"nameserver 192.0.2.9\n"
+
+    def keep(self, record: AdoptionRecord | None) -> None:
+        if self.full and record is not None and record.undoing:
+            raise PublishFailed("the disk is full")
+        self.kept.append(record and parse(render(record)))
+
+    def say(self, text: str, undoing: bool) -> None:  # noqa: FBT001  (as carry_out calls it)
+        assert text
+        self.undoing = undoing
+
+
+def run(steps: tuple[Step, ...], node: Node) -> None:
+    carry_out(steps, node, AdoptionRecord("adopt", "b" * 32, tuple(map(str, steps))), node.keep, node.say)
+
+
+@pytest.mark.parametrize("steps", PLANS)
+def test_each_step_is_done_once_and_nothing_is_remembered_at_the_end(steps: tuple[Step, ...]) -> None:
+    node = Node()
+    run(steps, node)
+    assert node.done == [str(step) for step in steps]
+    assert node.kept[-1] is None
+    assert [record.done for record in node.kept if record] == list(range(len(steps)))
+
+
+@pytest.mark.parametrize(("steps", "number"), EVERY_STEP, ids=lambda value: "" if isinstance(value, tuple) else value)
+def test_when_a_step_fails_it_and_all_before_it_are_undone(steps: tuple[Step, ...], number: int) -> None:
+    node = Node(failing=steps[number].kind)
+    with pytest.raises(Undone) as failed:
+        run(steps, node)
+    backwards = [str(back) for step in steps[number::-1] if (back := step.undone)]
+    assert node.done[number + 1 :] == backwards
+    assert node.kept[-1] is None
+    assert failed.value.cause.startswith("it failed; ")
+    assert failed.value.remedy == "Look"
+
+
+@pytest.mark.parametrize(("steps", "number"), EVERY_STEP, ids=lambda value: "" if isinstance(value, tuple) else value)
+def test_a_kill_leaves_the_record_of_the_step_that_had_begun(steps: tuple[Step, ...], number: int) -> None:
+    node = Node(killed=steps[number].kind)
+    with pytest.raises(Killed):
+        run(steps, node)
+    last = node.kept[-1]
+    assert last is not None
+    assert (last.done, last.undoing, last.steps) == (number, False, tuple(map(str, steps)))
+
+
+def test_what_cannot_be_undone_is_named_and_remembered() -> None:
+    node = Node(failing=Kind.NODENETD, stuck=Kind.MARKER)
+    with pytest.raises(Undone) as failed:
+        run(PLANS[0], node)
+    assert failed.value.cause == (
+        "it failed. NOT undone: Remove /etc/nodenet/adopted: the former chain configures this node from the next "
+        "boot on (stuck)"
+    )
+    assert node.done[-1] == "drop-ins-"
+    assert node.kept[-1] is not None
+
+
+def test_a_disk_that_is_full_keeps_nothing_from_being_undone() -> None:
+    node = Node(failing=Kind.NODENETD, full=True)
+    with pytest.raises(Undone):
+        run(PLANS[0], node)
+    assert node.done[-1] == "drop-ins-"
+
+
+def test_the_copy_of_resolv_conf_is_remembered_from_the_next_step_on() -> None:
+    node = Node()
+    run(PLANS[0], node)
+    copies = {record.steps[record.done]: record.resolv_conf for record in node.kept if record}
+    assert copies["resolv-conf+"] is None
+    assert copies["nodenetd+"] == b"nameserver 192.0.2.9\n".hex()
+
+
+@dataclass
+class Signalled(Node):
+    """Gets a signal while each step is done or undone."""
+
+    def do(self, step: Step) -> None:
+        super().do(step)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_undoes_the_steps_and_undoing_is_not_interrupted() -> None:
+    node, before = Signalled(), signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Undone, match="interrupted by SIGTERM"), interruptible():
+        run(PLANS[0][1:], node)
+    assert node.done == ["enabled+", "enabled-"]
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []).isdisjoint({signal.SIGTERM, signal.SIGHUP, signal.SIGINT})

@@ -1,0 +1,52 @@
+"""What `systemctl show` says of the units, and what follows from it."""
+
+from __future__ import annotations
+
+from core.adoption.nodes import BEFORE, FORMER, adopted, with_units
+from nodenet.core.adoption.facts import UnitState, unit_states
+
+SHOWN = """Id=nodeip-configuration.service
+LoadState=loaded
+ActiveState=inactive
+UnitFileState=enabled
+ExecStart={ path=/usr/bin/podman ; argv[]=/usr/bin/podman run --platform BareMetal 192.0.2.2 ; }
+
+Id=nodenet-compat-ovs-configuration.service
+LoadState=loaded
+ActiveState=active
+UnitFileState=enabled
+
+Id=nodenetd.service
+LoadState=masked
+ActiveState=inactive
+UnitFileState=masked
+"""
+
+
+def test_units_are_known_by_their_own_names() -> None:
+    """An alias of nodenet is no unit of the former chain."""
+    found = unit_states(SHOWN)
+    assert set(found) == {
+        "nodeip-configuration.service",
+        "nodenet-compat-ovs-configuration.service",
+        "nodenetd.service",
+    }
+    assert found["nodeip-configuration.service"].command.endswith("192.0.2.2 ; }")
+    assert found["nodenetd.service"] == UnitState("masked", "inactive", "masked", "")
+    assert unit_states("") == {}
+
+
+def test_the_former_chain_is_what_is_loaded_and_not_in_its_place() -> None:
+    assert BEFORE.former == FORMER
+    masked = with_units(BEFORE, ovs_configuration__service=UnitState("masked", "inactive", "masked"))
+    assert masked.former == FORMER[:2]
+    assert BEFORE.unit("no-such.service").load == "not-found"
+
+
+def test_what_runs_and_what_is_enabled() -> None:
+    assert (BEFORE.runs, BEFORE.enabled, BEFORE.ours) == (False, False, ())
+    assert (adopted().runs, adopted().enabled, len(adopted().ours)) == (True, True, 1)
+    dns = with_units(adopted(), nodenet_dnsmasq__service=UnitState("loaded", "active", "static"))
+    assert (adopted().hosts, dns.hosts) == ("", "nodenet-dnsmasq.service")
+    companion = with_units(adopted(), nodenet_hosted__service=UnitState("loaded", "active", "static"))
+    assert companion.hosts == ""

@@ -1,0 +1,184 @@
+"""Which steps a node still needs; each plan leads to a node that needs none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.adoption.nodes import BEFORE, OLD, OURS, PATHS, adopted, with_units
+from nodenet.core.adoption import plan
+from nodenet.core.adoption.facts import AdoptionFacts, UnitState
+from nodenet.core.adoption.former_chain import NODENETD, RESOLVER_PATH
+from nodenet.core.adoption.refusals import AdoptionRefused
+from nodenet.core.adoption.steps import Kind, Step
+
+IN_MEMORY = replace(OURS, on_disk=(), in_memory=("a", "b"))
+
+
+def names(steps: tuple[Step, ...]) -> list[str]:
+    return [str(step) for step in steps]
+
+
+def after(facts: AdoptionFacts, step: Step) -> AdoptionFacts:  # noqa: PLR0911  (one for each kind)
+    """Return the node once *step* is done."""
+    state = facts.unit(NODENETD)
+    match step.kind:
+        case Kind.DROP_INS:
+            missing, present = ((), PATHS) if step.forward else (PATHS, ())
+            return replace(facts, missing=missing, present=present)
+        case Kind.ENABLED:
+            return with_units(facts, nodenetd__service=replace(state, file="enabled" if step.forward else "disabled"))
+        case Kind.MARKER:
+            return replace(facts, marker=step.forward)
+        case Kind.NOT_HELD:
+            return replace(facts, held=not step.forward)
+        case Kind.BRIDGE_ON_DISK:
+            return replace(facts, bridges=(OURS if step.forward else IN_MEMORY,))
+        case Kind.PREPENDER_STOPPED:
+            path = replace(facts.unit(RESOLVER_PATH), active="inactive" if step.forward else "active")
+            return with_units(facts, on_prem_resolv_prepender__path=path)
+        case Kind.NODENETD:
+            return with_units(facts, nodenetd__service=replace(state, active="active" if step.forward else "inactive"))
+    return facts
+
+
+def states(facts: AdoptionFacts, steps: tuple[Step, ...]) -> list[AdoptionFacts]:
+    """Return the node before the first step and after each."""
+    found = [facts]
+    for step in steps:
+        found.append(after(found[-1], step))
+    return found
+
+
+def test_a_node_of_the_former_chain_is_taken_over_in_this_order() -> None:
+    assert names(plan.adoption(BEFORE)) == [
+        "drop-ins+",
+        "enabled+",
+        "old-record+",
+        "prepender-stopped+",
+        "marker+",
+        "resolv-conf+",
+        "nodenetd+",
+        "check+",
+    ]
+
+
+def test_a_br_ex_of_nodenet_is_given_back_in_this_order() -> None:
+    assert names(plan.hand_back(adopted())) == [
+        "nodenetd-",
+        "not-held-",
+        "bridge-on-disk-",
+        "marker-",
+        "enabled-",
+        "drop-ins-",
+        "resolv-conf-",
+        "prepender-stopped-",
+        "check-",
+    ]
+
+
+def test_before_a_boot_br_ex_is_still_that_of_the_former_chain_and_stays() -> None:
+    kinds = {step.kind for step in plan.hand_back(adopted(bridges=(OLD,)))}
+    assert kinds.isdisjoint({Kind.NOT_HELD, Kind.BRIDGE_ON_DISK})
+
+
+@pytest.mark.parametrize("facts", [BEFORE, adopted(), adopted(bridges=(OLD,)), adopted(bridges=())])
+def test_both_are_idempotent_and_can_be_repeated_from_every_step(facts: AdoptionFacts) -> None:
+    """A kill between two steps leaves a node on which either verb gets to its end."""
+    there, back = (plan.adoption, plan.hand_back) if not facts.marker else (plan.hand_back, plan.adoption)
+    ends = states(facts, there(facts))
+    assert there(ends[-1]) == ()
+    for moment in ends:
+        assert there(states(moment, there(moment))[-1]) == ()
+        assert back(states(moment, back(moment))[-1]) == ()
+
+
+@pytest.mark.parametrize("facts", [BEFORE, adopted(), adopted(bridges=(OLD,))])
+def test_a_power_cut_at_any_moment_leaves_one_of_the_two(facts: AdoptionFacts) -> None:
+    """With the marker: nodenetd is enabled and every drop-in is there. Without it: nothing but inert drop-ins."""
+    verb = plan.hand_back if facts.marker else plan.adoption
+    for moment in states(facts, verb(facts)):
+        if moment.marker:
+            assert moment.enabled
+            assert not moment.missing
+        elif moment.enabled:
+            assert not moment.missing, "nodenetd would run beside the former chain"
+
+
+@pytest.mark.parametrize("facts", [BEFORE, adopted(), adopted(bridges=(OLD,))])
+def test_undoing_from_any_step_gets_back_to_the_beginning(facts: AdoptionFacts) -> None:
+    """Only what harms nobody stays: nodenet forgets an earlier br-ex."""
+    steps = (plan.hand_back if facts.marker else plan.adoption)(facts)
+    for number in range(1, len(steps) + 1):
+        moment = states(facts, steps[:number])[-1]
+        for step in steps[:number][::-1]:
+            moment = after(moment, step.undone) if step.undone else moment
+        assert moment == facts
+
+
+@pytest.mark.parametrize("facts", [BEFORE, adopted(), adopted(bridges=(OLD,))])
+def test_a_unit_is_started_only_where_systemd_does_not_skip_it(facts: AdoptionFacts) -> None:
+    """Forward and when steps are undone: the drop-ins are there, and the marker decides."""
+    steps = (plan.hand_back if facts.marker else plan.adoption)(facts)
+    for number in range(1, len(steps) + 1):
+        moment = facts
+        for step in (*steps[:number], *(back for step in steps[number - 1 :: -1] if (back := step.undone))):
+            if step.kind is Kind.NODENETD and step.forward:
+                assert moment.marker, steps[number - 1]
+            if step.kind is Kind.PREPENDER_STOPPED and not step.forward:
+                assert not moment.marker, steps[number - 1]
+            moment = after(moment, step)
+
+
+def test_the_same_boot_after_a_hand_back() -> None:
+    facts = replace(BEFORE, held=True, bridges=(IN_MEMORY,))
+    steps = names(plan.adoption(facts))
+    assert steps[0] == "not-held+"
+    assert "bridge-on-disk+" in steps
+    assert "old-record+" not in steps
+
+
+def test_a_refused_node_gets_no_steps() -> None:
+    with pytest.raises(AdoptionRefused, match="this node cannot be adopted: no node IP"):
+        plan.adoption(replace(BEFORE, published=()))
+    with pytest.raises(AdoptionRefused, match="this node cannot be handed back: the units"):
+        plan.hand_back(adopted(units={NODENETD: UnitState("loaded", "active", "enabled")}))
+
+
+def test_a_node_that_is_adopted_already_is_never_refused() -> None:
+    assert plan.adoption(adopted(published=())) == ()
+    assert names(
+        plan.adoption(with_units(adopted(), nodenetd__service=UnitState("loaded", "inactive", "enabled")))
+    ) == [
+        "resolv-conf+",
+        "nodenetd+",
+        "check+",
+    ]
+
+
+def test_nothing_is_handed_back_where_nothing_was_adopted() -> None:
+    assert plan.hand_back(BEFORE) == ()
+
+
+def test_before_nodenet_is_removed() -> None:
+    """An adopted node is handed back; where the former chain is there, the files are the ones it writes itself."""
+    assert plan.uninstall(adopted()) == plan.hand_back(adopted())
+    assert names(plan.uninstall(BEFORE)) == []
+    alone = {NODENETD: UnitState("loaded", "active", "enabled")}
+    assert names(plan.uninstall(AdoptionFacts(alone))) == ["nodenetd-", "files-gone-"]
+    assert names(plan.uninstall(adopted(units=alone))) == ["nodenetd-", "marker-", "drop-ins-", "files-gone-"]
+    with pytest.raises(AdoptionRefused):
+        plan.uninstall(adopted(unfinished="the address of br-ex is static"))
+
+
+def test_the_last_sentence_says_who_configures_the_node() -> None:
+    assert plan.handed_back(plan.hand_back(adopted())) == (
+        "nodenetd does not configure this node any more. The former chain does from the next boot on. Until then br-ex "
+        "stays as it is, and nmstate-configuration.service and ovs-configuration.service do not start."
+    )
+    assert plan.handed_back(plan.hand_back(adopted(bridges=(OLD,)))) == (
+        "nodenetd does not configure this node any more. The former chain does, now and at every boot."
+    )
+    alone = AdoptionFacts({NODENETD: UnitState("loaded", "active", "enabled")})
+    assert plan.handed_back(plan.uninstall(alone)) == "nodenetd does not configure this node any more."

@@ -1,0 +1,28 @@
+"""The sentences that an administrator reads before each step."""
+
+from __future__ import annotations
+
+from nodenet.core.adoption import wording
+from nodenet.core.adoption.former_chain import MARKER
+from nodenet.core.adoption.steps import Step
+
+
+def test_names_are_listed_as_in_a_sentence() -> None:
+    assert [wording.listed(names) for names in (("a",), ("a", "b"), ("a", "b", "c"))] == ["a", "a and b", "a, b and c"]
+
+
+def test_the_drop_ins_are_explained() -> None:
+    units = ("nodeip-configuration.service", "ovs-configuration.service")
+    assert wording.drop_ins_written(units).text == (
+        f"Write drop-ins that let nodeip-configuration.service and ovs-configuration.service start only while {MARKER} "
+        "does not exist, and nodenetd.service only while it does; they have no effect yet"
+    )
+
+
+def test_what_undoes_a_step_is_the_step_the_other_way() -> None:
+    steps = [step for step in vars(wording).values() if isinstance(step, Step)]
+    steps += [wording.bridge_saved(("br-ex",)), wording.bridge_in_memory(("br-ex",)), wording.drop_ins_removed(("a",))]
+    for step in steps:
+        back = step.undone
+        assert back is None or (back.kind, back.names, back.forward) == (step.kind, step.names, not step.forward)
+    assert all(text[0].isupper() and not text.endswith(".") for step in steps for text in (step.text,))

@@ -1,0 +1,171 @@
+"""A node of the former chain is taken over while it runs, and given back: no ping is lost, and every boot is whole."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from br_ex.test_make import DHCP_ONLY, KEYFILES, identity
+from chain import NETDEV, ON_PREMISES
+from factories import NodeFactory
+from former_chain import ENABLED, FILES, SCRIPTS
+from harness import Flavour, Lan, Node
+from pinger import Pinger
+from story import CRIO, KUBELET, nothing_left, settle
+
+SETTINGS = "/etc/nodenet/nodenet.toml"
+LAB = "/etc/nodenet/nodenet.toml.d/10-lab.toml"
+MARKER = "/etc/nodenet/adopted"
+RECORD = "/var/lib/nodenet/adoption.json"
+DROP_INS = "find /etc/systemd/system /run/systemd/system -name '90-nodenet-adopt.conf'"
+HINTS = "/etc/default/nodeip-configuration"
+STATIC = """[connection]
+id=uplink
+uuid=6f1c1f0e-6a7b-4b4e-9d36-27a38ac0f0aa
+type=ethernet
+interface-name=eth0
+[ipv4]
+# by the network team
+method=manual
+address1=10.88.0.50/24
+gateway=10.88.0.1
+dns=10.88.0.1;
+[ipv6]
+method=disabled
+"""
+UPLINK = f"{KEYFILES}/uplink.nmconnection"
+FAMILY = 'families = ["ipv4"]\n'
+
+
+def former_node(bare_node: NodeFactory, product: Any, *, static: bool) -> Node:
+    """Define and boot a node of the former chain, with nodenet installed and not enabled; wait until kubelet runs."""
+    wanted = {SETTINGS: FAMILY + ON_PREMISES, LAB: NETDEV, HINTS: "NODEIP_HINT=10.88.0.1\n", **FILES}
+    node = bare_node(flavour=Flavour.OPENSHIFT, layers=[product], files=wanted)
+    if static:
+        node.write(UPLINK, STATIC, 0o600)
+    for name, text in SCRIPTS.items():
+        node.write(name, text, 0o755)
+    node.enable(*ENABLED)
+    node.boot()
+    whole(node)
+    return node
+
+
+def whole(node: Node) -> dict[str, Any]:
+    """Wait until kubelet runs; return what an adoption must not change."""
+    node.wait_until("systemctl is-active kubelet.service", timeout=90)
+    node_ip = node.run("cat /run/nodeip-configuration/primary-ip").stdout
+    node.wait_until(f"grep -m1 ^nameserver /etc/resolv.conf | grep -qw {node_ip}", timeout=60)
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == node_ip
+    seen = identity(node, "br-ex")
+    del seen["resolv.conf"]
+    return {
+        **seen,
+        "servers": re.findall(r"(?m)^nameserver (.*)$", node.run("cat /etc/resolv.conf").stdout),
+        "drop-ins": node.run(["cat", KUBELET, CRIO]).stdout,
+        "run": node.run("cd /run/nodeip-configuration && grep . primary-ip ipv4").stdout,
+        "hints": node.run(["cat", HINTS]).stdout,
+        "chain": node.run("cat /etc/systemd/system/{nodeip,ovs}-configuration.service | sha256sum").stdout,
+    }
+
+
+def test_taken_over_and_given_back(bare_node: NodeFactory, product: Any, lan: Lan) -> None:
+    """Adopted, rebooted, handed back, rebooted; each of the two verbs a second time does nothing."""
+    node = former_node(bare_node, product, static=True)
+    before = whole(node)
+    profile = node.run(["cat", UPLINK]).stdout
+    dry = node.run("nodenetctl adopt --dry-run", timeout=60).stdout
+    assert node.run(DROP_INS).stdout == ""
+    with Pinger(lan, "10.88.0.50") as pinger:
+        pinger.wait_for_reply()
+        said = node.run("nodenetctl adopt", timeout=120).stdout
+        assert said.startswith(dry)
+        assert said.endswith("This node is adopted: nodenetd configures it now and at every boot.\n")
+        assert whole(node) == before
+        assert "nothing to do" in node.run("nodenetctl adopt", timeout=60).stdout
+        pinger.wait_for_reply()
+    assert pinger.lost == set()
+    assert node.record("kubelet").starts == 1
+
+    node.reboot()
+    document = settle(node)
+    assert (document["health"], document["bridge"], document["link"]) == ("ok", "br-ex", "br-ex")
+    assert whole(node) == before
+    assert node.run("test -e /run/former-bridge.runs", check=False).returncode == 1
+    assert "br-ex-if" in node.run("nmcli -g NAME connection").stdout
+
+    with Pinger(lan, "10.88.0.50") as pinger:
+        pinger.wait_for_reply()
+        said = node.run("nodenetctl hand-back", timeout=120).stdout
+        assert "The former chain does from the next boot on." in said
+        assert whole(node) == before
+        assert node.run("nodenetctl hand-back", timeout=60).stdout.startswith("This node is not adopted")
+        node.run("systemctl start ovs-configuration.service")  # kubelet's target may pull it in
+        pinger.wait_for_reply()
+    assert pinger.lost == set()
+    assert node.record("kubelet").starts == 1
+    assert node.run(["cat", UPLINK]).stdout == profile
+
+    node.reboot()
+    assert whole(node) == before
+    assert node.run("cat /run/former-bridge.runs").stdout == "run\n"
+    assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
+    assert node.run(f"{DROP_INS}; ls {MARKER}", check=False).stdout == ""
+    assert "ovs-if-br-ex" in node.run("nmcli -g NAME connection").stdout
+    nothing_left(node)
+
+
+def test_what_fails_is_undone_and_what_is_cut_off_boots(bare_node: NodeFactory, product: Any, lan: Lan) -> None:
+    """A step fails: as before. A kill and a power cut: the next boot is whole, and the next command says what was.
+
+    With DHCP: the uplink's own profile is in memory, and there is nothing to put back on the disk.
+    """
+    lan.start_dhcp(DHCP_ONLY)
+    node = former_node(bare_node, product, static=False)
+    before = whole(node)
+    text, fails = node.run("cat /etc/resolv.conf").stdout, "/etc/systemd/system/nodenetd.service.d/10-lab-fails.conf"
+    node.write(fails, "[Service]\nExecStart=\nExecStart=/bin/false\nRestart=no\n")
+    with Pinger(lan, before["addresses"][0]) as pinger:
+        pinger.wait_for_reply()
+        done = node.run("nodenetctl adopt", check=False, timeout=120)
+        pinger.wait_for_reply()
+    assert (done.returncode, pinger.lost) == (1, set())
+    assert done.stderr == (
+        "nodenetctl: nodenetd.service failed; every step was undone. Look at `journalctl -u nodenetd`\n"
+    )
+    assert node.run(f"{DROP_INS}; ls {MARKER} {RECORD}", check=False).stdout == ""
+    assert node.run("systemctl is-enabled nodenetd.service", check=False).stdout == "disabled\n"
+    assert node.run("systemctl is-active on-prem-resolv-prepender.path").stdout == "active\n"
+    assert node.run("cat /etc/resolv.conf").stdout == text
+    assert whole(node) == before
+    node.path(fails).unlink()
+
+    node.delay_unit("nodenetd.service", 60)
+    cut_off(node, "adopt", "nodenetd+")
+    node.delay_unit("nodenetd.service", 0)
+    node.boot()
+    assert settle(node, timeout=90)["link"] == "br-ex"
+    done = node.run("nodenetctl adopt", timeout=60)
+    assert done.stderr.startswith("nodenetctl: A `nodenetctl adopt` was interrupted before the last boot (step 7 of 8)")
+    assert node.path(RECORD).exists() is False
+    assert whole(node) == before
+
+    cut_off(node, "hand-back", "marker-")
+    node.boot()
+    assert whole(node) == before
+    node.run("nodenetctl hand-back", timeout=60)
+    node.reboot()
+    assert whole(node) == before
+    assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
+    assert "ovs-if-br-ex" in node.run("nmcli -g NAME connection").stdout
+    nothing_left(node)
+
+
+def cut_off(node: Node, verb: str, step: str) -> None:
+    """Kill the command as soon as its record names *step* as begun, and cut the power; it may be further by then."""
+    node.run(f"systemd-run --collect --unit=lab-{verb} nodenetctl {verb}")
+    begun = f"import json; r = json.load(open('{RECORD}')); exit('{step}' not in r['steps'][: r['done'] + 1])"
+    gone = f"! systemctl is-active lab-{verb}.service"
+    node.wait_until(f'python3 -c "{begun}" 2>/dev/null || {gone}', timeout=60)
+    node.run(f"systemctl kill --signal=KILL lab-{verb}.service", check=False)
+    node.power_cut()
