@@ -187,6 +187,10 @@ class FakeDnsmasq:
 class FakeOthers:
     def __init__(self) -> None:
         self.found = Others()
+        self.stamp: int | None = None
+
+    def manifests_stamp(self) -> int | None:
+        return self.stamp
 
     def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:  # noqa: ARG002
         return self.found

@@ -17,7 +17,15 @@ from nodenet.core.hosted_services.model import Mode, Origin, Service
 from nodenet.core.hosted_services.paths import HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
 from nodenet.core.hosted_services.two_stacks import Listener, Others
 from nodenet.core.settings.hosted import HostedMode
-from nodenet.hosted.reconcile import RELOAD_SECONDS, RELOADS, Edges, Reconciler
+from nodenet.hosted.reconcile import (
+    GONE_SECONDS,
+    MANIFESTS_SECONDS,
+    RELOAD_SECONDS,
+    RELOADS,
+    Edges,
+    Reconciler,
+    watch_manifests,
+)
 from nodenet.hosted.redirect import TABLE_SECONDS
 from nodenet.hosted.state import State
 
@@ -139,7 +147,12 @@ async def test_another_stack_stops_ours_and_ours_comes_back_after_it() -> None:
     assert await bench.look() == [("stop", KEEPALIVED), ("stop", HAPROXY)]
     assert set(bench.state.waits) == {Service.KEEPALIVED, Service.HAPROXY}
     assert await bench.look() == []
+    await asyncio.sleep(10)
     bench.others.found = Others()
+    assert await bench.look() == [], "its programs may still be ending"
+    bench.state.wake.clear()
+    await asyncio.sleep(GONE_SECONDS)
+    assert bench.state.wake.is_set()
     assert await bench.look() == [("start", KEEPALIVED), ("start", HAPROXY)]
     assert bench.state.waits == {}
 
@@ -151,6 +164,13 @@ async def test_another_program_that_begins_to_speak_vrrp_stops_ours() -> None:
     assert await bench.look() == [("stop", KEEPALIVED)]
     assert bench.state.report().phase == "WaitingForPeerStack"
     bench.others.found = Others()
+    assert await bench.look() == []
+    bench.others.found = Others(speakers=1)
+    await asyncio.sleep(GONE_SECONDS)
+    assert await bench.look() == []
+    bench.others.found = Others()
+    assert await bench.look() == [], "it was seen again"
+    await asyncio.sleep(GONE_SECONDS)
     assert await bench.look() == [("start", KEEPALIVED)]
 
 
@@ -174,6 +194,21 @@ async def test_render_mode_writes_and_orders_nothing() -> None:
     assert await bench.look() == []
     assert bench.state.waits == {}
     assert TEXTS[Service.KEEPALIVED] in bench.files.texts
+
+
+async def test_a_static_pod_that_comes_or_goes_is_seen_at_once() -> None:
+    """Its program runs within seconds, and a look comes every ten: two stacks ran at one time."""
+    made, others = state(), FakeOthers()
+    task = asyncio.create_task(watch_manifests(others, made.changed))
+    for stamp in (1, 2, None):
+        await asyncio.sleep(5)
+        made.wake.clear()
+        await asyncio.sleep(5)
+        assert not made.wake.is_set()
+        others.stamp = stamp
+        await asyncio.sleep(MANIFESTS_SECONDS)
+        assert made.wake.is_set()
+    task.cancel()
 
 
 async def test_the_redirect_follows_the_health_of_haproxy() -> None:

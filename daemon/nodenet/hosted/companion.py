@@ -48,7 +48,7 @@ from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
 from nodenet.hosted.drain import Drain
 from nodenet.hosted.gather import Gather
-from nodenet.hosted.reconcile import Edges, Reconciler, follow
+from nodenet.hosted.reconcile import Edges, Reconciler, follow, watch_manifests
 from nodenet.hosted.reporter import Reporter
 from nodenet.hosted.state import State
 from nodenet.hosted.vip_guard import PROGRAM, VipGuard
@@ -115,6 +115,7 @@ class Companion:
         background.start("the connection to the bus", self.bus.run, self.state.changed)
         background.start("the guard of the VIPs", self._guard.run)
         background.start("the services of this node", self._run)
+        background.start("the static pods", lambda: watch_manifests(self._edges.others, self.state.changed))
         background.start("the checks of haproxy", self._checks.watch_balancer)
         background.start("the watch of haproxy", self._checks.watch_haproxy)
         background.start("the checks of this node's servers", self._checks.watch_servers)

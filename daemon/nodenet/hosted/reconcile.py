@@ -31,6 +31,11 @@ log = structlog.get_logger()
 UNIT_SERVICES = (Service.KEEPALIVED, Service.HAPROXY)
 """Those whose units this process starts; dnsmasq is nodenetd's."""
 LOOK_SECONDS = 10.0
+GONE_SECONDS = 2.0
+"""How long nothing of another stack may be seen before ours starts: a keepalived that ends has closed its sockets long
+before it is gone."""
+MANIFESTS_SECONDS = 0.5
+"""Between two looks at the folder of kubelet's static pods."""
 QUIET_LOOKS = 3
 """systemd, which reports the end of each job, is asked at every third look while nothing happens."""
 RELOADS, RELOAD_SECONDS = 10, 5.0
@@ -66,6 +71,8 @@ class Reconciler:
         """Whether it was looked at which ones an earlier companion has left so."""
         self._redirect = Redirect(state, edges.table)
         self._servers = ServerStates(state, edges.files, edges.balancer)
+        self._gone: dict[Service, float] = {}
+        """Services that still wait, and since when nothing is seen of what they wait for."""
         self._starts: dict[Service, Restarts] = {}
         self._reloads: dict[Service, Budget] = dict.fromkeys(UNIT_SERVICES, Budget(RELOADS, RELOAD_SECONDS))
 
@@ -123,14 +130,24 @@ class Reconciler:
             # user's socket shares a port with one of ours (SO_REUSEPORT, socket(7)).
             mine = () if self._state.running[service] else tuple(filter(self._in_the_way, found.listeners))
             waits = why_waiting(service, replace(found, listeners=mine), ports[service])
-            before = self._state.waits.get(service)
-            if waits and self._state.wanted(service):
-                self._state.waits[service] = waits
-            else:
-                self._state.waits.pop(service, None)
-            if waits and waits != before and self._state.wanted(service):
-                cause = f"{service} waits: {waits}"
-                log.warning(cause, message=Message.STACK_WAITING, cause=cause)
+            self._wait(service, waits if self._state.wanted(service) else None)
+
+    def _wait(self, service: Service, waits: str | None) -> None:
+        """Let a service wait, or end its wait once the other stack has been gone for some time."""
+        loop, before = asyncio.get_running_loop(), self._state.waits.get(service)
+        left = self._gone.get(service, loop.time()) + GONE_SECONDS - loop.time()
+        if waits:
+            self._state.waits[service] = waits
+        elif before and self._state.wanted(service) and left > 0:
+            self._gone.setdefault(service, loop.time())
+            loop.call_later(left, self._state.changed)
+            return
+        else:
+            self._state.waits.pop(service, None)
+        self._gone.pop(service, None)
+        if waits and waits != before:
+            cause = f"{service} waits: {waits}"
+            log.warning(cause, message=Message.STACK_WAITING, cause=cause)
 
     def _in_the_way(self, listener: Listener) -> bool:
         """Return whether haproxy could not listen beside it."""
@@ -241,6 +258,20 @@ class Reconciler:
     def _fail(self, topic: str, error: NodenetError) -> None:
         if self._state.report_failure(topic, str(error)):
             log.error(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause, remedy=error.remedy)
+
+
+async def watch_manifests(others: OtherStacks, changed: Callable[[], None]) -> None:
+    """Call *changed* when kubelet's static pods may be other ones, until cancelled.
+
+    kubelet needs some seconds until a program of a new one runs: by then ours has to be gone.
+    """
+    before = others.manifests_stamp()
+    while True:
+        await asyncio.sleep(MANIFESTS_SECONDS)
+        now = others.manifests_stamp()
+        if now != before:
+            changed()
+        before = now
 
 
 async def follow(

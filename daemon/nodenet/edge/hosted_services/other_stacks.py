@@ -46,6 +46,13 @@ class OtherStacks:
         foreign = [inode for inode, uid in _speakers().items() if uid != user and inode not in own_sockets]
         return Others(self._names(), listeners, len(foreign))
 
+    def manifests_stamp(self) -> int | None:
+        """Return when a file of the folder of static pods came or went last, None without the folder."""
+        try:
+            return self._manifests.stat().st_mtime_ns
+        except OSError:
+            return None
+
     def _statuses(self, unit: str) -> Iterator[os.stat_result]:
         for place in self._groups.glob(f"*.slice/{unit}"):
             with contextlib.suppress(OSError):  # the unit ended meanwhile
