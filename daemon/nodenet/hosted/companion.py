@@ -94,7 +94,8 @@ class Companion:
         units = ServiceUnits(self.bus, lambda _: self.state.changed())
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
         self._trial = ApiIntTrial(self.state, HttpChecks(), ApiIntFile())
-        self._edges = Edges(ConfigurationFiles(), units, RedirectTable(), dnsmasq, OtherStacks(), Balancer())
+        self._stacks = OtherStacks()
+        self._edges = Edges(ConfigurationFiles(), units, RedirectTable(), dnsmasq, self._stacks, Balancer())
         self._gather = Gather(self.state, _status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists)
         self.shown: list[Any] = []
         """What shows the document: each is called with it when it changed."""
@@ -115,7 +116,7 @@ class Companion:
         background.start("the connection to the bus", self.bus.run, self.state.changed)
         background.start("the guard of the VIPs", self._guard.run)
         background.start("the services of this node", self._run)
-        background.start("the static pods", lambda: watch_manifests(self._edges.others, self.state.changed))
+        background.start("the static pods", lambda: watch_manifests(self._stacks, self.state.changed))
         background.start("the checks of haproxy", self._checks.watch_balancer)
         background.start("the watch of haproxy", self._checks.watch_haproxy)
         background.start("the checks of this node's servers", self._checks.watch_servers)

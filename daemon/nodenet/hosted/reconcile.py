@@ -24,7 +24,7 @@ from nodenet.hosted.redirect import Redirect
 from nodenet.hosted.server_states import ServerStates
 from nodenet.hosted.state import State
 from nodenet.ports.hosted_services import Balancer, ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits
-from nodenet.ports.vips import OtherStacks
+from nodenet.ports.vips import OtherStacks, StaticPods
 
 log = structlog.get_logger()
 
@@ -260,15 +260,15 @@ class Reconciler:
             log.error(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause, remedy=error.remedy)
 
 
-async def watch_manifests(others: OtherStacks, changed: Callable[[], None]) -> None:
+async def watch_manifests(pods: StaticPods, changed: Callable[[], None]) -> None:
     """Call *changed* when kubelet's static pods may be other ones, until cancelled.
 
     kubelet needs some seconds until a program of a new one runs: by then ours has to be gone.
     """
-    before = others.manifests_stamp()
+    before = pods.manifests_stamp()
     while True:
         await asyncio.sleep(MANIFESTS_SECONDS)
-        now = others.manifests_stamp()
+        now = pods.manifests_stamp()
         if now != before:
             changed()
         before = now

@@ -93,5 +93,9 @@ class OtherStacks(Protocol):
     def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:
         """Return what is there of others than *units*. Raises Unavailable."""
 
+
+class StaticPods(Protocol):
+    """kubelet's static pods."""
+
     def manifests_stamp(self) -> int | None:
         """Return a number that another one follows when a static pod of kubelet comes or goes, None without any."""
