@@ -17,6 +17,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "network_manager": (),
     "kernel": ("json",),
     "node_file": ("hostname", "nmstate"),
+    "report": ("node_file",),
     "day_one": ("hostname", "node_file", "node_ip", "settings"),
     "open_vswitch": ("network_manager",),
     "apply": ("network_manager", "nmstate", "node_file"),
@@ -59,6 +60,7 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "open_vswitch": (),
     "persistent_ips": (),
     "probes": ("core.settings",),
+    "report": ("edge.files",),
     "resolver": ("edge.bus", "edge.files", "edge.systemd"),
     "systemd": ("core.network_manager", "core.node_ip", "core.unit_stage", "edge.bus"),
 }

@@ -45,8 +45,8 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' version
-set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --platform --role --settings --snapshot --step --svg --timeout --vip -b
+set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' report version
+set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -219,5 +219,9 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config' -l ma
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write install-config, or the extracted files, there (default: standard output)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config' -l force -d 'overwrite a file that has other content'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d install-config.yaml
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a report -d 'write one archive for a bug report: status, journal, network and versions, without secrets'
+complete -c nodenetctl -n '_shtab_nodenetctl_using report' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using report' -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write to FILE, - for standard output (default: nodenet-report-HOST-TIME.tar.gz in /var/tmp)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using report' -l json -d 'print the list of contents as a JSON document'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a version -d 'print the version'
 complete -c nodenetctl -n '_shtab_nodenetctl_using version' -s h -l help -d 'show this help message and exit'

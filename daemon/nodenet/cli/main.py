@@ -31,6 +31,7 @@ VERBS = {
     "snapshot": "print links, addresses and routes as JSON, for a bug report or for explain",
     "settings": "print every setting with the file that sets it",
     "day-one": "make Ignition, MachineConfig, Secret and install-config from a folder of node files",
+    "report": "write one archive for a bug report: status, journal, network and versions, without secrets",
     "version": "print the version",
 }
 EPILOG = """exit codes: 0 ok, 1 not ready or failed, 2 degraded, 64 wrong usage, 65 invalid input, 69 no answer,

@@ -8,7 +8,7 @@ import re
 from br_ex.test_make import BRIDGED, SETTINGS
 from br_ex.test_more import DEFAULT
 from factories import NodeFactory
-from harness import Flavour
+from harness import Flavour, Shell
 from metrics_text import parsed
 from nodenet.core.metrics import program
 from nodenet.core.status import metrics
@@ -16,6 +16,31 @@ from story import CLUSTER, STATIC, network, node_file, settle, stage, status, wi
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 RELOAD = ["nodenetctl", "reload", "--wait"]
+SECRETS = ("of-node-file", "of-comment", "of-profile", "of-ovs-database", "of-journal", "of-broken-yaml")
+OPTIONAL = {
+    *("journal-last.txt", "boot-report-last.txt", "hosted.json", "claims.json", "bridge.json", "units.txt"),
+    *("explain-vip.txt", "explain-hosted.txt", "explain-br-ex.txt"),
+}
+"""Parts of a report that have a note on a node in its first boot, without hosted services, claims and br-ex."""
+PLANTED = {
+    node_file("another-host.yml"): """# password: of-comment
+interfaces:
+- {name: eth0, type: ethernet, 802.1x: {identity: me, eap-methods: [peap], password: "of-node\\x2dfile"}}
+""",
+    node_file("broken.yml"): "interfaces: [\n  password: of-broken-yaml\n",
+    "/etc/NetworkManager/system-connections/planted.nmconnection": """[connection]
+id=planted
+uuid=0d9b0a9e-6a4b-4a2e-9d0c-4f1f5c0f4b11
+type=ethernet
+autoconnect=false
+interface-name=gone0
+[802-1x]
+eap=md5;
+identity=me
+password=of-profile
+""",
+}
+"""Files with secrets, none of which changes the network."""
 TEXTFILE = "/var/lib/node_exporter/textfile"
 METRICS = ("/run/nodenet/nodenetd.prom", f"{TEXTFILE}/nodenetd.prom")
 
@@ -54,9 +79,10 @@ def test_a_daemon_that_was_killed_is_not_reported_as_ok(product_node: NodeFactor
 def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory) -> None:
     """The static address was changed: printed, exit code 2; status names it once as missing (R57, R58).
 
-    The metrics follow, also in the directory of the settings, and say at the end that the daemon has stopped.
+    The metrics follow, also in the directory of the settings, and say at the end that the daemon has stopped. A report
+    of this node has everything but the secrets that are in its files, its journal and its databases.
     """
-    files = {SETTINGS: f'metrics_dir = "{TEXTFILE}"\n', f"{TEXTFILE}/other.prom": "other 1\n"}
+    files = {SETTINGS: f'metrics_dir = "{TEXTFILE}"\n', f"{TEXTFILE}/other.prom": "other 1\n", **PLANTED}
     node = product_node(files={node_file("worker-0.yml"): STATIC} | files, flavour=Flavour.OPENSHIFT)
     node.boot()
     before = settle(node)
@@ -78,6 +104,7 @@ def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory) -> N
     node.write(node_file("worker-0.yml"), STATIC)
     assert node.run(RELOAD, check=False).returncode == 0
     assert settle(node)["health"] == "ok"
+    assert_report_without_secrets(node)
     node.run("systemctl stop nodenetd")
     for place in METRICS:
         found = parsed(node.run(["cat", place]).stdout, (*program.FAMILIES, *metrics.FAMILIES))
@@ -85,6 +112,27 @@ def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory) -> N
         assert values["nodenet_running", "nodenetd"] == 0
         assert values["nodenet_events_total", "nodenetd", "node_ip_drift"] == 1
         assert values["nodenet_node_ips_missing",] == 0
+
+
+def assert_report_without_secrets(node: Shell) -> None:
+    node.run("ovs-vsctl set Open_vSwitch . external_ids:api-token=of-ovs-database")
+    said = "echo password=of-journal; echo said of-profile and of-node-file"
+    node.run(["systemd-run", "--wait", "--quiet", "--unit=nodenet-says", "sh", "-c", said])
+    printed = json.loads(node.run("nodenetctl report --json").stdout)
+    node.run(["mkdir", "/run/report"])
+    node.run(["tar", "-xzf", printed["path"], "--strip-components=1", "-C", "/run/report"])
+    assert node.run(["stat", "-c", "%a %u", printed["path"]]).stdout == "600 0\n"
+    found = node.run(["grep", "-rlE", "|".join(SECRETS), "/run/report"], check=False)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert node.run(["zcat", printed["path"]]).stdout.count("of-profile") == 0
+    for name, shown in (("ovs-database.txt", "api-token"), ("journal.txt", "said <hidden> and <hidden>")):
+        assert shown in node.run(["cat", f"/run/report/{name}"]).stdout
+    assert '"password": "<hidden>"' in node.run(["cat", "/run/report/node-files/another-host.yml.json"]).stdout
+    notes = {one["name"]: one["note"] for one in printed["parts"] if one["note"]}
+    broken = "node-files/broken.yml.json"
+    assert notes.pop(broken) == "left out: it is not valid YAML, so its secrets cannot be found"
+    assert {one["name"] for one in printed["parts"] if not one["bytes"]} == {"journal-last.txt", broken}
+    assert set(notes) <= OPTIONAL, notes
 
 
 def test_a_node_file_that_was_removed_leaves_word(product_node: NodeFactory) -> None:

@@ -77,11 +77,11 @@ def is_secret(key: str) -> bool:
 
 def secrets_of(document: Node | None) -> Secrets:
     """Return the secrets of a document."""
-    spellings: set[str] = set()
+    hidden: set[str] = set()
     elsewhere: set[str] = set()
     for text, secret in _scalars(document, secret=False):
-        (spellings if secret else elsewhere).add(text)
-    found = frozenset(each for text in spellings for each in _spellings(text))
+        (hidden if secret else elsewhere).add(text)
+    found = frozenset(each for text in hidden for each in spellings(text))
     return Secrets(found, frozenset(elsewhere) - found) if found else NO_SECRETS
 
 
@@ -97,7 +97,7 @@ def _scalars(node: Node | None, *, secret: bool) -> Iterator[tuple[str, bool]]:
             yield from _scalars(value, secret=secret or is_secret(key.text))
 
 
-def _spellings(text: str) -> Iterator[str]:
+def spellings(text: str) -> Iterator[str]:
     """Yield *text* as libnmstate, Python and JSON may write it."""
     if not text.strip():
         return

@@ -1,0 +1,176 @@
+"""What does a developer need to see of a node that has a problem? One archive, without secrets."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import socket
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path, PurePath
+
+from nodenet import __version__
+from nodenet.cli.outputs import note
+from nodenet.cli.table import Table, printable
+from nodenet.core.errors import NodenetError, UsageInvalid
+from nodenet.core.report import journal, secrets
+from nodenet.core.report.parts import CONTENTS, LONGEST_SECONDS, PARTS, Made, Part, document, within_limit
+from nodenet.core.settings.model import Settings
+from nodenet.core.settings.parse import parse
+from nodenet.edge.files import disk
+from nodenet.edge.files import settings as settings_files
+from nodenet.edge.report import archive, sources
+from nodenet.edge.report.commands import output
+
+FOLDER = Path("/var/tmp")  # noqa: S108  (the file gets its name by rename(2): a link in its place is replaced)
+STDOUT = Path("-")
+AT_ONCE = 4
+BEFORE_SENDING = "Look at it before you publish it: host names and addresses are in it."
+LAST_GOOD = "last-good-node-file.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.description = (
+        "Write one archive for a bug report and print what is in it: status, settings, node files, explanations, the "
+        "journal of this boot and the last one, what NetworkManager, the kernel and Open vSwitch show, and versions. "
+        "Passwords and keys are replaced by <hidden>, and comments of node files are left out. Addresses and host "
+        "names stay: look at the archive before you publish it. Only its owner can read it. What cannot be read is no "
+        "error; the list and the archive name it. As root it is complete."
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"write to FILE, - for standard output (default: nodenet-report-HOST-TIME.tar.gz in {FOLDER})",
+    )
+    parser.add_argument("--json", action="store_true", help="print the list of contents as a JSON document")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the archive and print its contents; return the exit code. Raises UsageInvalid, PublishFailed."""
+    moment = datetime.now(UTC)
+    top = f"nodenet-report-{_host()}-{moment:%Y%m%dT%H%M%SZ}"
+    path = _path(arguments, top)
+    if os.geteuid() != 0:
+        note("nodenetctl: without root privileges, parts of the report are missing")
+    parts = gathered()
+    contents = document(parts, _about(moment))
+    listed = json.dumps(contents, indent=2).encode() + b"\n"
+    packed = archive.packed(top, {CONTENTS: listed, **{one.name: one.content for one in parts}}, moment.timestamp())
+    if path == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(packed)
+        return 0
+    disk.write(path, packed, archive.PRIVATE)
+    if arguments.json:
+        print(json.dumps({"path": str(path), "bytes": len(packed), **contents}, indent=2))
+    else:
+        print(f"{_text(parts)}\n\n{path} has {len(packed) >> 10} KiB. {BEFORE_SENDING}")
+    return 0
+
+
+def gathered(commands: tuple[Part, ...] = PARTS) -> list[Made]:
+    """Return every part, without secrets; one that fails has a note."""
+    until = time.monotonic() + LONGEST_SECONDS
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        printed = list(pool.map(lambda part: _printed(part, until), commands))
+    files, known = _node_files()
+    redaction = secrets.Redaction(known)
+    return within_limit([_without_secrets(one, redaction) for one in (*files, *printed)])
+
+
+def _printed(part: Part, until: float) -> Made:
+    left = until - time.monotonic()
+    if left <= 0:
+        return Made(part.name, part.what, note=f"left out: the report took more than {LONGEST_SECONDS:.0f} s")
+    found = output(part.command, min(part.seconds, left), part.most_bytes)
+    content = journal.text(found.content.decode(errors="replace"), _moment).encode() if part.journal else found.content
+    return Made(part.name, part.what, content, found.note)
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def _node_files() -> tuple[list[Made], set[str]]:
+    """Return the node files without their secrets, and every secret that files of this node have."""
+    known = {word for text in sources.keyfiles() for word in secrets.in_lines(text)}
+    files: list[Made] = []
+    try:
+        directory = PurePath(_settings().node_file_dir)
+        for name, text in sources.node_files(directory):
+            files.append(_node_file(f"node-files/{name}.json", f"node file {directory / name}", text, known))
+    except NodenetError as error:
+        files.append(Made("node-files", "node files", note=error.cause))
+    if text := sources.last_good():
+        files.append(_node_file(LAST_GOOD, "the last known good node file", text, known))
+    return files, known
+
+
+def _node_file(name: str, what: str, text: str | NodenetError, known: set[str]) -> Made:
+    if isinstance(text, NodenetError):
+        return Made(name, what, note=text.cause)
+    shown, found = secrets.node_file(name, text)
+    known |= found
+    if shown is None:
+        return Made(name, what, note="left out: it is not valid YAML, so its secrets cannot be found")
+    return Made(name, f"{what}, as JSON", shown.encode())
+
+
+def _without_secrets(one: Made, redaction: secrets.Redaction) -> Made:
+    content = redaction.hidden_in(one.content.decode(errors="replace"))
+    return Made(one.name, one.what, content.encode(), redaction.hidden_in(one.note))
+
+
+def _settings() -> Settings:
+    """Return the settings; the defaults where they are not valid, which settings.txt says."""
+    try:
+        return parse(settings_files.read()).settings
+    except NodenetError:
+        return Settings()
+
+
+def _path(arguments: argparse.Namespace, top: str) -> Path:
+    path: Path = arguments.output or FOLDER / f"{top}.tar.gz"
+    if path == STDOUT and arguments.json:
+        raise UsageInvalid("--json and --output - both use standard output", remedy="Write the archive to a file")
+    if path != STDOUT and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise UsageInvalid(
+            f"{path} cannot be a file there", remedy="Give the name of a file in a directory that exists"
+        )
+    return path.absolute() if path != STDOUT else path
+
+
+def _host() -> str:
+    name = socket.gethostname().partition(".")[0]
+    return "".join(char for char in name if char.isascii() and (char.isalnum() or char == "-")) or "node"
+
+
+def _about(moment: datetime) -> dict[str, str]:
+    return {
+        "node": socket.gethostname(),
+        "made": f"{moment:%Y-%m-%dT%H:%M:%SZ}",
+        "nodenet": __version__,
+        "python": platform.python_version(),
+        "libnmstate": _libnmstate(),
+    }
+
+
+def _libnmstate() -> str:
+    try:
+        return metadata.version("libnmstate")
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _text(parts: list[Made]) -> str:
+    table = Table(("FILE", "BYTES", "WHAT", "NOTE"))
+    for one in parts:
+        table.add((one.name, str(len(one.content)), one.what, printable(one.note)))
+    return table.render(coloured=False)

@@ -1,0 +1,60 @@
+"""Which files of the node may contain secrets, and what is in them?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+
+from nodenet.core.errors import NodenetError
+from nodenet.edge.files import disk
+from nodenet.edge.files.node_file import listing, look
+
+MOST_FILES = 100
+KEYFILES = (
+    PurePath("/etc/NetworkManager/system-connections"),
+    PurePath("/run/NetworkManager/system-connections"),
+    PurePath("/usr/lib/NetworkManager/system-connections"),
+)
+GOOD = PurePath("/var/lib/nodenet/good.json")
+
+
+def node_files(directory: PurePath) -> Iterator[tuple[str, str | NodenetError]]:
+    """Yield name and text of each file in *directory*, or the error in place of the text. Raises NodenetError."""
+    for name in listing(directory)[:MOST_FILES]:
+        if name.startswith(".") or Path(directory, name).is_dir():
+            continue
+        try:
+            content, _ = look(directory, name)
+        except NodenetError as error:
+            yield name, error
+        else:
+            yield name, content.decode(errors="replace")
+
+
+def keyfiles(directories: tuple[PurePath, ...] = KEYFILES) -> Iterator[str]:
+    """Yield the text of each profile of NetworkManager; one that cannot be read is left out."""
+    for directory in directories:
+        try:
+            names = listing(directory)[:MOST_FILES]
+        except NodenetError:
+            continue
+        for name in names:
+            if content := _content(directory / name):
+                yield content.decode(errors="replace")
+
+
+def last_good(path: PurePath = GOOD) -> str:
+    """Return the text of the last known good node file; empty where there is none."""
+    try:
+        record = json.loads(_content(path) or b"{}")
+        return str(record.get("text", "")) if isinstance(record, dict) else ""
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _content(path: PurePath) -> bytes | None:
+    try:
+        return disk.read(path)
+    except NodenetError:
+        return None

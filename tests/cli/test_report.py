@@ -1,0 +1,71 @@
+"""`nodenetctl report`: one archive, whatever the node is like."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from cli.test_main import environment, nodenetctl
+from nodenet.cli.report import gathered
+from nodenet.core.report.parts import PARTS, Part
+
+
+def test_the_archive_begins_with_its_contents_and_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "r.tar.gz"
+    path.symlink_to(tmp_path / "elsewhere")
+    done = nodenetctl("report", "--output", str(path), "--json")
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+    assert not (tmp_path / "elsewhere").exists()
+    assert (printed["path"], printed["bytes"]) == (str(path), path.stat().st_size)
+    with tarfile.open(path) as archive:
+        names = archive.getnames()
+        first = archive.extractfile(names[0])
+        assert first is not None
+        contents = json.loads(first.read())
+    top = names[0].partition("/")[0]
+    assert names == [f"{top}/{name}" for name in ("contents.json", *(part["name"] for part in contents["parts"]))]
+    assert {part["name"] for part in contents["parts"]} >= {part.name for part in PARTS}
+    assert printed["parts"] == contents["parts"]
+    assert [path.name for path in tmp_path.iterdir()] == ["r.tar.gz"]
+
+
+def test_the_list_is_printed(tmp_path: Path) -> None:
+    done = nodenetctl("report", "--output", str(tmp_path / "r.tar.gz"))
+    heading, *lines = done.stdout.splitlines()
+    assert heading.split() == ["FILE", "BYTES", "WHAT", "NOTE"]
+    assert any(line.startswith("versions.txt ") for line in lines)
+    assert lines[-1].startswith(f"{tmp_path}/r.tar.gz has ")
+
+
+@pytest.mark.parametrize("words", [("--output", "/"), ("--output", "/no/such/place"), ("--output", "-", "--json")])
+def test_a_place_that_cannot_be(words: tuple[str, ...]) -> None:
+    done = nodenetctl("report", *words)
+    assert (done.returncode, done.stdout) == (64, "")
+
+
+def test_a_part_that_fails_has_a_note_and_the_others_are_there() -> None:
+    parts = (Part("a", "A", ("false",)), Part("b", "B", ("sleep", "1000"), seconds=0.5), Part("c", "C", ("echo", "c")))
+    made = {one.name: one for one in gathered(parts)}
+    assert (made["a"].note, made["b"].note, made["c"].note) == ("exit status 1", "stopped after 0.5 s", "")
+    assert made["c"].content == b"c\n"
+
+
+def test_what_commands_print_is_without_secrets() -> None:
+    (made,) = (one for one in gathered((Part("a", "A", ("echo", "psk=hunter2")),)) if one.name == "a")
+    assert made.content == b"psk=<hidden>\n"
+
+
+def test_the_archive_on_standard_output(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "nodenet.cli.main", "report", "--output", "-"]
+    done = subprocess.run(command, capture_output=True, check=True, env=environment())
+    (tmp_path / "r.tar.gz").write_bytes(done.stdout)
+    listed = subprocess.run(["tar", "-tzf", tmp_path / "r.tar.gz"], capture_output=True, text=True, check=True)
+    assert listed.stdout.splitlines()[0].endswith("/contents.json")

@@ -1,0 +1,123 @@
+"""Secrets stay out of a report, however they are spelled."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.report.secrets import Redaction, in_lines, node_file
+
+ODD = "h\u00fcn'ter \"2\\: #x"
+NODE_FILE = """
+# the password is {comment}
+interfaces:
+- name: eth0
+  802.1x:
+    identity: me
+    password: {written}
+    private-key-password: [1, {{deeper: 12345678.50}}]
+"""
+
+
+def shown(written: str) -> tuple[str, frozenset[str]]:
+    text, known = node_file("worker-0.yml", NODE_FILE.format(comment=ODD, written=written))
+    assert text is not None
+    return text, known
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps(ODD),
+        json.dumps(ODD, ensure_ascii=False),
+        "'" + ODD.replace("'", "''") + "'",
+        '"h\\xfcn\\u0027ter\\x20\\"2\\\\: #x"',
+        f"|-\n      {ODD}",
+        "!!str " + json.dumps(ODD),
+        "&anchor " + json.dumps(ODD),
+    ],
+)
+def test_a_node_file_has_its_values_but_not_its_secrets(written: str) -> None:
+    text, known = shown(written)
+    document = json.loads(text)
+    assert document["interfaces"][0]["802.1x"] == {
+        "identity": "me",
+        "password": "<hidden>",
+        "private-key-password": ["<hidden>", {"deeper": "<hidden>"}],
+    }
+    assert ODD in known
+    assert "12345678.5" in known
+    redaction = Redaction(known)
+    for spelling in (ODD, json.dumps(ODD), json.dumps(ODD, ensure_ascii=False), "12345678.5", "12345678.50"):
+        hidden = redaction.hidden_in(f"libnmstate says: {spelling} is bad")
+        assert "ter" not in hidden
+        assert "12345678" not in hidden
+
+
+def is_long(text: str) -> bool:
+    return len(text.strip()) >= 3 and typed(text.strip()) not in (True, False, None)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=3).filter(is_long))
+def test_no_secret_survives_anywhere_in_a_text(secret: str) -> None:
+    _, known = shown('"' + "".join(f"\\U{ord(char):08x}" for char in secret) + '"')
+    hidden = Redaction(known).hidden_in(f"before{secret}after\n{json.dumps(secret)}")
+    assert secret.strip() not in hidden.replace("<hidden>", "\x00")
+
+
+def test_what_is_behind_an_alias_is_hidden_in_both_places() -> None:
+    text, known = node_file("w.yml", "a: &x {password: abcdef}\nb: *x\nc: abcdef\n")
+    assert Redaction(known).hidden_in(text or "") == (
+        '{\n "a": {\n  "password": "<hidden>"\n },\n "b": {\n  "password": "<hidden>"\n },\n "c": "<hidden>"\n}\n'
+    )
+
+
+def test_a_file_that_cannot_be_read_is_left_out_and_its_secrets_are_known() -> None:
+    text, known = node_file("w.yml", "interfaces: [\n  password: 'hunter2'\n  mtu: 1500\n")
+    assert text is None
+    assert "hunter2" in known
+    assert "1500" not in known
+
+
+def test_secrets_of_a_keyfile() -> None:
+    """nm-settings-keyfile(5): a backslash begins an escape."""
+    known = in_lines("[wifi-security]\npsk=ab\\;cd\\sef\nkey-mgmt=wpa-psk\n[802-1x]\npassword-raw=1;2;3\nidentity=me\n")
+    assert {"ab\\;cd\\sef", "ab;cd ef", "1;2;3"} <= known
+    assert not {"me", "wpa-psk"} & known
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("the password=hunter2 was wrong\nmtu: 1500", "the password=<hidden>\nmtu: 1500"),
+        ("802-1x.password:  hunter2", "802-1x.password:  <hidden>"),
+        ('{"psk": "hunter2", "mtu": 1500}', '{"psk": "<hidden>", "mtu": 1500}'),
+        ('options : {psk="hunter2", remote_ip="192.0.2.1"}', 'options : {psk="<hidden>", remote_ip="192.0.2.1"}'),
+        ("API_TOKEN='hunter2' done", "API_TOKEN='<hidden>' done"),
+        ("Authorization: Bearer hunter2hunter2", "Authorization: Bearer <hidden>"),
+        ("at https://me:hunter2@host.example/path", "at https://<hidden>@host.example/path"),
+        ("it is eyJhbGciOi.eyJzdWIi.hunter2-_ now", "it is <hidden> now"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----\nx", "<hidden>\nx"),
+        ("-----BEGIN PRIVATE KEY-----\nhunter2 and no end", "<hidden>"),
+        ("802-1x.password:  --\npassword=", "802-1x.password:  --\npassword="),
+    ],
+)
+def test_what_looks_like_a_secret_is_hidden_in_its_place(text: str, hidden: str) -> None:
+    assert Redaction(()).hidden_in(text) == hidden
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ssh://host.example/path and https://[2001:db8::1]:6443/readyz",
+        "nodeip waits: an IPv6 router on eth0",
+        '"address": "192.0.2.7/24"',
+        "link/ether 02:00:00:00:00:01",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert Redaction({"ab", "hunter2"}).hidden_in(text) == text

@@ -1,0 +1,40 @@
+"""What may contain secrets on a node."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nodenet.core.errors import NodenetError
+from nodenet.edge.report.sources import keyfiles, last_good, node_files
+
+
+def test_node_files_with_the_ones_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_bytes(b"a: \xff")
+    (tmp_path / "b.yml").symlink_to("gone")
+    (tmp_path / ".swp").touch()
+    (tmp_path / "folder").mkdir()
+    found = dict(node_files(tmp_path))
+    assert found["a.yml"] == "a: \ufffd"
+    assert isinstance(found["b.yml"], NodenetError)
+    assert set(found) == {"a.yml", "b.yml"}
+
+
+def test_keyfiles_of_directories_that_may_be_absent(tmp_path: Path) -> None:
+    (tmp_path / "x.nmconnection").write_text("psk=abc\n")
+    (tmp_path / "folder").mkdir()
+    assert list(keyfiles((tmp_path, tmp_path / "gone", tmp_path / "x.nmconnection"))) == ["psk=abc\n"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "null", "1"])
+def test_a_record_that_is_none(content: str, tmp_path: Path) -> None:
+    (tmp_path / "good.json").write_text(content)
+    assert last_good(tmp_path / "good.json") == ""
+    assert last_good(tmp_path / "gone.json") == ""
+
+
+def test_the_text_of_the_last_good_file(tmp_path: Path) -> None:
+    (tmp_path / "good.json").write_text(json.dumps({"version": 1, "text": "a: 1\n"}))
+    assert last_good(tmp_path / "good.json") == "a: 1\n"
