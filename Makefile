@@ -59,8 +59,8 @@ install: ## install below DESTDIR (default: this machine)
 tree: ## install below DESTDIR with a Python of its own, for nodes that have none
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)" --bundled
 
-packages: $(STAMP) ## build the Debian package into build/packages
-	@$(PYTHON) packaging/deb/build_deb.py --out build/packages
+packages: $(STAMP) ## build the .deb, the .rpm and the system extension into build/packages
+	@$(PYTHON) packaging/build_packages.py --out build/packages
 
 uninstall: ## remove what install made; settings and state stay
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)" --uninstall

@@ -46,7 +46,7 @@ from tree_files import (  # noqa: E402  (in its own directory)
 
 PIP_OPTIONS = ("--require-hashes", "--no-deps", "--no-compile", "--only-binary=:all:")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
-LAUNCHER = """#!{python} -I
+LAUNCHER = """#!{python} {options}
 import gc
 import sys
 
@@ -54,7 +54,11 @@ gc.disable()  # what is imported stays; collecting while importing only costs ti
 
 sys.path.insert(0, "/{library}")
 {before}
-from {module} import main
+try:
+    from {module} import main
+except ImportError as error:
+    print(f"nodenet: the installation below /{library} is incomplete: {{error}}. Install it again.", file=sys.stderr)
+    sys.exit(78)  # EX_CONFIG of sysexits.h: another start does not help
 
 sys.exit(main())
 """
@@ -129,6 +133,7 @@ def install(destdir: Path, layout: Layout) -> None:
         shutil.copytree(ROOT / "daemon" / "nodenet", fresh / "nodenet", ignore=shutil.ignore_patterns("__pycache__"))
         with zipfile.ZipFile(wheel()) as archive:
             archive.extractall(fresh / "bundled")
+        shutil.copytree(crate_licences(), fresh / "licences" / "crates")
         others = files_beside(layout)
         if layout.interpreter:
             add_interpreter(fresh, layout, layout.interpreter, {path: content for path, (content, _) in others.items()})
@@ -147,7 +152,8 @@ def files_beside(layout: Layout) -> dict[str, tuple[bytes, int]]:
     files: dict[str, tuple[bytes, int]] = {}
     for path, module in LAUNCHERS.items():
         before = WITHOUT_OPENSSL if module == "nodenet.daemon" else ""
-        text = LAUNCHER.format(python=layout.python, library=layout.library, module=module, before=before)
+        names = {"python": layout.python, "options": layout.options, "library": layout.library}
+        text = LAUNCHER.format(**names, module=module, before=before)
         files[path] = text.encode(), 0o755
     for place, table in ((ROOT / "units", UNITS), (ROOT / "docs" / "man", MANUAL), (HERE / "cluster", CLUSTER)):
         files |= {target: ((place / source).read_bytes(), 0o644) for source, target in table.items()}
@@ -161,7 +167,7 @@ def add_interpreter(
     """Compile for the bundled interpreter, then add it with licences and bill of materials. Raises BuildError."""
     build_interpreter.compile_tree(interpreter, fresh, f"/{layout.library}")
     for name in ("python", "licences"):
-        shutil.copytree(interpreter.home / name, fresh / name)
+        shutil.copytree(interpreter.home / name, fresh / name, dirs_exist_ok=True)
     shutil.copyfile(ROOT / "LICENSE", fresh / "licences" / "nodenet")
     interpreter.bind(fresh / "python", f"/{layout.library}/python")
     record = json.loads((interpreter.home / "record.json").read_text(encoding="utf-8"))
@@ -307,6 +313,12 @@ def wheel() -> Path:
     """Return libnmstate's wheel, built once for each state of its sources."""
     build = [sys.executable, str(HERE / "libnmstate" / "build_wheel.py")]
     return Path(subprocess.run(build, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+
+
+def crate_licences() -> Path:
+    """Return the directory with the licences of the crates in libnmstate's module."""
+    collect = [sys.executable, str(HERE / "libnmstate" / "crate_licences.py")]
+    return Path(subprocess.run(collect, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
 
 
 def plugin() -> Path:

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import io
 import lzma
-import os
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "1767225600"))
-"""Seconds; the time of every file in a package, else two builds would differ."""
-PRESET = 6
-"""xz's; higher ones need more memory on the node than they save."""
+from staging import EPOCH
+
+PRESET = 9 | lzma.PRESET_EXTREME
+"""xz's; dpkg needs 65 MB of memory to unpack that."""
 
 
-def package(control: Mapping[str, tuple[str, int]], tree: Path, first: str, *, preset: int | None = PRESET) -> bytes:
-    """Return a package with these control files (text and mode) and the files of *tree*; those below *first* first.
-
-    With None for *preset* it is not compressed.
-    """
+def package(control: Mapping[str, tuple[str, int]], tree: Path, first: str, *, compressed: bool = True) -> bytes:
+    """Return a package with these control files (text and mode) and the files of *tree*; those below *first* first."""
     members = {"debian-binary": b"2.0\n"}
     for name, content in (("control.tar", _control(control)), ("data.tar", _data(tree, first))):
-        if preset is None:
-            members[name] = content
+        if compressed:
+            members[f"{name}.xz"] = lzma.compress(content, preset=PRESET)
         else:
-            members[f"{name}.xz"] = lzma.compress(content, preset=preset)
+            members[name] = content
     return b"!<arch>\n" + b"".join(_member(name, content) for name, content in members.items())
 
 

@@ -35,30 +35,39 @@ if TYPE_CHECKING:
 LOADERS = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
 """Machine → glibc's dynamic loader."""
 PLACE = "/usr/lib/nodenet/python"
-"""The place that tracebacks name; Python corrects it when it imports from another one."""
+"""The place that tracebacks name for the standard library."""
 LIBRARY = f"lib/{debian.PYTHON}"
 OMITTED = (
-    *("test", "curses", "dbm", "pydoc_data", "venv", "wsgiref", "xmlrpc", "_pyrepl", "__phello__"),
-    *(
-        "pydoc.py",
-        "turtle.py",
-        "antigravity.py",
-        "this.py",
-        "pdb.py",
-        "doctest.py",
-        "webbrowser.py",
-        "EXTERNALLY-MANAGED",
-    ),
-    "sitecustomize.py",  # Debian's link to a file in /etc of the node
+    *("test", "curses", "dbm", "pydoc_data", "venv", "wsgiref", "xmlrpc", "_pyrepl", "__phello__", "zoneinfo"),
+    *("xml/dom", "xml/sax", "multiprocessing/dummy", "multiprocessing/popen_spawn_win32", "ctypes/macholib"),
+    *("asyncio/__main__", "asyncio/windows_events", "asyncio/windows_utils", "asyncio/proactor_events"),
+    *("ctypes/wintypes", "email/mime", "html/parser", "http/cookies", "http/server", "json/tool", "logging/config"),
+    *("sqlite3/__main__", "sqlite3/dump", "sysconfig/__main__", "unittest/__main__", "urllib/robotparser"),
+    *("antigravity", "bdb", "bz2", "cProfile", "cmd", "code", "codeop", "colorsys", "configparser", "doctest"),
+    *("fileinput", "ftplib", "graphlib", "imaplib", "lzma", "mailbox", "modulefinder", "nturl2path", "optparse"),
+    *("pdb", "pickletools", "plistlib", "poplib", "profile", "pstats", "pty", "pyclbr", "pydoc", "rlcompleter"),
+    *("sched", "shelve", "smtplib", "socketserver", "statistics", "symtable", "tabnanny", "this", "timeit", "trace"),
+    *("tty", "turtle", "wave", "webbrowser", "zipapp", "_aix_support", "_android_support", "_apple_support"),
+    *("_distutils_system_mod", "_ios_support", "_markupbase", "_osx_support"),
+    *("_py_abc", "_pydatetime", "_pydecimal", "_pyio"),  # the same modules in C are there
+    "EXTERNALLY-MANAGED",
+    "sitecustomize",  # Debian's link to a file in /etc of the node
 )
-"""Parts of the standard library that nothing of nodenet imports."""
+"""Parts of the standard library that nothing of nodenet imports: directories, and modules without `.py`."""
+ENCODINGS = (
+    *("__init__", "aliases", "ascii", "charmap", "cp437", "hex_codec", "idna", "latin_1", "punycode"),
+    *("raw_unicode_escape", "unicode_escape", "utf_8", "utf_8_sig"),
+    *("utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"),
+)
+"""The encodings that stay: nodenet runs in Python's UTF-8 mode, whatever locale the node has."""
 OMITTED_EXTENSIONS = (
     *("_test", "xx", "_xx", "_curses", "_dbm", "readline", "_codecs_", "_multibytecodec"),
-    *("_bz2", "_lzma", "_uuid", "_lsprof"),  # their users do without
+    *("_bz2", "_lzma", "_uuid", "_lsprof", "_zoneinfo"),  # their users do without
+    *("_ctypes_test", "_interp"),
 )
 """How the names of compiled modules begin that nothing of nodenet imports."""
 PROBE = "import _ctypes, _hashlib, _sqlite3, _ssl, asyncio, socket, zlib"
-RECIPE = 3
+RECIPE = 4
 """To be increased when the same packages are put together in another way."""
 
 
@@ -127,7 +136,7 @@ def cached(*, refresh: bool = False) -> Interpreter:
 
 def key(packages: Sequence[debian.Package]) -> str:
     """Return a name for everything that decides what is in the directory."""
-    recipe = (RECIPE, OMITTED, OMITTED_EXTENSIONS, platform.machine())
+    recipe = (RECIPE, OMITTED, ENCODINGS, OMITTED_EXTENSIONS, platform.machine())
     text = "\n".join([repr(recipe), *(package.sha256 for package in packages)])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -178,7 +187,9 @@ def omitted(name: Path) -> bool:
     """Return whether a file of the standard library is left out."""
     if name.parts[0] == "lib-dynload":
         return name.name.startswith(OMITTED_EXTENSIONS)
-    text = name.as_posix()
+    if name.parts[0] == "encodings":
+        return name.stem not in ENCODINGS
+    text = name.as_posix().removesuffix(".py")
     return any(text == entry or text.startswith(f"{entry}/") for entry in OMITTED)
 
 
@@ -218,18 +229,27 @@ def _write_licences(unpacked: Path, place: Path) -> None:
 
 
 def _compile(interpreter: Interpreter) -> None:
-    """Compile the standard library with the interpreter itself, and so see that it runs."""
-    compile_tree(interpreter, interpreter.home / "python" / LIBRARY, f"{PLACE}/{LIBRARY}")
+    """Compile the standard library with the interpreter itself, and so see that it runs; keep the bytecode alone.
+
+    Its sources would only be shown in tracebacks, and are a fifth of the whole.
+    """
+    library = interpreter.home / "python" / LIBRARY
+    compile_tree(interpreter, library, f"{PLACE}/{LIBRARY}", beside=True)
+    for source in sorted(library.rglob("*.py")):
+        source.unlink()
     run(interpreter.command("-IS", "-c", PROBE), remedy="a library of its modules is missing: add its package")
 
 
-def compile_tree(interpreter: Interpreter, tree: Path, place: str) -> None:
-    """Compile a tree that will be at *place* on the node. Raises BuildError.
+def compile_tree(interpreter: Interpreter, tree: Path, place: str, *, beside: bool = False) -> None:
+    """Compile a tree that will be at *place* on the node; with *beside*, where Python finds it without a source.
+
+    Raises BuildError.
 
     Bytecode that names its source by time would be out of date wherever an image sets all times to one value. The
     compiler must not leave bytecode of what it imports itself (-B): that would name the place of the build.
     """
     words = ["-B", "-S", "-P", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
+    words += ["-b"] if beside else []
     command = interpreter.command(*words, "-s", str(tree), "-p", place, str(tree))
     run(command, remedy="see the compiler's messages above", environment={"PYTHONHASHSEED": "0"})
 

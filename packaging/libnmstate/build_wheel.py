@@ -65,14 +65,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def cached_wheel(*, rootfs: Path | None = None, in_rootfs: bool = False) -> Path:
     """The wheel for the present sources, built now unless it has been built before."""
-    cache = _cache()
+    cache = cache_directory()
     home = cache / "wheels" / source_hash()
     if wheel := _wheel_in(home):
         return wheel
     with _one_builder(cache / "wheels.lock"):
         if wheel := _wheel_in(home):  # another builder was faster
             return wheel
-        toolchain = None if in_rootfs else _local_rust()
+        toolchain = None if in_rootfs else local_rust()
         say("building libnmstate: about 4 minutes the first time, 2 after an edit")
         with tempfile.TemporaryDirectory(dir=cache) as scratch:
             out = Path(scratch)
@@ -99,7 +99,8 @@ def _sources() -> list[Path]:
     return sorted([*wanted, *(HERE / name for name in ("Cargo.toml", "Cargo.lock", "build.rs", "pyproject.toml"))])
 
 
-def _cache() -> Path:
+def cache_directory() -> Path:
+    """The directory that keeps what is slow to make."""
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     cache = Path(home).expanduser() / "nodenet"
     cache.mkdir(parents=True, exist_ok=True)
@@ -137,7 +138,7 @@ def _kept(out: Path, home: Path) -> Path:
     return home / wheel.name
 
 
-def _local_rust() -> Path | None:
+def local_rust() -> Path | None:
     """The directory of a cargo whose rustc is new enough."""
     found = [path for name in ("cargo", "rustc") if (path := shutil.which(name))]
     for directory in [*(Path(path).parent for path in found), Path("~/.cargo/bin").expanduser()]:

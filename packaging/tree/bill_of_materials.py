@@ -58,8 +58,10 @@ def with_files(text: str, gone: set[str], added: dict[str, bytes]) -> str:
 def source_of(name: str) -> str:
     """Return the name of a file's source: that of the module, for its bytecode."""
     path = PurePosixPath(name)
-    if path.parent.name != "__pycache__":
+    if path.suffix != ".pyc":
         return name
+    if path.parent.name != "__pycache__":
+        return name.removesuffix("c")
     return (path.parent.parent / f"{path.name.split('.')[0]}.py").as_posix()
 
 

@@ -84,6 +84,11 @@ class Layout:
         """The program that runs nodenet."""
         return f"/{self.library}/python/bin/python3" if self.interpreter else "/usr/bin/python3"
 
+    @property
+    def options(self) -> str:
+        """Its options: isolated; the bundled one in UTF-8 mode, because it does not have every locale's encoding."""
+        return "-IXutf8" if self.interpreter else "-I"
+
 
 def version() -> str:
     """Return nodenet's version: the one place that has it is the package itself."""

@@ -23,6 +23,17 @@ ROOT = Path(__file__).parents[2]
 INSTALL = [sys.executable, str(ROOT / "packaging/install.py"), "--destdir"]
 LIBRARY = "usr/lib/nodenet"
 PYTHON = f"/{LIBRARY}/python/bin/python3"
+IMPORT_STANDARD = """
+import importlib, pathlib, sys
+top = pathlib.Path(sys.prefix, "lib", "python%d.%d" % sys.version_info[:2])
+for path in sorted([*top.rglob("*.pyc"), *top.glob("lib-dynload/*.so")]):
+    parts = path.relative_to(top).parts
+    name = ".".join([*parts[:-1], path.name.partition(".")[0]]).removesuffix(".__init__").removeprefix("lib-dynload.")
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        print(name, error)
+"""
 IMPORT_ALL = f"""
 import importlib, pkgutil, sys
 sys.path[:0] = ["/{LIBRARY}", "/{LIBRARY}/bundled"]
@@ -88,12 +99,41 @@ def test_the_tree_needs_nothing_else(tree: Path) -> None:
     assert version.stdout == f"nodenet {__version__}\n", version.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root")
+def test_what_is_left_of_the_standard_library_needs_nothing_that_is_left_out(tree: Path) -> None:
+    """Each of its modules is imported."""
+    command = ["chroot", str(tree), PYTHON, "-IXutf8", "-W", "ignore", "-c", IMPORT_STANDARD]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
+
+def test_an_incomplete_tree_is_named(tree: Path, tmp_path: Path) -> None:
+    """Copied in part, it says so instead of a traceback, and systemd does not start it again and again."""
+    part = tmp_path / "part"
+    shutil.copytree(tree / LIBRARY / "nodenet", part / "nodenet")
+    (part / "nodenet/core/errors.py").unlink()
+    shutil.rmtree(part / "nodenet/core/__pycache__")
+    programs = (
+        "usr/bin/nodenetctl",
+        *(f"usr/libexec/{name}" for name in ("nodenetd", "nodenet-hosted", "nodenet-ipam")),
+    )
+    for name in programs:
+        program = tmp_path / Path(name).name
+        program.write_text((tree / name).read_text().replace(f'"/{LIBRARY}"', repr(str(part))))
+        done = subprocess.run([sys.executable, program, "version"], capture_output=True, text=True, check=False)
+        assert done.returncode == 78, name
+        assert done.stderr == (
+            f"nodenet: the installation below /{LIBRARY} is incomplete: No module named 'nodenet.core.errors'. "
+            "Install it again.\n"
+        )
+
+
 def test_every_program_runs_under_the_bundled_interpreter(tree: Path) -> None:
     programs = [path for place in ("usr/bin", "usr/libexec") for path in (tree / place).rglob("*") if path.is_file()]
     first = {str(path.relative_to(tree)): path.read_bytes().partition(b"\n")[0] for path in programs}
     assert first.pop("usr/libexec/nodenet/cni/nodenet-ipam").startswith(b"\x7fELF")
     assert len(first) > 0
-    assert {name for name, line in first.items() if line != f"#!{PYTHON} -I".encode()} == set()
+    assert {name for name, line in first.items() if line != f"#!{PYTHON} -IXutf8".encode()} == set()
 
 
 def test_the_bill_lists_every_file_once(tree: Path, bill: dict[str, Any]) -> None:
@@ -127,7 +167,7 @@ def test_licences(tree: Path) -> None:
     """Of each package, and each text that one of these refers to."""
     licences = tree / LIBRARY / "licences"
     names = {path.name for path in licences.iterdir()}
-    assert names == {*debian_packages.PACKAGES, "nodenet", "common"}
+    assert names == {*debian_packages.PACKAGES, "nodenet", "common", "crates"}
     assert {path.name for path in (licences / "common").iterdir()} >= {"LGPL-2.1", "GPL-3", "Apache-2.0"}
     assert [path for path in licences.rglob("*") if path.is_file() and path.stat().st_size < 100] == []
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,35 +16,19 @@ import pytest
 import bill_of_materials
 import build_deb
 import deb_archive
+import staging
 from nodenet import __version__
+from package_tree import BUILD, FILES, small_tree
 from tree_files import LIBRARY, version
 
 ROOT = Path(__file__).parents[2]
-NAME = "1.2.3-test"
-FILES = {
-    # path → mode; in the alphabet, the directory of the build is between the others
-    "usr/bin/nodenetctl": 0o755,
-    f"{LIBRARY}/{NAME}/nodenet/__init__.py": 0o644,
-    f"{LIBRARY}/{NAME}/{bill_of_materials.NAME}": 0o644,
-    f"{LIBRARY}/{NAME}/python/bin/python3": 0o755,
-    "usr/lib/systemd/system/nodenetd.service": 0o644,
-    "usr/libexec/nodenetd": 0o755,
-    "usr/share/man/man8/nodenetd.8": 0o644,
-}
-BILL = json.dumps({"metadata": {"component": {"components": [{"name": "usr/share/man/man8/nodenetd.8"}]}}})
 needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
 
 
 @pytest.fixture
 def deb(tmp_path: Path) -> Path:
     """A package of a small tree."""
-    tree = tmp_path / "tree"
-    for name, mode in FILES.items():
-        path = tree / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(BILL if name.endswith(".json") else name * 200)
-        path.chmod(mode)
-    return build_deb.pack(build_deb.Build("1.2.3", NAME), tree, tmp_path)
+    return build_deb.pack(BUILD, small_tree(tmp_path / "tree"), tmp_path)
 
 
 def field(deb: Path, name: str) -> str:
@@ -69,7 +55,7 @@ def test_dpkg_reads_the_package(deb: Path) -> None:
     }
     assert {owner for _, owner, _ in listed(deb)} == {"root/root"}
     assert {mode for mode, _, _ in listed(deb)} == {"drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"}
-    documents = {f"{build_deb.DOCUMENTS}/{name}" for name in ("changelog.gz", "CHANGELOG.md.gz", "copyright")}
+    documents = {f"{staging.DOCUMENTS}/{name}" for name in ("changelog.gz", "CHANGELOG.md.gz", "copyright")}
     assert {path for mode, _, path in listed(deb) if not mode.startswith("d")} == {
         *(f"{name}.gz" if "/man/" in name else name for name in FILES),
         *documents,
@@ -81,7 +67,7 @@ def test_dpkg_reads_the_package(deb: Path) -> None:
 def test_dpkg_puts_the_build_in_place_before_anything_uses_it(deb: Path) -> None:
     """It renames the files in this order: a power cut between leaves the launchers of the older build."""
     files = [path for mode, _, path in listed(deb) if not mode.startswith("d")]
-    inside = [path.startswith(f"{LIBRARY}/{NAME}/") for path in files]
+    inside = [path.startswith(f"{LIBRARY}/{BUILD.name}/") for path in files]
     assert True in inside
     assert inside == sorted(inside, reverse=True)
 
@@ -101,7 +87,7 @@ def test_the_bill_has_what_the_package_adds(deb: Path, tmp_path: Path) -> None:
     """Documents, and the manual pages as they are in the package."""
     place = tmp_path / "unpacked"
     subprocess.run(["dpkg-deb", "--extract", deb, place], check=True)
-    bill = json.loads((place / LIBRARY / NAME / bill_of_materials.NAME).read_text())
+    bill = json.loads((place / LIBRARY / BUILD.name / bill_of_materials.NAME).read_text())
     listed = {file["name"]: file["hashes"][0]["content"] for file in bill["metadata"]["component"]["components"]}
     others = [path for path in (place / "usr/share").rglob("*") if path.is_file()]
     assert listed == {str(path.relative_to(place)): hashlib.sha256(path.read_bytes()).hexdigest() for path in others}
@@ -123,11 +109,11 @@ def test_the_same_tree_gives_the_same_package(tmp_path: Path) -> None:
 
 def test_a_removal_disables_every_unit_that_can_be_enabled() -> None:
     """A link that stays would keep kubelet from starting."""
-    units = set(build_deb.enabled_units())
+    units = set(staging.enabled_units())
     assert {"nodenetd.service", "nodenet-ready.service", "nodenet-ipam.service", "nodenet-compat.target"} <= units
     every = {path.name for path in (ROOT / "units").rglob("*") if path.suffix in {".service", ".target"}}
     assert {name for name in every if can_be_enabled(name)} == units
-    assert "@ENABLED_UNITS@" in (ROOT / "packaging/deb/prerm").read_text()
+    assert " ".join(sorted(units)) in staging.script((ROOT / "packaging/deb/prerm").read_text())
 
 
 def can_be_enabled(name: str) -> bool:
@@ -138,6 +124,59 @@ def can_be_enabled(name: str) -> bool:
 
 @pytest.mark.parametrize("name", build_deb.SCRIPTS)
 def test_the_scripts_are_for_any_shell(name: str) -> None:
-    path = ROOT / "packaging/deb" / name
-    assert path.read_text().startswith("#!/bin/sh\nset -e\n")
-    subprocess.run(["sh", "-n", path], check=True)
+    text = staging.script((ROOT / "packaging/deb" / name).read_text())
+    assert text.startswith("#!/bin/sh\nset -e\n")
+    assert "@" not in text.replace("nodenet-wait@", "")
+    subprocess.run(["sh", "-n"], input=text, text=True, check=True)
+
+
+@needs_dpkg
+def test_a_package_of_another_architecture_is_refused(deb: Path, tmp_path: Path) -> None:
+    """Both are named, and nothing is unpacked."""
+    other = "arm64" if build_deb.architecture() == "amd64" else "amd64"
+    control = subprocess.run(["dpkg-deb", "--field", deb], check=True, capture_output=True, text=True).stdout
+    text = control.replace(f"Architecture: {build_deb.architecture()}", f"Architecture: {other}")
+    package = tmp_path / "other.deb"
+    package.write_bytes(deb_archive.package({"control": (text, 0o644)}, tmp_path / "tree", "usr"))
+    root = database(tmp_path / "root")
+    done = subprocess.run(["dpkg", f"--root={root}", "--unpack", package], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert f"package architecture ({other}) does not match system ({build_deb.architecture()})" in done.stderr
+    assert not (root / "usr").exists()
+
+
+@needs_dpkg
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted")
+def test_a_full_disk_leaves_the_older_version(tmp_path: Path) -> None:
+    """What dpkg has unpacked is undone: every file of the older version is as it was."""
+    packages = []
+    for number, size in (("1.0.0", 1), ("1.0.1", 4_000_000)):
+        build = dataclasses.replace(BUILD, version=number, compressed=False)
+        tree = small_tree(tmp_path / number)
+        (tree / "usr/libexec/zz-large").write_bytes(b"x" * size)
+        (tree / "usr/bin/nodenetctl").write_text(number)
+        packages.append(build_deb.pack(build, tree, tmp_path))
+    root = tmp_path / "small"
+    root.mkdir()
+    command = f"""
+mount -t tmpfs -o size=2M tmpfs {root}
+mkdir -p {root}/var/lib/dpkg/updates {root}/var/lib/dpkg/info
+touch {root}/var/lib/dpkg/status {root}/var/lib/dpkg/available
+dpkg --root={root} --force-script-chrootless --force-depends --unpack {packages[0]} >&2
+dpkg --root={root} --force-script-chrootless --force-depends --unpack {packages[1]} >&2 && exit 1
+cat {root}/usr/bin/nodenetctl
+cd {root} && find usr -name '*.dpkg-*'
+"""
+    done = subprocess.run(["unshare", "--mount", "sh", "-euc", command], capture_output=True, text=True, check=False)
+    assert "No space left on device" in done.stderr
+    assert (done.stdout, done.returncode) == ("1.0.0", 0), done.stderr
+
+
+def database(root: Path) -> Path:
+    """Make an empty database of dpkg below *root*."""
+    place = root / "var/lib/dpkg"
+    for name in ("updates", "info"):
+        (place / name).mkdir(parents=True)
+    for name in ("status", "available"):
+        (place / name).touch()
+    return root

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 import build_deb
+import staging
 from build_interpreter import Interpreter
 from factories import NO_BRIDGE, NodeFactory, uncaptured
 from harness import Flavour, Lan, Node
 from nodenet.core.resolver import resolv_conf
+from package_builds import NEW, OLD, published, starts_of_kubelet, wait_for
 from pinger import Pinger
 from story import CRIO, KUBELET, settle
 from tree_files import LAUNCHERS, LIBRARY
 
-OLD, NEW = (build_deb.Build(version, f"{version}-lab", preset=None) for version in ("1.0.0", "1.0.1"))
 RESOLV_CONF = "/etc/resolv.conf"
 LINKS = "find /etc/systemd/system -type l -lname '*nodenet*'"
 
@@ -26,7 +27,7 @@ def debs(request: pytest.FixtureRequest, tmp_path: Path) -> list[Path]:
     """The two packages; the second one is the first one's tree in another directory."""
     tree = tmp_path / "tree"
     with uncaptured(request):
-        build_deb.stage(OLD, tree)
+        staging.stage(OLD, tree)
     shutil.copytree(tree, tmp_path / "first")
     old = build_deb.pack(OLD, tmp_path / "first", tmp_path)
     moved = (tree / LIBRARY / OLD.name).rename(tree / LIBRARY / NEW.name)
@@ -41,26 +42,11 @@ def dpkg(node: Node, *words: str) -> None:
     node.run(["env", "DEBIAN_FRONTEND=noninteractive", "dpkg", *words], timeout=120)
 
 
-def install(node: Node, build: build_deb.Build) -> None:
+def install(node: Node, build: staging.Build) -> None:
     """Install a version, and wait until it runs if an older one did."""
-    dpkg(node, "--install", f"/root/{build.file}")
+    dpkg(node, "--install", f"/root/{build_deb.file_name(build)}")
     if node.run("systemctl is-active nodenetd.service", check=False).returncode == 0:
-        node.wait_until("test -z \"$(systemctl list-jobs --no-legend 'nodenet*')\"")
-        node.wait_until(f"grep -q /{build.name}/ /proc/$(systemctl show -P MainPID nodenetd.service)/maps")
-
-
-def published(node: Node) -> tuple[list[str], str, str]:
-    """Return what an upgrade must not change: node IPs, kubelet's drop-in, the settings in force."""
-    document = settle(node)
-    assert document["ready"], document
-    settings = node.run("nodenetctl settings").stdout
-    return document["node_ips"], node.run(["cat", KUBELET]).stdout, settings
-
-
-def starts_of_kubelet(node: Node) -> int:
-    """Restart kubelet, wait until it runs, and return how often it has started."""
-    node.run(["systemctl", "restart", "kubelet.service"], timeout=90)
-    return node.record("kubelet").starts
+        wait_for(node, build)
 
 
 def test_install_upgrade_downgrade_remove_purge(bare_node: NodeFactory, lan: Lan, debs: list[Path]) -> None:
@@ -71,7 +57,7 @@ def test_install_upgrade_downgrade_remove_purge(bare_node: NodeFactory, lan: Lan
     node.boot()
     node.wait_settled()
     two_forms_are_refused(node)
-    dpkg(node, "--install", f"/root/{OLD.file}")
+    dpkg(node, "--install", f"/root/{build_deb.file_name(OLD)}")
     assert node.record("kubelet").starts == 1
     assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
     assert node.run("systemctl is-enabled nodenetd.service nodenet-ready.service").stdout == "enabled\nenabled\n"
@@ -112,7 +98,7 @@ def two_forms_are_refused(node: Node) -> None:
     """Over a tree of `make install` the package is not unpacked, and says why."""
     tree = "/usr/lib/nodenet/nodenet"
     node.run(["mkdir", "-p", tree])
-    done = node.run(["dpkg", "--install", f"/root/{OLD.file}"], check=False, timeout=120)
+    done = node.run(["dpkg", "--install", f"/root/{build_deb.file_name(OLD)}"], check=False, timeout=120)
     assert done.returncode != 0
     assert f"nodenet: this node has nodenet from `make install` ({tree})." in done.stderr
     node.run(f"rmdir -p --ignore-fail-on-non-empty {tree} && ! test -e /usr/bin/nodenetctl")
@@ -120,7 +106,7 @@ def two_forms_are_refused(node: Node) -> None:
 
 def cut_during_the_upgrade(node: Node) -> None:
     """Cut the power while dpkg unpacks: the next boot has one whole version."""
-    node.run(f"systemd-run --collect --unit=lab-upgrade dpkg --install /root/{NEW.file}")
+    node.run(f"systemd-run --collect --unit=lab-upgrade dpkg --install /root/{build_deb.file_name(NEW)}")
     node.wait_until(f"test -e /usr/lib/nodenet/{NEW.name}/nodenet")
     node.power_cut()
     node.boot()

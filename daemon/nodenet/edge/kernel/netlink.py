@@ -147,8 +147,9 @@ async def watch(changed: Callable[[], None]) -> None:
     import asyncio  # noqa: PLC0415 - the command line reads without it
 
     pipe = asyncio.subprocess.PIPE
+    options = ("-I", "-X", "utf8")  # a bundled Python does not have every locale's encoding
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", str(WATCHER), os.pathsep.join(sys.path), stdin=pipe, stdout=pipe
+        sys.executable, *options, str(WATCHER), os.pathsep.join(sys.path), stdin=pipe, stdout=pipe
     )
     try:
         while process.stdout and await process.stdout.read(RECEIVE_BYTES):

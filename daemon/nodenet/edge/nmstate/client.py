@@ -223,7 +223,7 @@ class Nmstate:
     async def _start(self) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             sys.executable,
-            "-I",
+            *("-I", "-X", "utf8"),  # a bundled Python does not have every locale's encoding
             str(WORKER),
             self._path,
             stdin=asyncio.subprocess.PIPE,

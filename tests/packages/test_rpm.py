@@ -1,0 +1,87 @@
+"""Is the RPM package what rpm expects, and the same at each build?"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import build_rpm
+import staging
+from package_tree import BUILD, FILES, small_tree
+from tree_files import LIBRARY
+
+pytestmark = pytest.mark.skipif(shutil.which("rpmbuild") is None, reason="rpm is not installed")
+SCRIPTS = ("PREIN", "POSTIN", "PREUN", "POSTUN")
+
+
+@pytest.fixture(scope="module")
+def rpm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package of a small tree."""
+    place = tmp_path_factory.mktemp("rpm")
+    return build_rpm.pack(BUILD, small_tree(place / "tree"), place)
+
+
+def query(rpm: Path, text: str) -> str:
+    """Return what rpm finds in the package."""
+    command = ["rpm", "--query", "--package", "--queryformat", text, str(rpm)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_rpm_reads_the_package(rpm: Path) -> None:
+    assert query(rpm, "%{NAME} %{VERSION}-%{RELEASE} %{ARCH} %{BUILDHOST}") == (
+        f"nodenet 1.2.3-1 {rpm.name.split('.')[-2]} nodenet.invalid"
+    )
+    required = {line.split()[0] for line in query(rpm, "[%{REQUIRENAME}\n]").splitlines()}
+    assert {name for name in required if "(" not in name} == {
+        *("systemd", "NetworkManager", "dbus", "iproute", "/bin/sh"),
+    }
+    assert query(rpm, "[%{PROVIDENAME}\n]").splitlines()[0] == "nodenet"
+    assert "CHANGELOG.md.gz" in query(rpm, "[%{CHANGELOGTEXT}]")
+
+
+def test_files(rpm: Path) -> None:
+    """Of root, with the tree's modes; the package owns the directories that are nodenet's alone."""
+    entries = [line.split() for line in query(rpm, "[%{FILEMODES:octal} %{FILEUSERNAME} %{FILENAMES}\n]").splitlines()]
+    assert {owner for _, owner, _ in entries} == {"root"}
+    files = {name.lstrip("/"): mode for mode, _, name in entries if mode.startswith("10")}
+    documents = {f"{staging.DOCUMENTS}/{name}": 0o644 for name in ("CHANGELOG.md.gz", "copyright")}
+    wanted = {f"{name}.gz" if "/man/" in name else name: mode for name, mode in FILES.items()} | documents
+    assert {name: int(mode[-4:], 8) for name, mode in files.items()} == wanted
+    directories = {name.lstrip("/") for mode, _, name in entries if mode.startswith("4")}
+    assert {LIBRARY, f"{LIBRARY}/{BUILD.name}", staging.DOCUMENTS} <= directories
+    assert {"usr", "usr/bin", "usr/lib", "usr/libexec"}.isdisjoint(directories)
+
+
+def test_the_content_is_the_trees(rpm: Path, tmp_path: Path) -> None:
+    copy = shutil.copy2(rpm, tmp_path)
+    subprocess.run(["rpm2archive", copy], check=True)
+    subprocess.run(["tar", "-xzf", f"{copy}.tgz", "-C", tmp_path], check=True)
+    assert (tmp_path / "usr/libexec/nodenetd").read_text() == "usr/libexec/nodenetd" * 200
+
+
+def test_the_same_tree_gives_the_same_package(rpm: Path, tmp_path: Path) -> None:
+    """In another directory, at another time."""
+    again = build_rpm.pack(BUILD, small_tree(tmp_path / "elsewhere"), tmp_path)
+    assert again.read_bytes() == rpm.read_bytes()
+
+
+def test_the_scripts_do_what_those_of_the_debian_package_do(rpm: Path) -> None:
+    """The steps are the same text; only the conditions around them are each package manager's own."""
+    scripts = {name: query(rpm, f"%{{{name}}}") for name in SCRIPTS}
+    for text in scripts.values():
+        assert "@" not in text
+        subprocess.run(["sh", "-n"], input=text, text=True, check=True)
+    deb = Path(build_rpm.HERE).parent / "deb"
+    pairs = {"pre": "preinst", "post": "postinst", "preun": "prerm"}
+    spec = (build_rpm.HERE / "nodenet.spec").read_text()
+    for name, debian in pairs.items():
+        section = spec.partition(f"\n%{name}\n")[2].partition("\n%")[0]
+        assert steps_of(section) == steps_of((deb / debian).read_text()) != []
+
+
+def steps_of(text: str) -> list[str]:
+    """Return the steps that a script names."""
+    return [line.strip() for line in text.splitlines() if line.strip().startswith("@")]

@@ -1,0 +1,86 @@
+"""Is the system extension what systemd-sysext expects, and the same at each build?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import build_sysext
+from package_tree import BUILD, FILES, small_tree
+
+pytestmark = pytest.mark.skipif(shutil.which("mksquashfs") is None, reason="squashfs-tools is not installed")
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    """An image of a small tree."""
+    return build_sysext.pack(BUILD, small_tree(tmp_path / "tree"), tmp_path)
+
+
+@pytest.fixture
+def files(image: Path, tmp_path: Path) -> Path:
+    """The files in the image."""
+    place = tmp_path / "files"
+    subprocess.run(["unsquashfs", "-quiet", "-no-progress", "-d", place, image], check=True)
+    return place
+
+
+def test_the_image_has_the_tree(image: Path, files: Path) -> None:
+    """All of it is below /usr, as systemd-sysext demands, and root's."""
+    assert [path.name for path in files.iterdir()] == ["usr"]
+    names = {str(path.relative_to(files)): path.stat().st_mode & 0o777 for path in files.rglob("*") if path.is_file()}
+    assert {f"{name}.gz" if "/man/" in name else name: mode for name, mode in FILES.items()}.items() <= names.items()
+    assert names[build_sysext.SCRIPT] == 0o755
+    listed = subprocess.run(["unsquashfs", "-lln", image], check=True, capture_output=True, text=True).stdout
+    assert {line.split()[1] for line in listed.splitlines() if line[:1] in "-d"} == {"0/0"}
+
+
+def test_it_is_for_every_system_of_the_architecture(files: Path) -> None:
+    assert (files / build_sysext.RELEASE).read_text() == f"ID=_any\nARCHITECTURE={build_sysext.architecture()}\n"
+
+
+def test_the_sums_are_right(files: Path) -> None:
+    """Of every file but the list itself."""
+    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", build_sysext.SUMS], cwd=files, check=True)
+    listed = {line.split("  ", 1)[1] for line in (files / build_sysext.SUMS).read_text().splitlines()}
+    there = {str(path.relative_to(files)) for path in files.rglob("*") if path.is_file()}
+    assert there - listed == {build_sysext.SUMS}
+
+
+def test_the_same_tree_gives_the_same_image(image: Path, tmp_path: Path) -> None:
+    """Whatever the times of its files are."""
+    place = tmp_path / "again"
+    place.mkdir()
+    assert build_sysext.pack(BUILD, small_tree(place / "tree"), place).read_bytes() == image.read_bytes()
+
+
+def test_the_installer_is_for_any_shell() -> None:
+    text = build_sysext.script().decode()
+    assert "@" not in text.replace('"$@"', "")
+    subprocess.run(["sh", "-n"], input=text, text=True, check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a loop device is mounted")
+@pytest.mark.skipif(not Path("/dev/loop-control").exists(), reason="no loop devices here")
+def test_an_image_that_was_copied_in_part_is_refused(image: Path, tmp_path: Path) -> None:
+    """By the kernel: the file is shorter than the file system in it. The whole image passes these checks."""
+    installer = tmp_path / "nodenet-sysext"
+    checks = build_sysext.script().decode().replace("\tplace=nodenet\n", "\techo fits; exit\n")
+    installer.write_text(checks)
+    half = tmp_path / "half.raw"
+    half.write_bytes(image.read_bytes()[: image.stat().st_size // 2])
+    done = install(installer, half)
+    assert done.returncode == 1
+    assert f"nodenet: {half} cannot be mounted: the file is incomplete or no image of nodenet." in done.stderr
+    done = install(installer, image)
+    assert (done.stdout, done.returncode) == ("fits\n", 0), done.stderr
+
+
+def install(installer: Path, image: Path) -> subprocess.CompletedProcess[str]:
+    """Run the installer up to its checks, with the mounts in a namespace of their own."""
+    command = ["unshare", "--mount", "sh", str(installer), "install", str(image)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
