@@ -126,6 +126,7 @@ class FakeManager:
     restored: list[object] = field(default_factory=list)
     crashed: bool = False
     starts: int = 1
+    extended: list[tuple[str, int]] = field(default_factory=list)
 
     def crash(self) -> None:
         """Go away, and forget every checkpoint."""
@@ -149,6 +150,9 @@ class FakeManager:
 
     async def restore_dns(self, configuration: object) -> None:
         self.restored.append(configuration)
+
+    async def extend(self, checkpoint: str, seconds: int) -> None:
+        self.extended.append((checkpoint, seconds))
 
     async def roll_back(self, checkpoint: str) -> None:
         self.rolled_back.append(checkpoint)

@@ -22,6 +22,7 @@ from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
 from nodenet.stages.br_ex.recover_first import RecoverFirst
 from nodenet.stages.br_ex.restore_first import RestoreFirst
 from nodenet.stages.nmstate.stage import NmstateStage
+from nodenet.stages.trial.undo_first import UndoTrialFirst
 from nodenet.stages.unit_stage import UnitStage
 
 
@@ -34,9 +35,10 @@ def assembly() -> Iterator[Assembly]:
 
 def presence_of(stages: StageSet) -> Presence:
     first = stages.stages[StageName.NMSTATE]
-    assert isinstance(first, FollowUplinkFirst)
-    assert isinstance(first._stage, NmstateStage)
-    return first._stage._pipeline._edges.presence
+    assert isinstance(first, UndoTrialFirst)
+    assert isinstance(first._stage, FollowUplinkFirst)
+    assert isinstance(first._stage._stage, NmstateStage)
+    return first._stage._stage._pipeline._edges.presence
 
 
 def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) -> None:
@@ -76,10 +78,11 @@ def test_the_node_ip_is_chosen_after_a_look_at_what_an_interrupted_apply_left(as
     stages = assembly.inputs.build_stages(Settings()).stages
     first, recover = stages[StageName.NMSTATE], stages[StageName.NODEIP]
     restore = stages[StageName.CONFIGURE_OVS]
-    assert isinstance(first, FollowUplinkFirst)
+    assert isinstance(first, UndoTrialFirst)
+    assert isinstance(first._stage, FollowUplinkFirst)
     assert isinstance(recover, RecoverFirst)
     assert isinstance(restore, RestoreFirst)
-    assert first._recover is restore._recover is recover
+    assert first._stage._recover is restore._recover is recover
 
 
 def test_a_node_file_directory_that_is_none_does_not_end_the_daemon(assembly: Assembly, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "day_one": ("hostname", "node_file", "node_ip", "settings"),
     "open_vswitch": ("network_manager",),
     "apply": ("network_manager", "nmstate", "node_file"),
+    "trial": ("network_manager", "nmstate", "node_file"),
     "node_ip": ("kernel", "settings"),
     "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
@@ -28,7 +29,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot_report": (),
     "uplink_health": ("boot", "kernel", "open_vswitch"),
     "probes": ("kernel", "nmstate", "settings", "uplink_health"),
-    "status": ("boot", "metrics"),
+    "status": ("boot", "metrics", "trial"),
     "hosted_services": ("boot", "kernel", "metrics", "node_file", "open_vswitch", "settings", "status"),
     "hosted_cluster": ("hosted_services", "metrics"),
     "persistent_ips": ("metrics", "status"),
@@ -40,7 +41,7 @@ STAGES = ("core", "ports", "stage_edges", "stages.apply")
 """What every room of stages may import beside itself; ``core`` with all its rooms. No stage imports another one."""
 
 EDGE: Mapping[str, tuple[str, ...]] = {
-    "bus": ("core.boot", "core.status"),
+    "bus": ("core.boot", "core.status", "core.trial"),
     "clock": (),
     "files": (),
     "hosted_services": (
@@ -76,6 +77,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
         "core.kernel",
         "core.resolver",
         "core.status",
+        "core.trial",
         "core.uplink_health",
         "ports",
     ),
@@ -94,6 +96,7 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "edge.nmstate.worker": ("core.node_file.yaml_text", "core.node_file.yaml_values"),
     # There is one judgement of node files.
     "cli.check": ("stages.apply.node_file",),
+    "cli.preview": ("stages.apply.node_file",),
     # The daemon and the command must gather the same facts.
     "cli.facts_here": ("stages.br_ex.gather",),
 }

@@ -22,6 +22,7 @@ from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.node_ip.stage import NodeipStage
+from nodenet.stages.trial.wiring import trial_of
 from nodenet.stages.unit_stage import build as build_unit_stage
 
 ATTEMPT_MARGIN_SECONDS = 300.0
@@ -84,6 +85,8 @@ class NodeInputs:
         behind = (StageName.NMSTATE, StageName.NODEIP, StageName.CONFIGURE_OVS)
         recovering = BridgeWiring(self._edges, settings).recovering(*(stages[name] for name in behind))
         stages |= dict(zip(behind, recovering, strict=True))
+        tried = trial_of(self._edges, settings, stages[StageName.NMSTATE])
+        stages[StageName.NMSTATE] = tried.stage
         units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
         stages |= {name: build_unit_stage(name, unit, self._edges, settings) for name, unit in units.items() if unit}
         return StageSet(
@@ -93,4 +96,5 @@ class NodeInputs:
             settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
             nodeip.drift,
             nodeip.confirm if settings.stages[StageName.NODEIP] == "builtin" else nodeip.confirm_of_unit,
+            tried.runner if settings.stages[StageName.NMSTATE] == "builtin" else None,
         )

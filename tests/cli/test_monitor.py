@@ -24,6 +24,7 @@ from nodenet.core.boot.stages import new_boot
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import MANAGER, PATH
 from nodenet.core.status.document import BootStatus, document
+from nodenet.core.trial.trial import TrialOrder
 from nodenet.edge.bus.connection import Bus, Message
 from nodenet.edge.bus.service import Orders, Service
 
@@ -105,6 +106,10 @@ async def nothing() -> None:
     """Carry out no order."""
 
 
+async def try_nothing(_: TrialOrder) -> None:
+    """Try no file."""
+
+
 ORDERS = Orders(
     reload=nothing,
     reselect=nothing,
@@ -112,6 +117,9 @@ ORDERS = Orders(
     run_stage=lambda _: None,
     inhibit=lambda *_: 0,
     explain=lambda topic: topic,
+    try_file=try_nothing,
+    confirm=nothing,
+    roll_back=nothing,
 )
 
 

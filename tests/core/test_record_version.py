@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from nodenet.core.apply import intent, last_good, trial
+from nodenet.core.apply import intent, last_good, new_file
 from nodenet.core.br_ex import record
 from nodenet.core.hosted_services import cache
 from nodenet.core.node_ip import last_published
 from nodenet.core.record_version import refusal
+from nodenet.core.trial import record as trial_record
 
 LATER = "it has version 2, of a later release of nodenet; this release reads version 1"
 
@@ -28,7 +29,8 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "selection": lambda content: last_published.parse(content, "boot"),
     "cache": cached,
     "good": lambda content: last_good.parse(content, None),
-    "trial": trial.parse,
+    "trial": new_file.parse,
+    "try": trial_record.parse,
 }
 JSON = READERS.keys() - {"cache"}
 

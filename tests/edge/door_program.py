@@ -21,6 +21,7 @@ from nodenet.core.errors import Busy
 from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
+from nodenet.core.trial.trial import TrialOrder
 from nodenet.edge.bus.service import Orders, Service
 from nodenet.edge.clock import Idle
 
@@ -41,6 +42,10 @@ class Count:
 
 async def reload() -> None:
     await asyncio.sleep(RELOAD_SECONDS)
+
+
+async def refuse_trial(order: TrialOrder) -> None:
+    raise Busy(f"{order.who} tries {order.name}")
 
 
 def refuse(stage: StageName, who: str, why: str) -> int:
@@ -68,6 +73,9 @@ async def serve() -> None:
         run_stage=lambda _: None,
         inhibit=refuse,
         explain=machine.explain,
+        try_file=refuse_trial,
+        confirm=reload,
+        roll_back=reload,
     )
     service = Service(machine.bus, orders, lambda: status)
     service.show(status)

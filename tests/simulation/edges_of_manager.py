@@ -60,6 +60,9 @@ class Manager(Edge):
     async def restore_dns(self, configuration: object) -> None:  # noqa: ARG002
         await self._ask("manager.restore_dns")
 
+    async def extend(self, checkpoint: str, seconds: int) -> None:  # noqa: ARG002  (no trial is simulated)
+        await self._ask("manager.extend")
+
     async def roll_back(self, checkpoint: str) -> None:
         await self._ask("manager.roll_back", 0.4)
         manager = self.world.manager

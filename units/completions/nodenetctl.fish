@@ -45,8 +45,8 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' report version
-set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --vip -b
+set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' report version
+set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --for --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -122,6 +122,19 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -l json -d 'print a JSON document with an entry for each file'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check; and test $_shtab_nodenetctl_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, a directory of them, or - for standard input'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a diff -d 'show what a node file would change on this node, without applying it'
+complete -c nodenetctl -n '_shtab_nodenetctl_using diff' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using diff' -l json -d 'print a JSON document'
+complete -c nodenetctl -n '_shtab_nodenetctl_using diff; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, or - for standard input'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a try -d 'apply a node file and roll it back unless it is confirmed in time'
+complete -c nodenetctl -n '_shtab_nodenetctl_using try' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using try' -l for -x -d 'roll back after this time, such as 90, 5min (from 5 s to 3600 s, 120 s if not given)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using try' -l json -d 'print a JSON document for each event, one a line'
+complete -c nodenetctl -n '_shtab_nodenetctl_using try; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, or - for standard input'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a confirm -d 'keep the node file that is on trial, and install it'
+complete -c nodenetctl -n '_shtab_nodenetctl_using confirm' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a rollback -d 'end the trial of a node file: the network is as before'
+complete -c nodenetctl -n '_shtab_nodenetctl_using rollback' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a reload -d 'read settings and node file again, as `systemctl reload nodenetd`'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -l wait -d 'return when the reload has ended, with its result'

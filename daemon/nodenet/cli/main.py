@@ -22,6 +22,10 @@ VERBS = {
     "hosted": "show DNS, VIPs and load balancer of this node and who holds each VIP; drain this node",
     "claims": "show which workload has which address, why a claim waits, and whether everything agrees",
     "check": "check node files without changing the network",
+    "diff": "show what a node file would change on this node, without applying it",
+    "try": "apply a node file and roll it back unless it is confirmed in time",
+    "confirm": "keep the node file that is on trial, and install it",
+    "rollback": "end the trial of a node file: the network is as before",
     "reload": "read settings and node file again, as `systemctl reload nodenetd`",
     "reselect": "select the node IPs again; --dry-run only prints what would change",
     "bridge": "remove br-ex, or make it again",
@@ -34,6 +38,8 @@ VERBS = {
     "report": "write one archive for a bug report: status, journal, network and versions, without secrets",
     "version": "print the version",
 }
+MODULES = {"try": "try_file"}
+"""Verbs that are words of Python."""
 EPILOG = """exit codes: 0 ok, 1 not ready or failed, 2 degraded, 64 wrong usage, 65 invalid input, 69 no answer,
 74 file or output not written, 75 timeout, 77 not allowed, 78 invalid settings. See also: journalctl -u nodenetd -x"""
 
@@ -79,7 +85,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def _module(verb: str) -> Any:  # noqa: ANN401
-    return import_module(f"nodenet.cli.{verb.replace('-', '_')}")
+    return import_module(f"nodenet.cli.{MODULES.get(verb, verb.replace('-', '_'))}")
 
 
 def main(argv: list[str] | None = None) -> int:

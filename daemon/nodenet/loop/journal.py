@@ -137,3 +137,13 @@ def uplink(what: Problem | None) -> None:
         problem(None, what)
     else:
         log.info("The uplink has a carrier, and gateways and DNS servers answer again", message=Message.UPLINK_BACK)
+
+
+def order_refused(error: NodenetError) -> None:
+    """Log that an order is refused because a trial of a node file runs."""
+    log.warning(f"Refused an order: {error.cause}", message=Message.TRIAL_BUSY, cause=error.cause, remedy=error.remedy)
+
+
+def trial_rolled_back(name: str, why: NodenetError) -> None:
+    """Log that the trial of the file *name* has ended without a confirmation."""
+    log.warning(f"The trial of {name} is rolled back: {why.cause}", message=why.message, remedy=why.remedy)

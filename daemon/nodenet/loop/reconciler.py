@@ -21,15 +21,18 @@ from nodenet.core.boot.stages import Boot
 from nodenet.core.errors import Unavailable
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
+from nodenet.core.trial.trial import Trial
 from nodenet.core.uplink_health.watched import place_of
 from nodenet.loop import journal
 from nodenet.loop.attempts import Attempts
 from nodenet.loop.doubts import Doubts
 from nodenet.loop.drift import DriftWatch
 from nodenet.loop.edits import EDIT_SECONDS, EditWatch
+from nodenet.loop.orders import LoopOrders
 from nodenet.loop.reload import InForce, Inputs
 from nodenet.loop.requests import Order, Requests, Taken
 from nodenet.loop.sources import Sources
+from nodenet.loop.trials import Trials, obstacle
 from nodenet.loop.watchdog import Watchdog, WatchdogLoop
 from nodenet.loop.watches import Watches
 from nodenet.ports import Clock, Source, Watch
@@ -41,7 +44,7 @@ WORK_SECONDS = 1.0
 """A stage that waited, and whose next attempt takes so long, is shown as running: most look and wait on."""
 
 
-class Reconciler:
+class Reconciler(LoopOrders):
     """Runs the stages in order, again and again as requests and events ask for it."""
 
     def __init__(
@@ -59,8 +62,9 @@ class Reconciler:
         self._began = clock.boottime()
         self._runs = itertools.count(1)
         self._status = BootStatus(self._in_force.stage_set.boot, boot_id=boot_id)
-        self._requests = Requests()
-        self._watchdog_loop = WatchdogLoop(self._requests, watchdog, clock, self._is_bounded)
+        requests = Requests()
+        super().__init__(requests, Trials(clock, requests.ask_for_trial, self._show_trial))
+        self._watchdog_loop = WatchdogLoop(requests, watchdog, clock, self._is_bounded)
         self._sources = Sources()
         self._doubts = Doubts()
         self._edits = EditWatch(self._in_force, clock)
@@ -75,16 +79,6 @@ class Reconciler:
     def listen_while_waiting(self, topic: Topic, source: Source) -> None:
         """Take events of *topic* from *source* while a stage waits for them, and at no other time."""
         self._sources.add(topic, source)
-
-    def wake(self, topic: Topic) -> None:
-        """Note that something about *topic* changed."""
-        self._requests.topics.add(topic)
-        self._requests.wakened.set()
-
-    def stop(self) -> None:
-        """End the loop; a running attempt is cancelled and cleans up."""
-        self._requests.stop = True
-        self._requests.wakened.set()
 
     def inhibit(self, inhibitor: Inhibitor) -> None:
         """Keep a stage from starting. Raises Busy when it runs already."""
@@ -108,23 +102,6 @@ class Reconciler:
         self._status = replace(self._status, uplink=problem)
         self._show()
 
-    def rerun(self, name: StageName) -> None:
-        """Run stage *name* and those behind it again."""
-        self._requests.reruns.add(name)
-        self._requests.wakened.set()
-
-    async def reload(self) -> None:
-        """Read settings and node file again and run the stages. Raises NodenetError when that is refused."""
-        await self._requests.ask(Order.RELOAD)
-
-    async def reselect(self) -> None:
-        """Select the node IPs again and ignore what is published. Raises NodenetError when none is eligible."""
-        await self._requests.ask(Order.RESELECT)
-
-    async def remove_bridge(self) -> None:
-        """Move the node back to the uplink without br-ex. Raises NodenetError when it could not be."""
-        await self._requests.ask(Order.REMOVE_BRIDGE)
-
     async def run(self) -> None:
         """Run until stopped."""
         self._show()
@@ -136,7 +113,9 @@ class Reconciler:
                 await self._get_ready()
                 continue
             self._answer()
-            if name := self._status.boot.due(self._clock.boottime()):
+            if self._requests.trial:
+                await self._hold_trial()
+            elif name := self._status.boot.due(self._clock.boottime()):
                 await self._run(name)
             else:
                 await self._idle()
@@ -184,6 +163,25 @@ class Reconciler:
         request = Request(next(self._runs), retry_refused=True)
         boot = self._in_force.stage_set.boot.instead_of(self._status.boot, request)
         self._status = replace(self._status, boot=boot, facts=facts, refused=None)
+
+    async def _hold_trial(self) -> None:
+        """Have a node file tried, with no stage running meanwhile; then run the stages again."""
+        self._requests.trial = False
+        runner = self._in_force.stage_set.trial
+        refusal = obstacle(self._status, has_runner=runner is not None)
+        if refusal or runner is None:
+            self._trials.refused(refusal)
+            return
+        confirmed = await self._watchdog_loop.beat_during(self._trials.hold(runner, self._status.facts))
+        if confirmed:
+            self._requests.asked.setdefault(Order.RELOAD, [])
+        elif confirmed is False:
+            boot = self._status.boot.again_from(StageName.NMSTATE, Request(next(self._runs)))
+            self._status = replace(self._status, boot=boot)
+
+    def _show_trial(self, trial: Trial) -> None:
+        self._status = replace(self._status, trial=trial)
+        self._show()
 
     def _answer(self) -> None:
         """Answer the callers when the stages are over or the time limit is."""

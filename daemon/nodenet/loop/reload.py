@@ -22,6 +22,7 @@ from nodenet.core.status.document import BootStatus, Refusal
 from nodenet.loop import journal
 from nodenet.loop.guard import Guard
 from nodenet.ports import Stage
+from nodenet.ports.trials import TrialRunner
 
 CALM_SECONDS = (1.0, 5.0, 30.0)
 """An edit counts when it is still the same after so long: an editor or a copy may be half way.
@@ -53,6 +54,8 @@ class StageSet:
     attempt_seconds: float
     drift: Callable[[Facts], Problem | None]
     confirm: Callable[[Facts], Coroutine[Any, Any, str | None]] = nothing_to_confirm
+    trial: TrialRunner | None = None
+    """What tries node files, where nodenetd applies them."""
 
 
 @dataclass(frozen=True, slots=True)

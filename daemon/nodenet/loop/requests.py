@@ -43,6 +43,8 @@ class Requests:
     reruns: set[StageName] = field(default_factory=set)
     topics: set[Topic] = field(default_factory=set)
     stop: bool = False
+    trial: bool = False
+    """Whether a trial of a node file was asked for (``loop.trials``)."""
     wakened: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by every request and every event."""
     begun: dict[Order, list[Taken]] = field(default_factory=dict)
@@ -51,7 +53,7 @@ class Requests:
     @property
     def pending(self) -> bool:
         """Whether anything waits for its turn."""
-        return bool(self.stop or self.asked or self.reruns)
+        return bool(self.stop or self.asked or self.reruns or self.trial)
 
     async def ask(self, order: Order) -> None:
         """Give *order* and wait until the loop has answered. Raises the error of the answer."""
@@ -59,6 +61,11 @@ class Requests:
         self.asked.setdefault(order, []).append(answer)
         self.wakened.set()
         await answer
+
+    def ask_for_trial(self) -> None:
+        """Let the loop begin the trial that was asked for."""
+        self.trial = True
+        self.wakened.set()
 
     def take(self, order: Order, answer_by: float) -> Taken | None:
         """Begin *order* if it was given; return its callers."""

@@ -103,6 +103,9 @@ class Manager(Protocol):
     async def roll_back(self, checkpoint: str) -> None:
         """Put the network back as it was. Raises RollbackFailed, Unavailable."""
 
+    async def extend(self, checkpoint: str, seconds: int) -> None:
+        """Let it wait *seconds* from now before it rolls back by itself. Raises Unavailable."""
+
 
 class Transaction(Protocol):
     """A conversation with libnmstate."""

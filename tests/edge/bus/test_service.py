@@ -25,6 +25,7 @@ from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STAGE, introspection, stage_path
 from nodenet.core.status.bus_values import signals
 from nodenet.core.status.document import BootStatus
+from nodenet.core.trial.trial import TrialOrder
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType
 from nodenet.edge.bus.frames import Frame
 from nodenet.edge.bus.objects import MOST_UNCHECKED
@@ -85,6 +86,10 @@ async def refuse() -> None:
     raise NodeFileInvalid("worker-0.yml, line 3: duplicate key", remedy="Keep one")
 
 
+async def refuse_trial(order: TrialOrder) -> None:
+    raise Busy(f"{order.name} for {order.seconds:g} s by {order.who} ({order.digest[:4]})")
+
+
 def refuse_to_hold(stage: StageName, who: str, why: str) -> int:
     raise Busy(f"{stage} is held by {who}: {why}")
 
@@ -100,6 +105,9 @@ ORDERS = Orders(
     run_stage=lambda _: None,
     inhibit=refuse_to_hold,
     explain=lambda topic: f"about {topic}",
+    try_file=refuse_trial,
+    confirm=refuse,
+    roll_back=refuse,
 )
 START = BootStatus(new_boot({}, degrade=True), boot_id="b")
 
@@ -149,6 +157,9 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
         run_stage=lambda _: None,
         inhibit=refuse_to_hold,
         explain=broken,
+        try_file=refuse_trial,
+        confirm=refuse,
+        roll_back=refuse,
     )
     async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
         reply = await call(bus, "Explain", "s", ["node-ip"])
@@ -160,6 +171,11 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
     [
         ("RunStage", "s", ["no-such-stage"], INTERFACE),
         ("RunStage", "u", [7], INTERFACE),
+        ("Try", "ssus", ["../new.yml", "a" * 64, 90, "root"], INTERFACE),
+        ("Try", "ssus", ["new.yml", "../x", 90, "root"], INTERFACE),
+        ("Try", "ssus", ["new.yml", "a" * 64, 0, "root"], INTERFACE),
+        ("Try", "ssus", ["new.yml", "a" * 64, 2**32 - 1, "root"], INTERFACE),
+        ("Try", "ssss", ["new.yml", "a" * 64, "90", "root"], INTERFACE),
         ("RunStage", "s", ["x" * 1_000_000], INTERFACE),
         ("NoSuchMethod", "", [], INTERFACE),
         ("Get", "ss", [INTERFACE, "NoSuchProperty"], PROPERTIES),
@@ -177,6 +193,22 @@ async def test_nonsense_is_refused_and_the_service_lives(
         reply = await call(bus, member, signature, arguments, interface)
         assert reply.message_type is MessageType.ERROR
         assert (await call(bus, "GetStatus")).message_type is MessageType.METHOD_RETURN
+
+
+async def test_a_trial_is_begun_and_ended_over_the_bus(private_bus: PrivateBus) -> None:
+    """Its arguments arrive, and refusals come back with their name."""
+    done: list[str] = []
+
+    async def confirm() -> None:
+        done.append("confirm")
+
+    orders = replace(ORDERS, confirm=confirm)
+    async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
+        reply = await call(bus, "Try", "ssus", ["new.yml", "a" * 64, 90, "root"])
+        assert (reply.error_name, reply.body) == (Busy.bus_name, ["new.yml for 90 s by root (aaaa)"])
+        assert (await call(bus, "ConfirmTrial")).message_type is MessageType.METHOD_RETURN
+        assert (await call(bus, "RollBackTrial")).message_type is MessageType.ERROR
+    assert done == ["confirm"]
 
 
 async def test_changes_are_told_by_signals_and_by_properties(private_bus: PrivateBus) -> None:

@@ -38,9 +38,17 @@ class StandIn:
         if message.interface == PROPERTIES and message.member == "Set":
             self.taken.append(message.body[2].value)
             return Message.new_method_return(message)
+        if message.member == "CheckpointAdjustRollbackTimeout":
+            return self._adjusted(message)
         if message.member == "CheckpointRollback":
             return Message.new_method_return(message, "a{su}", [self.rollback])
         return None
+
+    def _adjusted(self, message: Message) -> Message:
+        if message.body[0] != CHECKPOINT:
+            return Message.new_error(message, f"{NAME}.InvalidArguments", "there is no such checkpoint")
+        self.taken.append(message.body)
+        return Message.new_method_return(message)
 
 
 def stand_in(version: str = "1.46.2", **properties: Variant) -> StandIn:
@@ -109,6 +117,16 @@ async def test_a_rollback_that_leaves_a_device_behind_has_failed(private_bus: Pr
             await made.roll_back(CHECKPOINT)
         service.rollback = {"/device/1": 0}
         await made.roll_back(CHECKPOINT)
+
+
+async def test_a_checkpoint_is_kept_open_for_longer(private_bus: PrivateBus) -> None:
+    """One that is gone is not: that is no error of nodenetd's."""
+    service = stand_in()
+    async with manager(private_bus, service) as made:
+        await made.extend(CHECKPOINT, 70)
+        assert service.taken == [[CHECKPOINT, 70]]
+        with pytest.raises(Unavailable, match="does not keep checkpoint /checkpoint/9 open"):
+            await made.extend("/checkpoint/9", 70)
 
 
 async def test_dns_is_saved_and_put_back_where_a_rollback_forgets_it(private_bus: PrivateBus) -> None:

@@ -8,8 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from fakes import BOOT_ID, FakeClock, FakeFiles
-from nodenet.core.apply import last_good, trial
-from nodenet.core.apply.trial import Trial
+from nodenet.core.apply import last_good, new_file
+from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Problem
 from nodenet.core.boot.request import Request
@@ -22,7 +22,7 @@ from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.edge.files.disk import MOST_BYTES
 from nodenet.edge.files.node_file import MAX_BYTES
-from nodenet.stages.apply.records import GOOD, TRIAL
+from nodenet.stages.apply.records import GOOD, NEW_FILE
 from nodenet.stages.nmstate.known_good import KnownGood
 
 FILE = read("worker-0.yml", b"a: 1\n")
@@ -49,7 +49,7 @@ SECONDS = 60.0
 class Rig:
     files: FakeFiles = field(
         default_factory=lambda: FakeFiles(
-            {APPLIED: b"a: 1\n", str(TRIAL): trial.render(Trial(FILE.digest, ("boot1", BOOT_ID)))}
+            {APPLIED: b"a: 1\n", str(NEW_FILE): new_file.render(NewFile(FILE.digest, ("boot1", BOOT_ID)))}
         )
     )
     clock: FakeClock = field(default_factory=FakeClock)
@@ -92,9 +92,9 @@ def test_ready_ends_the_count_of_lost_boots() -> None:
     """At once; before READY nothing is noted."""
     rig = Rig()
     assert rig.after(0, replace(READY, ready=False)) is None
-    assert trial.parse(rig.files.content[str(TRIAL)]).boots == ("boot1", BOOT_ID)
+    assert new_file.parse(rig.files.content[str(NEW_FILE)]).boots == ("boot1", BOOT_ID)
     rig.after(0)
-    assert trial.parse(rig.files.content[str(TRIAL)]) == Trial(FILE.digest, ready=True)
+    assert new_file.parse(rig.files.content[str(NEW_FILE)]) == NewFile(FILE.digest, ready=True)
 
 
 def test_a_boot_that_is_ready_without_its_file_is_not_counted_and_its_file_not_good() -> None:
@@ -102,7 +102,7 @@ def test_a_boot_that_is_ready_without_its_file_is_not_counted_and_its_file_not_g
     rig = Rig()
     refused = replace(READY, facts=replace(FACTS, applied_digest="another"))
     assert (rig.after(0, refused), rig.after(SECONDS, refused)) == (None, None)
-    assert trial.parse(rig.files.content[str(TRIAL)]) == Trial(FILE.digest, ("boot1",))
+    assert new_file.parse(rig.files.content[str(NEW_FILE)]) == NewFile(FILE.digest, ("boot1",))
     assert not rig.kept
 
 
@@ -116,11 +116,11 @@ def test_a_node_that_was_ready_with_the_file_before_is_not_ready_with_a_reloaded
     reloaded = new_boot({}, degrade=True).instead_of(READY.boot, Request(2, retry_refused=True))
     assert rig.after(0, replace(READY, boot=reloaded)) is None
     assert rig.after(10 * SECONDS, replace(READY, boot=reloaded)) is None
-    assert (trial.parse(rig.files.content[str(TRIAL)]).ready, rig.kept) == (False, False)
+    assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == (False, False)
     assert rig.after(0, replace(READY, boot=boot(nodeip=LOST))) is None
-    assert (trial.parse(rig.files.content[str(TRIAL)]).ready, rig.kept) == (False, False)
+    assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == (False, False)
     assert rig.begins()
-    assert trial.parse(rig.files.content[str(TRIAL)]).ready
+    assert new_file.parse(rig.files.content[str(NEW_FILE)]).ready
 
 
 def test_a_reload_whose_file_is_refused_loses_no_boot() -> None:
@@ -131,10 +131,10 @@ def test_a_reload_whose_file_is_refused_loses_no_boot() -> None:
     rig.after(0, replace(READY, facts=OLD))
     for _ in range(2):
         rig.after(0, under_way)
-        rig.files.content[str(TRIAL)] = trial.render(Trial(FILE.digest, (BOOT_ID,)))
+        rig.files.content[str(NEW_FILE)] = new_file.render(NewFile(FILE.digest, (BOOT_ID,)))
         rig.after(0, under_way)
         rig.after(0, refused)
-        assert trial.parse(rig.files.content[str(TRIAL)]) == Trial(FILE.digest)
+        assert new_file.parse(rig.files.content[str(NEW_FILE)]) == NewFile(FILE.digest)
 
 
 @pytest.mark.parametrize("lost", [replace(READY, uplink=LOST), replace(READY, drift=LOST)])

@@ -5,26 +5,26 @@ from __future__ import annotations
 import pytest
 
 from fakes import BOOT_ID, FakeFiles
-from nodenet.core.apply import last_good, trial
+from nodenet.core.apply import last_good, new_file
 from nodenet.core.apply.last_good import LastGood
-from nodenet.core.apply.trial import Trial
+from nodenet.core.apply.new_file import NewFile
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import read
-from nodenet.stages.apply.records import GOOD, TRIAL
+from nodenet.stages.apply.records import GOOD, NEW_FILE
 from nodenet.stages.nmstate.quarantine import Quarantine
 
 FILE, OLD = read("worker-0.yml", b"a: 1\n"), read("worker-0.yml", b"a: 0\n")
-LOST = Trial(FILE.digest, ("boot1", "boot2"))
+LOST = NewFile(FILE.digest, ("boot1", "boot2"))
 
 
-def disk(hostname: str = "worker-0", lost: Trial = LOST) -> FakeFiles:
+def disk(hostname: str = "worker-0", lost: NewFile = LOST) -> FakeFiles:
     good = last_good.render(LastGood(OLD.name, OLD.text, OLD.digest, hostname, 1.0))
-    return FakeFiles({str(GOOD): good, str(TRIAL): trial.render(lost)})
+    return FakeFiles({str(GOOD): good, str(NEW_FILE): new_file.render(lost)})
 
 
-def noted(files: FakeFiles) -> Trial:
-    return trial.parse(files.content[str(TRIAL)])
+def noted(files: FakeFiles) -> NewFile:
+    return new_file.parse(files.content[str(NEW_FILE)])
 
 
 def test_each_boot_of_a_new_file_is_noted() -> None:
@@ -57,7 +57,7 @@ def test_the_quarantine_stays_until_the_file_is_corrected_or_asked_for() -> None
     assert quarantine.choose(FILE, "worker-0", again=True) == (FILE, None)
     assert quarantine.choose(FILE, "worker-0", again=False) == (FILE, None)
     quarantine.begin(FILE.digest)
-    assert noted(files) == Trial(FILE.digest, (BOOT_ID,)), "it has two boots again"
+    assert noted(files) == NewFile(FILE.digest, (BOOT_ID,)), "it has two boots again"
 
 
 def test_a_last_known_good_file_of_another_host_is_not_used_and_not_touched() -> None:
@@ -89,7 +89,9 @@ def test_a_damaged_one_is_not_touched_either() -> None:
 
 
 def test_a_disk_that_takes_nothing_does_not_fail_the_stage() -> None:
-    files = FakeFiles(bad={str(TRIAL): PublishFailed("/var/lib/nodenet/trial.json cannot be read: Input/output error")})
+    files = FakeFiles(
+        bad={str(NEW_FILE): PublishFailed("/var/lib/nodenet/trial.json cannot be read: Input/output error")}
+    )
     quarantine = Quarantine(files, BOOT_ID, 2)
     assert quarantine.choose(FILE, "worker-0", again=False) == (FILE, None)
     quarantine.begin(FILE.digest)

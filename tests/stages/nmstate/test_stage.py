@@ -25,10 +25,10 @@ from fakes import (
     FakeSystemd,
     FakeTargets,
 )
-from nodenet.core.apply import intent, last_good, trial
+from nodenet.core.apply import intent, last_good, new_file
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.last_good import LastGood
-from nodenet.core.apply.trial import Trial
+from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -44,7 +44,7 @@ from nodenet.core.probes.report import PATH
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.probes import ProbeEdges, Probes
-from nodenet.stages.apply.records import GOOD, INTENT, TRIAL
+from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
@@ -642,7 +642,7 @@ async def test_an_address_of_another_host_is_refused_before_the_apply() -> None:
     assert isinstance(outcome, Failed)
     assert outcome.problem.message is Message.PROBE_FAILED
     assert outcome.problem.cause == "worker-0.yml: the address 192.0.2.5 of eth0 is in use by another host"
-    assert (rig.nmstate.applied, rig.files.writes) == ([], [str(TRIAL), str(PATH)])
+    assert (rig.nmstate.applied, rig.files.writes) == ([], [str(NEW_FILE), str(PATH)])
 
 
 async def test_the_detail_names_what_answers() -> None:
@@ -704,8 +704,8 @@ def lost_boots(rig: Rig) -> None:
     digest = hashlib.sha256(OLD).hexdigest()
     good = LastGood("worker-0.yml", OLD.decode(), digest, "worker-0", 1.0)
     rig.files.content[str(GOOD)] = last_good.render(good)
-    lost = Trial(hashlib.sha256(TEXT).hexdigest(), ("boot1", "boot2"))
-    rig.files.content[str(TRIAL)] = trial.render(lost)
+    lost = NewFile(hashlib.sha256(TEXT).hexdigest(), ("boot1", "boot2"))
+    rig.files.content[str(NEW_FILE)] = new_file.render(lost)
 
 
 async def test_after_two_boots_without_ready_the_last_known_good_file_is_applied() -> None:

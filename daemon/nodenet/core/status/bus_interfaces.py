@@ -55,6 +55,9 @@ MANAGER = Interface(
         "Reload": ("", ""),
         "Reselect": ("", ""),
         "RemoveBridge": ("", ""),
+        "Try": ("ssus", ""),
+        "ConfirmTrial": ("", ""),
+        "RollBackTrial": ("", ""),
         "RunStage": ("s", ""),
         "Inhibit": ("sss", "h"),
     },
@@ -65,7 +68,9 @@ MANAGER = Interface(
         "NetworkApplied": "ss",
         "RolledBack": "ss",
     },
-    mutators=frozenset({"Reload", "Reselect", "RemoveBridge", "RunStage", "Inhibit"}),
+    mutators=frozenset(
+        {"Reload", "Reselect", "RemoveBridge", "Try", "ConfirmTrial", "RollBackTrial", "RunStage", "Inhibit"}
+    ),
 )
 STAGE = Interface(
     "org.nodenet1.Stage",

@@ -12,6 +12,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.boot.stages import Boot, Health, new_boot
 from nodenet.core.stage_name import StageName
+from nodenet.core.trial.trial import Trial, described
 
 SCHEMA_VERSION = 1
 
@@ -38,6 +39,8 @@ class BootStatus:
     """Why the settings or the node file on the disk were refused; the next boot will read them."""
     uplink: Problem | None = None
     """Why the node IPs cannot be reached: the carrier of the uplink or a gateway is lost."""
+    trial: Trial | None = None
+    """The node file that is on trial, or was last."""
 
     @property
     def health(self) -> Health:
@@ -85,6 +88,7 @@ def document(status: BootStatus) -> dict[str, Any]:
         "notes": list(selection.notes) if selection else [],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
+        "trial": described(status.trial),
         "last_error": _last_error(status),
         "problems": [_error(stage, problem) for stage, problem in status.problems],
         "stages": [_stage(stage, status.inhibitors) for stage in boot.stages],
@@ -93,6 +97,8 @@ def document(status: BootStatus) -> dict[str, Any]:
 
 def line(status: BootStatus) -> str:
     """Return the one line for systemd's STATUS=: the stage and what it waits for, or the node's health."""
+    if status.trial and status.trial.runs:
+        return f"{status.health}, node file {status.trial.name} is on trial"
     name = status.boot.current
     for stage in status.boot.stages:
         if stage.name is name and stage.status in (Status.WAITING, Status.RUNNING):

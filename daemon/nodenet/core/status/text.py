@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nodenet.core.status.last_known import has_vanished, problems
+from nodenet.core.trial.trial import RUNNING
 
 Document = Mapping[str, Any]
 """The status document (``core.status.document``)."""
@@ -25,6 +26,7 @@ def lines(document: Document, now: float, *, kubelet_runs: bool = False) -> Iter
     yield from (f"  note        {note}" for note in document.get("notes", ()))
     yield f"  bridge      {_bridge(document)}"
     yield f"  node file   {_node_file(document)}"
+    yield from _trial(document, now)
     yield from _problems(document)
     yield from _under_way(document, now)
     yield ""
@@ -95,6 +97,17 @@ def _applied(document: Document) -> str:
     if digest and digest == applied:
         return f"{which}, applied"
     return f"{which}, not applied yet" if is_open else f"{which}, NOT applied; {active}"
+
+
+def _trial(document: Document, now: float) -> Iterator[str]:
+    """Yield the node file that is on trial."""
+    trial = document.get("trial")
+    if not trial or trial["state"] not in RUNNING or has_vanished(document):
+        return
+    yield f"  trial       {trial['node_file']} ({trial['digest'][:12]}), started by {trial['who']}"
+    if trial["until"] is not None:
+        left = max(trial["until"] - now, 0.0)
+        yield f"              rolled back in {left:.0f} s; `nodenetctl confirm` keeps it"
 
 
 def _problems(document: Document) -> Iterator[str]:

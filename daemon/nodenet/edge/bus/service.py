@@ -18,6 +18,7 @@ from nodenet.core.stage_name import StageName
 from nodenet.core.status import bus_values
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH
 from nodenet.core.status.document import BootStatus, document
+from nodenet.core.trial.trial import TrialOrder, order
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.bus.objects import BusObjects
 
@@ -33,6 +34,10 @@ class Orders:
     inhibit: Callable[[StageName, str, str], int]
     """Returns the descriptor that goes to the caller; it is closed here once it is sent."""
     explain: Callable[[str], str]
+    try_file: Callable[[TrialOrder], Awaitable[None]]
+    """Returns when the file is applied and waits for one of the next two."""
+    confirm: Callable[[], Awaitable[None]]
+    roll_back: Callable[[], Awaitable[None]]
 
 
 class Service(BusObjects):
@@ -89,6 +94,12 @@ class Service(BusObjects):
                 await self._orders.reselect()
             case "RemoveBridge", []:
                 await self._orders.remove_bridge()
+            case "Try", [name, digest, seconds, who]:
+                await self._orders.try_file(order(name, digest, seconds, who))
+            case "ConfirmTrial", []:
+                await self._orders.confirm()
+            case "RollBackTrial", []:
+                await self._orders.roll_back()
             case "RunStage" | "Run", [name]:
                 self._orders.run_stage(_stage(name))
             case "Inhibit", [stage, who, why]:

@@ -97,6 +97,16 @@ class NetworkManager:
                 found.append(Checkpoint(path, created / 1000, seconds))
         return tuple(found)
 
+    async def extend(self, checkpoint: str, seconds: int) -> None:
+        """Let NetworkManager wait *seconds* from now before it rolls *checkpoint* back by itself. Raises Unavailable.
+
+        CheckpointAdjustRollbackTimeout (NetworkManager >= 1.12).
+        """
+        try:
+            await self._bus.call(NAME, PATH, NAME, "CheckpointAdjustRollbackTimeout", "ou", [checkpoint, seconds])
+        except Refused as error:
+            raise Unavailable(f"NetworkManager does not keep checkpoint {checkpoint} open: {error.text}") from error
+
     async def roll_back(self, checkpoint: str) -> None:
         """Put the network back as it was at *checkpoint*. Raises RollbackFailed, Unavailable."""
         try:

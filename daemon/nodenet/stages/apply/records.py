@@ -20,7 +20,10 @@ INTENT = STATE / "intent.json"
 BRIDGE_INTENT = STATE / "bridge-intent.json"
 BRIDGE = STATE / "bridge.json"
 GOOD = STATE / "good.json"
-TRIAL = STATE / "trial.json"
+NEW_FILE = STATE / "trial.json"
+"""How often a new node file was booted with; `core.apply.new_file`."""
+TRIAL = STATE / "try.json"
+"""The network from before a trial that has not ended."""
 PRIVATE = 0o600
 
 T = TypeVar("T")

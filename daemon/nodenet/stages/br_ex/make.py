@@ -21,12 +21,12 @@ from nodenet.core.br_ex.plan import Document, Plan
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Sysctls, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, Records
 from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
 from nodenet.stages.br_ex.duplicate_checks import DuplicateChecks
 from nodenet.stages.br_ex.leases import StaticLeases
 from nodenet.stages.br_ex.neighbours import neighbours_follow
-from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 from nodenet.stages.br_ex.verify import Verifier
 
 

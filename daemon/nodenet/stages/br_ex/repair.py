@@ -17,7 +17,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import DISCONNECTED
 from nodenet.core.network_manager.profiles import Profile
 from nodenet.ports import Ovsdb, Profiles
-from nodenet.stages.br_ex.profile_backup import ProfileKeeper
+from nodenet.stages.apply.profile_backup import ProfileKeeper
 
 log = structlog.get_logger()
 

@@ -7,11 +7,11 @@ from nodenet.core.stage_name import StageName
 from nodenet.ports import Stage
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.records import BRIDGE_INTENT
 from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
-from nodenet.stages.br_ex.profile_backup import ProfileKeeper
 from nodenet.stages.br_ex.recover_first import RecoverFirst
 from nodenet.stages.br_ex.remove import BridgeRemover
 from nodenet.stages.br_ex.repair import BridgeRepairer

@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 import structlog
 
-from nodenet.core.apply import last_good, trial
+from nodenet.core.apply import last_good, new_file
 from nodenet.core.apply.last_good import LastGood
 from nodenet.core.backoff import backoff
 from nodenet.core.common_wake import BEAT_SECONDS
@@ -22,7 +22,7 @@ from nodenet.core.node_file.find import APPLIED
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import BootStatus
 from nodenet.ports import Clock, Files
-from nodenet.stages.apply.records import GOOD, TRIAL, Records
+from nodenet.stages.apply.records import GOOD, NEW_FILE, Records
 
 log = structlog.get_logger()
 
@@ -87,10 +87,10 @@ class KnownGood:
         return None
 
     def _note_ready(self, digest: str, *, applied: bool) -> None:
-        known = self._records.load(TRIAL, trial.parse)
+        known = self._records.load(NEW_FILE, new_file.parse)
         if known and known.digest == digest:
-            after = trial.reached_ready(known, self._boot_id, applied=applied)
-            self._records.save(TRIAL, trial.render(after))
+            after = new_file.reached_ready(known, self._boot_id, applied=applied)
+            self._records.save(NEW_FILE, new_file.render(after))
 
     def _keep(self, status: BootStatus, digest: str) -> None:
         """Keep the file as it was applied: the marker is its byte copy."""

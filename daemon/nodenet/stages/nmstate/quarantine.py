@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from nodenet.core.apply import last_good, trial
+from nodenet.core.apply import last_good, new_file
 from nodenet.core.apply.last_good import LastGood
-from nodenet.core.apply.trial import Trial
+from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import NodeFile
 from nodenet.ports import Files
-from nodenet.stages.apply.records import GOOD, TRIAL, Records
+from nodenet.stages.apply.records import GOOD, NEW_FILE, Records
 
 
 class Quarantine:
@@ -34,7 +34,7 @@ class Quarantine:
         """
         if again:
             self._asked = file.digest
-        lost = trial.lost_boots(self._known(), file.digest, self._boot_id)
+        lost = new_file.lost_boots(self._known(), file.digest, self._boot_id)
         if not self._limit or lost < self._limit or self._asked == file.digest:
             return file, None
         good, problem = self._last_good(file, hostname, lost)
@@ -43,10 +43,10 @@ class Quarantine:
     def begin(self, digest: str) -> None:
         """Note that this boot begins with the new file *digest*. A disk that does not take it is no reason to fail."""
         before = self._known()
-        if self._asked == digest and trial.lost_boots(before, digest, self._boot_id):
+        if self._asked == digest and new_file.lost_boots(before, digest, self._boot_id):
             before = None
         with suppress(PublishFailed):
-            self._records.save(TRIAL, trial.render(trial.begun(before, digest, self._boot_id)))
+            self._records.save(NEW_FILE, new_file.render(new_file.begun(before, digest, self._boot_id)))
 
     def _last_good(self, file: NodeFile, hostname: str | None, lost: int) -> tuple[LastGood | None, Problem | None]:
         what = f"{lost} boots in a row with {file.name} did not reach READY"
@@ -65,7 +65,7 @@ class Quarantine:
         remedy = f"Correct {file.name}; `nodenetctl reload --wait` tries it once more as it is"
         return good, Problem(Message.NODE_FILE_QUARANTINED, cause, remedy)
 
-    def _known(self) -> Trial | None:
+    def _known(self) -> NewFile | None:
         with suppress(PublishFailed):
-            return self._records.load(TRIAL, trial.parse)
+            return self._records.load(NEW_FILE, new_file.parse)
         return None

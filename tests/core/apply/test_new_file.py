@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.apply.trial import Trial, begun, lost_boots, parse, reached_ready, render
+from nodenet.core.apply.new_file import NewFile, begun, lost_boots, parse, reached_ready, render
 
 
 def test_boots_without_ready_are_counted() -> None:
@@ -15,22 +15,22 @@ def test_boots_without_ready_are_counted() -> None:
     record = begun(begun(record, "d", "boot2"), "d", "boot3")
     assert lost_boots(record, "d", "boot3") == 2
     assert lost_boots(record, "other", "boot3") == 0
-    assert begun(record, "other", "boot3") == Trial("other", ("boot3",))
+    assert begun(record, "other", "boot3") == NewFile("other", ("boot3",))
     assert lost_boots(None, "d", "boot1") == 0
 
 
 def test_a_boot_that_reaches_ready_ends_the_count() -> None:
     """For ever where the file is in force; a boot that was ready without the file is not counted."""
-    record = Trial("d", ("boot1", "boot2"))
-    assert reached_ready(record, "boot2", applied=False) == Trial("d", ("boot1",))
+    record = NewFile("d", ("boot1", "boot2"))
+    assert reached_ready(record, "boot2", applied=False) == NewFile("d", ("boot1",))
     ready = reached_ready(record, "boot2", applied=True)
-    assert ready == Trial("d", ready=True)
+    assert ready == NewFile("d", ready=True)
     assert begun(ready, "d", "boot3") == ready
     assert lost_boots(ready, "d", "boot4") == 0
 
 
 def test_a_record_is_what_it_was() -> None:
-    record = Trial("d", ("boot1",), ready=True)
+    record = NewFile("d", ("boot1",), ready=True)
     assert parse(render(record)) == record
 
 

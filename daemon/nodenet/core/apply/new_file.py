@@ -15,7 +15,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class NewFile:
     """The record: the file with *digest*, the *boots* that began with it and did not reach READY.
 
     *ready*: one has, so the file is not new any more.
@@ -26,38 +26,38 @@ class Trial:
     ready: bool = False
 
 
-def begun(before: Trial | None, digest: str, boot_id: str) -> Trial:
+def begun(before: NewFile | None, digest: str, boot_id: str) -> NewFile:
     """Return the record of boot *boot_id*, which begins with the file *digest*."""
     if before is None or before.digest != digest:
-        return Trial(digest, (boot_id,))
+        return NewFile(digest, (boot_id,))
     if before.ready or boot_id in before.boots:
         return before
     return replace(before, boots=(*before.boots, boot_id))
 
 
-def reached_ready(before: Trial, boot_id: str, *, applied: bool) -> Trial:
+def reached_ready(before: NewFile, boot_id: str, *, applied: bool) -> NewFile:
     """Return the record after boot *boot_id* has reached READY; *applied*: with the file, not without it."""
     if applied:
-        return Trial(before.digest, ready=True)
+        return NewFile(before.digest, ready=True)
     return replace(before, boots=tuple(boot for boot in before.boots if boot != boot_id))
 
 
-def lost_boots(trial: Trial | None, digest: str, boot_id: str) -> int:
+def lost_boots(known: NewFile | None, digest: str, boot_id: str) -> int:
     """Return in how many boots before *boot_id* the file *digest* did not lead to READY, in a row."""
-    if trial is None or trial.digest != digest:
+    if known is None or known.digest != digest:
         return 0
-    return len([boot for boot in trial.boots if boot != boot_id])
+    return len([boot for boot in known.boots if boot != boot_id])
 
 
-def render(trial: Trial) -> bytes:
+def render(known: NewFile) -> bytes:
     """Return the record as it is stored."""
-    return json.dumps({"version": VERSION, **asdict(trial)}).encode() + b"\n"
+    return json.dumps({"version": VERSION, **asdict(known)}).encode() + b"\n"
 
 
-def parse(content: bytes) -> Trial:
+def parse(content: bytes) -> NewFile:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
     found = fields(content, VERSION)
     match [found.get(key) for key in ("digest", "boots", "ready")]:
         case [str(digest), list(boots), bool(ready)] if all(isinstance(boot, str) for boot in boots):
-            return Trial(digest, tuple(boots), ready)
+            return NewFile(digest, tuple(boots), ready)
     raise ValueError("not a complete record: a value is missing or has another type")

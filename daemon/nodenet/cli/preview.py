@@ -1,0 +1,125 @@
+"""What would a node file change on this node, and how is that printed?
+
+libnmstate compares the file with the running state, as nodenetd does; the daemon itself is not needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path, PurePath
+from typing import Any
+
+from nodenet.cli import status
+from nodenet.cli.table import printable
+from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.errors import NotAllowed, Unavailable, UsageInvalid
+from nodenet.core.nmstate import below_bridge
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_file import find
+from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.finding import errors, refusal
+from nodenet.core.trial.changes import Change, Node, changes, meaning
+from nodenet.edge.files import disk, node_file
+from nodenet.edge.files import settings as settings_files
+from nodenet.edge.nmstate.client import Nmstate
+from nodenet.stages.apply.node_file import NodeFiles, all_findings
+
+STDIN = Path("-")
+BRIDGES = (BRIDGE, EXTRA_BRIDGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What *file* changes, what that *means* for the node, and what was not compared (*notes*)."""
+
+    file: NodeFile
+    changes: tuple[Change, ...]
+    means: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {
+            "schema_version": 1,
+            "node_file": self.file.name,
+            "digest": self.file.digest,
+            "changes": [asdict(change) for change in self.changes],
+            "means": list(self.means),
+            "notes": list(self.notes),
+        }
+
+    def text(self) -> str:
+        """Return it for people."""
+        if not self.changes:
+            lines = [f"{self.file.name} changes nothing on this node."]
+        else:
+            width = max(len(change.key) for change in self.changes)
+            lines = []
+            for place, group in groupby(self.changes, lambda change: change.place):
+                lines += [place, *(f"  {one.key:<{width}}  {one.before or '-'} -> {one.after or '-'}" for one in group)]
+        lines += [f"Attention: {each}." for each in self.means]
+        lines += [f"Note: {each}." for each in self.notes]
+        return "\n".join(map(printable, lines))
+
+
+def read(path: Path) -> NodeFile:
+    """Return the file at *path*, or standard input. Raises UsageInvalid, NodeFileInvalid."""
+    if path == STDIN:
+        return find.read("standard input", node_file.whole("standard input", sys.stdin.buffer))
+    try:
+        with path.open("rb") as opened:
+            return find.read(path.name, node_file.whole(path, opened))
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        raise UsageInvalid(f"{path} is not a file") from error
+
+
+def own() -> NodeFile:
+    """Return this node's node file. Raises UsageInvalid where it has none, NodenetError."""
+    from nodenet.core.hostname.name import normalised  # noqa: PLC0415
+    from nodenet.core.settings import parse  # noqa: PLC0415
+
+    directory = parse.parse(settings_files.read()).settings.node_file_dir
+    document = status.read() or {}
+    name = document.get("hostname") or normalised(Path("/proc/sys/kernel/hostname").read_text(encoding="ascii"))
+    files = NodeFiles(disk, Nmstate(), PurePath(directory))
+    search = files.find(str(name))
+    if search.found is None:
+        raise UsageInvalid(f"this node has no node file in {directory}", remedy="Give the file to compare")
+    return files.read(search.found)
+
+
+async def preview(file: NodeFile) -> Preview:
+    """Return what *file* would change. Raises NodeFileInvalid, Unavailable, NotAllowed."""
+    try:
+        return await _compared(file)
+    except NmstateFailure as error:
+        cause = f"{file.name} cannot be compared with this node: {error.cause}"
+        if error.kind is FailureKind.PERMISSION:
+            raise NotAllowed(cause) from error
+        if error.kind is FailureKind.INVALID:
+            raise UsageInvalid(cause, remedy=error.remedy) from error
+        raise Unavailable(cause, remedy=error.remedy) from error
+
+
+async def _compared(file: NodeFile) -> Preview:
+    async with Nmstate().transaction() as transaction:
+        judged = await all_findings(file, transaction)
+        if wrong := errors(judged.findings):
+            raise refusal(file.name, wrong)
+        if judged.desired.empty:
+            return Preview(file, (), ())
+        state = await transaction.show()
+        above = tuple(bridge for bridge in BRIDGES if bridge not in judged.desired.bridges)
+        below = below_bridge.uplinks(state, above) & judged.desired.links.existing
+        if below:
+            difference = await transaction.difference_below(file.text, above)
+        else:
+            difference = await transaction.difference(file.text)
+    notes = tuple(f"{link} is below a bridge that has its IP configuration, which is not compared" for link in below)
+    document = status.read() or {}
+    node = Node(tuple(document.get("node_ips", ())), document.get("link"), document.get("bridge"))
+    hidden = judged.desired.secrets.hidden_in
+    found = tuple(Change(one.place, one.key, one.before, hidden(one.after)) for one in changes(difference, state))
+    return Preview(file, found, meaning(difference, state, node), tuple(sorted(notes)))

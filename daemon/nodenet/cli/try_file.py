@@ -1,0 +1,177 @@
+"""How does an administrator try a node file that may cut the node off?
+
+The trial belongs to nodenetd: it ends at its time also where this program, its terminal or the session is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import pwd
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from nodenet.cli import progress, status
+from nodenet.cli.ask import ask
+from nodenet.cli.duration import seconds
+from nodenet.cli.outputs import note
+from nodenet.cli.table import printable
+from nodenet.core.errors import AccessDenied, Busy, Unavailable
+from nodenet.core.trial.trial import (
+    DEFAULT_SECONDS,
+    LONGEST_SECONDS,
+    RUNNING,
+    SHORTEST_SECONDS,
+    STAGED,
+    TrialState,
+    checked,
+)
+
+APPLY_SECONDS = 900.0
+POLL_SECONDS = 0.25
+LINE_SECONDS = 30
+"""How often the time that is left is printed where standard output is no terminal."""
+MISSING_SECONDS = 10.0
+"""After so long without nodenetd the trial is over: NetworkManager rolls it back."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.description = (
+        "Print what the node file changes, apply it, and wait. `nodenetctl confirm`, in any session, keeps it and "
+        "installs it as the file of this node. Without that the network is rolled back at the given time, also when "
+        "this session is lost; Ctrl-C rolls it back at once. Nothing else changes the network meanwhile: reloads are "
+        "refused, and no stage runs. Needs root. Exits 0 when the file is confirmed, 1 when it is rolled back or "
+        "cannot be applied, 65 when it is not valid, 75 when another trial holds the network."
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="a node file, or - for standard input")
+    parser.add_argument(
+        "--for",
+        dest="seconds",
+        type=seconds,
+        default=float(DEFAULT_SECONDS),
+        metavar="TIME",
+        help=f"roll back after this time, such as 90, 5min (from {SHORTEST_SECONDS} s to {LONGEST_SECONDS} s, "
+        f"{DEFAULT_SECONDS} s if not given)",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON document for each event, one a line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Try the file; return the exit code. Raises NodenetError."""
+    limit = int(checked(arguments.seconds))
+    if os.geteuid() != 0:
+        raise AccessDenied("only root may try a node file", remedy="Run it with sudo")
+    refuse_beside(status.read())
+    from nodenet.cli import preview  # noqa: PLC0415 - help needs no libnmstate
+    from nodenet.edge.files import disk  # noqa: PLC0415
+
+    file = preview.read(arguments.file)
+    found = asyncio.run(preview.preview(file))
+    shown = Shown(as_json=arguments.json)
+    shown.preview(found.document(), found.text())
+    staged = Path(STAGED, f"{file.digest}.yml")
+    disk.write(staged, file.text.encode(), 0o600)
+    try:
+        with progress.shown():
+            ask("Try", "ssus", [file.name, file.digest, limit, who()], seconds=APPLY_SECONDS)
+        return follow(file.digest, shown)
+    except KeyboardInterrupt:
+        ask("RollBackTrial", seconds=APPLY_SECONDS)
+        shown.ended({"state": TrialState.ROLLED_BACK, "cause": "interrupted", "installed": None})
+        return 1
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def refuse_beside(document: dict[str, Any] | None) -> None:
+    """Return where no trial runs. Raises Busy before anything is printed; nodenetd refuses it too."""
+    trial = (document or {}).get("trial")
+    if document and "running" not in document and trial and trial["state"] in RUNNING:
+        raise Busy(
+            f"a trial of {trial['node_file']} holds the network; {trial['who']} started it",
+            remedy="End it with `nodenetctl confirm` or `nodenetctl rollback`",
+        )
+
+
+def who() -> str:
+    """Return who runs this program, for those whom the trial keeps waiting."""
+    try:
+        user = os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = str(os.getuid())
+    try:
+        place = f" on {os.ttyname(0).removeprefix('/dev/')}"
+    except OSError:
+        place = ""
+    return printable(f"{user}{place} (process {os.getpid()})")[:200]
+
+
+class Shown:
+    """What is printed about a trial."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        """Print lines, a countdown on a terminal; with *as_json* one document for each event."""
+        self._as_json = as_json
+        self._terminal = sys.stdout.isatty() and not as_json
+        self._left: int | None = None
+
+    def preview(self, document: dict[str, Any], text: str) -> None:
+        """Print what the file changes."""
+        self._event("changes", document) if self._as_json else print(text, flush=True)
+
+    def holds(self, trial: dict[str, Any], left: int) -> None:
+        """Print that the file is applied and is rolled back in *left* seconds."""
+        first = self._left is None
+        if left == self._left or not (first or self._terminal or left % LINE_SECONDS == 0):
+            return
+        self._left = left
+        if self._as_json:
+            self._event("holding", trial | {"seconds_left": left})
+        elif self._terminal:
+            print(f"\rApplied. Rolled back in {left:4d} s unless you run `nodenetctl confirm` ", end="", flush=True)
+        else:
+            print(f"Applied. Rolled back in {left} s unless you run `nodenetctl confirm`", flush=True)
+
+    def ended(self, trial: dict[str, Any]) -> None:
+        """Print how the trial has ended."""
+        if self._as_json:
+            self._event("ended", trial)
+            return
+        if self._terminal and self._left is not None:
+            print()
+        if trial["state"] == TrialState.CONFIRMED:
+            print(printable(f"Confirmed; installed as {trial['installed']}"))
+        elif trial["state"] == TrialState.ROLLED_BACK:
+            note(f"nodenetctl: the trial has ended, the network is as before: {trial['cause']}")
+        else:
+            note(f"nodenetctl: the trial has failed: {trial['cause']}")
+
+    def _event(self, name: str, document: dict[str, Any]) -> None:
+        print(json.dumps({"event": name, **document}), flush=True)
+
+
+def follow(digest: str, shown: Shown) -> int:
+    """Print the countdown until the trial of the file *digest* has ended; return the exit code. Raises Unavailable."""
+    gone = time.monotonic() + MISSING_SECONDS
+    while True:
+        document = status.read()
+        trial = document.get("trial") if document and "running" not in document else None
+        if trial and trial["digest"] == digest:
+            gone = time.monotonic() + MISSING_SECONDS
+            if trial["state"] not in RUNNING:
+                shown.ended(trial)
+                return 0 if trial["state"] == TrialState.CONFIRMED else 1
+            if trial["until"] is not None:
+                left = trial["until"] - time.clock_gettime(time.CLOCK_BOOTTIME)
+                shown.holds(trial, max(round(left), 0))
+        elif time.monotonic() > gone:
+            raise Unavailable(
+                "nodenetd does not report the trial any more; the network is rolled back without it",
+                remedy="Look at `nodenetctl status` and `journalctl -u nodenetd`",
+            )
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,107 @@
+"""What does a trial keep on disk, so that the network comes back in every case?
+
+NetworkManager rolls its checkpoint back by itself when nodenetd is killed. It forgets it when it is started again, and
+in a power cut; what it wrote to disk stays. So the profiles from before are kept until the trial is over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.record_version import fields
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The network before a trial of the file *name* with the SHA-256 *digest*.
+
+    *links* are those that the file configures. *profiles* are all profiles with their secrets, *active* is link →
+    UUID of its profile. *intent* is the text of the record of the last apply, "" where there is none.
+    """
+
+    name: str
+    digest: str
+    links: tuple[str, ...]
+    profiles: tuple[KeptProfile, ...] = ()
+    active: dict[str, str] = field(default_factory=dict)
+    intent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """What restores the profiles: those to *give_back*, the UUIDs to *delete*, and what to *activate* on which link."""
+
+    give_back: tuple[KeptProfile, ...]
+    delete: tuple[str, ...]
+    activate: tuple[tuple[str, str], ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything is as before."""
+        return not (self.give_back or self.delete or self.activate)
+
+
+def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, rolled_back: bool) -> WayBack:
+    """Return how the profiles of *kept* come back, where *present* are those of *now*.
+
+    *rolled_back*: NetworkManager has just done so, and is still activating what the links had before.
+    A profile that is new since is deleted only where it is for a link of the file: another program may have made it. A
+    profile in memory that is gone has died with NetworkManager, which makes such a profile again.
+    """
+    here = {each.uuid: each for each in present}
+    lost = [each for each in kept.profiles if _is_lost(each, here.get(each.uuid))]
+    before = {each.uuid for each in kept.profiles}
+    new = [each.uuid for each in now.profiles if each.uuid not in before and each.link in kept.links]
+    changed = {each.uuid for each in lost}
+    uses = {device.link: device.profile.uuid for device in now.devices if device.profile}
+    links = {device.link for device in now.devices}
+    known = changed | here.keys()
+    due = [
+        (uuid, link)
+        for link, uuid in kept.active.items()
+        if link in links and uuid in known and (uuid in changed or (uses.get(link) != uuid and not rolled_back))
+    ]
+    return WayBack(tuple(lost), tuple(new), tuple(due))
+
+
+def _is_lost(kept: KeptProfile, present: KeptProfile | None) -> bool:
+    if present is None:
+        return not kept.in_memory
+    return _comparable(present.settings) != _comparable(kept.settings)
+
+
+def _comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *settings* without the time of the last activation, which every activation changes."""
+    packed = settings.get("connection")
+    values = packed[1] if isinstance(packed, list) else packed
+    if not isinstance(values, dict):
+        return dict(settings)
+    return {**settings, "connection": {key: value for key, value in values.items() if key != "timestamp"}}
+
+
+def render(kept: Kept) -> bytes:
+    """Return the record as it is stored; it may have secrets, so its file is for root only."""
+    return json.dumps({"version": VERSION, **asdict(kept)}, indent=1).encode() + b"\n"
+
+
+def parse(content: bytes) -> Kept:
+    """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
+    found = fields(content, VERSION)
+    try:
+        profiles = tuple(KeptProfile(**kept) for kept in found.pop("profiles"))
+        links, active = tuple(map(str, found.pop("links"))), dict(found.pop("active"))
+        kept = Kept(**found, profiles=profiles, links=links, active=active)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"not a complete record: {error}") from error
+    texts = [kept.name, kept.digest, kept.intent, *active, *active.values()]
+    texts += [text for each in profiles for text in (each.uuid, each.name, each.path)]
+    if not (all(isinstance(text, str) for text in texts) and all(isinstance(one.settings, dict) for one in profiles)):
+        raise ValueError("not a record: a value has another type")
+    return kept

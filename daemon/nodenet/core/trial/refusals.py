@@ -1,0 +1,80 @@
+"""Which trials are refused before the network is touched, and where is a confirmed file installed?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from nodenet.core.errors import Busy, NodeFileInvalid, NodenetError, UplinkRefused, UsageInvalid
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import CLUSTER, EXTENSIONS
+
+REMOVE_FIRST = (
+    "Run `nodenetctl bridge remove` first, on a drained node; `nodenetctl bridge make` makes the bridge again"
+)
+
+
+def not_over(health: str) -> Busy:
+    """Return the refusal of a trial while stages still run."""
+    return Busy(f"the boot of this node is not over ({health})", remedy="Wait with `nodenetctl status --wait`")
+
+
+def not_ours(provider: str) -> UsageInvalid:
+    """Return the refusal where another program applies the node file."""
+    return UsageInvalid(
+        f'`nmstate = "{provider}"`: nodenetd does not apply node files here',
+        remedy='Set `nmstate = "builtin"` under [stages] in the settings',
+    )
+
+
+def nothing_to_try(name: str) -> UsageInvalid:
+    """Return the refusal of a file that changes nothing."""
+    return UsageInvalid(
+        f"{name} asks for what is there already: there is nothing to try",
+        remedy="Copy it into the directory of node files; `nodenetctl check` checks it",
+    )
+
+
+def asks_for_nothing(name: str) -> NodeFileInvalid:
+    """Return the refusal of a file without content."""
+    return NodeFileInvalid(f"{name} asks for nothing", remedy="Write into it what this node needs")
+
+
+def below_bridge(name: str, wish: Desired, touched: Collection[str], below: Mapping[str, str]) -> NodenetError | None:
+    """Return the refusal of a file that changes a link below br-ex, or a bridge that nodenetd has made.
+
+    *touched* are the links that the file *name* changes, *below* is link → bridge for bridges that no file defines.
+    """
+    for bridge in sorted(set(below.values())):
+        if bridge in wish.bridges or bridge in touched:
+            cause = f"{name} changes {bridge}, which nodenetd made over {_over(below, bridge)}"
+            return UplinkRefused(cause, remedy=REMOVE_FIRST)
+    for link in sorted(touched):
+        if link in below:
+            return UplinkRefused(f"{name} changes {link}, which is below {below[link]}", remedy=REMOVE_FIRST)
+    return None
+
+
+def _over(below: Mapping[str, str], bridge: str) -> str:
+    return " and ".join(sorted(link for link, above in below.items() if above == bridge))
+
+
+def touched_links(difference: Mapping[str, Any]) -> frozenset[str]:
+    """Return the links that a difference of libnmstate changes."""
+    return frozenset(str(item.get("name")) for item in difference.get("interfaces") or ())
+
+
+def install_name(found: str | None, hostname: str | None) -> str:
+    """Return the name under which a confirmed file is installed: that of the node's own file, else a new one.
+
+    Raises UsageInvalid where the node has no name yet.
+    """
+    stem = found.rpartition(".")[0].lower() if found else CLUSTER
+    if found and stem != CLUSTER:
+        return found
+    if not hostname:
+        raise UsageInvalid(
+            "this node has no host name yet, so a confirmed file could not be installed for it",
+            remedy="Look at `nodenetctl explain hostname`",
+        )
+    return hostname.split(".", maxsplit=1)[0] + EXTENSIONS[0]

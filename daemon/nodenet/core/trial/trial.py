@@ -1,0 +1,141 @@
+"""Which node file is on trial, who started the trial, and how did it end?
+
+A trial applies a node file, keeps NetworkManager's checkpoint open and rolls back unless an administrator confirms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from nodenet.core.errors import Busy, NodenetError, UsageInvalid
+from nodenet.core.messages import Message
+
+SHORTEST_SECONDS = 5
+LONGEST_SECONDS = 3600
+DEFAULT_SECONDS = 120
+MARGIN_SECONDS = 10
+"""How much later than nodenetd NetworkManager itself rolls back: nodenetd may be dead by then."""
+STAGED = "/run/nodenet/try"
+"""Where nodenetctl leaves the file for nodenetd, by its digest: nodenetd sees neither /home nor /tmp."""
+DIGITS = 64
+"""Of a SHA-256 in hexadecimal."""
+
+
+class TrialState(StrEnum):
+    """How far a trial is."""
+
+    APPLYING = "applying"
+    HOLDING = "holding"
+    """The file is applied, and the trial waits for the administrator."""
+    CONFIRMED = "confirmed"
+    ROLLED_BACK = "rolled-back"
+    FAILED = "failed"
+    """The file could not be applied, or confirmed; the network is as before unless the cause says otherwise."""
+
+
+RUNNING = frozenset({TrialState.APPLYING, TrialState.HOLDING})
+
+
+class Decision(StrEnum):
+    """What an administrator decided about a trial."""
+
+    CONFIRM = "confirm"
+    ROLL_BACK = "roll back"
+
+
+class TrialEnded(NodenetError):
+    """A trial is over and was not confirmed; the cause says why."""
+
+    exit_code = 1
+    message = Message.TRIAL_ROLLED_BACK
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOrder:
+    """A trial that *who* asks for: the file called *name* with the SHA-256 *digest*, for so many *seconds*."""
+
+    name: str
+    digest: str
+    seconds: float
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The present trial, or the last one of this run of nodenetd.
+
+    *until*: when it is rolled back (CLOCK_BOOTTIME), None before it holds. *cause*: why it ended. *installed*: the name
+    that the confirmed file got.
+    """
+
+    name: str
+    digest: str
+    who: str
+    state: TrialState = TrialState.APPLYING
+    until: float | None = None
+    cause: str = ""
+    installed: str | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it holds the network."""
+        return self.state in RUNNING
+
+    def holding(self, until: float) -> Trial:
+        """Return the trial once the file is applied."""
+        return replace(self, state=TrialState.HOLDING, until=until)
+
+    def ended(self, state: TrialState, cause: str = "", installed: str | None = None) -> Trial:
+        """Return the trial once it has ended."""
+        return replace(self, state=state, until=None, cause=cause, installed=installed)
+
+
+def order(name: str, digest: str, seconds: str, who: str) -> TrialOrder:
+    """Return the order of these arguments of a D-Bus call. Raises UsageInvalid."""
+    if len(digest) != DIGITS or not set(digest) <= set("0123456789abcdef"):
+        raise UsageInvalid("the second argument of Try is not a SHA-256 in hexadecimal digits")
+    if not name or "/" in name or not name.isprintable():
+        raise UsageInvalid("the first argument of Try is not the name of a file")
+    return TrialOrder(name, digest, checked(float(seconds)), who if who.isprintable() else "?")
+
+
+def checked(seconds: float) -> float:
+    """Return the *seconds* that a trial may hold. Raises UsageInvalid."""
+    if math.isfinite(seconds) and SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+        return seconds
+    raise UsageInvalid(
+        f"a trial of {seconds:g} s is not possible",
+        remedy=f"Give a time between {SHORTEST_SECONDS} s and {LONGEST_SECONDS} s with --for",
+    )
+
+
+def held(trial: Trial, now: float) -> Busy:
+    """Return the refusal of every other order while *trial* runs, at *now* (CLOCK_BOOTTIME)."""
+    left = "" if trial.until is None else f" for {max(trial.until - now, 0.0):.0f} s more"
+    return Busy(
+        f"a trial of {trial.name} holds the network{left}; {trial.who} started it",
+        remedy="End it with `nodenetctl confirm` or `nodenetctl rollback`",
+    )
+
+
+def no_trial() -> UsageInvalid:
+    """Return the refusal of a decision while no trial waits for one."""
+    return UsageInvalid("no trial of a node file is running", remedy="Start one with `nodenetctl try FILE`")
+
+
+def described(trial: Trial | None) -> dict[str, Any] | None:
+    """Return the trial as the status document has it."""
+    if trial is None:
+        return None
+    return {
+        "node_file": trial.name,
+        "digest": trial.digest,
+        "who": trial.who,
+        "state": trial.state.value,
+        "until": trial.until,
+        "cause": trial.cause or None,
+        "installed": trial.installed,
+    }

@@ -1,0 +1,62 @@
+"""What can the loop be asked for from outside, and what is refused while a trial of a node file holds the network?"""
+
+from __future__ import annotations
+
+from nodenet.core.boot.outcome import Topic
+from nodenet.core.stage_name import StageName
+from nodenet.core.trial.trial import Decision, TrialOrder
+from nodenet.loop.requests import Order, Requests
+from nodenet.loop.trials import Trials
+
+
+class LoopOrders:
+    """The orders of the loop, for the bus and for signals."""
+
+    def __init__(self, requests: Requests, trials: Trials) -> None:
+        """Give them to *requests* and *trials*."""
+        self._requests = requests
+        self._trials = trials
+
+    def wake(self, topic: Topic) -> None:
+        """Note that something about *topic* changed."""
+        self._requests.topics.add(topic)
+        self._requests.wakened.set()
+
+    def stop(self) -> None:
+        """End the loop; a running attempt is cancelled and cleans up."""
+        self._requests.stop = True
+        self._requests.wakened.set()
+
+    def rerun(self, name: StageName) -> None:
+        """Run stage *name* and those behind it again. Raises Busy during a trial, like each order below."""
+        self._trials.refuse()
+        self._requests.reruns.add(name)
+        self._requests.wakened.set()
+
+    async def reload(self) -> None:
+        """Read settings and node file again and run the stages. Raises NodenetError when that is refused."""
+        await self._ask(Order.RELOAD)
+
+    async def reselect(self) -> None:
+        """Select the node IPs again and ignore what is published. Raises NodenetError when none is eligible."""
+        await self._ask(Order.RESELECT)
+
+    async def remove_bridge(self) -> None:
+        """Move the node back to the uplink without br-ex. Raises NodenetError when it could not be."""
+        await self._ask(Order.REMOVE_BRIDGE)
+
+    async def _ask(self, order: Order) -> None:
+        self._trials.refuse()
+        await self._requests.ask(order)
+
+    async def try_file(self, order: TrialOrder) -> None:
+        """Apply a node file until an administrator decides; return when it is applied. Raises NodenetError."""
+        await self._trials.begin(order)
+
+    async def confirm(self) -> None:
+        """Keep and install the file that is on trial. Raises NodenetError where that could not be done."""
+        await self._trials.decide(Decision.CONFIRM)
+
+    async def roll_back(self) -> None:
+        """End the trial; return when the network is as before. Raises NodenetError."""
+        await self._trials.decide(Decision.ROLL_BACK)

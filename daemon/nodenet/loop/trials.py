@@ -1,0 +1,165 @@
+"""Which trial of a node file runs, who waits for what about it, and which orders are refused meanwhile?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from nodenet.core.boot.escape import named
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.inhibit import inhibited
+from nodenet.core.errors import Busy, NodenetError, Unavailable
+from nodenet.core.stage_name import StageName
+from nodenet.core.status.document import BootStatus
+from nodenet.core.trial import trial
+from nodenet.core.trial.refusals import not_ours, not_over
+from nodenet.core.trial.trial import Decision, Trial, TrialEnded, TrialOrder, TrialState
+from nodenet.loop import journal
+from nodenet.ports import Clock
+from nodenet.ports.trials import TrialRunner
+
+STOPPING = "nodenetd is stopping"
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """One trial that a caller asked for: answered when it holds. *decision* is the administrator's, *over* the end."""
+
+    order: TrialOrder
+    answer: asyncio.Future[None]
+    over: asyncio.Future[None]
+    decision: asyncio.Future[Decision]
+    touched: bool = field(default=False)
+    """Whether the network was touched."""
+
+
+def obstacle(status: BootStatus, *, has_runner: bool) -> NodenetError | None:
+    """Return why no trial can begin now; *has_runner*: nodenetd applies node files."""
+    nmstate = status.boot[StageName.NMSTATE]
+    if not has_runner:
+        return not_ours(nmstate.provider)
+    if wait := inhibited(status.inhibitors, nmstate.name):
+        return Busy(f"the stage nmstate is held: {wait.reason}", remedy="End the program that holds it")
+    return not_over(status.health) if not status.ready or status.boot.next() is not None else None
+
+
+class Trials:
+    """The present trial."""
+
+    def __init__(self, clock: Clock, wake: Callable[[], None], show: Callable[[Trial], None]) -> None:
+        """*wake* lets the loop take the trial that was asked for, *show* puts a trial into the status."""
+        self._clock = clock
+        self._wake = wake
+        self._show = show
+        self._asked: Asked | None = None
+        self._trial: Trial | None = None
+
+    def refuse(self) -> None:
+        """Return where no trial runs. Raises Busy, which is logged."""
+        if self._asked is None:
+            return
+        refusal = trial.held(self._trial or _begun(self._asked.order), self._clock.boottime())
+        journal.order_refused(refusal)
+        raise refusal
+
+    async def begin(self, order: TrialOrder) -> None:
+        """Ask for a trial and wait until it holds. Raises the error that ends it before that, Busy."""
+        self.refuse()
+        loop = asyncio.get_running_loop()
+        self._asked = asked = Asked(order, loop.create_future(), loop.create_future(), loop.create_future())
+        self._wake()
+        await asyncio.shield(asked.answer)
+
+    async def decide(self, decision: Decision) -> None:
+        """End the trial and wait until it has ended. Raises UsageInvalid, and why it failed.
+
+        One that is still applying its file cannot be confirmed yet; it can be rolled back.
+        """
+        asked = self._asked
+        holds = self._trial is not None and self._trial.state is TrialState.HOLDING
+        if asked is None or not (holds or decision is Decision.ROLL_BACK):
+            raise trial.no_trial()
+        if not asked.decision.done():
+            asked.decision.set_result(decision)
+        try:
+            await asyncio.shield(asked.over)
+        except TrialEnded:
+            if decision is Decision.CONFIRM:
+                raise
+
+    def refused(self, error: NodenetError | None) -> None:
+        """End the trial that was asked for: the loop does not begin it because of *error*."""
+        if self._asked and error:
+            self._end(self._asked, _begun(self._asked.order).ended(TrialState.FAILED, error.cause), error)
+
+    async def hold(self, runner: TrialRunner, facts: Facts) -> bool | None:
+        """Have the file tried that was asked for; return whether it was confirmed, None where nothing was touched."""
+        asked = self._asked
+        if asked is None:
+            return None
+        self._put(_begun(asked.order))
+        try:
+            path = await runner.hold(asked.order, facts, _Administrator(self, asked))
+        except asyncio.CancelledError:
+            self._end(asked, self._present(asked).ended(TrialState.ROLLED_BACK, STOPPING), Unavailable(STOPPING))
+            raise
+        except Exception as error:  # noqa: BLE001  (whatever it is, the caller is answered and the loop goes on)
+            self._failed(asked, error)
+            return False if asked.touched else None
+        self._end(asked, self._present(asked).ended(TrialState.CONFIRMED, installed=path), None)
+        return True
+
+    def _failed(self, asked: Asked, error: Exception) -> None:
+        known = named(error, "the trial")
+        state = TrialState.ROLLED_BACK if isinstance(error, TrialEnded) else TrialState.FAILED
+        if isinstance(error, TrialEnded):
+            journal.trial_rolled_back(asked.order.name, known)
+        elif asked.touched or not isinstance(error, NodenetError):  # a refusal is the caller's alone
+            journal.unforeseen(known, error, None)
+        self._end(asked, self._present(asked).ended(state, known.cause), known)
+
+    def _present(self, asked: Asked) -> Trial:
+        return self._trial or _begun(asked.order)
+
+    def _end(self, asked: Asked, ended: Trial, error: NodenetError | None) -> None:
+        self._asked = self._trial = None
+        self._show(ended)
+        for future in (asked.answer, asked.over):
+            if not future.done():
+                future.set_exception(error) if error else future.set_result(None)
+                future.exception()  # a caller that has gone leaves no warning behind
+
+    def _put(self, present: Trial) -> None:
+        self._trial = present
+        self._show(present)
+
+    def holds(self, asked: Asked, until: float) -> None:
+        """Answer the caller: the file is applied, and is rolled back at *until*."""
+        self._put(self._present(asked).holding(until))
+        if not asked.answer.done():
+            asked.answer.set_result(None)
+
+
+class _Administrator:
+    """Who decides about one trial (`nodenet.ports.trials.Administrator`)."""
+
+    def __init__(self, trials: Trials, asked: Asked) -> None:
+        self._trials = trials
+        self._asked = asked
+
+    def begins(self) -> None:
+        self._asked.touched = True
+
+    def holds(self, until: float) -> None:
+        self._trials.holds(self._asked, until)
+
+    async def decided(self, seconds: float) -> Decision | None:
+        with suppress(TimeoutError):
+            return await asyncio.wait_for(asyncio.shield(self._asked.decision), seconds)
+        return None
+
+
+def _begun(order: TrialOrder) -> Trial:
+    return Trial(order.name, order.digest, order.who)

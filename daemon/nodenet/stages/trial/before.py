@@ -1,0 +1,102 @@
+"""How is the network from before a trial kept, and put back?"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import structlog
+
+from nodenet.core.apply import intent
+from nodenet.core.apply.intent import Phase
+from nodenet.core.errors import PublishFailed
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile
+from nodenet.core.trial import record
+from nodenet.core.trial.record import Kept
+from nodenet.ports import Files, Profiles
+from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
+from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.records import INTENT, PRIVATE, TRIAL, Records
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkBefore:
+    """The profiles and the record of the last apply, as they were before a trial."""
+
+    files: Files
+    profiles: Profiles
+    keeper: ProfileKeeper
+    checkpoint: OpenCheckpoint
+
+    @classmethod
+    def of(cls, edges: StageEdges, checkpoint: OpenCheckpoint) -> NetworkBefore:
+        """Return the one that works through *edges* and *checkpoint*."""
+        return cls(edges.files, edges.profiles, ProfileKeeper(edges.profiles, edges.files), checkpoint)
+
+    @property
+    def kept(self) -> Kept | None:
+        """What a trial that has not ended has kept. Raises PublishFailed."""
+        return Records(self.files).load(TRIAL, record.parse)
+
+    async def keep(self, file: NodeFile, wish: Desired) -> None:
+        """Keep the present network. Raises Unavailable, PublishFailed."""
+        found = await self.profiles.inventory()
+        kept = Kept(
+            name=file.name,
+            digest=file.digest,
+            links=tuple(sorted(wish.links.existing | wish.links.made)),
+            profiles=await self._present(found),
+            active={device.link: device.profile.uuid for device in found.devices if device.profile},
+            intent=(self.files.read(INTENT) or b"").decode(),
+        )
+        Records(self.files).save(TRIAL, record.render(kept))
+
+    async def _present(self, found: Inventory) -> tuple[KeptProfile, ...]:
+        """Return all profiles but those that NetworkManager makes for links of other programs."""
+        return tuple([await self.keeper.keep(each.uuid) for each in found.profiles if not each.generated])
+
+    async def restore(self, kept: Kept) -> None:
+        """Put the network of *kept* back, and forget it. Raises Unavailable, RollbackFailed, PublishFailed."""
+        rolled_back = await self.checkpoint.roll_back_interrupted()
+        found = await self.profiles.inventory()
+        way = record.way_back(kept, found, await self._present(found), rolled_back=rolled_back)
+        for uuid in way.delete:
+            await self.profiles.delete(uuid)
+        for profile in way.give_back:
+            if error := await self.keeper.give_back(profile):
+                log.warning(error.cause, message=error.message, remedy=error.remedy)
+        for uuid, link in way.activate:
+            await self.profiles.activate(uuid, link)
+        if not way.empty:
+            text = f"Put the profiles from before the trial of {kept.name} back"
+            log.warning(text, message=Message.TRIAL_UNDONE)
+        self._restore_intent(kept, as_verified=way.empty)
+        self.forget()
+
+    def _restore_intent(self, kept: Kept, *, as_verified: bool) -> None:
+        """Make the record of the last apply what it was; a network that was made again is to be verified."""
+        if not kept.intent:
+            self.files.remove(INTENT)
+            return
+        content = kept.intent.encode()
+        with suppress(ValueError):  # the next look sets it aside
+            before = intent.parse(content)
+            if not as_verified and before.phase is Phase.GOOD:
+                content = intent.render(replace(before, phase=Phase.APPLYING))
+        self.files.write(INTENT, content, PRIVATE)
+
+    def forget(self) -> None:
+        """Remove what was kept: the trial is over. Raises PublishFailed."""
+        self.files.remove(TRIAL)
+
+    def forget_quietly(self) -> None:
+        """Do the same where the record does no harm: the node file on disk is the one of the trial."""
+        with suppress(PublishFailed):
+            self.forget()

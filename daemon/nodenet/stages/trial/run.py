@@ -1,0 +1,245 @@
+"""How is a node file tried: applied, held until an administrator decides, then installed or rolled back?
+
+read → judge → refuse → keep the network → the apply pipeline with its probes, uncommitted → hold → install → commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePath, PurePosixPath
+
+import structlog
+
+from nodenet.core.apply import last_good, new_file
+from nodenet.core.apply.intent import Phase
+from nodenet.core.apply.last_good import LastGood
+from nodenet.core.apply.new_file import NewFile
+from nodenet.core.boot.facts import Facts
+from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.errors import Busy, NodenetError, PublishFailed, RollbackFailed, Unavailable, UsageInvalid
+from nodenet.core.messages import Message
+from nodenet.core.nmstate import below_bridge
+from nodenet.core.nmstate.failure import NmstateFailure
+from nodenet.core.node_file import find
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import APPLIED, NodeFile
+from nodenet.core.node_file.finding import errors, refusal
+from nodenet.core.settings.model import Settings
+from nodenet.core.trial import refusals
+from nodenet.core.trial.trial import MARGIN_SECONDS, STAGED, Decision, TrialEnded, TrialOrder
+from nodenet.ports import Transaction
+from nodenet.ports.trials import Administrator
+from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.node_file import NodeFiles, all_findings
+from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply.probes import Probes
+from nodenet.stages.apply.probing import Probing, probing_around
+from nodenet.stages.apply.records import GOOD, NEW_FILE, PRIVATE, Records
+from nodenet.stages.apply.shielded import shielded
+from nodenet.stages.trial.before import NetworkBefore
+
+log = structlog.get_logger()
+
+LOOK_SECONDS = 2.0
+"""How often it is looked whether NetworkManager still has the checkpoint."""
+BRIDGES = (BRIDGE, EXTRA_BRIDGE)
+TIME_OVER = "its time is over, and it was not confirmed"
+ROLLED_BACK = "an administrator rolled it back"
+LOST = "NetworkManager has no checkpoint of it any more: it was started again, or another program ended the checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One trial: what is tried, and where it is installed; *replaced* is what is there now (None: nothing)."""
+
+    order: TrialOrder
+    file: NodeFile
+    wish: Desired
+    facts: Facts
+    target: PurePath
+    replaced: bytes | None
+
+
+class TrialRun:
+    """Tries node files, one at a time."""
+
+    def __init__(self, edges: StageEdges, settings: Settings, pipeline: Pipeline, before: NetworkBefore) -> None:
+        """Work through *edges* and *pipeline*; confirmed files go where *settings* have node files."""
+        self._checkpoint = before.checkpoint
+        self._edges = edges
+        self._directory = PurePath(settings.node_file_dir)
+        self._pipeline = pipeline
+        self._before = before
+        self._probes = Probes.of(edges, settings)
+        self._node_files = NodeFiles(edges.files, edges.nmstate, self._directory)
+
+    async def hold(self, order: TrialOrder, facts: Facts, administrator: Administrator) -> str:
+        """Try a file; return the path where it is installed once it is confirmed. Raises NodenetError.
+
+        The network is as before where this raises, unless the error says otherwise.
+        """
+        file = self._staged(order)
+        found = self._node_files.find(facts.hostname).found
+        target = self._directory / refusals.install_name(found, facts.hostname)
+        replaced = self._edges.files.read(target)
+        async with self._edges.nmstate.transaction() as transaction:
+            wish = await _judged(file, transaction)
+            await self._refuse(file, wish, transaction)
+            job = Job(order, file, wish, facts, target, replaced)
+            async with probing_around(self._probes, file, wish, proven=False) as probing:
+                await self._try(job, transaction, probing, administrator)
+        self._keep(job)
+        return str(target)
+
+    def _staged(self, order: TrialOrder) -> NodeFile:
+        """Return the file that nodenetctl has left for us, and remove it: it may contain secrets."""
+        path = PurePosixPath(STAGED) / f"{order.digest}.yml"
+        content = self._edges.files.read(path)
+        if content is None or hashlib.sha256(content).hexdigest() != order.digest:
+            raise UsageInvalid(f"{path} is not the file to try", remedy="Use `nodenetctl try`, which writes it")
+        with suppress(PublishFailed):
+            self._edges.files.remove(path)
+        return find.read(order.name, content)
+
+    async def _refuse(self, file: NodeFile, wish: Desired, transaction: Transaction) -> None:
+        """Return where the trial may begin. Raises NodenetError."""
+        if waiting := await self._pipeline.obstacle(file.name, uses_ovs=wish.uses_ovs):
+            raise Busy(waiting.reason, remedy="Try again when this is over")
+        state = await transaction.show()
+        present = [bridge for bridge in BRIDGES if bridge not in wish.bridges or self._is_made_by_us(bridge)]
+        below = {link: bridge for bridge in present for link in below_bridge.uplinks(state, (bridge,))}
+        try:
+            difference = await transaction.difference(file.text)
+        except NmstateFailure as failure:
+            known = refusals.below_bridge(file.name, wish, wish.links.existing & below.keys(), below)
+            raise known or _shown(failure, wish) from failure
+        if known := refusals.below_bridge(file.name, wish, refusals.touched_links(difference), below):
+            raise known
+        if not difference:
+            raise refusals.nothing_to_try(file.name)
+
+    def _is_made_by_us(self, bridge: str) -> bool:
+        """Return whether the stage configure-ovs, and no file, has made *bridge*."""
+        record = self._pipeline.record
+        return bridge == BRIDGE and not (record and record.brings_bridge)
+
+    async def _try(self, job: Job, transaction: Transaction, probing: Probing, administrator: Administrator) -> None:
+        before = self._pipeline.record
+        await probing.begin()
+        await self._before.keep(job.file, job.wish)
+        in_force = before.in_force if before else job.facts.applied_digest
+        brings = before.brings_bridge if before else job.facts.brings_bridge
+        record = self._pipeline.intent(job.file.digest, Phase.APPLYING, in_force=in_force, brings_bridge=brings)
+        ends: list[TrialEnded] = []
+        administrator.begins()
+        try:
+            hold = partial(self._hold, job, probing, administrator, ends)
+            await self._pipeline.apply(transaction, job.file.text, record, hold)
+        except BaseException as error:
+            failed = await shielded(self._back(job, probing), "The end of a trial")
+            if failed and isinstance(error, NodenetError):
+                raise _not_back(failed, error) from error
+            if ends and isinstance(error, NodenetError):  # the pipeline has worded it as a failed apply
+                raise ends[0] from error
+            if isinstance(error, NmstateFailure):
+                raise _shown(error, job.wish) from error
+            raise
+
+    async def _hold(self, job: Job, probing: Probing, administrator: Administrator, ends: list[TrialEnded]) -> None:
+        """Return once the trial is confirmed and its file is installed. Raises NodenetError where it is to end.
+
+        *ends* gets the error where it ended as a trial may.
+        """
+        await probing.accept()
+        await self._checkpoint.extend(int(job.order.seconds) + MARGIN_SECONDS)
+        until = self._pipeline.now() + job.order.seconds
+        log.info(
+            f"{job.file.name} is on trial for {job.order.seconds:g} s; {job.order.who} started it",
+            message=Message.TRIAL_HOLDS,
+            digest=job.file.digest,
+        )
+        administrator.holds(until)
+        if end := await self._decided(until, administrator):
+            ends.append(end)
+            raise end
+        # Before the commit: whatever ends the node between the two, the next boot applies this file.
+        self._edges.files.write(job.target, job.file.text.encode(), PRIVATE)
+
+    async def _decided(self, until: float, administrator: Administrator) -> TrialEnded | None:
+        """Return why the trial ends, None where it is confirmed."""
+        while (left := until - self._pipeline.now()) > 0:
+            decision = await administrator.decided(min(left, LOOK_SECONDS))
+            if decision is Decision.ROLL_BACK:
+                return TrialEnded(ROLLED_BACK)
+            with suppress(Unavailable):  # NetworkManager does not answer at present
+                if not await self._checkpoint.is_open():
+                    return TrialEnded(LOST, remedy="Look at `journalctl -u NetworkManager`, and try again")
+            if decision is Decision.CONFIRM:
+                return None
+        return TrialEnded(TIME_OVER)
+
+    async def _back(self, job: Job, probing: Probing) -> NodenetError | None:
+        """Put back what the pipeline has not, after a trial that was not confirmed; return why that failed, if so.
+
+        The stage nmstate tries again what failed.
+        """
+        try:
+            self._uninstall(job)
+            if kept := self._before.kept:
+                await self._before.restore(kept)
+            await probing.restored()
+        except NodenetError as error:
+            return error
+        return None
+
+    def _uninstall(self, job: Job) -> None:
+        """Put the file back that the confirmed one has replaced; an edit of an administrator stays."""
+        text = job.file.text.encode()
+        if job.replaced == text or self._edges.files.read(job.target) != text:
+            return
+        if job.replaced is None:
+            self._edges.files.remove(job.target)
+        else:
+            self._edges.files.write(job.target, job.replaced, PRIVATE)
+
+    def _keep(self, job: Job) -> None:
+        """Write the records of a confirmed file. A record that the disk does not take is written by the stages."""
+        digest, bridge = job.file.digest, job.wish.brings_bridge
+        good = LastGood(job.target.name, job.file.text, digest, job.facts.hostname, self._edges.clock.unix())
+        self._before.forget_quietly()
+        with suppress(PublishFailed):
+            self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
+            self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
+            records = Records(self._edges.files)
+            records.save(NEW_FILE, new_file.render(NewFile(digest, ready=True)))
+            records.save(GOOD, last_good.render(good))
+        log.info(
+            f"The trial of {job.file.name} is confirmed; it is installed as {job.target}",
+            message=Message.TRIAL_CONFIRMED,
+            digest=digest,
+        )
+
+
+async def _judged(file: NodeFile, transaction: Transaction) -> Desired:
+    """Return what *file* asks for. Raises NodeFileInvalid, NmstateFailure."""
+    judged = await all_findings(file, transaction)
+    if wrong := errors(judged.findings):
+        raise refusal(file.name, wrong)
+    if judged.desired.empty:
+        raise refusals.asks_for_nothing(file.name)
+    return judged.desired
+
+
+def _not_back(failed: NodenetError, error: NodenetError) -> RollbackFailed:
+    """Return why the trial ended with *error*, and that the way back *failed*."""
+    cause = f"{error.cause}; the network from before the trial is not back yet: {failed.cause}"
+    return RollbackFailed(cause, remedy="nodenetd tries again; look at `nodenetctl status`")
+
+
+def _shown(failure: NmstateFailure, wish: Desired) -> NmstateFailure:
+    """Return *failure* without the secrets of the file."""
+    hidden = wish.secrets.hidden_in
+    return type(failure)(failure.kind, hidden(failure.cause), hidden(failure.remedy))

@@ -1,0 +1,93 @@
+"""What a trial keeps of the network before it, and the way back from it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.trial.record import Kept, WayBack, parse, render, way_back
+
+SETTINGS = {
+    "connection": ["dict", {"id": ["variant", "s", ["plain", "eth0"]], "timestamp": ["variant", "t", ["plain", 1]]}],
+    "ipv4": ["dict", {"method": ["variant", "s", ["plain", "auto"]]}],
+}
+OTHER = {**SETTINGS, "ipv4": ["dict", {"method": ["variant", "s", ["plain", "manual"]]}]}
+ETH0 = KeptProfile("u-0", "eth0", "/etc/eth0.nmconnection", in_memory=False, settings=SETTINGS)
+KEPT = Kept("new.yml", "d" * 64, ("dummy0", "eth0"), (ETH0,), {"eth0": "u-0"}, '{"phase": "good"}')
+
+
+def now(*profiles: Profile, uses: str | None = "u-0") -> Inventory:
+    """Return what NetworkManager has, with the profile *uses* active on eth0."""
+    active = next((each for each in profiles if each.uuid == uses), None)
+    return Inventory((Device("eth0", "ethernet", profile=active),), profiles)
+
+
+def profile(uuid: str, link: str = "eth0") -> Profile:
+    """Return a profile."""
+    return Profile(uuid, link, "802-3-ethernet", link)
+
+
+def test_a_record_survives_being_stored() -> None:
+    assert parse(render(KEPT)) == KEPT
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[]",
+        b'{"version": 1}',
+        b"{",
+        render(KEPT).replace(b'"version": 1', b'"version": 2'),
+        json.dumps({**json.loads(render(KEPT)), "active": {"eth0": 7}}).encode(),
+        json.dumps({**json.loads(render(KEPT)), "profiles": [{"uuid": "u"}]}).encode(),
+    ],
+    ids=str,
+)
+def test_a_record_that_is_torn_or_of_another_release_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse(content)
+
+
+def test_a_network_as_before_needs_nothing() -> None:
+    """Only the time of the last activation differs."""
+    again = json.loads(json.dumps(SETTINGS).replace('["plain", 1]', '["plain", 2]'))
+    found = way_back(KEPT, now(profile("u-0")), [replace(ETH0, settings=again)], rolled_back=False)
+    assert found == WayBack((), (), ())
+    assert found.empty
+
+
+def test_a_changed_profile_comes_back_and_is_activated() -> None:
+    """Whether NetworkManager has rolled back or not: it did not restore that one."""
+    for rolled_back in (False, True):
+        found = way_back(KEPT, now(profile("u-0")), [replace(ETH0, settings=OTHER)], rolled_back=rolled_back)
+        assert found == WayBack((ETH0,), (), (("u-0", "eth0"),))
+
+
+def test_a_deleted_profile_comes_back_unless_it_was_in_memory() -> None:
+    """NetworkManager makes such a profile again by itself."""
+    assert way_back(KEPT, now(), [], rolled_back=False) == WayBack((ETH0,), (), (("u-0", "eth0"),))
+    memory = replace(KEPT, profiles=(replace(ETH0, in_memory=True),))
+    assert way_back(memory, now(), [], rolled_back=False).empty
+
+
+def test_a_new_profile_goes_only_where_it_is_for_a_link_of_the_file() -> None:
+    """Another program may have made one meanwhile."""
+    found = now(profile("u-0"), profile("u-1", "dummy0"), profile("u-2", "eth7"))
+    assert way_back(KEPT, found, [ETH0], rolled_back=False) == WayBack((), ("u-1",), ())
+
+
+def test_a_link_with_another_profile_gets_its_own_unless_that_is_on_its_way() -> None:
+    """After a rollback NetworkManager is still activating it."""
+    found = now(profile("u-0"), profile("u-1"), uses="u-1")
+    assert way_back(KEPT, found, [ETH0], rolled_back=False).activate == (("u-0", "eth0"),)
+    assert way_back(KEPT, found, [ETH0], rolled_back=True).activate == ()
+
+
+def test_a_link_that_is_gone_is_not_activated() -> None:
+    found = Inventory((), (profile("u-0"),))
+    assert way_back(KEPT, found, [replace(ETH0, settings=OTHER)], rolled_back=False).activate == ()

@@ -1,0 +1,156 @@
+"""A node file on trial: kept only where an administrator confirms it, before again in every other case."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from factories import NO_BRIDGE, NodeFactory
+from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from nodenet.core.messages import Message
+from story import STATIC, causes, network, node_file, nothing_left, settle, status, story, with_mtu
+
+OWN = node_file("worker-0.yml")
+NEW = "/root/new.yml"
+"""nodenetd does not see this directory."""
+NEW_ADDRESS = "10.88.0.50"
+SHELL = {
+    "/etc/systemd/system/shell.socket": "[Socket]\nListenStream=2222\nAccept=yes\n",
+    "/etc/systemd/system/shell@.service": (
+        "[Service]\nExecStart=-/bin/sh -s\nStandardInput=socket\nStandardOutput=socket\nStandardError=socket\n"
+    ),
+}
+"""Sessions over the network, as sshd gives them."""
+SESSION = """import socket, sys
+session = socket.create_connection((sys.argv[1], 2222), timeout=4)
+session.sendall(sys.argv[2].encode() + b"\\nexit\\n")
+try:
+    while data := session.recv(4096):
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+except TimeoutError:
+    print("the session is dead")
+"""
+
+
+def session(lan: Lan, address: str, command: str) -> str:
+    """Run *command* in a session over *address*; return its output until it ends, or nothing has come for 4 s."""
+    return lan.run(sys.executable, "-c", SESSION, address, command)
+
+
+def booted(product_node: NodeFactory, lan: Lan) -> tuple[Node, dict[str, Any]]:
+    """Return a ready node with DHCP and an MTU of 1400, and its network."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={OWN: with_mtu(1400), NEW: STATIC, **SHELL, **NO_BRIDGE}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.run("systemctl start shell.socket")
+    return node, state(node)
+
+
+def state(node: Node) -> dict[str, Any]:
+    """Return the network, with its profiles but for the time of their last activation."""
+    found = network(node)
+    found["keyfiles"] = node.run("cd /etc/NetworkManager/system-connections && grep -v ^timestamp= *").stdout
+    return {part: found[part] for part in ("addresses", "routes", "keyfiles", "resolv.conf")}
+
+
+def tried(node: Node, words: str) -> None:
+    """Begin a trial in the background; return when it holds."""
+    node.run(f"setsid nodenetctl try {words} >/tmp/try.out 2>&1 & echo $! >/tmp/try.pid")
+    node.wait_until('nodenetctl status --json | grep -q \'"state": "holding"\'', timeout=30)
+
+
+def as_before(node: Node, before: dict[str, Any]) -> None:
+    """Wait until the trial has ended, all stages are over, and the network is as it was; no record is left."""
+    node.wait_until("test ! -e /var/lib/nodenet/try.json", timeout=60)
+    node.wait_until('nodenetctl status --json | grep -q \'"state": "holding"\' && exit 1 || exit 0', timeout=30)
+    end = time.monotonic() + 60
+    while (found := state(node)) != before and time.monotonic() < end:
+        time.sleep(0.5)
+    assert found == before
+    node.wait_until("nodenetctl status --json | grep -q '\"stage\": null'", timeout=60)
+    assert node.run(f"cat {OWN}").stdout == with_mtu(1400)
+    document = status(node)
+    assert (document["health"], document["node_file"]) == ("ok", "worker-0.yml"), document["problems"]
+
+
+def test_a_trial_that_takes_the_address_away(product_node: NodeFactory, lan: Lan) -> None:
+    """Reverted at its time; nothing else changes the network meanwhile; confirmed over the new address it is kept."""
+    node, before = booted(product_node, lan)
+    (old,) = node.addresses()
+    old = old.partition("/")[0]
+    for words, code, said in (
+        (f"{NEW} --for 0", 64, "a trial of 0 s is not possible. Give a time between 5 s and 3600 s with --for"),
+        (f"{NEW} --for 2h", 64, "a trial of 7200 s is not possible"),
+        (f"{NEW} --for soon", 64, "'soon' is not a valid number of seconds"),
+        (OWN, 64, "worker-0.yml asks for what is there already"),
+        ("/root/none.yml", 64, "/root/none.yml is not a file"),
+        ("/etc/hostname", 65, "hostname, line 1"),
+    ):
+        done = node.run(f"nodenetctl try {words}", check=False)
+        assert done.returncode == code, (words, done.stdout, done.stderr)
+        assert said in done.stderr, (words, done.stderr)
+    assert node.run("nodenetctl confirm", check=False).returncode == 64
+    assert state(node) == before
+    difference = json.loads(node.run(f"nodenetctl diff --json {NEW}", check=False).stdout)
+    assert any(f"the node IP {old} leaves eth0" in each for each in difference["means"])
+    assert node.run("nodenetctl diff").stdout == "worker-0.yml changes nothing on this node.\n"
+
+    said = session(lan, old, f"nodenetctl try {NEW} --for 5")
+    assert f"Attention: the node IP {old} leaves eth0" in said
+    assert said.endswith("the session is dead\n")
+    as_before(node, before)
+    assert status(node)["trial"]["cause"] == "its time is over, and it was not confirmed"
+
+    tried(node, f"{NEW} --for 300")
+    for command in ("nodenetctl reload --wait", f"nodenetctl try {NEW}", "nodenetctl bridge make"):
+        done = node.run(command, check=False)
+        assert done.returncode == 75, (command, done.stderr)
+        assert "a trial of new.yml holds the network" in done.stderr
+        assert "root (process " in done.stderr
+    assert node.run("nodenetctl rollback").stdout == "rolled back: the network is as it was before the trial\n"
+    as_before(node, before)
+
+    tried(node, f"{NEW} --for 300")
+    confirmed = session(lan, NEW_ADDRESS, "nodenetctl confirm")
+    assert confirmed == f"confirmed: new.yml is installed as {OWN}\n"
+    assert node.run(f"cat {OWN}").stdout == STATIC
+    node.wait_until("nodenetctl status --json | grep -q '\"stage\": null'", timeout=60)
+    assert f"Confirmed; installed as {OWN}" in node.run("cat /tmp/try.out").stdout
+    document = status(node)
+    assert document["digest"] == document["applied_digest"]
+    assert [each["cause"] for each in document["problems"] if each["stage"] == "nmstate"] == []
+    assert json.loads(node.run("cat /var/lib/nodenet/good.json").stdout)["text"] == STATIC
+    messages = [entry.get("MESSAGE_ID") for entry in story(node)]
+    assert messages.count(Message.TRIAL_CONFIRMED.value) == 1
+    nothing_left(node)
+
+
+def test_whatever_dies_during_a_trial_the_network_is_as_before(product_node: NodeFactory, lan: Lan) -> None:
+    """The program that started it, nodenetd, NetworkManager, the node."""
+    node, before = booted(product_node, lan)
+    tried(node, f"{NEW} --for 5")
+    node.run("kill -9 -$(cat /tmp/try.pid)")
+    as_before(node, before)
+
+    tried(node, f"{NEW} --for 300")
+    node.run("systemctl kill --kill-whom=main -s KILL nodenetd")
+    node.wait_until("test ! -e /var/lib/nodenet/try.json", timeout=60)
+    settle(node)
+    as_before(node, before)
+
+    tried(node, f"{NEW} --for 300")
+    node.run("systemctl restart NetworkManager")
+    as_before(node, before)
+
+    tried(node, f"{NEW} --for 300")
+    node.run("sync")
+    node.power_cut()
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    as_before(node, before)
+    assert causes(node) == []
+    nothing_left(node)

@@ -1,0 +1,119 @@
+"""The network from before a trial: what is kept of it, and how it comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from fakes import BOOT_ID, FakeFiles, FakeManager, FakeProfiles, stage_edges
+from nodenet.core.apply import intent
+from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.errors import Unavailable
+from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.links import Links
+from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
+from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.stages.apply.records import INTENT, TRIAL
+from nodenet.stages.trial.before import NetworkBefore
+
+ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
+LO = Profile("u-lo", "lo", "loopback", "lo", on_disk=False, generated=True)
+CHANGED = replace(ETH0, settings={"ipv4": {"method": "manual"}})
+NEW = Profile("u-1", "dummy0", "dummy", "dummy0", path="/etc/dummy0")
+FILE = NodeFile("new.yml", "interfaces: []\n", "d" * 64)
+WISH = Desired(empty=False, links=Links(frozenset({"eth0"}), frozenset({"dummy0"})))
+GOOD = Intent("e" * 64, Phase.GOOD, BOOT_ID, 1.0, in_force="e" * 64)
+DURING = Intent("d" * 64, Phase.APPLYING, BOOT_ID, 90.0, in_force="e" * 64, checkpoint="/cp/1", created=95.0)
+
+
+def inventory(*profiles: Profile) -> Inventory:
+    """Return what NetworkManager has, with the first profile on eth0."""
+    return Inventory((Device("eth0", "ethernet", profile=profiles[0]),), (*profiles, LO))
+
+
+@dataclass
+class Rig:
+    """A node whose last apply was good."""
+
+    profiles: FakeProfiles = field(default_factory=lambda: FakeProfiles(inventory(ETH0)))
+    manager: FakeManager = field(default_factory=FakeManager)
+    files: FakeFiles = field(default_factory=lambda: FakeFiles({str(INTENT): intent.render(GOOD)}))
+
+    def __post_init__(self) -> None:
+        edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles)
+        pipeline = Pipeline(PipelineEdges.of(edges), BOOT_ID, 240.0)
+        self.before = NetworkBefore.of(edges, OpenCheckpoint(self.manager, pipeline))
+
+    async def tried(self) -> None:
+        """Keep the network, and change it as a trial does."""
+        await self.before.keep(FILE, WISH)
+        self.files.content[str(INTENT)] = intent.render(DURING)
+
+    async def restore(self) -> None:
+        kept = self.before.kept
+        assert kept is not None
+        await self.before.restore(kept)
+
+    @property
+    def intent(self) -> Intent:
+        return intent.parse(self.files.content[str(INTENT)])
+
+
+async def test_every_profile_is_kept_but_those_that_network_manager_makes_by_itself() -> None:
+    rig = Rig()
+    await rig.before.keep(FILE, WISH)
+    kept = rig.before.kept
+    assert kept is not None
+    assert (kept.name, kept.digest, kept.links) == ("new.yml", "d" * 64, ("dummy0", "eth0"))
+    assert [each.uuid for each in kept.profiles] == ["u-0"]
+    assert kept.active == {"eth0": "u-0"}
+
+
+async def test_a_checkpoint_that_is_still_there_is_enough() -> None:
+    """Nodenetd was killed: NetworkManager puts everything back, and the record says what it said before."""
+    rig = Rig()
+    await rig.tried()
+    rig.manager.pending = [Checkpoint("/cp/1", 95.0), Checkpoint("/cp/2", 96.0)]
+    await rig.restore()
+    assert rig.manager.rolled_back == ["/cp/1"]
+    assert rig.profiles.done == []
+    assert rig.intent == GOOD
+    assert str(TRIAL) not in rig.files.content
+
+
+async def test_profiles_come_back_where_network_manager_has_forgotten_the_checkpoint() -> None:
+    """It was started again, or the power was cut; the node file is then verified once more."""
+    rig = Rig()
+    await rig.tried()
+    rig.profiles.found = inventory(CHANGED, NEW)
+    await rig.restore()
+    assert [(order[0], getattr(order[1], "uuid", order[1])) for order in rig.profiles.done] == [
+        ("delete", "u-1"),
+        ("give_back", "u-0"),
+        ("activate", "u-0"),
+    ]
+    assert rig.intent == replace(GOOD, phase=Phase.APPLYING)
+    assert str(TRIAL) not in rig.files.content
+
+
+async def test_a_node_without_an_apply_has_no_record_of_one_again() -> None:
+    rig = Rig(files=FakeFiles())
+    await rig.tried()
+    await rig.restore()
+    assert str(INTENT) not in rig.files.content
+
+
+async def test_what_could_not_be_restored_is_not_forgotten() -> None:
+    rig = Rig()
+    await rig.tried()
+    rig.profiles.found = inventory(CHANGED)
+    rig.profiles.broken = Unavailable("NetworkManager refuses Update2")
+    with pytest.raises(Unavailable):
+        await rig.restore()
+    assert str(TRIAL) in rig.files.content
+    assert rig.intent == DURING

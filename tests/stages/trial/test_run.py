@@ -1,0 +1,269 @@
+"""A trial: refused, held, confirmed or rolled back, and what is on the disk each time."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, stage_edges
+from nodenet.core.apply import intent, last_good
+from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.boot.facts import Facts
+from nodenet.core.errors import (
+    Busy,
+    NodeFileInvalid,
+    NodenetError,
+    PublishFailed,
+    RollbackFailed,
+    UplinkRefused,
+    UsageInvalid,
+)
+from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.settings.model import Settings
+from nodenet.core.trial.trial import STAGED, Decision, TrialEnded, TrialOrder
+from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE, TRIAL
+from nodenet.stages.trial.wiring import trial_of
+from stages.trial.test_undo_first import Stage
+
+TEXT = b"interfaces:\n- name: eth0\n  type: ethernet\n  mtu: 1400\n"
+DIGEST = hashlib.sha256(TEXT).hexdigest()
+ORDER = TrialOrder("new.yml", DIGEST, 60.0, "root")
+PATH = f"{STAGED}/{DIGEST}.yml"
+OWN = "/etc/nmstate/openshift/worker-0.yml"
+BEFORE = intent.render(Intent("e" * 64, Phase.GOOD, BOOT_ID, 1.0, in_force="e" * 64))
+DIFFERENCE = {"interfaces": [{"name": "eth0", "mtu": 1400}]}
+BRIDGE = {
+    "name": "br-ex",
+    "type": "ovs-bridge",
+    "bridge": {"port": [{"name": "eth0"}, {"name": "br-ex"}]},
+}
+BELOW = {"interfaces": [BRIDGE, {"name": "eth0", "type": "ethernet"}, {"name": "br-ex", "type": "ovs-interface"}]}
+
+
+@dataclass
+class Rig:
+    """A node with the file that is to be tried; the checkpoint of the apply is ``/checkpoint/1``."""
+
+    decisions: list[Decision | None] = field(default_factory=list)
+    """What the administrator decides, one after another; then nothing, and 10 s pass each time."""
+    files: FakeFiles = field(
+        default_factory=lambda: FakeFiles({PATH: TEXT, OWN: b"interfaces: []\n", str(INTENT): BEFORE})
+    )
+    nmstate: FakeNmstate = field(default_factory=lambda: FakeNmstate(left=DIFFERENCE))
+    manager: FakeManager = field(default_factory=FakeManager)
+    clock: FakeClock = field(default_factory=FakeClock)
+    until: float | None = None
+
+    def __post_init__(self) -> None:
+        self.nmstate.during_apply = lambda: self.manager.pending.append(Checkpoint("/checkpoint/1", self.clock.now))
+        edges = stage_edges(files=self.files, nmstate=self.nmstate, manager=self.manager, clock=self.clock)
+        self.runner = trial_of(edges, Settings(probe_timeout=0), Stage()).runner
+
+    def begins(self) -> None:
+        assert str(TRIAL) in self.files.content
+        assert self.nmstate.applied == []
+
+    def holds(self, until: float) -> None:
+        assert str(TRIAL) in self.files.content
+        self.until = until
+
+    async def decided(self, seconds: float) -> Decision | None:
+        assert seconds <= 2.0
+        if self.decisions:
+            return self.decisions.pop(0)
+        self.clock.now += 10.0
+        return None
+
+    async def hold(self, **facts: Any) -> str:
+        return await self.runner.hold(ORDER, Facts(hostname="worker-0", **facts), self)
+
+    @property
+    def as_before(self) -> bool:
+        """Whether nothing is left of the trial."""
+        content = self.files.content
+        return (content[OWN], content[str(INTENT)], PATH in content, str(TRIAL) in content) == (
+            b"interfaces: []\n",
+            BEFORE,
+            False,
+            False,
+        )
+
+
+async def test_a_confirmed_file_is_installed_and_good() -> None:
+    """No boot counts against it, and it is the last known good one."""
+    rig = Rig([None, Decision.CONFIRM])
+    assert await rig.hold() == OWN
+    assert (rig.nmstate.applied, rig.nmstate.committed) == ([TEXT.decode()], ["/checkpoint/1"])
+    assert (rig.manager.extended, rig.until) == ([("/checkpoint/1", 70)], 160.0)
+    content = rig.files.content
+    assert content[OWN] == content["/etc/nmstate/openshift/applied"] == TEXT
+    record = intent.parse(content[str(INTENT)])
+    assert (record.phase, record.digest, record.in_force) == (Phase.GOOD, DIGEST, DIGEST)
+    good = last_good.parse(content[str(GOOD)], "worker-0")
+    assert (good.name, good.digest) == ("worker-0.yml", DIGEST)
+    assert b'"ready": true' in content[str(NEW_FILE)]
+    assert not {PATH, str(TRIAL)} & content.keys()
+    writes = rig.files.writes
+    assert writes.index(str(TRIAL)) < writes.index(str(INTENT)) < writes.index(OWN)
+
+
+async def test_a_node_with_the_file_of_the_cluster_gets_one_of_its_own() -> None:
+    rig = Rig([Decision.CONFIRM])
+    del rig.files.content[OWN]
+    rig.files.content["/etc/nmstate/openshift/cluster.yml"] = b"interfaces: []\n"
+    assert await rig.hold() == OWN
+    assert rig.files.content["/etc/nmstate/openshift/cluster.yml"] == b"interfaces: []\n"
+
+
+@pytest.mark.parametrize(
+    ("decisions", "cause"),
+    [
+        ([], "its time is over, and it was not confirmed"),
+        ([None, Decision.ROLL_BACK], "an administrator rolled it back"),
+    ],
+)
+async def test_without_a_confirmation_everything_is_as_before(decisions: list[Decision | None], cause: str) -> None:
+    rig = Rig(decisions)
+    with pytest.raises(TrialEnded, match=cause):
+        await rig.hold()
+    assert rig.manager.rolled_back == ["/checkpoint/1"]
+    assert rig.as_before
+
+
+async def test_a_network_manager_that_forgets_the_checkpoint_ends_the_trial() -> None:
+    """A confirmation comes too late then."""
+    rig = Rig([None, Decision.CONFIRM])
+    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/checkpoint/1", rig.clock.now))
+    looked = rig.decided
+
+    async def decided(seconds: float) -> Decision | None:
+        rig.manager.pending, rig.manager.starts = [], 2
+        return await looked(seconds)
+
+    rig.__dict__["decided"] = decided
+    with pytest.raises(TrialEnded, match="NetworkManager has no checkpoint of it any more"):
+        await rig.hold()
+    assert rig.as_before
+
+
+async def test_a_file_that_cannot_be_installed_is_not_kept() -> None:
+    rig = Rig([Decision.CONFIRM])
+    target = PublishFailed(f"{OWN} cannot be written: no space is left")
+    decided = rig.decided
+
+    async def full(seconds: float) -> Decision | None:
+        rig.files.broken = target
+        try:
+            return await decided(seconds)
+        finally:
+            asyncio.get_running_loop().call_later(0, lambda: setattr(rig.files, "broken", None))
+
+    rig.__dict__["decided"] = full
+    with pytest.raises(PublishFailed, match="no space is left"):
+        await rig.hold()
+    assert rig.manager.rolled_back == ["/checkpoint/1"]
+    assert rig.files.content[OWN] == b"interfaces: []\n"
+
+
+async def test_a_commit_that_fails_takes_the_installed_file_back() -> None:
+    rig = Rig([Decision.CONFIRM])
+
+    async def commit(checkpoint: str | None) -> None:
+        raise NmstateFailure(FailureKind.UNAVAILABLE, f"NetworkManager did not answer for {checkpoint}")
+
+    rig.nmstate.__dict__["commit"] = commit
+    with pytest.raises(NmstateFailure, match="did not answer"):
+        await rig.hold()
+    assert rig.as_before
+
+
+async def test_an_edit_of_the_nodes_own_file_during_a_trial_stays() -> None:
+    rig = Rig([None])
+    decided = rig.decided
+
+    async def edited(seconds: float) -> Decision | None:
+        rig.files.content[OWN] = b"# edited\n"
+        return await decided(seconds)
+
+    rig.__dict__["decided"] = edited
+    with pytest.raises(TrialEnded):
+        await rig.hold()
+    assert rig.files.content[OWN] == b"# edited\n"
+
+
+async def test_a_network_that_does_not_come_back_is_reported_and_not_forgotten() -> None:
+    """The stage nmstate tries again."""
+    rig = Rig()
+
+    async def refused(checkpoint: str) -> None:
+        raise RollbackFailed(f"NetworkManager could not roll back checkpoint {checkpoint}")
+
+    rig.manager.__dict__["roll_back"] = refused
+    with pytest.raises(RollbackFailed, match="the network from before the trial is not back yet: NetworkManager could"):
+        await rig.hold()
+    assert str(TRIAL) in rig.files.content
+
+
+async def test_a_file_that_cannot_be_applied_leaves_nothing_behind() -> None:
+    rig = Rig()
+    rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "eth0 has another MTU")]
+    with pytest.raises(NmstateFailure, match="another MTU"):
+        await rig.hold()
+    assert rig.until is None
+    assert rig.as_before
+
+
+async def test_a_stop_of_nodenetd_puts_everything_back() -> None:
+    rig = Rig()
+
+    async def decided(seconds: float) -> Decision | None:
+        await asyncio.sleep(seconds)
+        return None
+
+    rig.__dict__["decided"] = decided
+    work = asyncio.ensure_future(rig.hold())
+    while rig.until is None:
+        await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert rig.as_before
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "cause"),
+    [
+        (lambda rig: rig.files.content.pop(PATH), UsageInvalid, "is not the file to try"),
+        (lambda rig: rig.files.content.update({PATH: b"other"}), UsageInvalid, "is not the file to try"),
+        (lambda rig: setattr(rig.nmstate, "left", {}), UsageInvalid, "there is nothing to try"),
+        (lambda rig: rig.manager.pending.append(Checkpoint("/cp/7", 1.0)), Busy, "another program holds"),
+        (lambda rig: setattr(rig.nmstate, "shown", BELOW), UplinkRefused, "changes eth0, which is below br-ex"),
+        (
+            lambda rig: rig.nmstate.__dict__.update(
+                shown=BELOW, difference_fails=NmstateFailure(FailureKind.INVALID, "a port has addresses")
+            ),
+            UplinkRefused,
+            "changes eth0, which is below br-ex",
+        ),
+        (
+            lambda rig: setattr(rig.nmstate, "invalid", NmstateFailure(FailureKind.INVALID, "invalid type")),
+            NodeFileInvalid,
+            "new.yml",
+        ),
+    ],
+)
+async def test_what_cannot_be_tried_is_refused_before_anything_is_touched(
+    change: Any, kind: type[NodenetError], cause: str
+) -> None:
+    rig = Rig()
+    change(rig)
+    with pytest.raises(kind, match=cause):
+        await rig.hold()
+    assert rig.nmstate.applied == []
+    assert rig.files.content[str(INTENT)] == BEFORE
+    assert str(TRIAL) not in rig.files.content

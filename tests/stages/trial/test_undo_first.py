@@ -1,0 +1,99 @@
+"""A trial that nodenetd or the node did not survive: ended before the stage runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from fakes import FakeFiles, FakeManager, FakeProfiles, stage_edges
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Outcome, Waiting
+from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.settings.model import Settings
+from nodenet.core.trial.record import Kept, render
+from nodenet.stages.apply.records import TRIAL
+from nodenet.stages.trial.undo_first import MOST_TRIES, UndoTrialFirst
+from nodenet.stages.trial.wiring import trial_of
+
+KEPT = Kept("new.yml", "d" * 64, ("eth0",))
+FACTS = Facts(hostname="worker-0", digest="e" * 64)
+
+
+@dataclass
+class Stage:
+    """The stage nmstate."""
+
+    attempts: int = 0
+
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
+        assert request is NOTHING
+        self.attempts += 1
+        return Done("applied", facts, Message.NETWORK_APPLIED)
+
+
+@dataclass
+class Rig:
+    """The stage behind the end of a trial that has left its record."""
+
+    manager: FakeManager = field(default_factory=FakeManager)
+    profiles: FakeProfiles = field(default_factory=FakeProfiles)
+    files: FakeFiles = field(default_factory=lambda: FakeFiles({str(TRIAL): render(KEPT)}))
+    stage: Stage = field(default_factory=Stage)
+    first: UndoTrialFirst = field(init=False)
+
+    def __post_init__(self) -> None:
+        edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles)
+        self.first = trial_of(edges, Settings(), self.stage).stage
+
+    @property
+    def open(self) -> bool:
+        """Whether the record is still there."""
+        return str(TRIAL) in self.files.content
+
+
+async def test_without_a_record_the_stage_just_runs() -> None:
+    rig = Rig(files=FakeFiles())
+    assert isinstance(await rig.first.attempt(FACTS), Done)
+    assert rig.stage.attempts == 1
+
+
+async def test_the_network_from_before_comes_back_before_the_stage_runs() -> None:
+    rig = Rig()
+    assert isinstance(await rig.first.attempt(FACTS), Done)
+    assert not rig.open
+
+
+async def test_a_trial_whose_file_is_installed_was_confirmed() -> None:
+    """Nothing comes back: nodenetd was killed between the installation and the commit."""
+    rig = Rig(profiles=FakeProfiles(broken=Unavailable("no profile is asked for")))
+    assert isinstance(await rig.first.attempt(Facts(digest="d" * 64)), Done)
+    assert not rig.open
+
+
+@pytest.mark.parametrize("status", [ManagerState.ABSENT, ManagerState.NO_BUS, ManagerState.SILENT])
+async def test_network_manager_is_waited_for(status: ManagerState) -> None:
+    rig = Rig(FakeManager(status=status))
+    outcome = await rig.first.attempt(FACTS)
+    assert isinstance(outcome, Waiting)
+    assert (rig.stage.attempts, rig.open) == (0, True)
+    rig.manager.status = ManagerState.STARTING  # a start may never end, and profiles can be changed during it
+    assert isinstance(await rig.first.attempt(FACTS), Done)
+
+
+async def test_a_network_manager_that_refuses_does_not_hold_kubelet_back_for_ever() -> None:
+    rig = Rig(profiles=FakeProfiles(broken=Unavailable("NetworkManager refuses Update2")))
+    for _ in range(MOST_TRIES - 1):
+        outcome = await rig.first.attempt(FACTS)
+        assert isinstance(outcome, Waiting)
+        assert outcome.reason == "the end of a trial: NetworkManager refuses Update2"
+    assert isinstance(await rig.first.attempt(FACTS), Done)
+    assert rig.open
+
+
+async def test_a_disk_that_cannot_be_read_is_the_stages_to_report() -> None:
+    rig = Rig(files=FakeFiles(bad={str(TRIAL): PublishFailed("it fails")}))
+    assert isinstance(await rig.first.attempt(FACTS), Done)
