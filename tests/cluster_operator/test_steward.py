@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from ipaddress import ip_address
 
 from cluster_operator.fake_api import RESOURCE, FakeApi, tasks, well
@@ -17,6 +18,7 @@ from nodenet.core.hosted_services.report import HostedHealth
 API, INGRESS = ip_address("192.0.2.2"), ip_address("192.0.2.3")
 OPTIONS = Options("baremetal", "c1.example.com", (API,), (INGRESS,))
 SILENT_SECONDS = 75
+QUIET = ("Progressing", "Degraded", "Disabled", "VerifyFailed")
 
 
 class Leader:
@@ -26,10 +28,15 @@ class Leader:
         self.leads = True
 
 
+def now() -> datetime:
+    """Return the virtual time."""
+    return datetime.fromtimestamp(asyncio.get_running_loop().time(), UTC)
+
+
 @contextlib.asynccontextmanager
 async def stewarded(api: FakeApi, options: Options = OPTIONS, leader: Leader | None = None) -> AsyncIterator[None]:
     leading = leader or Leader()
-    made = Steward(api, options, lambda: leading.leads, lambda: f"T{api.version}", lambda _: None)
+    made = Steward(api, options, lambda: leading.leads, now, lambda _: None)
     async with tasks(made.follow_nodes(), made.follow_resource(), made.read_leases(), made.run()):
         yield
 
@@ -52,7 +59,13 @@ async def test_the_object_is_made_and_its_status_is_what_the_nodes_report() -> N
         await asyncio.sleep(30)
         assert api.objects[RESOURCE]["spec"] == {}
         assert (api.status["apiServerInternalIpOwner"], api.status["ingressIpOwner"]) == ("m0", "w2")
-        assert api.states == {"Available": "True", "Progressing": "False", "Degraded": "False", "Disabled": "False"}
+        assert api.states == {
+            "Available": "True",
+            "Progressing": "False",
+            "Degraded": "False",
+            "Disabled": "False",
+            "VerifyFailed": "False",
+        }
         assert [one["healthy"] for one in api.status["nodes"]] == ["True"] * 3
         before, asked = writes(api), api.requests
         await asyncio.sleep(600)
@@ -279,7 +292,7 @@ async def test_an_object_from_an_old_backup_is_followed_and_its_status_is_not_be
 
 async def test_what_fails_and_what_is_written_is_counted() -> None:
     api = cluster()
-    made = Steward(api, OPTIONS, lambda: True, lambda: f"T{api.version}", lambda _: None)
+    made = Steward(api, OPTIONS, lambda: True, now, lambda _: None)
     api.away = True
     works = (made.follow_nodes(), made.follow_resource(), made.read_leases(), made.run())
     async with tasks(api.beat("m0", "m1", "w2"), *works):

@@ -12,6 +12,7 @@ from nodenet.core.errors import PublishFailed
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.fallback import dead
 from nodenet.core.hosted_services.health import Answer, Result, Target
+from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import Mode, Service
 from nodenet.hosted.api_int_trial import ApiIntTrial
 from nodenet.hosted.state import State
@@ -76,8 +77,8 @@ async def test_dead_for_a_minute_with_a_healthy_vip_it_loses_the_name_and_gets_i
         assert Service.HAPROXY in made.plan.texts
         (problem,) = made.plan.problems
         assert problem == (
-            f"The external load balancer {balancer} has not answered since this node came up, and api-int is the API "
-            "VIP until it does: see to the load balancer, or remove apiintIpAddress"
+            f"The external load balancer {balancer} does not answer, and api-int is the API VIP until it does: "
+            "see to the load balancer, or remove apiintIpAddress"
         )
         assert made.report().health == "degraded"
         assert dead(file.content) == {balancer}
@@ -124,3 +125,45 @@ async def test_a_file_that_cannot_be_written_is_named_and_the_name_changes_all_t
         await asyncio.sleep(70)
     assert made.dead
     assert made.failures == {"api-int": "it cannot be written"}
+
+
+def migrating(made: State, phase: Phase) -> State:
+    """Return the state in a phase of a migration from the VIP to the load balancer."""
+    inputs = made.known.inputs
+    way = Migration(phase, made.options.api_vips, inputs.spec.api_int_addresses, 1)
+    made.take(Known(replace(inputs, spec=replace(inputs.spec, migration=way), dead=made.dead)))
+    return made
+
+
+async def test_a_balancer_that_dies_before_the_drain_ends_loses_the_name_and_is_tried_again_later() -> None:
+    made, file = state("api-int-is-external"), FakeFile()
+    (vip,), (balancer,) = made.options.api_vips, made.plan.api_int.addresses
+    servers = Servers(str(vip), str(balancer))
+    migrating(made, Phase.DRAIN_HAPROXY)
+    async with trying(made, servers, file):
+        await asyncio.sleep(30)
+        assert not made.dead
+        servers.alive = {str(vip)}
+        await asyncio.sleep(10)
+        assert migrating(made, Phase.DRAIN_HAPROXY).plan.api_int.addresses == (vip,)
+        # nodenet-operator takes the migration back, and another one begins after an edit.
+        back = replace(made.known.inputs.spec, migration=Migration(Phase.SELF_HOSTED, (vip,), (vip,)))
+        made.take(Known(replace(made.known.inputs, spec=back, dead=made.dead)))
+        await asyncio.sleep(20)
+        assert made.dead == frozenset()
+        assert dead(file.content) == frozenset()
+        servers.alive = {str(vip), str(balancer)}
+        assert migrating(made, Phase.SWITCH_DNS).plan.api_int.addresses == (balancer,)
+        await asyncio.sleep(20)
+        assert not made.dead
+
+
+async def test_at_rest_a_balancer_that_has_answered_keeps_the_name() -> None:
+    made = migrating(state("api-int-is-external"), Phase.EXTERNAL)
+    (vip,), (balancer,) = made.options.api_vips, made.plan.api_int.addresses
+    servers = Servers(str(vip), str(balancer))
+    async with trying(made, servers, FakeFile()):
+        await asyncio.sleep(30)
+        servers.alive = {str(vip)}
+        await asyncio.sleep(600)
+        assert not made.dead

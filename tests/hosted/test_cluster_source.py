@@ -311,3 +311,47 @@ async def test_an_edited_spec_does_not_wait_for_nodes_that_go_on_changing() -> N
         await asyncio.sleep(0.1)
         assert made.cluster.resources[Origin.LIVE]["spec"] == spec
     task.cancel()
+
+
+def moving(phase: str) -> dict[str, Any]:
+    """Return the object with a record of a migration."""
+    record = {"phase": phase, "from": ["192.0.2.2"], "to": ["192.0.2.9"]}
+    return {**object_named(), "status": {"nodes": [], "migration": record}}
+
+
+def phase_of(made: ClusterSource, origin: Origin = Origin.LIVE) -> Any:
+    return made.cluster.resources[origin]["status"].get("migration", {}).get("phase")
+
+
+async def test_the_phase_of_a_migration_is_taken_and_kept_on_disk() -> None:
+    files = FakeFiles()
+    made = source({RESOURCES: [moving("SwitchDNS")]}, files)
+    await during(made.follow_resource)
+    assert phase_of(made) == "SwitchDNS"
+    again = source({RESOURCES: Unavailable("connection refused")}, files)
+    await again.read_disk()
+    assert phase_of(again, Origin.CACHE) == "SwitchDNS"
+
+
+async def test_an_object_that_was_made_again_moves_nothing_before_the_operator_has_checked_it() -> None:
+    """A restored backup has no status. The record of before stays; where the object was gone, that is the VIPs."""
+    files = FakeFiles()
+    await during(source({RESOURCES: [moving("External")]}, files).follow_resource)
+    made = source({RESOURCES: [object_named()]}, files)
+    await made.read_disk()
+    await during(made.follow_resource)
+    assert phase_of(made) == "External"
+    api = FakeApi({RESOURCES: []})
+    gone = ClusterSource(api, files, IDENTITY, lambda: None)
+    await gone.read_disk()
+    await during(gone.follow_resource)
+    assert gone.cluster.resources == {}
+    api.lists[RESOURCES] = [object_named()]
+    await during(gone.follow_resource)
+    assert (phase_of(gone), gone.cluster.resources[Origin.LIVE]["status"]["migration"]["to"]) == ("SelfHosted", [])
+
+
+async def test_without_an_operator_no_record_is_made() -> None:
+    made = source({RESOURCES: [object_named()]})
+    await during(made.follow_resource)
+    assert phase_of(made) is None

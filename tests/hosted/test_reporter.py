@@ -12,9 +12,11 @@ import pytest
 
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_cluster.node_report import NodeReport, Stack, parse, render
+from nodenet.core.hosted_services.migration import Phase
+from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Mode
 from nodenet.core.hosted_services.report import HostedHealth
-from nodenet.hosted.reporter import LOOK_SECONDS, WRITE_SECONDS, Reporter
+from nodenet.hosted.reporter import LOOK_SECONDS, MIGRATION_BURST, MIGRATION_SECONDS, WRITE_SECONDS, Reporter
 
 REPORT = NodeReport(Mode.SELF_HOSTED, HostedHealth.OK, Stack.NODENET)
 
@@ -133,3 +135,30 @@ async def test_an_api_that_refuses_or_is_away_is_asked_again_with_growing_pauses
         node.error = None
         await asyncio.sleep(65)
         assert node.text == render(REPORT)
+
+
+async def test_what_changes_in_a_migration_is_reported_at_once() -> None:
+    node = FakeNode()
+    async with running(node) as desk:
+        desk.reporter.changed()
+        await asyncio.sleep(10)
+        desk.has(generation=2)  # this one waits for its minute
+        await asyncio.sleep(10)
+        assert len(node.writes) == 1
+        desk.report = replace(REPORT, migration=Progress(1, Phase.VERIFY))
+        desk.reporter.changed_in_migration()
+        await asyncio.sleep(0.5)
+        assert parse(node.text).migration == Progress(1, Phase.VERIFY)
+        desk.has(migration=Progress(1, Phase.VERIFY), generation=4)
+        await asyncio.sleep(10)
+        assert len(node.writes) == 2, "all else waits as before"
+
+
+async def test_a_migration_that_flaps_is_reported_with_pauses() -> None:
+    node = FakeNode()
+    async with running(node) as desk:
+        for number in range(600):
+            desk.report = replace(REPORT, migration=Progress(number, Phase.VERIFY))
+            desk.reporter.changed_in_migration()
+            await asyncio.sleep(0.5)
+        assert MIGRATION_BURST < len(node.writes) <= MIGRATION_BURST + 300 / MIGRATION_SECONDS + 1

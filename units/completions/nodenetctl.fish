@@ -46,7 +46,7 @@ function _shtab_nodenetctl_using
 end
 
 set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' report version
-set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --for --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --vip -b
+set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --directory --extract --families --file --for --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -108,10 +108,12 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using explain; and test $_shtab_nod
 complete -c nodenetctl -n '_shtab_nodenetctl_using explain hosted' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a hosted -d 'show DNS, VIPs and load balancer of this node and who holds each VIP; drain this node'
 complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l dry-run -d 'with migrate: only check'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l to -x -d 'with migrate: check this address; twice for two'
 complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l json -d 'print the document that the companion reports'
 complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l watch -d 'print again after each change, until interrupted'
 complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'read this file (default: /run/nodenet/hosted/status.json)'
-complete -c nodenetctl -n '_shtab_nodenetctl_using hosted; and test $_shtab_nodenetctl_npos -eq 0' -ka "drain undrain" -d 'drain or undrain'
+complete -c nodenetctl -n '_shtab_nodenetctl_using hosted; and test $_shtab_nodenetctl_npos -eq 0' -ka "drain undrain migrate" -d 'drain, undrain, or migrate --dry-run'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a claims -d 'show which workload has which address, why a claim waits, and whether everything agrees'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l network -x -d 'show the addresses of this network only'

@@ -12,6 +12,7 @@ from typing import Any
 from nodenet.cli.ask import ask
 from nodenet.cli.outputs import note
 from nodenet.cli.table import printable
+from nodenet.core.errors import UsageInvalid
 from nodenet.core.hosted_services.screen import lines
 from nodenet.edge.systemd import cgroups
 
@@ -36,10 +37,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show the hosted services of this node: api-int, the VIPs with their holders on the wire, each service, and "
         "each problem with its remedy. `drain` moves the VIPs to other nodes before this node is taken down: no new "
-        "connection fails. After `undrain` or the next boot the node takes part again. "
-        "Exits 0 without problems, 2 when degraded, 1 when no state was reported or not every VIP was seen yet."
+        "connection fails. After `undrain` or the next boot the node takes part again. `migrate --dry-run` checks the "
+        "load balancer that the object HostedNetServices asks for, or that of `--to`, as a migration of the API does. "
+        "It moves nothing, and exits 0 if a migration may begin, else 1. Otherwise exits 0 without problems, 2 when "
+        "degraded, 1 when no state was reported or not every VIP was seen yet."
     )
-    parser.add_argument("order", nargs="?", choices=("drain", "undrain"), metavar="ORDER", help="drain or undrain")
+    orders = ("drain", "undrain", "migrate")
+    parser.add_argument(
+        "order", nargs="?", choices=orders, metavar="ORDER", help="drain, undrain, or migrate --dry-run"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="with migrate: only check")
+    parser.add_argument(
+        "--to", action="append", default=[], metavar="ADDRESS", help="with migrate: check this address; twice for two"
+    )
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="print the document that the companion reports")
     shown.add_argument("--watch", action="store_true", help="print again after each change, until interrupted")
@@ -50,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry an order out, or print; return the exit code."""
+    if arguments.order == "migrate":
+        from nodenet.cli import hosted_migrate  # noqa: PLC0415 - printing needs no TLS
+
+        return hosted_migrate.run(arguments.to, read(arguments.file), dry_run=arguments.dry_run)
+    if arguments.dry_run or arguments.to:
+        raise UsageInvalid("--dry-run and --to are for `nodenetctl hosted migrate`", remedy="Leave them out")
     if arguments.order:
         return _ordered(arguments.order)
     if arguments.watch:

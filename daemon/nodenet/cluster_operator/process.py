@@ -71,7 +71,7 @@ async def serve(options: argparse.Namespace) -> int:
     # The start of a pod that has the same name again is another operator.
     election = Election(api, options.namespace, f"{options.name}_{os.urandom(4).hex()}", _now)
     announcement = Announcement(api, __version__, lambda: election.leads)
-    steward = Steward(api, options_of(settings), lambda: election.leads, _now_in_seconds, announcement.take)
+    steward = Steward(api, options_of(settings), lambda: election.leads, lambda: datetime.now(UTC), announcement.take)
     log.info(f"nodenet-operator {__version__} begins", message=Message.OPERATOR_STARTED)
     background = Background()
     endpoint = Endpoint(
@@ -127,11 +127,6 @@ def _weak(weaknesses: tuple[str, ...]) -> None:
 def _now() -> str:
     """Return the time with microseconds, as Leases have it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _now_in_seconds() -> str:
-    """Return the time as conditions have it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 if __name__ == "__main__":

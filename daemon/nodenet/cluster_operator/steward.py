@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import structlog
 
+from nodenet.cluster_operator.migrator import Migrator, log_phase, rendered
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_cluster import cluster_status, heartbeats
 from nodenet.core.hosted_cluster.conditions import Claims, Seen, claims, lonely, remembered
 from nodenet.core.hosted_cluster.heartbeats import LOOK_SECONDS, NAMESPACE, Heartbeats
 from nodenet.core.hosted_cluster.members import members, slim_reporting_node
 from nodenet.core.hosted_cluster.metrics import Figures
+from nodenet.core.hosted_cluster.migration_steps import View
 from nodenet.core.hosted_services import resource
 from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.model import Options, Spec
@@ -38,6 +42,8 @@ SETTLE_SECONDS = 0.5
 BURST, PAUSE_SECONDS = 5, 20.0
 """So many statuses at once, and one more after each pause: every node of the cluster gets each of them."""
 REFUSED_SECONDS = 30.0
+SIGHT = frozenset({"nodes", "leases"})
+"""What must be heard to know what the nodes do now."""
 NEW = {
     "apiVersion": f"{resource.GROUP}/{resource.VERSION}",
     "kind": resource.KIND,
@@ -54,10 +60,10 @@ class Steward:
         api: Objects,
         options: Options,
         leads: Callable[[], bool],
-        clock: Callable[[], str],
+        clock: Callable[[], datetime],
         announce: Callable[[Sequence[Mapping[str, Any]]], None],
     ) -> None:
-        """*leads* is asked before each write. *clock* returns the time as the API writes it.
+        """*leads* is asked before each write. *clock* returns the time, with its zone.
 
         *announce* gets the conditions whenever they were made.
         """
@@ -70,10 +76,15 @@ class Steward:
         self._wake = asyncio.Event()
         self._since: float | None = None
         """When something changed that no status shows yet."""
+        self._held = False
+        """Whether a status waits to be written."""
+        self._moved = False
+        """Whether the last status that was made begins another phase of a migration."""
         self._nodes: Known | None = None
         self._objects: Known | None = None
         self._beats: Heartbeats | None = None
-        self._spec = Spec()
+        self._migrator = Migrator(options, clock)
+        self._spec: Spec | None = None
         """The last good one."""
         self._lonely: Mapping[IPAddress, float] | None = None
         self._claims: Claims = {}
@@ -105,14 +116,17 @@ class Steward:
         """Write what differs, until cancelled."""
         budget = Budget(BURST, PAUSE_SECONDS)
         while True:
-            await self._wake.wait()
-            await asyncio.sleep(max(SETTLE_SECONDS, budget.wait(_now())))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pause(budget)):
+                    await self._wake.wait()
+            await asyncio.sleep(SETTLE_SECONDS)
             self._wake.clear()
             since, self._since = self._since, None
             try:
-                if await self._bring():
-                    budget = budget.used(_now())
+                if await self._bring(held=budget.wait(_now()) > 0):
+                    budget = budget if self._moved else budget.used(_now())
                     self.figures.statuses.observe(_now() - (since or _now()))
+                self._since = since if self._held else self._since
                 self._note("write", None)
             except Conflict:  # the object was changed; what follows it wakes this
                 self._since = since
@@ -122,8 +136,16 @@ class Steward:
                 await asyncio.sleep(PAUSE_SECONDS)
                 self._wake.set()
 
-    async def _bring(self) -> bool:
-        """Write the object or its status where it differs; return whether that was so. Raises Conflict, Unavailable."""
+    def _pause(self, budget: Budget) -> float | None:
+        """Return when to look again although nothing is heard: a phase may end, or a held status may be written."""
+        ends = [self._migrator.pause, budget.wait(_now()) if self._held else None]
+        return min((end for end in ends if end is not None), default=None)
+
+    async def _bring(self, *, held: bool) -> bool:
+        """Write the object or its status where it differs; return whether that was so. Raises Conflict, Unavailable.
+
+        *held*: only the next phase of a migration is written now, for which all nodes wait: it costs no budget.
+        """
         if self._nodes is None or self._objects is None or not self._leads():
             return False
         found = self._objects.objects.get(resource.NAME)
@@ -134,9 +156,12 @@ class Steward:
         if self._beats is None:
             return False
         before = self.status
-        wanted = cluster_status.status(self._seen(found, self._nodes, self._beats), before, self._clock())
+        wanted = cluster_status.status(self._seen(found, self._nodes, self._beats), before, rendered(self._clock()))
         self._announce(wanted["conditions"])
-        if all(before.get(key) == value for key, value in wanted.items()):
+        differs = any(before.get(key) != value for key, value in wanted.items())
+        self._moved = self._migrator.moves(before, wanted)
+        self._held = differs and held and not self._moved
+        if self._held or not differs:
             return False
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
         await self._api.merge(f"{RESOURCES}/{resource.NAME}/status", {"metadata": version, "status": wanted})
@@ -146,7 +171,8 @@ class Steward:
     def _seen(self, found: Mapping[str, Any], nodes: Known, beats: Heartbeats) -> Seen:
         now, problem = _now(), ""
         try:
-            self._spec = resource.spec_of(found)
+            # The record of a migration is this operator's own: one that cannot be read is made again.
+            self._spec = resource.spec_of({**found, "status": {}})
         except resource.ResourceInvalid as error:
             problem = str(error)
         listed = [nodes.objects[name] for name in sorted(nodes.objects)]
@@ -154,12 +180,16 @@ class Steward:
         generation = found["metadata"].get("generation")
         seen = Seen(
             self._options,
-            self._spec,
+            self._spec or Spec(),
             generation if isinstance(generation, int) else 0,
             present,
             problem,
             now=now,
         )
+        if self._problems.keys() & SIGHT:
+            self._migrator.lost_sight()
+        migration = self._migrator.next(self.status, View(self._options, self._spec, seen.generation, present))
+        seen = replace(seen, migration=migration)
         known = remembered(self.status, seen) if self._lonely is None else self._lonely
         self._lonely, self._claims = lonely(known, seen), claims(self._claims, seen)
         return replace(seen, lonely=self._lonely, claims=self._claims)
@@ -205,6 +235,7 @@ class Steward:
             if before.get(field, "") != wanted[field]:
                 text = f"{field} is {wanted[field] or 'empty'}"
                 log.info(text, message=Message.OPERATOR_WROTE)
+        log_phase(before, wanted)
         known = {one.get("type"): one.get("status") for one in before.get("conditions") or ()}
         for one in wanted["conditions"]:
             if known.get(one["type"]) != one["status"]:

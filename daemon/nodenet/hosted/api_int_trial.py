@@ -1,4 +1,4 @@
-"""Does the external load balancer that ``api-int`` names answer in this boot? If not, the API VIP gets the name."""
+"""Does the external load balancer that ``api-int`` names answer? If not, the API VIP may get the name."""
 
 from __future__ import annotations
 
@@ -43,18 +43,26 @@ class ApiIntTrial:
         while True:
             await self.look()
             untried = self._trial.addresses and self._trial.way is Way.UNTRIED
-            await asyncio.sleep(UNTRIED_SECONDS if untried else SETTLED_SECONDS)
+            await asyncio.sleep(UNTRIED_SECONDS if untried or self._migrates() else SETTLED_SECONDS)
+
+    def _migrates(self) -> bool:
+        """Return whether a migration has given the name to the load balancer, and may still take it back."""
+        migration = self._state.known.inputs.spec.migration
+        return migration is not None and migration.switched
 
     async def look(self) -> None:
-        """Ask the load balancer, unless it has answered before in this boot; and the API at its VIP if it is dead."""
-        addresses = load_balancer(self._state.known.inputs)
-        if self._trial.addresses != frozenset(addresses):
+        """Ask the load balancer, unless it is believed; and the API at its VIP if it is dead."""
+        addresses, migrates = load_balancer(self._state.known.inputs), self._migrates()
+        if self._trial.addresses and not addresses:  # one that gets the name again later is tried again
+            self._trial = Trial()
+            self._write()
+        elif self._trial.addresses != frozenset(addresses):
             self._trial = fallback.parse(self._file.read(), addresses)
-        if addresses and self._trial.way is not Way.EXTERNAL:
+        if addresses and (migrates or self._trial.way is not Way.EXTERNAL):
             external = await self._answers(addresses)
             vip = not external and await self._answers(self._state.options.api_vips)
             before, now = self._trial, asyncio.get_running_loop().time()
-            self._trial = fallback.after(before, now, external=external, vip=vip)
+            self._trial = fallback.after(before, now, external=external, vip=vip, migrates=migrates)
             if self._trial.way is not before.way:
                 self._keep(before.way)
         self._take(self._trial.addresses if self._trial.way is Way.VIP else frozenset())
@@ -74,12 +82,15 @@ class ApiIntTrial:
     def _keep(self, before: Way) -> None:
         shown = " and ".join(sorted(map(str, self._trial.addresses)))
         if self._trial.way is Way.VIP:
-            cause = f"The external load balancer {shown} has not answered in this boot: api-int is the API VIP"
+            cause = f"The external load balancer {shown} does not answer: api-int is the API VIP"
             log.error(cause, message=Message.HOSTED_PROBLEM, cause=cause, remedy=REMEDY)
         elif before is Way.VIP:
             log.info(
                 f"The external load balancer {shown} answers: it has api-int again", message=Message.HOSTED_CHANGED
             )
+        self._write()
+
+    def _write(self) -> None:
         try:
             self._file.write(fallback.render(self._trial))
             self._state.report_failure("api-int", None)

@@ -32,6 +32,7 @@ from nodenet.edge.hosted_services.balancer import Balancer
 from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
 from nodenet.edge.hosted_services.http_check import HttpChecks
+from nodenet.edge.hosted_services.name_lookup import NameLookup
 from nodenet.edge.hosted_services.other_stacks import OtherStacks
 from nodenet.edge.hosted_services.processes import Processes
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
@@ -48,6 +49,7 @@ from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
 from nodenet.hosted.drain import Drain
 from nodenet.hosted.gather import Gather
+from nodenet.hosted.mover import Mover
 from nodenet.hosted.reconcile import Edges, Reconciler, follow, watch_manifests
 from nodenet.hosted.reporter import Reporter
 from nodenet.hosted.state import State
@@ -82,6 +84,8 @@ class Companion:
         self.keeper = VipKeeper(self.state, Wire(), VipAddresses(), self._weights, self._checks.healthy)
         cluster = KubernetesCluster(settings.kubernetes.kubeconfig, self._note_weak)
         self._reporter = Reporter(OwnNode(cluster, self.state.node), self._for_cluster)
+        report, renders = self._reporter.changed_in_migration, settings.hosted.mode is HostedMode.RENDER
+        self._mover = Mover(self.state, HttpChecks(), NameLookup(), report, renders=renders)
         self.source = ClusterSource(
             cluster,
             CacheFiles(),
@@ -124,6 +128,7 @@ class Companion:
         background.start("what the API says", self.source.take)
         background.start("the administrator's file", self.source.follow_file)
         background.start("the check of an external load balancer", self._trial.run)
+        background.start("this node's part of a migration", self._mover.run)
         background.start("the watch of the Nodes", self.source.follow_nodes)
         background.start("the watch of HostedNetServices", self.source.follow_resource)
         background.start("the report to the cluster", self._reporter.run)
@@ -132,7 +137,7 @@ class Companion:
         """Decide for the first time, then look at the wire and reconcile."""
         async with adverts.listen(self.keeper.heard) as inodes:
             await self.bus.wait_up(BUS_SECONDS)
-            await self._gather()
+            await self._gathered()
             reconciler = Reconciler(self.state, self._edges, self._settings.hosted.mode, inodes)
             self.keeper.write_weights()  # before keepalived starts: a node that has not looked yet stays out
             async with asyncio.TaskGroup() as tasks:
@@ -140,8 +145,10 @@ class Companion:
                 tasks.create_task(follow(self.state, reconciler, self._gathered, self._show))
 
     async def _gathered(self) -> None:
-        before = self.state.plan.vips
+        before, migration = self.state.plan.vips, self.state.known.inputs.spec.migration
         await self._gather()
+        if self.state.known.inputs.spec.migration != migration:
+            self._mover.look_now.set()
         if self.state.plan.vips != before:
             self.keeper.write_weights()
             self.keeper.look_now.set()
@@ -181,7 +188,9 @@ class Companion:
         self._weak = weaknesses
 
     def _for_cluster(self) -> node_report.NodeReport | None:
-        return node_report.of(self.state.report(), self.source.generation) if self.source.is_asked_for else None
+        if not self.source.is_asked_for:
+            return None
+        return node_report.of(self.state.report(), self.source.generation, self.state.progress)
 
     def _show(self) -> None:
         self.ready.set()

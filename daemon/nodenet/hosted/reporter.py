@@ -1,6 +1,7 @@
 """When does this node report about itself to the cluster? When its report has changed, at most once a minute.
 
-The report of before stays in the API meanwhile. After a start the API is asked what it has: a restart writes nothing.
+The report of before stays in the API meanwhile. What changes in a migration of the API is reported at once. After a
+start the API is asked what it has: a restart writes nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ log = structlog.get_logger()
 SETTLE_SECONDS = 2.0
 """Changes that come together are one report."""
 WRITE_SECONDS = 60.0
+MIGRATION_BURST, MIGRATION_SECONDS = 20, 5.0
+"""So many urgent reports at once, and one more after each pause."""
 LOOK_SECONDS = 900.0
 """How often the API is asked what it has: a Node object may have been made again."""
 REMEDY = "See `[kubernetes] kubeconfig`: kubelet's credentials may annotate the node's own Node object"
@@ -40,10 +43,17 @@ class Reporter:
         """What the API has, None while that is not known."""
         self._looked = 0.0
         self._budget = Budget(1, WRITE_SECONDS)
+        self._urgent = asyncio.Event()
+        self._urgent_budget = Budget(MIGRATION_BURST, MIGRATION_SECONDS)
         self._problem = ""
 
     def changed(self) -> None:
         """Look at the report again; this is cheap."""
+        self._changed.set()
+
+    def changed_in_migration(self) -> None:
+        """Report at once: a whole cluster may wait for it."""
+        self._urgent.set()
         self._changed.set()
 
     async def run(self) -> None:
@@ -53,7 +63,7 @@ class Reporter:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self._changed.wait()
-            await asyncio.sleep(SETTLE_SECONDS)
+            await self._wait(SETTLE_SECONDS)
             self._changed.clear()
             try:
                 await self._bring()
@@ -68,19 +78,32 @@ class Reporter:
 
     async def _bring(self) -> None:
         """Write the report if the API has another one. Raises Unavailable."""
-        if (report := self._report()) is None:
+        if self._report() is None:
             return
         if self._there is None or _now() - self._looked >= LOOK_SECONDS:
             self._there = await self._node.annotation(ANNOTATION) or ""
             self._looked = _now()
-        if render(report) == self._there:
+        if (report := self._report()) is not None and render(report) == self._there:
+            self._urgent.clear()
             return
-        await asyncio.sleep(self._budget.wait(_now()))
+        await self._wait(self._budget.wait(_now()))
+        if urgent := self._urgent.is_set():
+            await asyncio.sleep(self._urgent_budget.wait(_now()))
+            self._urgent.clear()
         if (report := self._report()) is None or (text := render(report)) == self._there:
             return
-        self._budget = self._budget.used(_now())
+        if urgent:
+            self._urgent_budget = self._urgent_budget.used(_now())
+        else:
+            self._budget = self._budget.used(_now())
         await self._node.annotate(ANNOTATION, text)
         self._there = text
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait for *seconds*, or until the report is urgent."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._urgent.wait()
 
     def _log(self, problem: str) -> None:
         if problem and not self._problem:

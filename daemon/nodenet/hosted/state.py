@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
 from nodenet.core.hosted_services.holders import Sighting
+from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Purpose, Service
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.hosted_services.report import Report, ServiceState
@@ -38,9 +39,11 @@ class State:
     peers: dict[str, str] = field(default_factory=dict)
     """MAC → node, of the nodes that may hold a VIP."""
     dead: frozenset[IPAddress] = frozenset()
-    """The addresses of an external load balancer that has not answered in this boot."""
+    """The addresses of an external load balancer that does not answer, and has lost the name to the API VIP."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     reachable: bool | None = None
+    progress: Progress | None = None
+    """This node's part of a migration, None while nothing moves."""
     drained: bool = False
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -88,7 +91,7 @@ class State:
             dict(self.peers),
             self.reachable,
             (*self.known.problems, *self.failures.values()),
-            self.known.inputs.spec.switched_off,
+            self.known.inputs.spec,
         )
 
     def _services(self) -> Mapping[Service, ServiceState]:

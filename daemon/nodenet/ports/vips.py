@@ -7,7 +7,7 @@ from typing import Protocol
 
 from nodenet.core.hosted_services.health import Result, Target
 from nodenet.core.hosted_services.two_stacks import Others
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address
 
 
@@ -85,6 +85,13 @@ class Checks(Protocol):
 
     async def check(self, target: Target, seconds: float) -> Result:
         """Return the result of one request within *seconds*; never raises for what the server does."""
+
+
+class NameLookup(Protocol):
+    """DNS servers on addresses of this node."""
+
+    async def addresses(self, server: IPAddress, name: str, family: Family) -> frozenset[IPAddress]:
+        """Return the addresses of *name* that *server* answers, none where it does not answer in time."""
 
 
 class OtherStacks(Protocol):

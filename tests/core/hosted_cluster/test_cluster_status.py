@@ -10,6 +10,7 @@ from core.hosted_cluster.test_conditions import API, GOOD, INGRESS, OPTIONS, mem
 from nodenet.core.hosted_cluster.cluster_status import silent, status
 from nodenet.core.hosted_cluster.conditions import claims
 from nodenet.core.hosted_cluster.node_report import Stack
+from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 from nodenet.core.hosted_services.model import Role, Service
 from nodenet.core.hosted_services.nodes import of_status
 from nodenet.core.hosted_services.resource import GROUP, KIND
@@ -106,6 +107,10 @@ def test_the_schema_knows_what_is_written() -> None:
     known = schema()["properties"]["status"]["properties"]
     found = status(with_members(member("m0", vips=(API, INGRESS), services=tuple(Service))), {}, "T")
     assert set(found) == set(known)
+    moved = status(replace(with_members(), migration=Migration(Phase.EXTERNAL)), {}, "T")["migration"]
+    assert set(moved) == set(known["migration"]["properties"])
+    assert set(known["migration"]["properties"]["phase"]["enum"]) == set(Phase)
+    assert set(known["migration"]["properties"]["outcome"]["enum"]) == set(Outcome)
     node = known["nodes"]["items"]["properties"]
     assert set(found["nodes"][0]) == set(node)
     assert set(node["stack"]["enum"]) == {*Stack, "unknown"}

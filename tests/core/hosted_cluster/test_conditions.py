@@ -45,6 +45,7 @@ def test_all_is_well() -> None:
         "Progressing": ("False", "AsExpected"),
         "Degraded": ("False", "AsExpected"),
         "Disabled": ("False", "Enabled"),
+        "VerifyFailed": ("False", "AsExpected"),
     }
     assert message(GOOD, "Degraded") == "All nodes that report are well"
 
@@ -163,5 +164,5 @@ def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
     assert {one["lastTransitionTime"] for one in first} == {"T1"}
     assert {one["observedGeneration"] for one in first} == {2}
     second = {one["type"]: one["lastTransitionTime"] for one in with_times(conditions(with_members()), first, 2, "T2")}
-    assert second == {"Available": "T2", "Progressing": "T1", "Degraded": "T1", "Disabled": "T1"}
+    assert second == {"Available": "T2", **dict.fromkeys(("Progressing", "Degraded", "Disabled", "VerifyFailed"), "T1")}
     assert with_times(conditions(GOOD), [7, {"type": "Available"}], 2, "T3")[0]["lastTransitionTime"] == "T3"

@@ -21,6 +21,8 @@ from nodenet.core.hosted_cluster.node_report import (
     render,
 )
 from nodenet.core.hosted_services.holders import Sighting
+from nodenet.core.hosted_services.migration import Phase
+from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Mode, Service
 from nodenet.core.hosted_services.report import HostedHealth, ServiceState
 
@@ -35,12 +37,32 @@ FULL = NodeReport(
     api=False,
     generation=7,
     problems=("haproxy: it does not run",),
+    migration=Progress(4, Phase.SWITCH_DNS, ready=True, problem="late", lost=True),
 )
 
 
 def test_what_was_rendered_is_read_again() -> None:
     assert parse(render(FULL)) == FULL
     assert parse(render(replace(FULL, api=None, vips=(), generation=0))).api is None
+
+
+def test_a_report_of_a_node_that_knows_no_migration_is_read() -> None:
+    assert "migration" not in render(replace(FULL, migration=None))
+    assert parse(render(replace(FULL, migration=None))).migration is None
+
+
+@pytest.mark.parametrize(
+    "change", [{"attempt": -1}, {"attempt": "1"}, {"phase": "Fast"}, {"ready": 1}, {"lost": None}, {"problem": "x\ny"}]
+)
+def test_a_hostile_part_of_a_migration_is_refused_or_one_line(change: dict[str, Any]) -> None:
+    found = json.loads(render(FULL))
+    found["migration"] |= change
+    try:
+        part = parse(json.dumps(found)).migration
+    except ReportInvalid:
+        assert "problem" not in change
+    else:
+        assert part == Progress(4, Phase.SWITCH_DNS, ready=True, problem="x y", lost=True)
 
 
 def test_a_healthy_holder_reports_its_vip_and_its_services() -> None:
@@ -96,6 +118,12 @@ def test_a_hostile_report_is_refused_in_one_line(text: object, why: str) -> None
         parse(text)
     assert str(caught.value).startswith(why)
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("part", [[], "x", 7, {}])
+def test_a_part_of_a_migration_that_is_no_object_is_refused(part: object) -> None:
+    with pytest.raises(ReportInvalid, match="a part of it is missing or wrong"):
+        parse(changed(migration=part))
 
 
 JSON = st.recursive(

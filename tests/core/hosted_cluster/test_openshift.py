@@ -14,6 +14,8 @@ def test_the_conditions_of_the_object_and_the_version() -> None:
         "message": "The API answers at its VIP",
         "lastTransitionTime": "T",
     }
-    assert [one["type"] for one in found["conditions"]] == ["Available", "Progressing", "Degraded", "Disabled"]
+    assert [one["type"] for one in found["conditions"]] == [
+        *("Available", "Progressing", "Degraded", "Disabled", "VerifyFailed")
+    ]
     assert found["versions"] == [{"name": "operator", "version": "1.2.3"}]
     assert [one["resource"] for one in found["relatedObjects"]] == ["hostednetservices", "namespaces"]

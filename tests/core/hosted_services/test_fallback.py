@@ -77,3 +77,12 @@ def test_a_file_about_another_balancer_says_nothing() -> None:
 def test_what_is_no_such_file_says_nothing(content: bytes | None) -> None:
     assert parse(content, BALANCER) == FRESH
     assert dead(content) == frozenset()
+
+
+def test_in_a_migration_a_balancer_that_has_answered_loses_the_name_soon() -> None:
+    trial = after(FRESH, 0, external=True, vip=False, migrates=True)
+    for now in (3, 6):
+        trial = after(trial, now, external=False, vip=True, migrates=True)
+        assert trial.way is Way.EXTERNAL
+    assert after(trial, 9, external=False, vip=False, migrates=True).way is Way.EXTERNAL, "no VIP answers either"
+    assert after(trial, 9, external=False, vip=True, migrates=True).way is Way.VIP

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from core.hosted_services.test_report import GOOD, MAC, PLAN
 from nodenet.core.hosted_services.holders import Sighting
+from nodenet.core.hosted_services.model import Spec
 from nodenet.core.hosted_services.report import Report, document
 from nodenet.core.hosted_services.screen import lines
 
@@ -41,5 +42,5 @@ def test_an_api_that_cannot_be_read() -> None:
 
 
 def test_a_service_that_is_switched_off_is_shown() -> None:
-    found = lines(document(replace(GOOD, switched_off=("spec.ingressHa",))))
+    found = lines(document(replace(GOOD, spec=Spec(ingress_ha=False))))
     assert found[-1] == "switch    spec.ingressHa is Disabled"

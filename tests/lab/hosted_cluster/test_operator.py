@@ -237,7 +237,8 @@ def test_a_cluster_with_cluster_operators_gets_one(operators: Operators) -> None
     def of_object() -> list[dict[str, Any]]:
         return [{field: one[field] for field in fields} for one in status(cluster)["conditions"]]
 
-    assert [one["type"] for one in of_object()] == ["Available", "Progressing", "Degraded", "Disabled"]
+    types = ["Available", "Progressing", "Degraded", "Disabled", "VerifyFailed"]
+    assert [one["type"] for one in of_object()] == types
     eventually(lambda: found()["conditions"] == of_object() or None, "the same conditions", timeout=PATIENCE)
     assert found()["versions"] == [{"name": "operator", "version": __version__}]
     assert found()["relatedObjects"] == [

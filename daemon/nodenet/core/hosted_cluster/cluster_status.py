@@ -7,6 +7,7 @@ from typing import Any
 
 from nodenet.core.hosted_cluster.conditions import FALSE, TRUE, UNKNOWN, Seen, conditions, with_times
 from nodenet.core.hosted_cluster.members import Member
+from nodenet.core.hosted_services import migration
 from nodenet.core.hosted_services.model import Purpose
 from nodenet.core.ip import IPAddress
 
@@ -23,6 +24,7 @@ def status(seen: Seen, before: Mapping[str, Any], now: str) -> dict[str, Any]:
         **{field: _owner(seen, purpose, before.get(field)) for field, purpose in OWNERS.items()},
         "observedGeneration": seen.generation,
         "conditions": with_times(conditions(seen), before.get("conditions"), seen.generation, now),
+        "migration": migration.render(seen.migration) if seen.migration else None,
         "nodes": [_node(one, seen) for one in seen.members],
     }
 

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 
 from nodenet.core.hosted_cluster.members import Member
 from nodenet.core.hosted_services.duties import why_disabled
+from nodenet.core.hosted_services.migration import Migration, Outcome, is_own
 from nodenet.core.hosted_services.model import Options, Purpose, Role, Spec
 from nodenet.core.hosted_services.report import HostedHealth
 from nodenet.core.ip import IPAddress
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 AVAILABLE, PROGRESSING, DEGRADED, DISABLED = "Available", "Progressing", "Degraded", "Disabled"
+VERIFY_FAILED = "VerifyFailed"
+FAILURES = frozenset({Outcome.INVALID, Outcome.VERIFY_FAILED, Outcome.ROLLED_BACK})
 HOLDER_SECONDS = 90.0
 """How long a VIP may be without a holder: a takeover is reported within a minute."""
 MOST_NAMES = 5
@@ -39,7 +42,7 @@ class Seen:
     """Everything that the conditions follow from.
 
     *lonely*: VIPs without a holder, and since when; *claims*: which node reports which VIP, and since when; *now* is on
-    the same clock. *problem*: why the object is not used.
+    the same clock. *problem*: why the object is not used. *migration*: where the API is, and where it moves.
     """
 
     options: Options
@@ -50,12 +53,13 @@ class Seen:
     lonely: Mapping[IPAddress, float] = field(default_factory=dict)
     claims: Claims = field(default_factory=dict)
     now: float = 0.0
+    migration: Migration | None = None
 
     @property
     def external(self) -> bool:
         """Whether an external load balancer has the API."""
-        asked = self.spec.api_int_addresses
-        return self.options.user_managed_lb or bool(asked and set(asked) != set(self.options.api_vips))
+        addresses = self.migration.addresses if self.migration else self.spec.api_int_addresses
+        return self.options.user_managed_lb or not is_own(addresses, self.options.api_vips)
 
     def vips(self) -> Iterator[tuple[IPAddress, Purpose]]:
         """Yield each VIP that should have a holder, and its purpose."""
@@ -77,7 +81,15 @@ def conditions(seen: Seen) -> tuple[Condition, ...]:
         _progressing(seen),
         _degraded(seen),
         Condition(DISABLED, FALSE, "Enabled", "Hosted services run in this cluster"),
+        _verify_failed(seen.migration),
     )
+
+
+def _verify_failed(migration: Migration | None) -> Condition:
+    if migration and migration.outcome in FAILURES:
+        text = f"{migration.message}. See `nodenetctl hosted migrate --dry-run` on a control-plane node"
+        return Condition(VERIFY_FAILED, TRUE, migration.outcome.value, text)
+    return Condition(VERIFY_FAILED, FALSE, "AsExpected", migration.message if migration else "The API does not move")
 
 
 def claims(before: Claims, seen: Seen) -> Claims:
@@ -115,6 +127,8 @@ def _available(seen: Seen) -> Condition:
 
 
 def _progressing(seen: Seen) -> Condition:
+    if seen.migration and not seen.migration.at_rest:
+        return Condition(PROGRESSING, TRUE, seen.migration.phase.value, seen.migration.message)
     alive = [one for one in seen.members if one.alive]
     silent = [one for one in alive if one.report is None]
     # Not only older ones: an object that comes back from a backup begins with generation 1 again.

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import ip_address
 
+from nodenet.core.hosted_services.migration import Phase
+from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Mode, Service
 from nodenet.core.hosted_services.report import HostedHealth, Report
 from nodenet.core.hosted_services.resource import GROUP
@@ -43,6 +45,7 @@ class NodeReport:
 
     *vips*: those that its kernel has; *split*: those that it sees at more than one host. *api*: whether the API answers
     at ``api-int``, None where it was not asked. *generation*: that of the object it follows, 0 without one.
+    *migration*: its part of a migration of the API, None while nothing moves.
     """
 
     mode: Mode
@@ -54,6 +57,7 @@ class NodeReport:
     api: bool | None = None
     generation: int = 0
     problems: tuple[str, ...] = ()
+    migration: Progress | None = None
 
     @property
     def healthy(self) -> bool:
@@ -61,7 +65,7 @@ class NodeReport:
         return self.health in (HostedHealth.OK, HostedHealth.DISABLED)
 
 
-def of(report: Report, generation: int) -> NodeReport:
+def of(report: Report, generation: int, migration: Progress | None = None) -> NodeReport:
     """Return what of *report* the cluster needs."""
     waits = any(state.problem and state.problem.startswith("waits") for state in report.services.values())
     nothing = report.plan.mode is Mode.DISABLED
@@ -76,6 +80,7 @@ def of(report: Report, generation: int) -> NodeReport:
         report.reachable,
         generation,
         tuple(_short(text) for text in report.all_problems[:MOST_PROBLEMS]),
+        migration and replace(migration, problem=_short(migration.problem)),
     )
 
 
@@ -93,10 +98,21 @@ def render(report: NodeReport) -> str:
             "api": report.api,
             "generation": report.generation,
             "problems": list(report.problems),
+            **({"migration": _rendered(report.migration)} if report.migration else {}),
         },
         sort_keys=True,
         separators=(",", ":"),
     )
+
+
+def _rendered(migration: Progress) -> dict[str, object]:
+    return {
+        "attempt": migration.attempt,
+        "phase": migration.phase.value,
+        "ready": migration.ready,
+        "lost": migration.lost,
+        "problem": migration.problem,
+    }
 
 
 def parse(text: object) -> NodeReport:
@@ -117,11 +133,9 @@ def parse(text: object) -> NodeReport:
 
 def _report(found: Mapping[str, object]) -> NodeReport:
     """Return the report. Raises KeyError, TypeError, ValueError."""
-    api, generation = found["api"], found["generation"]
+    api = found["api"]
     if api is not None and not isinstance(api, bool):
         raise TypeError("api")
-    if not isinstance(generation, int) or isinstance(generation, bool) or not 0 <= generation < 1 << 63:
-        raise TypeError("generation")
     return NodeReport(
         Mode(str(found["mode"])),
         HostedHealth(str(found["health"])),
@@ -130,9 +144,31 @@ def _report(found: Mapping[str, object]) -> NodeReport:
         tuple(map(ip_address, _texts(found, "split", MOST_VIPS))),
         tuple(dict.fromkeys(map(Service, _texts(found, "services", len(Service))))),
         api,
-        generation,
+        _number(found, "generation"),
         tuple(_short(text) for text in _texts(found, "problems", MOST_PROBLEMS)),
+        _migration(found.get("migration")),
     )
+
+
+def _migration(found: object) -> Progress | None:
+    if found is None:
+        return None
+    if not isinstance(found, Mapping) or not all(isinstance(found[key], bool) for key in ("ready", "lost")):
+        raise TypeError("migration")
+    return Progress(
+        _number(found, "attempt"),
+        Phase(str(found["phase"])),
+        found["ready"],
+        _short(str(found["problem"])),
+        found["lost"],
+    )
+
+
+def _number(found: Mapping[str, object], key: str) -> int:
+    number = found[key]
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
+        raise TypeError(key)
+    return number
 
 
 def _texts(found: Mapping[str, object], key: str, most: int) -> list[str]:

@@ -26,11 +26,11 @@ class ApiInt:
 
 def api_int(inputs: Inputs) -> ApiInt:
     """Return the effective address of ``api-int``; addresses of the resource that cannot be right are not used."""
-    vips, asked = inputs.options.api_vips, inputs.spec.api_int_addresses
+    vips, asked = inputs.options.api_vips, inputs.spec.effective_addresses
     external = Mode.EXTERNAL if inputs.options.user_managed_lb else Mode.SELF_HOSTED
     if not asked or set(asked) == set(vips):
         return ApiInt(vips, inputs.spec_origin if asked else Origin.DEFAULT, external)
-    if problem := _problem(asked, vips, inputs.nodes):
+    if problem := refusal(asked, vips, inputs.nodes):
         return ApiInt(vips, Origin.DEFAULT, external, problem)
     if set(asked) == inputs.dead:
         return ApiInt(vips, Origin.DEFAULT, external, _dead(asked))
@@ -46,8 +46,8 @@ def load_balancer(inputs: Inputs) -> tuple[IPAddress, ...]:
 def _dead(asked: tuple[IPAddress, ...]) -> str:
     shown = " and ".join(map(str, asked))
     return (
-        f"The external load balancer {shown} has not answered since this node came up, and api-int is the API VIP "
-        "until it does: see to the load balancer, or remove apiintIpAddress"
+        f"The external load balancer {shown} does not answer, and api-int is the API VIP until it does: "
+        "see to the load balancer, or remove apiintIpAddress"
     )
 
 
@@ -64,7 +64,7 @@ def _claimed(asked: Iterable[IPAddress], nodes: Iterable[ClusterNode]) -> str | 
     return f"apiintIpAddress {taken} is the address of node {owners[taken]}: name the load balancer's address"
 
 
-def _problem(asked: tuple[IPAddress, ...], vips: tuple[IPAddress, ...], nodes: tuple[ClusterNode, ...]) -> str | None:
+def refusal(asked: tuple[IPAddress, ...], vips: tuple[IPAddress, ...], nodes: tuple[ClusterNode, ...]) -> str | None:
     """Return what is wrong with the addresses that the resource names; no order of them matters."""
     if both := [address for address in asked if address in vips]:
         return (

@@ -13,7 +13,7 @@ from typing import Any
 
 from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Origin, Role, Spec
 from nodenet.core.hosted_services.nodes import of_objects, of_status
-from nodenet.core.hosted_services.resource import ResourceInvalid, spec_of
+from nodenet.core.hosted_services.resource import ResourceInvalid, migration_of, spec_of
 from nodenet.core.hosted_services.sources import choose
 
 Documents = Mapping[Origin, Any]
@@ -52,7 +52,7 @@ def known(cluster: Cluster, options: Options, here: Here, last: Mapping[Origin, 
         except ResourceInvalid as error:
             problems.append(f"HostedNetServices ({origin}) is not used: {error}")
             if origin in last:
-                specs[origin] = last[origin]
+                specs[origin] = _led_on(last[origin], document)
     nodes = _nodes(cluster, problems)
     chosen = choose(specs, nodes)
     if Origin.LIVE in nodes and chosen.nodes_origin is not Origin.LIVE:
@@ -70,6 +70,14 @@ def known(cluster: Cluster, options: Options, here: Here, last: Mapping[Origin, 
         chosen.nodes_origin,
     )
     return Known(inputs, tuple(problems), specs)
+
+
+def _led_on(last: Spec, document: object) -> Spec:
+    """Return the *last* good spec, and how far the migration is now: no node stops between two load balancers."""
+    try:
+        return replace(last, migration=migration_of(document) or last.migration)
+    except ResourceInvalid:
+        return last
 
 
 def _nodes(cluster: Cluster, problems: list[str]) -> dict[Origin, tuple[ClusterNode, ...]]:

@@ -73,8 +73,9 @@ def _duties(inputs: Inputs, api: ApiInt, vips: tuple[VipDuty, ...]) -> Iterator[
     first = next((duty.reason for duty in vips), "no VIP is configured")
     yield Duty(Service.KEEPALIVED, bool(held), f"it may hold {_listed(held)}" if held else first)
     reason = _why_no_balancer(inputs, api)
-    for service in (Service.HAPROXY, Service.REDIRECT):
-        yield Duty(service, reason is None, reason or "the control plane balances the API itself")
+    yield Duty(Service.HAPROXY, reason is None, reason or _BALANCES)
+    reason = reason or _why_no_redirect(inputs, api)
+    yield Duty(Service.REDIRECT, reason is None, reason or _BALANCES)
 
 
 def _why_no_balancer(inputs: Inputs, api: ApiInt) -> str | None:
@@ -84,13 +85,26 @@ def _why_no_balancer(inputs: Inputs, api: ApiInt) -> str | None:
         return _UNKNOWN_ROLE
     if role_of(inputs) is Role.WORKER:
         return "only control-plane nodes balance the API"
-    if api.mode is Mode.EXTERNAL:
+    if api.mode is Mode.EXTERNAL and not _balances(inputs):
         return f"api-int is the external load balancer {' and '.join(map(str, api.addresses))}"
     if not any(node.role is Role.CONTROL_PLANE for node in inputs.nodes):
         return "no list of control-plane nodes was read yet"
     return None
 
 
+def _balances(inputs: Inputs) -> bool:
+    """Return whether haproxy runs in this phase of a migration, although ``api-int`` is an external address."""
+    return inputs.spec.migration is not None and inputs.spec.migration.balances(inputs.options.api_vips)
+
+
+def _why_no_redirect(inputs: Inputs, api: ApiInt) -> str | None:
+    migration = inputs.spec.migration
+    if api.mode is Mode.SELF_HOSTED or migration is None or migration.redirects(inputs.options.api_vips):
+        return None
+    return "the API moves to an external load balancer, and haproxy serves the connections that it has"
+
+
+_BALANCES = "the control plane balances the API itself"
 _UNKNOWN_ROLE = "the role of this node is not known yet: neither `[hosted] role` nor the list of nodes names it"
 
 

@@ -2,7 +2,7 @@
 
 Only where that load balancer has not answered since this node came up, for a minute, while the API answers at its VIP:
 a cluster that comes back from a power cut is not to wait for a machine outside. One that has answered once in this boot
-keeps the name, whatever happens to it later.
+keeps the name, whatever happens to it later, except while a migration drains the VIP: then it has the name on trial.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from ipaddress import ip_address
 from nodenet.core.ip import IPAddress
 
 PATIENCE_SECONDS = 60.0
+TRIAL_SECONDS = 6.0
+"""The patience while the load balancer has the name on trial, in a migration."""
 RETURN_ANSWERS = 5
 """So many good answers in a row give the name back."""
 MOST_BYTES = 1024
@@ -44,14 +46,18 @@ class Trial:
     good: int = 0
 
 
-def after(trial: Trial, now: float, *, external: bool, vip: bool) -> Trial:
-    """Return the trial after one more look: whether the *external* load balancer and the API at its *vip* answered."""
+def after(trial: Trial, now: float, *, external: bool, vip: bool, migrates: bool = False) -> Trial:
+    """Return the trial after one more look: whether the *external* load balancer and the API at its *vip* answered.
+
+    *migrates*: whether the load balancer has just got the name.
+    """
     if external:
         good = trial.good + 1
         back = trial.way is not Way.VIP or good >= RETURN_ANSWERS
         return replace(trial, way=Way.EXTERNAL if back else Way.VIP, since=None, good=good)
     since = now if trial.since is None else trial.since
-    dead = trial.way is Way.UNTRIED and vip and now - since >= PATIENCE_SECONDS
+    patience = TRIAL_SECONDS if migrates else PATIENCE_SECONDS
+    dead = (migrates or trial.way is Way.UNTRIED) and vip and now - since >= patience
     return replace(trial, way=Way.VIP if dead else trial.way, since=since, good=0)
 
 

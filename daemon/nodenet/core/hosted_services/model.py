@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from nodenet.core.hosted_services.migration import Migration
 from nodenet.core.ip import Family, IPAddress, IPNetwork, family_of
 from nodenet.core.settings.hosted import Enabled
 
@@ -63,6 +64,13 @@ class Spec:
     ingress_ha: bool = True
     api_int_addresses: tuple[IPAddress, ...] = ()
     """One address a family at most; empty: the API VIPs."""
+    migration: Migration | None = None
+    """How far nodenet-operator is with these addresses; without an operator, nodes take them at once."""
+
+    @property
+    def effective_addresses(self) -> tuple[IPAddress, ...]:
+        """The addresses that ``api-int`` has now, none for the API VIPs."""
+        return self.migration.addresses if self.migration else self.api_int_addresses
 
     @property
     def switched_off(self) -> tuple[str, ...]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from nodenet.core.hosted_services import migration
 from nodenet.core.hosted_services.holders import Sighting, holders
-from nodenet.core.hosted_services.model import Mode, Purpose, Service
+from nodenet.core.hosted_services.model import Mode, Purpose, Service, Spec
 from nodenet.core.hosted_services.plan import Plan
 from nodenet.core.hosted_services.stance import Position, Stance
 from nodenet.core.ip import IPAddress
@@ -51,8 +52,8 @@ class Report:
     reachable: bool | None = None
     """Whether the API answers through its VIP, verified by the cluster's CA; None: not asked yet."""
     problems: tuple[str, ...] = ()
-    switched_off: tuple[str, ...] = ()
-    """Fields of the resource that are Disabled."""
+    spec: Spec = field(default_factory=Spec)
+    """What the resource asks for, and how far a migration of the API is."""
 
     @property
     def all_problems(self) -> tuple[str, ...]:
@@ -86,13 +87,15 @@ class Report:
 
     @property
     def phase(self) -> str:
-        """What this node is doing for the VIPs, in one word."""
+        """What this node is doing for the VIPs or in a migration, in one word."""
         if any(state.problem and state.problem.startswith("waits") for state in self.services.values()):
             return "WaitingForPeerStack"
         stances = {position.stance for position in self.positions.values()}
         for stance, name in _PHASES.items():
             if stance in stances:
                 return name
+        if self.spec.migration and not self.spec.migration.at_rest:
+            return self.spec.migration.phase.value
         return {Mode.SELF_HOSTED: "SelfHosted", Mode.EXTERNAL: "External", Mode.DISABLED: "Disabled"}[self.plan.mode]
 
 
@@ -121,12 +124,19 @@ def document(report: Report) -> dict[str, Any]:
             "source": plan.api_int.origin.value,
         },
         "api_reachable": report.reachable,
-        "switched_off": list(report.switched_off),
+        "switched_off": list(report.spec.switched_off),
+        "migration": _migration(report.spec),
         "vips": [_vip(report, duty.address, duty.purpose, duty.wanted, duty.reason) for duty in plan.vips],
         "services": [_service(service, state) for service, state in report.services.items()],
         "health": report.health.value,
         "problems": list(report.all_problems),
     }
+
+
+def _migration(spec: Spec) -> dict[str, Any] | None:
+    if spec.migration is None:
+        return None
+    return {**migration.render(spec.migration), "asked": [str(address) for address in spec.api_int_addresses]}
 
 
 def _vip(report: Report, address: IPAddress, purpose: Purpose, candidate: bool, reason: str) -> dict[str, Any]:  # noqa: FBT001

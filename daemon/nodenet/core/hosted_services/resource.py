@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 
 from nodenet.core.errors import NodeFileInvalid
+from nodenet.core.hosted_services import migration
 from nodenet.core.hosted_services.model import Spec
 from nodenet.core.hosted_services.nodes import is_of_a_host
 from nodenet.core.ip import IPAddress, family_of
@@ -54,7 +55,7 @@ def doubled(node: Node | None) -> Scalar | None:
 
 
 def spec_of(document: object) -> Spec:
-    """Return the spec of one object, as JSON values. Raises ResourceInvalid."""
+    """Return what one object asks for, as JSON values. Raises ResourceInvalid."""
     root = _mapping(document, "the document")
     _identity(root)
     spec = _mapping(root.get("spec") or {}, "spec")
@@ -67,7 +68,16 @@ def spec_of(document: object) -> Spec:
         api_int=_switch(dns, "apiInt", "spec.dns"),
         ingress_ha=_switch(spec, "ingressHa", "spec"),
         api_int_addresses=_addresses(spec, dns),
+        migration=migration_of(root),
     )
+
+
+def migration_of(document: object) -> migration.Migration | None:
+    """Return how far a migration of the API is, None where no operator leads. Raises ResourceInvalid."""
+    try:
+        return migration.parse(document)
+    except ValueError as error:
+        raise ResourceInvalid(str(error)) from None
 
 
 def _identity(root: Mapping[str, object]) -> None:

@@ -22,6 +22,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"VIP       {vip['address']:<15} {vip['purpose']:<8} {_holders(vip)}"
     for service in document["services"]:
         yield f"service   {service['name']:<15} {_state(service)}"
+    if text := _migration(document):
+        yield f"migration {text}"
     for switch in document.get("switched_off", ()):  # an older nodenet-hosted has none
         yield f"switch    {switch} is Disabled"
     if unread := document.get("cluster"):
@@ -31,6 +33,23 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 _SOURCES = {"cr": "the HostedNetServices object", "cache": "the cache", "file": "the file", "default": "the API VIP"}
+
+
+def _migration(document: Mapping[str, Any]) -> str:
+    """Return where the API moves, and why it did not; nothing while it is where the object asks for."""
+    found = document.get("migration")
+    if not found:
+        return ""
+    if found["phase"] not in ("SelfHosted", "External"):
+        return f"{found['phase']}, {' and '.join(found['from'])} to {' and '.join(found['to'])}: {found['message']}"
+    if found["failedGeneration"]:
+        return str(found["message"])
+    if set(found["asked"]) in (set(), set(found["to"])):
+        return ""
+    return (
+        f"the object asks for {' and '.join(found['asked'])}, and nodenet-operator has not begun: "
+        "see `kubectl -n kube-system logs deployment/nodenet-operator`"
+    )
 
 
 def _of(texts: Mapping[bool, str], document: Mapping[str, Any]) -> str:

@@ -93,19 +93,23 @@ def slim_node(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def slim_resource(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the used parts of a HostedNetServices object: its identity, the spec and the nodes of its status.
+    """Return the used parts of a HostedNetServices object: its identity, the spec, the migration and the nodes.
 
     What nodes report about themselves is left out: it changes often, and no other node has to know it.
     """
     metadata, status = _mapping(item.get("metadata"), "its metadata"), item.get("status")
     nodes = status.get("nodes") if isinstance(status, Mapping) else None
     listed = [one for one in nodes if isinstance(one, Mapping)] if isinstance(nodes, list) else []
+    migration = status.get("migration") if isinstance(status, Mapping) else None
     return {
         "apiVersion": item.get("apiVersion"),
         "kind": item.get("kind"),
         "metadata": {"name": metadata.get("name"), "generation": metadata.get("generation")},
         "spec": item.get("spec"),
-        "status": {"nodes": [{key: one[key] for key in PEER if key in one} for one in listed]},
+        "status": {
+            "nodes": [{key: one[key] for key in PEER if key in one} for one in listed],
+            **({} if migration is None else {"migration": migration}),
+        },
     }
 
 

@@ -1,0 +1,102 @@
+"""When does the next phase of a migration begin? The steps are pure; here is the time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+
+from nodenet.core.hosted_cluster import migration_steps
+from nodenet.core.hosted_cluster.conditions import FAILURES
+from nodenet.core.hosted_cluster.migration_steps import WAIT_SECONDS, View
+from nodenet.core.hosted_services import migration as record
+from nodenet.core.hosted_services.duties import why_disabled
+from nodenet.core.hosted_services.migration import Migration, Phase
+from nodenet.core.hosted_services.model import Options
+from nodenet.core.messages import Message
+
+log = structlog.get_logger()
+
+LOOK_SECONDS = 1.0
+"""How often the deadline is looked at while something moves."""
+SIGHT_SECONDS = 30.0
+"""So long at least the nodes can report before a deadline that has passed ends a phase: the API, or every operator, may
+have been away until then."""
+
+
+class Migrator:
+    """Keeps the record in the object; nothing else is kept, so that any operator continues it."""
+
+    def __init__(self, options: Options, clock: Callable[[], datetime]) -> None:
+        """*clock* returns the time, with its zone."""
+        self._options = options
+        self._clock = clock
+        self._watched: tuple[int, Phase] | None = None
+        self._since = 0.0
+        self.pause: float | None = None
+        """The seconds until the next look, None while nothing moves."""
+
+    def lost_sight(self) -> None:
+        """Note that the API does not answer: what nodes report does not arrive."""
+        self._watched = None
+
+    def next(self, status: Mapping[str, Any], view: View) -> Migration | None:
+        """Return the record after *status*; None in a cluster without hosted services."""
+        self.pause = None
+        if why_disabled(self._options):
+            return None
+        try:
+            before = record.parse({"status": status})
+        except ValueError:
+            before = None
+        if before is None:
+            return migration_steps.adopted(view)
+        is_due, is_late = (self._is_over(before, further) for further in (0.0, WAIT_SECONDS))
+        after = migration_steps.step(before, replace(view, is_due=is_due, is_late=is_late))
+        if (after.attempt, after.phase, after.outcome, after.failed) != (
+            *(before.attempt, before.phase, before.outcome, before.failed),
+        ):
+            seconds = migration_steps.seconds(after, self._options)
+            deadline = rendered(self._clock() + timedelta(seconds=seconds)) if seconds is not None else ""
+            after = replace(after, deadline=deadline)
+        self.pause = None if after.at_rest else LOOK_SECONDS
+        return after
+
+    @staticmethod
+    def moves(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+        """Return whether a status begins another phase; the first record of a cluster begins none."""
+        old, new = before.get("migration") or {}, wanted.get("migration") or {}
+        return bool(old) and any(old.get(key) != new.get(key) for key in ("phase", "attempt"))
+
+    def _is_over(self, before: Migration, further: float) -> bool:
+        """Return whether the deadline and *further* seconds are over, and the nodes could report."""
+        now = asyncio.get_running_loop().time()
+        if self._watched != (before.attempt, before.phase):
+            self._watched, self._since = (before.attempt, before.phase), now
+        try:
+            over = self._clock() >= datetime.fromisoformat(before.deadline) + timedelta(seconds=further)
+        except (TypeError, ValueError):  # without one, or without a zone
+            over = not before.at_rest
+        longest = migration_steps.seconds(before, self._options) or 0.0
+        return over and now - self._since >= min(SIGHT_SECONDS, longest) + further
+
+
+def log_phase(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Log the phase of a status that is written."""
+    new = wanted.get("migration")
+    if not new or not Migrator.moves(before, wanted):
+        return
+    text = f"Migration {new['attempt']}: {new['phase']}. {new['message']}"
+    if new["outcome"] in FAILURES:
+        log.warning(text, message=Message.MIGRATION_FAILED, cause=new["message"])
+    else:
+        log.info(text, message=Message.MIGRATION)
+
+
+def rendered(moment: datetime) -> str:
+    """Return a time as the API has it (RFC 3339), in whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

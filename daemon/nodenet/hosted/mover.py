@@ -1,0 +1,119 @@
+"""What does this node do in a migration of the API, and is its part of the phase done?
+
+The services follow the plan. What the phase asks for is checked here, and nodenet-operator reads the result in the
+report of the node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from nodenet.core.hosted_services import migration_progress
+from nodenet.core.hosted_services.health import Target
+from nodenet.core.hosted_services.migration import Migration, Phase, is_own
+from nodenet.core.hosted_services.migration_progress import Facts, Tries
+from nodenet.core.hosted_services.model import Role, Service
+from nodenet.core.ip import IPAddress, family_of
+from nodenet.core.messages import Message
+from nodenet.hosted.state import State
+from nodenet.ports.vips import Checks, NameLookup
+
+log = structlog.get_logger()
+
+LOOK_SECONDS, IDLE_SECONDS = 0.5, 300.0
+"""Between two looks in a migration, and otherwise."""
+ANSWER_SECONDS = 3.0
+CHECKED = (Phase.VERIFY, Phase.VERIFY_VIP, Phase.DRAIN_HAPROXY, Phase.DRAIN_EXTERNAL)
+
+
+class Mover:
+    """Keeps ``State.progress``."""
+
+    def __init__(
+        self, state: State, checks: Checks, lookup: NameLookup, reported: Callable[[], None], *, renders: bool = False
+    ) -> None:
+        """*reported* is called after each change of the progress. *renders*: another program runs haproxy."""
+        self._state = state
+        self._renders = renders
+        self._checks = checks
+        self._lookup = lookup
+        self._reported = reported
+        self._tries: dict[IPAddress, Tries] = {}
+        self._step: tuple[int, Phase] | None = None
+        self.look_now = asyncio.Event()
+        """Set when the plan has changed."""
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            self.look_now.clear()
+            migration = self._state.known.inputs.spec.migration
+            moves = migration is not None and not migration.at_rest
+            await self._look(migration if moves else None)
+            try:
+                async with asyncio.timeout(LOOK_SECONDS if moves else IDLE_SECONDS):
+                    await self.look_now.wait()
+            except TimeoutError:
+                continue
+
+    async def _look(self, migration: Migration | None) -> None:
+        step = (migration.attempt, migration.phase) if migration else None
+        if step != self._step:
+            self._step, self._tries = step, {}
+            if migration:
+                shown = " and ".join(map(str, migration.target))
+                log.info(f"The API moves to {shown}: {migration.phase}", message=Message.MIGRATION)
+        progress = None
+        if migration:
+            progress = migration_progress.progress(migration, await self._facts(migration))
+        if progress != self._state.progress:
+            if progress and progress.problem and progress.lost:
+                log.warning(progress.problem, message=Message.MIGRATION, cause=progress.problem)
+            self._state.progress = progress
+            self._state.changed()
+            self._reported()
+
+    async def _facts(self, migration: Migration) -> Facts:
+        state = self._state
+        leads = state.plan.role is Role.CONTROL_PLANE
+        if leads and migration.phase in CHECKED:
+            await self._try(migration.target)
+        named = await self._named(migration) if migration.phase is Phase.SWITCH_DNS else None
+        vips = {duty.address for duty in state.plan.vips if duty.address in state.options.api_vips and duty.wanted}
+        verdict = state.verdicts.get(Service.HAPROXY)
+        return Facts(
+            leads,
+            dict(self._tries),
+            named,
+            redirects=state.running.get(Service.REDIRECT, False),
+            balances=self._renders or bool(state.running.get(Service.HAPROXY) and verdict and verdict.healthy),
+            holders={vip: seen.count if (seen := state.sightings.get(vip)) else 0 for vip in vips},
+            lost=self._is_lost(migration),
+        )
+
+    def _is_lost(self, migration: Migration) -> bool:
+        """Return whether the new address does not answer this node any more."""
+        if is_own(migration.target, self._state.options.api_vips):
+            return self._state.reachable is False
+        return self._state.dead == frozenset(migration.target)
+
+    async def _try(self, addresses: tuple[IPAddress, ...]) -> None:
+        options = self._state.options
+        name = f"api-int.{options.cluster_domain}"
+        targets = [Target(str(one), options.api_port, "/readyz", options.ca_file, name) for one in addresses]
+        results = await asyncio.gather(*(self._checks.check(target, ANSWER_SECONDS) for target in targets))
+        for address, result in zip(addresses, results, strict=True):
+            self._tries[address] = migration_progress.after(self._tries.get(address, Tries()), result)
+
+    async def _named(self, migration: Migration) -> frozenset[IPAddress] | None:
+        """Return what this node's DNS answers for ``api-int``; None where it does not have to, or has no address."""
+        server = next(iter(self._state.here.addresses), None)
+        if server is None or not self._state.known.inputs.spec.api_int:
+            return None
+        name = f"api-int.{self._state.options.cluster_domain}"
+        families = {family_of(address) for address in migration.target}
+        found = await asyncio.gather(*(self._lookup.addresses(server, name, one) for one in families))
+        return frozenset().union(*found)

@@ -1,0 +1,247 @@
+"""A migration from the edit to its end: operators, the API and nodes that fail in each phase, on virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from cluster_operator.fake_api import RESOURCE, FakeApi, tasks, well
+from cluster_operator.test_steward import API, OPTIONS, SILENT_SECONDS, stewarded
+from nodenet.core.hosted_cluster.migration_steps import RETRY_SECONDS, WAIT_SECONDS
+from nodenet.core.hosted_services import migration as record
+from nodenet.core.hosted_services.migration import Migration, Phase
+from nodenet.core.hosted_services.migration_progress import Progress
+from nodenet.core.hosted_services.model import Mode
+from nodenet.core.messages import Message
+
+LB = "192.0.2.9"
+DRAIN_SECONDS = 20
+QUICK = replace(OPTIONS, drain_seconds=DRAIN_SECONDS)
+THERE = ["Verify", "SwitchDNS", "RedirectOff", "DrainHaproxy", "External"]
+BACK = ["StartHaproxy", "VerifyVIP", "SwitchDNS", "DrainExternal", "SelfHosted"]
+
+
+class Nodes:
+    """Three control-plane nodes that follow the record a second later, and the phases that they have seen."""
+
+    def __init__(self, api: FakeApi) -> None:
+        self.api = api
+        self.phases: list[str] = []
+        self.times: list[float] = []
+        self.parts: dict[str, dict[str, Any]] = {}
+        """Phase → what m1 reports in it."""
+        self.off: set[str] = set()
+
+    async def run(self) -> None:
+        last: Migration | None = None
+        while True:
+            await asyncio.sleep(1)
+            if self.api.away or (found := record.parse(self.api.objects.get(RESOURCE, {}))) is None or found == last:
+                continue
+            if last is None or (found.phase, found.attempt) != (last.phase, last.attempt):
+                self.phases.append(found.phase.value)
+                self.times.append(asyncio.get_running_loop().time())
+            last = found
+            for name in {"m0", "m1", "m2"} - self.off:
+                self.api.node(name, well(vips=(API,) if name == "m0" else (), migration=self._part(found, name)))
+
+    def _part(self, found: Migration, name: str) -> Progress | None:
+        if found.at_rest:
+            return None
+        changed = self.parts.get(found.phase.value, {}) if name == "m1" else {}
+        return Progress(found.attempt, found.phase, **{"ready": True, **changed})
+
+
+@contextlib.asynccontextmanager
+async def cluster() -> AsyncIterator[Nodes]:
+    """A cluster without an operator, its nodes alive."""
+    api = FakeApi()
+    nodes = Nodes(api)
+    for name in ("m0", "m1", "m2"):
+        api.node(name, well(vips=(API,) if name == "m0" else ()))
+    api.put(RESOURCE, {"metadata": {"name": "cluster"}, **KIND, "spec": {}})
+    async with tasks(nodes.run(), beats(nodes)):
+        yield nodes
+
+
+KIND = {"apiVersion": "clusterhostednetservices.operator.io/v1alpha1", "kind": "HostedNetServices"}
+
+
+async def beats(nodes: Nodes) -> None:
+    while True:
+        for name in {"m0", "m1", "m2"} - nodes.off:
+            async with tasks(nodes.api.beat(name)):
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(10)
+
+
+def edit(api: FakeApi, address: str = "") -> None:
+    api.put(RESOURCE, {**api.objects[RESOURCE], "spec": {"apiintIpAddress": address} if address else {}})
+
+
+def found(api: FakeApi) -> dict[str, Any]:
+    return dict(api.status["migration"])
+
+
+def ends(api: FakeApi) -> tuple[str, list[str], str]:
+    return found(api)["phase"], found(api)["to"], found(api)["outcome"]
+
+
+async def test_there_and_back() -> None:
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await asyncio.sleep(30)
+        assert nodes.phases == ["SelfHosted"]
+        edit(nodes.api, LB)
+        await asyncio.sleep(10)
+        assert nodes.api.states["Progressing"] == "True"
+        assert nodes.api.status["conditions"][1]["reason"] == "DrainHaproxy"
+        await asyncio.sleep(DRAIN_SECONDS + 10)
+        assert nodes.phases[1:] == THERE
+        drained = nodes.times[5] - nodes.times[4]
+        assert DRAIN_SECONDS - 1 <= drained <= DRAIN_SECONDS + 4
+        assert nodes.times[4] - nodes.times[1] < 10, "no phase waits for a budget"
+        assert ends(nodes.api) == ("External", [LB], "Completed")
+        assert nodes.api.status["conditions"][0]["message"] == "The API answers at its external load balancer"
+        edit(nodes.api)
+        await asyncio.sleep(DRAIN_SECONDS + 20)
+        assert nodes.phases[6:] == BACK
+        assert ends(nodes.api) == ("SelfHosted", [str(API)], "Completed")
+        writes = len(nodes.api.writes)
+        await asyncio.sleep(600)
+        assert len(nodes.api.writes) <= writes + 1, "at rest nothing is written"
+
+
+async def test_a_failed_verification_is_a_condition_and_is_tried_again() -> None:
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await asyncio.sleep(30)
+        nodes.parts["Verify"] = {"ready": False, "problem": f"{LB}: status 500"}
+        with capture_logs() as logs:
+            edit(nodes.api, LB)
+            await asyncio.sleep(30)
+        assert ends(nodes.api) == ("SelfHosted", [str(API)], "VerifyFailed")
+        assert nodes.api.states["VerifyFailed"] == "True"
+        assert f"m1: {LB}: status 500" in nodes.api.status["conditions"][4]["message"]
+        assert [one["message"] for one in logs].count(Message.MIGRATION_FAILED) == 1
+        nodes.parts = {}
+        await asyncio.sleep(RETRY_SECONDS + DRAIN_SECONDS + 60)
+        assert ends(nodes.api) == ("External", [LB], "Completed")
+        assert nodes.api.states["VerifyFailed"] == "False"
+
+
+@pytest.mark.parametrize("phase", THERE[:-1])
+async def test_an_operator_that_is_killed_in_a_phase_is_continued_by_the_next_one(phase: str) -> None:
+    async with cluster() as nodes:
+        await until_phase(nodes, phase)
+        await asyncio.sleep(600)
+        assert nodes.phases[-1] == phase, "nodes wait in the phase, where both load balancers serve"
+        async with stewarded(nodes.api, QUICK):
+            await asyncio.sleep(DRAIN_SECONDS + 60)
+    assert nodes.phases[1:] == THERE
+    assert ends(nodes.api) == ("External", [LB], "Completed")
+
+
+async def until_phase(nodes: Nodes, phase: str) -> None:
+    """Begin a migration, and kill its operator in *phase*."""
+    async with stewarded(nodes.api, QUICK):
+        await asyncio.sleep(30)
+        edit(nodes.api, LB)
+        while nodes.phases[-1] != phase:
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("phase", THERE[:-1])
+async def test_an_api_that_is_away_in_a_phase(phase: str) -> None:
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await asyncio.sleep(30)
+        nodes.parts[phase] = {"ready": False}
+        edit(nodes.api, LB)
+        while nodes.phases[-1] != phase:
+            await asyncio.sleep(0.05)
+        nodes.api.away = True
+        nodes.api.break_watches()
+        await asyncio.sleep(2 * WAIT_SECONDS)
+        nodes.parts = {}
+        nodes.api.away = False
+        nodes.api.node("m1", well(migration=Progress(found(nodes.api)["attempt"], Phase(phase), ready=True)))
+        await asyncio.sleep(180 + DRAIN_SECONDS)
+        assert nodes.phases[1:] == THERE
+        assert ends(nodes.api) == ("External", [LB], "Completed")
+
+
+@pytest.mark.parametrize("phase", THERE[:-1])
+async def test_a_node_that_goes_off_in_a_phase_and_comes_back_after_it(phase: str) -> None:
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await asyncio.sleep(30)
+        nodes.parts[phase] = {"ready": False}
+        edit(nodes.api, LB)
+        while nodes.phases[-1] != phase:
+            await asyncio.sleep(0.05)
+        nodes.off = {"m1"}
+        await asyncio.sleep(SILENT_SECONDS + DRAIN_SECONDS + 60)
+        assert ends(nodes.api) == ("External", [LB], "Completed")
+        assert [one["healthy"] for one in nodes.api.status["nodes"]] == ["True", "Unknown", "True"]
+
+
+async def test_a_load_balancer_that_dies_before_the_drain_ends() -> None:
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await asyncio.sleep(30)
+        nodes.parts["DrainHaproxy"] = {
+            "ready": False,
+            "lost": True,
+            "problem": f"the API does not answer at {LB} any more",
+        }
+        edit(nodes.api, LB)
+        await asyncio.sleep(30)
+        assert ends(nodes.api) == ("SelfHosted", [str(API)], "RolledBack")
+        await asyncio.sleep(2 * RETRY_SECONDS)
+        assert nodes.phases[1:] == [*THERE[:-1], "SelfHosted"], "it waits for an edit"
+        nodes.parts = {}
+        edit(nodes.api, "192.0.2.8")
+        await asyncio.sleep(DRAIN_SECONDS + 30)
+        assert ends(nodes.api) == ("External", ["192.0.2.8"], "Completed")
+
+
+async def test_a_phase_that_no_node_reports_ends_in_time() -> None:
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await asyncio.sleep(30)
+        nodes.parts["SwitchDNS"] = {"ready": False, "problem": "DNS of this node answers nothing for api-int"}
+        edit(nodes.api, LB)
+        await asyncio.sleep(WAIT_SECONDS - 10)
+        assert found(nodes.api)["phase"] == "SwitchDNS"
+        assert found(nodes.api)["message"].endswith("Waiting for m1")
+        await asyncio.sleep(30)
+        assert ends(nodes.api) == ("SelfHosted", [str(API)], "RolledBack")
+
+
+async def test_a_record_that_cannot_be_read_is_made_again_by_what_the_nodes_do() -> None:
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await asyncio.sleep(30)
+        edit(nodes.api, LB)
+        await asyncio.sleep(DRAIN_SECONDS + 20)
+        for name in ("m0", "m1", "m2"):
+            nodes.api.node(name, replace(well(), mode=Mode.EXTERNAL))
+        broken = {**nodes.api.objects[RESOURCE]["status"], "migration": {"phase": "Fast"}}
+        nodes.api.put(RESOURCE, {**nodes.api.objects[RESOURCE], "status": broken})
+        await asyncio.sleep(60)
+        assert ends(nodes.api) == ("External", [LB], "")
+
+
+async def test_an_object_that_is_not_valid_moves_nothing() -> None:
+    """Neither in an operator that has just begun, nor in the middle of a migration."""
+    async with cluster() as nodes:
+        await until_phase(nodes, "SwitchDNS")
+        bad = {"apiintIpAddress": "everywhere"}
+        nodes.api.put(RESOURCE, {**nodes.api.objects[RESOURCE], "spec": bad})
+        async with stewarded(nodes.api, QUICK):
+            await asyncio.sleep(DRAIN_SECONDS + 60)
+            assert ends(nodes.api) == ("External", [LB], "Completed")
+        async with stewarded(nodes.api, QUICK):
+            await asyncio.sleep(60)
+            assert ends(nodes.api) == ("External", [LB], "Completed")
+            assert nodes.api.status["conditions"][2]["reason"] == "ResourceInvalid"

@@ -1,0 +1,162 @@
+"""This node's part of each phase, on virtual time, with servers and a DNS server of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from hosted.rig import state
+from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.health import Answer, Result, Target, Verdict
+from nodenet.core.hosted_services.holders import Sighting
+from nodenet.core.hosted_services.migration import Migration, Phase
+from nodenet.core.hosted_services.migration_progress import Progress
+from nodenet.core.hosted_services.model import Service
+from nodenet.core.ip import Family, IPAddress, family_of
+from nodenet.hosted.mover import Mover
+from nodenet.hosted.state import State
+
+
+class Rest:
+    """The servers that answer, and what DNS answers."""
+
+    def __init__(self) -> None:
+        self.good = False
+        self.named: set[IPAddress] = set()
+        self.checks = self.asked = self.reports = 0
+
+    async def check(self, target: Target, seconds: float) -> Result:  # noqa: ARG002
+        assert (target.path, target.server_name) == ("/readyz", "api-int.ostest.example.com")
+        assert target.ca_file
+        self.checks += 1
+        return Result(Answer.GOOD) if self.good else Result(Answer.DEAD, problem="connection refused")
+
+    async def addresses(self, server: IPAddress, name: str, family: Family) -> frozenset[IPAddress]:
+        assert (str(server), name) == ("192.0.2.10", "api-int.ostest.example.com")
+        self.asked += 1
+        return frozenset(one for one in self.named if family_of(one) is family)
+
+    def reported(self) -> None:
+        self.reports += 1
+
+
+@contextlib.asynccontextmanager
+async def moving(made: State, rest: Rest) -> AsyncIterator[Mover]:
+    mover = Mover(made, rest, rest, rest.reported)
+    task = asyncio.ensure_future(mover.run())
+    try:
+        yield mover
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def led(made: State, phase: Phase, *, back: bool = False, attempt: int = 1) -> State:
+    """Return the state in a phase."""
+    inputs = made.known.inputs
+    way = [made.options.api_vips, inputs.spec.api_int_addresses]
+    origin, target = reversed(way) if back else way
+    migration = Migration(phase, origin, target, attempt)
+    made.take(Known(replace(inputs, spec=replace(inputs.spec, migration=migration))))
+    return made
+
+
+async def test_a_load_balancer_is_verified_and_each_attempt_begins_anew_from_nothing() -> None:
+    made, rest = led(state("api-int-is-external"), Phase.VERIFY), Rest()
+    (balancer,) = made.known.inputs.spec.api_int_addresses
+    async with moving(made, rest) as mover:
+        await asyncio.sleep(5)
+        assert made.progress == Progress(1, Phase.VERIFY, problem=f"{balancer}: connection refused")
+        rest.good = True
+        await asyncio.sleep(5)
+        assert made.progress == Progress(1, Phase.VERIFY, ready=True)
+        rest.good = False
+        led(made, Phase.VERIFY, attempt=2)
+        mover.look_now.set()
+        await asyncio.sleep(0.2)
+        assert made.progress == Progress(2, Phase.VERIFY), "what was found before counts no more"
+        reports = rest.reports
+        await asyncio.sleep(60)
+        assert rest.reports == reports + 1, "an unchanged part is reported once"
+
+
+async def test_dns_is_asked_back() -> None:
+    made, rest = led(state("api-int-is-external"), Phase.SWITCH_DNS), Rest()
+    async with moving(made, rest):
+        await asyncio.sleep(2)
+        assert made.progress is not None
+        assert made.progress.problem == "DNS of this node answers nothing for api-int"
+        rest.named = set(made.known.inputs.spec.api_int_addresses)
+        await asyncio.sleep(2)
+        assert made.progress == Progress(1, Phase.SWITCH_DNS, ready=True)
+        assert rest.checks == 0
+
+
+async def test_a_cluster_whose_dns_answers_api_int_elsewhere_is_not_asked() -> None:
+    made, rest = state("api-int-is-external"), Rest()
+    inputs = made.known.inputs
+    made.take(Known(replace(inputs, spec=replace(inputs.spec, api_int=False))))
+    async with moving(led(made, Phase.SWITCH_DNS), rest):
+        await asyncio.sleep(2)
+    assert (made.progress, rest.asked) == (Progress(1, Phase.SWITCH_DNS, ready=True), 0)
+
+
+async def test_the_redirect_ends_and_a_balancer_that_died_is_reported() -> None:
+    made, rest = led(state("api-int-is-external"), Phase.REDIRECT_OFF), Rest()
+    made.running[Service.REDIRECT] = True
+    async with moving(made, rest):
+        await asyncio.sleep(1)
+        assert made.progress == Progress(1, Phase.REDIRECT_OFF, problem="the redirect to haproxy is on")
+        made.running[Service.REDIRECT] = False
+        await asyncio.sleep(1)
+        assert made.progress == Progress(1, Phase.REDIRECT_OFF, ready=True)
+        made.dead = frozenset(made.known.inputs.spec.api_int_addresses)
+        await asyncio.sleep(1)
+        assert made.progress is not None
+        assert (made.progress.ready, made.progress.lost) == (False, True)
+
+
+async def test_the_way_back_waits_for_haproxy_and_for_one_holder_that_answers() -> None:
+    made, rest = led(state("api-int-is-external"), Phase.START_HAPROXY, back=True), Rest()
+    (vip,) = made.options.api_vips
+    async with moving(made, rest) as mover:
+        await asyncio.sleep(1)
+        assert made.progress is not None
+        assert not made.progress.ready
+        made.running[Service.HAPROXY] = True
+        made.verdicts[Service.HAPROXY] = Verdict(healthy=True)
+        await asyncio.sleep(1)
+        assert made.progress == Progress(1, Phase.START_HAPROXY, ready=True)
+        led(made, Phase.VERIFY_VIP, back=True)
+        mover.look_now.set()
+        rest.good = True
+        await asyncio.sleep(8)
+        assert made.progress == Progress(1, Phase.VERIFY_VIP, problem=f"the VIP {vip} has 0 holders")
+        made.sightings[vip] = Sighting(vip, here=True)
+        await asyncio.sleep(1)
+        assert made.progress == Progress(1, Phase.VERIFY_VIP, ready=True)
+        led(made, Phase.DRAIN_EXTERNAL, back=True)
+        made.reachable = False
+        mover.look_now.set()
+        await asyncio.sleep(1)
+        assert made.progress is not None
+        assert made.progress.lost, "the API does not answer at the VIP any more"
+
+
+async def test_the_new_address_is_asked_until_the_drain_ends() -> None:
+    made, rest = led(state("api-int-is-external"), Phase.DRAIN_HAPROXY), Rest()
+    async with moving(made, rest):
+        await asyncio.sleep(1.2)
+        assert made.progress == Progress(1, Phase.DRAIN_HAPROXY)
+        rest.good = True
+        await asyncio.sleep(1)
+        assert made.progress == Progress(1, Phase.DRAIN_HAPROXY, ready=True)
+
+
+async def test_at_rest_nothing_is_asked_and_nothing_reported() -> None:
+    made, rest = led(state("api-int-is-external"), Phase.EXTERNAL), Rest()
+    async with moving(made, rest):
+        await asyncio.sleep(600)
+    assert (made.progress, rest.checks, rest.asked, rest.reports) == (None, 0, 0, 0)
