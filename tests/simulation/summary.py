@@ -109,11 +109,13 @@ def first_found(entries: Iterable[str], seeds: range, jobs: int) -> Iterator[tup
 
     They are put back together until they are found: one may hide another, so an earlier seed may notice it alone.
     """
-    left, chunks, width = list(entries), _chunks(seeds), jobs * 4
+    left, chunks, width = list(entries), _chunks(seeds), jobs * 2
     with ProcessPoolExecutor(jobs, initializer=quiet_collector) as pool:
         for begin in range(0, len(chunks), width):
             parts = pool.map(partial(_seeds, entries=tuple(left)), chunks[begin : begin + width])
-            for each in [found.scenario for part in parts for found in part.failed]:
+            for each in (found.scenario for part in parts for found in part.failed):
+                if not _all([each], left).failed:  # what it notices has been found meanwhile
+                    continue
                 for entry in tuple(left):
                     if found := noticed(entry, each):
                         left.remove(entry)
