@@ -17,9 +17,9 @@ from story import CLUSTER, STATIC, network, node_file, settle, stage, status, wi
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 RELOAD = ["nodenetctl", "reload", "--wait"]
 SECRETS = ("of-node-file", "of-comment", "of-profile", "of-ovs-database", "of-journal", "of-broken-yaml")
-OPTIONAL = {
-    *("journal-last.txt", "boot-report-last.txt", "hosted.json", "claims.json", "bridge.json", "units.txt"),
-    *("explain-vip.txt", "explain-hosted.txt", "explain-br-ex.txt"),
+OPTIONAL = {f"{name}.json" for name in ("hosted", "claims", "bridge", "adoption")} | {
+    f"{name}.txt"
+    for name in ("journal-last", "boot-report-last", "units", "explain-vip", "explain-hosted", "explain-br-ex")
 }
 """Parts of a report that have a note on a node in its first boot, without hosted services, claims and br-ex."""
 PLANTED = {

@@ -91,6 +91,7 @@ PARTS = (
     _file("probes.json", "what was probed around the last apply", "/run/nodenet/probes.json"),
     _file("bridge.json", "record of br-ex", "/var/lib/nodenet/bridge.json"),
     _file("trial.json", "boots with a new node file", "/var/lib/nodenet/trial.json"),
+    _file("adoption.json", "record of an adoption that has not ended", "/var/lib/nodenet/adoption.json"),
     _shell("metrics.prom", "metrics of the programs", "cat /run/nodenet/*.prom"),
     _shell("files.txt", "names and sizes of files", "ls -lnR /run/nodenet /var/lib/nodenet /etc/nodenet /etc/nmstate"),
     _shell(
