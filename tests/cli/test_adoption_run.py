@@ -30,11 +30,11 @@ class Node:
     failing: Kind | None = None
     stuck: Kind | None = None
     killed: Kind | None = None
-    saved: bytes | None = None
+    broken: Kind | None = None
     done: list[str] = field(default_factory=list)
     kept: list[AdoptionRecord | None] = field(default_factory=list)
     full: bool = False
-    undoing: bool = False
+    said: list[tuple[int, str, bool]] = field(default_factory=list)
 
     def do(self, step: Step) -> None:
         assert self.kept[-1] is not None, "the record is written first"
@@ -45,17 +45,16 @@ class Node:
             raise StageFailed("it failed", remedy="Look")
         if step.kind is self.stuck and self.kept[-1].undoing:
             raise StageFailed("stuck")
-        if step.kind is Kind.RESOLV_CONF and step.forward:
-            self.saved = b"nameserver 192.0.2.9\n"
+        if step.kind is self.broken and not self.kept[-1].undoing:
+            raise RuntimeError("a bug")
 
     def keep(self, record: AdoptionRecord | None) -> None:
         if self.full and record is not None and record.undoing:
             raise PublishFailed("the disk is full")
         self.kept.append(record and parse(render(record)))
 
-    def say(self, text: str, undoing: bool) -> None:  # noqa: FBT001  (as carry_out calls it)
-        assert text
-        self.undoing = undoing
+    def say(self, number: int, step: Step, undoing: bool) -> None:  # noqa: FBT001  (as carry_out calls it)
+        self.said.append((number, step.text, undoing))
 
 
 def run(steps: tuple[Step, ...], node: Node) -> None:
@@ -67,6 +66,7 @@ def test_each_step_is_done_once_and_nothing_is_remembered_at_the_end(steps: tupl
     node = Node()
     run(steps, node)
     assert node.done == [str(step) for step in steps]
+    assert node.said == [(number, step.text, False) for number, step in enumerate(steps)]
     assert node.kept[-1] is None
     assert [record.done for record in node.kept if record] == list(range(len(steps)))
 
@@ -79,7 +79,7 @@ def test_when_a_step_fails_it_and_all_before_it_are_undone(steps: tuple[Step, ..
     backwards = [str(back) for step in steps[number::-1] if (back := step.undone)]
     assert node.done[number + 1 :] == backwards
     assert node.kept[-1] is None
-    assert failed.value.cause.startswith("it failed; ")
+    assert failed.value.cause == "it failed; every step was undone"
     assert failed.value.remedy == "Look"
 
 
@@ -112,12 +112,11 @@ def test_a_disk_that_is_full_keeps_nothing_from_being_undone() -> None:
     assert node.done[-1] == "drop-ins-"
 
 
-def test_the_copy_of_resolv_conf_is_remembered_from_the_next_step_on() -> None:
-    node = Node()
-    run(PLANS[0], node)
-    copies = {record.steps[record.done]: record.resolv_conf for record in node.kept if record}
-    assert copies["resolv-conf+"] is None
-    assert copies["nodenetd+"] == b"nameserver 192.0.2.9\n".hex()
+def test_an_error_that_nobody_foresaw_undoes_the_steps_too() -> None:
+    node = Node(broken=Kind.MARKER)
+    with pytest.raises(Undone, match="RuntimeError: a bug; every step was undone"):
+        run(PLANS[0], node)
+    assert node.done[-1] == "drop-ins-"
 
 
 @dataclass

@@ -110,6 +110,9 @@ WantedBy=multi-user.target
     "/etc/systemd/system/kubelet.service.d/10-mco-on-prem-wait-resolv.conf": (
         "[Service]\nExecCondition=/bin/sh -c 'test -e /run/resolv-prepender-kni-conf-done || exit 255'\n"
     ),
+    # The userspace datapath gives a link that leaves its bridge the state from before: down, where NetworkManager was
+    # slower. It would take the uplink away again that NetworkManager activates. The kernel datapath leaves links alone.
+    f"{SYSTEM}/ovs-vswitchd.service.d/10-lab-up.conf": "[Service]\nExecStartPre=/bin/sh -c 'ip link set dev eth0 up'\n",
     "/etc/NetworkManager/conf.d/99-kni.conf": "[main]\nrc-manager=unmanaged\n",
     f"{SYSTEM}/node-dns.service": f"""[Unit]
 After=nodenet-ready.service kubelet-dependencies.target

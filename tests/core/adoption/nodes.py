@@ -29,6 +29,7 @@ BEFORE = AdoptionFacts(
     published=(ip_address("192.0.2.9"),),
     addresses=frozenset({ip_address("192.0.2.9"), ip_address("127.0.0.1")}),
     bridges=(OLD,),
+    remembered=True,
 )
 """A node of the former chain, on which nodenet is installed."""
 

@@ -83,9 +83,14 @@ def test_taken_over_and_given_back(bare_node: NodeFactory, product: Any, lan: La
         assert said.endswith("This node is adopted: nodenetd configures it now and at every boot.\n")
         assert whole(node) == before
         assert "nothing to do" in node.run("nodenetctl adopt", timeout=60).stdout
+        assert "The former chain does, now" in node.run("nodenetctl hand-back", timeout=120).stdout
+        assert whole(node) == before
+        node.run("nodenetctl adopt", timeout=120)
         pinger.wait_for_reply()
     assert pinger.lost == set()
     assert node.record("kubelet").starts == 1
+    node.run("systemctl restart kubelet.service", timeout=60)
+    assert whole(node) == before
 
     node.reboot()
     document = settle(node)
@@ -100,7 +105,11 @@ def test_taken_over_and_given_back(bare_node: NodeFactory, product: Any, lan: La
         assert "The former chain does from the next boot on." in said
         assert whole(node) == before
         assert node.run("nodenetctl hand-back", timeout=60).stdout.startswith("This node is not adopted")
+        node.run("nodenetctl adopt", timeout=120)
+        assert whole(node) == before
+        node.run("nodenetctl hand-back", timeout=120)
         node.run("systemctl start ovs-configuration.service")  # kubelet's target may pull it in
+        node.run("nmcli connection reload")
         pinger.wait_for_reply()
     assert pinger.lost == set()
     assert node.record("kubelet").starts == 1
@@ -146,7 +155,7 @@ def test_what_fails_is_undone_and_what_is_cut_off_boots(bare_node: NodeFactory, 
     node.boot()
     assert settle(node, timeout=90)["link"] == "br-ex"
     done = node.run("nodenetctl adopt", timeout=60)
-    assert done.stderr.startswith("nodenetctl: A `nodenetctl adopt` was interrupted before the last boot (step 7 of 8)")
+    assert done.stderr.startswith("nodenetctl: A `nodenetctl adopt` was interrupted before the last boot (step 6 of 7)")
     assert node.path(RECORD).exists() is False
     assert whole(node) == before
 

@@ -96,6 +96,11 @@ def to_disk(names: tuple[str, ...]) -> None:
     asyncio.run(_with_profiles(change))
 
 
+def remembered() -> bool:
+    """Return whether nodenetd has a record of bridges. Raises PublishFailed."""
+    return disk.read(RECORD) is not None or disk.read(INTENT) is not None
+
+
 def forget() -> None:
     """Remove what nodenetd remembers of bridges that it made earlier. Raises PublishFailed."""
     disk.remove(INTENT)

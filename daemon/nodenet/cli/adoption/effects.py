@@ -18,7 +18,7 @@ from nodenet.core.adoption.facts import FAILED, RUNNING, unit_states
 from nodenet.core.adoption.former_chain import COMPANIONS, MARKER, MARKER_TEXT, NODENETD, all_drop_ins, drop_ins, held
 from nodenet.core.adoption.steps import Kind, Step
 from nodenet.core.boot.stage_state import Status
-from nodenet.core.errors import StageFailed
+from nodenet.core.errors import StageFailed, Unavailable
 from nodenet.core.resolver.view import RESOLV_CONF
 from nodenet.core.status.last_known import has_vanished
 from nodenet.edge.files import disk
@@ -30,12 +30,13 @@ POLL_SECONDS = 0.5
 
 
 class Effects:
-    """Carries the steps out; *before* is what must not change."""
+    """Carries the steps out."""
 
-    def __init__(self, before: Before, saved: bytes | None = None) -> None:
-        """*saved* is resolv.conf as it was before an adoption that is undone now, None in any other case."""
+    def __init__(self, before: Before) -> None:
+        """*before* is what must not change."""
         self._before = before
-        self.saved = saved
+        self._saved: bytes | None = None
+        """resolv.conf as it was, where an adoption has kept a copy."""
 
     def do(self, step: Step) -> None:
         """Carry one step out. Raises NodenetError."""
@@ -85,17 +86,18 @@ class Effects:
 
     def _resolv_conf(self, step: Step) -> None:
         if step.forward:
-            self.saved = disk.read(RESOLV_CONF)
-        elif self.saved is not None and not Path(RESOLV_CONF).is_symlink():
-            disk.write(RESOLV_CONF, self.saved)
-        else:
-            take_note_out()
+            self._saved = disk.read(RESOLV_CONF)
+            return
+        take_note_out()
+        if self._saved is not None and not Path(RESOLV_CONF).is_symlink():
+            disk.write(RESOLV_CONF, self._saved)
 
     def _nodenetd(self, step: Step) -> None:
         if not step.forward:
             systemctl("stop", NODENETD, COMPANIONS[0], seconds=STOP_SECONDS)
             return
-        systemctl("reset-failed", NODENETD)
+        with suppress(Unavailable):  # systemd knows no unit that has not been used in this boot
+            systemctl("reset-failed", NODENETD)
         systemctl("start", "--no-block", NODENETD)
         until = time.monotonic() + READY_SECONDS
         while time.monotonic() < until:

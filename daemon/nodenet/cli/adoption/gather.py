@@ -73,7 +73,7 @@ def facts(*, with_bridges: bool = True) -> AdoptionFacts:
     found = replace(found, missing=missing)
     if not with_bridges:
         return found
-    return replace(found, bridges=bridges.seen(), unfinished=bridges.unfinished())
+    return replace(found, bridges=bridges.seen(), remembered=bridges.remembered(), unfinished=bridges.unfinished())
 
 
 def before() -> Before:

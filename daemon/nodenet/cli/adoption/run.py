@@ -16,8 +16,8 @@ from nodenet.cli.outputs import note
 from nodenet.cli.table import printable
 from nodenet.core.adoption import record as records
 from nodenet.core.adoption.record import AdoptionRecord
-from nodenet.core.adoption.steps import Ended, Event, Kind, Step, walk
-from nodenet.core.errors import AccessDenied, Busy, NodenetError, PublishFailed
+from nodenet.core.adoption.steps import Ended, Event, Step, walk
+from nodenet.core.errors import AccessDenied, Busy, NodenetError, PublishFailed, StageFailed
 from nodenet.core.messages import Message
 from nodenet.edge.files import disk
 from nodenet.edge.systemd.journal import Journal
@@ -42,9 +42,6 @@ class Undone(NodenetError):
 class Doer(Protocol):
     """Carries one step out."""
 
-    saved: bytes | None
-    """resolv.conf as it was before the adoption, once the step that keeps a copy is done."""
-
     def do(self, step: Step) -> None:
         """Carry *step* out. Raises NodenetError."""
 
@@ -54,7 +51,7 @@ def carry_out(
     doer: Doer,
     record: AdoptionRecord,
     keep: Callable[[AdoptionRecord | None], None],
-    say: Callable[[str, bool], None],
+    say: Callable[[int, Step, bool], None],
 ) -> None:
     """Carry all *steps* out, or none: raises Undone when one fails, which names what could not be undone.
 
@@ -69,8 +66,6 @@ def carry_out(
             ended: Ended = end.value
             break
         answer = _one(event, number, step, doer, record, keep, say)
-        if doer.saved is not None:
-            record = replace(record, resolv_conf=doer.saved.hex())
     if ended.error is None:
         keep(None)
         return
@@ -89,12 +84,12 @@ def _one(  # noqa: PLR0913  (what a step is carried out with)
     doer: Doer,
     record: AdoptionRecord,
     keep: Callable[[AdoptionRecord | None], None],
-    say: Callable[[str, bool], None],
+    say: Callable[[int, Step, bool], None],
 ) -> NodenetError | None:
     """Carry one step out or undo it; return the error that stopped it."""
     undoing = event is Event.UNDO
     try:
-        say(step.text, undoing)
+        say(number, step, undoing)
         try:
             keep(replace(record, done=number, undoing=undoing))
         except PublishFailed:
@@ -104,18 +99,17 @@ def _one(  # noqa: PLR0913  (what a step is carried out with)
             doer.do(step)
     except NodenetError as error:
         return error
+    except Exception as error:  # noqa: BLE001  (whatever stopped it, the steps before it are undone)
+        return StageFailed(f"{type(error).__name__}: {error}")
     return None
 
 
 def _undone(ended: Ended) -> Undone:
-    error, step = ended.error, ended.step
-    cause = error.cause if error else ""
-    remedy = error.remedy if error else ""
-    if ended.left:
-        lost = "; ".join(f"{back.text} ({trouble.cause})" for back, trouble in ended.left)
-        return Undone(f"{cause}. NOT undone: {lost}", remedy=remedy)
-    what = "nothing was changed" if step and step.kind is Kind.DROP_INS else "every step was undone"
-    return Undone(f"{cause}; {what}", remedy=remedy)
+    cause, remedy = (ended.error.cause, ended.error.remedy) if ended.error else ("", "")
+    if not ended.left:
+        return Undone(f"{cause}; every step was undone", remedy=remedy)
+    lost = "; ".join(f"{back.text} ({trouble.cause})" for back, trouble in ended.left)
+    return Undone(f"{cause}. NOT undone: {lost}", remedy=remedy)
 
 
 def store(record: AdoptionRecord | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from nodenet.cli.adoption import gather, run
@@ -67,5 +68,6 @@ def _carry_out(verb: Verb, steps: tuple[Step, ...], record: AdoptionRecord) -> N
     print(text)
 
 
-def _say(text: str, undoing: bool) -> None:  # noqa: FBT001  (one caller)
-    print(f"{'undoing' if undoing else 'now'}: {text}", flush=True)
+def _say(number: int, step: Step, undoing: bool) -> None:  # noqa: FBT001  (one caller)
+    with suppress(OSError):  # without a reader the steps are done, or undone, all the same
+        print(f"undoing {number + 1}: {step.text}" if undoing else f"step {number + 1} ...", flush=True)

@@ -43,7 +43,8 @@ class AdoptionFacts:
     *marker*: the marker exists. *missing*, *present*: drop-ins of an adopted node that are not there, that are there.
     *held*: drop-ins keep units of the former chain from starting in this boot. *network_type*, *vips* and *stages* are
     those of the settings. *published* are the node IPs of this boot, *addresses* those of the node. *node_file* is the
-    name of a node file that differs from what was applied. *unfinished* is why br-ex cannot be handed back now.
+    name of a node file that differs from what was applied. *remembered*: nodenetd has a record of bridges. *unfinished*
+    is why br-ex cannot be handed back now.
     """
 
     units: Mapping[str, UnitState]
@@ -58,6 +59,7 @@ class AdoptionFacts:
     addresses: frozenset[IPAddress] = frozenset()
     bridges: tuple[SeenBridge, ...] = ()
     node_file: str = ""
+    remembered: bool = False
     unfinished: str = ""
 
     def unit(self, name: str) -> UnitState:

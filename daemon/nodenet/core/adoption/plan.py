@@ -88,7 +88,7 @@ def _adoption(facts: AdoptionFacts) -> Iterator[Step]:
         yield ENABLED
     if in_memory := tuple(bridge.name for bridge in facts.ours if bridge.in_memory):
         yield bridge_saved(in_memory)
-    if facts.bridges and not facts.ours and not facts.marker:
+    if facts.remembered and not facts.ours and not facts.marker:
         yield FORGOTTEN
     if RESOLVER_PATH in facts.former and facts.unit(RESOLVER_PATH).active == ACTIVE:
         yield PREPENDER_STOPPED  # before the marker: what undoes it can start the unit only without the marker

@@ -1,4 +1,4 @@
-"""How is it remembered on disk how far an adoption is, and what has to be put back?"""
+"""How is it remembered on disk how far an adoption is?"""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ VERSION = 1
 class AdoptionRecord:
     """How far *verb* is: *steps* by name, *done* of them are done, the next one has begun.
 
-    *boot_id*: the boot in which it began. *undoing*: a step failed. *resolv_conf*: the bytes of that file before, in
-    hexadecimal.
+    *boot_id*: the boot in which it began. *undoing*: a step failed.
     """
 
     verb: str
@@ -26,7 +25,6 @@ class AdoptionRecord:
     steps: tuple[str, ...]
     done: int = 0
     undoing: bool = False
-    resolv_conf: str | None = None
 
     def interrupted(self, *, marker: bool, same_boot: bool) -> str:
         """Return what an administrator must know of a run that never ended."""
@@ -52,8 +50,6 @@ def parse(content: bytes) -> AdoptionRecord:
         raise ValueError(why)
     try:
         record = AdoptionRecord(**{**fields, "steps": tuple(fields["steps"])})
-        if record.resolv_conf is not None:
-            bytes.fromhex(record.resolv_conf)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
     typed = all(isinstance(text, str) for text in (record.verb, record.boot_id, *record.steps))
