@@ -109,10 +109,12 @@ class Mover:
             self._tries[address] = migration_progress.after(self._tries.get(address, Tries()), result)
 
     async def _named(self, migration: Migration) -> frozenset[IPAddress] | None:
-        """Return what this node's DNS answers for ``api-int``; None where it does not have to, or has no address."""
-        server = next(iter(self._state.here.addresses), None)
-        if server is None or not self._state.known.inputs.spec.api_int:
+        """Return what this node's DNS answers for ``api-int``; None where it does not have to."""
+        if not self._state.known.inputs.spec.api_int:
             return None
+        server = next(iter(self._state.here.addresses), None)
+        if server is None:
+            return frozenset()
         name = f"api-int.{self._state.options.cluster_domain}"
         families = {family_of(address) for address in migration.target}
         found = await asyncio.gather(*(self._lookup.addresses(server, name, one) for one in families))

@@ -1,12 +1,17 @@
 """One screen from the document, whole."""
 
 from dataclasses import replace
+from ipaddress import ip_address
+from typing import Any
 
 from core.hosted_services.test_report import GOOD, MAC, PLAN
 from nodenet.core.hosted_services.holders import Sighting
+from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import Spec
 from nodenet.core.hosted_services.report import Report, document
 from nodenet.core.hosted_services.screen import lines
+
+VIP, LB = PLAN.vips[0].address, ip_address("192.0.2.200")
 
 
 def test_a_good_node() -> None:
@@ -44,3 +49,25 @@ def test_an_api_that_cannot_be_read() -> None:
 def test_a_service_that_is_switched_off_is_shown() -> None:
     found = lines(document(replace(GOOD, spec=Spec(ingress_ha=False))))
     assert found[-1] == "switch    spec.ingressHa is Disabled"
+
+
+def migrating(**changes: Any) -> list[str]:
+    """Return the line of a migration."""
+    asked = changes.pop("asked", ())
+    record = replace(Migration(Phase.SELF_HOSTED, (VIP,), (VIP,)), **changes)
+    shown = document(replace(GOOD, spec=Spec(api_int_addresses=asked, migration=record)))
+    return [line for line in lines(shown) if line.startswith("migration")]
+
+
+def test_a_migration_is_shown_while_it_moves_waits_or_has_failed() -> None:
+    assert migrating() == migrating(asked=(VIP,)) == []
+    (waits,) = migrating(asked=(LB,))
+    assert waits == (
+        f"migration the object asks for {LB}, and nodenet-operator has not begun: "
+        "see `kubectl -n kube-system logs deployment/nodenet-operator`"
+    )
+    assert migrating(phase=Phase.EXTERNAL, target=(LB,))[0].startswith(f"migration the object asks for {VIP}, and")
+    assert migrating(phase=Phase.VERIFY, target=(LB,), message="They check") == [
+        f"migration Verify, {VIP} to {LB}: They check"
+    ]
+    assert migrating(asked=(LB,), failed=3, message="Rolled back") == ["migration Rolled back"]

@@ -107,15 +107,15 @@ def seconds(migration: Migration, options: Options) -> float | None:
 
 
 def _from_rest(before: Migration, view: View, asked: Addresses) -> Migration:
-    if set(asked) == set(before.addresses or view.options.api_vips):
-        if not before.failed:
-            return before
-        return replace(_at_rest(view, before.target), attempt=before.attempt)
+    now = before.addresses or view.options.api_vips
+    if set(asked) == set(now):
+        right = not before.failed and set(before.target) == set(now)
+        return before if right else replace(_at_rest(view, now), attempt=before.attempt)
     again = view.is_due and before.outcome is Outcome.VERIFY_FAILED
     if before.failed == view.generation and not again:
         return before
     if why := view.refusal(asked):
-        return _back(replace(before, origin=before.target), view, Outcome.INVALID, why)
+        return _back(replace(before, origin=now), view, Outcome.INVALID, why)
     return _begun(before, view, asked)
 
 

@@ -84,7 +84,9 @@ class Migration:
 
     @property
     def addresses(self) -> tuple[IPAddress, ...]:
-        """The addresses that ``api-int`` has now, none for the API VIPs."""
+        """The addresses that ``api-int`` has now, none for the API VIPs: at rest, those of the settings."""
+        if self.phase is Phase.SELF_HOSTED:
+            return ()
         return self.target if self.at_rest or self.switched else self.origin
 
     def balances(self, vips: tuple[IPAddress, ...]) -> bool:

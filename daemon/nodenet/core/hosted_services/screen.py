@@ -44,10 +44,12 @@ def _migration(document: Mapping[str, Any]) -> str:
         return f"{found['phase']}, {' and '.join(found['from'])} to {' and '.join(found['to'])}: {found['message']}"
     if found["failedGeneration"]:
         return str(found["message"])
-    if set(found["asked"]) in (set(), set(found["to"])):
+    vips = [vip["address"] for vip in document["vips"] if vip["purpose"] == "api"]
+    asked = found["asked"] or vips
+    if set(asked) == set(found["to"] or vips):
         return ""
     return (
-        f"the object asks for {' and '.join(found['asked'])}, and nodenet-operator has not begun: "
+        f"the object asks for {' and '.join(asked)}, and nodenet-operator has not begun: "
         "see `kubectl -n kube-system logs deployment/nodenet-operator`"
     )
 
