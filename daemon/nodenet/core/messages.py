@@ -32,7 +32,7 @@ class Message(Enum):
     NODE_FILE_GOOD = "501073ad9c3143eb8bca9ed0d3f6425c"
     """The node has worked with its node file for some time: it is the last known good one."""
     NODE_FILE_QUARANTINED = "c83021981a434d7f8e3049943821d5d0"
-    """Boots with a new node file did not reach READY; the last known good one is used."""
+    """Boots with a new node file did not reach READY, or it cut the node off; the last known good one is used."""
     LAST_GOOD_INVALID = "4fe52b7c662d48d08c2e1cdc21aca1f6"
     """The last known good node file is damaged or belongs to another host."""
     NETWORK_UNCHANGED = "4ff5bc5ae734489ba297accb78df6c77"

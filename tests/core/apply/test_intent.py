@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.apply.intent import ROLLBACK_SECONDS, Intent, Phase, Plan, is_ours, parse, plan, render
+from nodenet.core.apply.intent import ROLLBACK_SECONDS, Intent, Phase, Plan, cut_short, is_ours, parse, plan, render
 from nodenet.core.network_manager.checkpoint import Checkpoint
 
 GOOD = Intent("d1", Phase.GOOD, "boot1", 10.0, "d1")
@@ -41,6 +41,16 @@ def test_the_plan_follows_from_record_and_difference(
     assert plan(digest, record, "boot1", matches=matches, retry_refused=retry) is expected
 
 
+@pytest.mark.parametrize(
+    ("phase", "way_out", "expected"), [("applying", True, True), ("applying", False, False), ("good", True, False)]
+)
+def test_an_apply_that_was_cut_short_may_have_cut_the_node_off(phase: str, *, way_out: bool, expected: bool) -> None:
+    """Where a gateway answered before it."""
+    record = replace(GOOD, phase=Phase(phase), way_out=way_out)
+    assert cut_short(record, record.digest) is expected
+    assert not cut_short(record, "another")
+
+
 def test_a_record_survives_its_file() -> None:
     """What is written is what is read."""
     assert parse(render(GOOD)) == GOOD
@@ -53,6 +63,7 @@ def test_a_record_survives_its_file() -> None:
         render(replace(GOOD, started="10")),  # type: ignore[arg-type]
         render(replace(GOOD, in_force=["d1"])),  # type: ignore[arg-type]
         render(replace(GOOD, brings_bridge=1)),  # type: ignore[arg-type]
+        render(replace(GOOD, way_out=1)),  # type: ignore[arg-type]
         render(replace(GOOD, ended="now")),  # type: ignore[arg-type]
         render(replace(GOOD, created="")),  # type: ignore[arg-type]
         render(replace(GOOD, checkpoint=[])),  # type: ignore[arg-type]

@@ -30,8 +30,9 @@ def test_a_boot_that_reaches_ready_ends_the_count() -> None:
 
 
 def test_a_record_is_what_it_was() -> None:
-    record = NewFile("d", ("boot1",), ready=True)
+    record = NewFile("d", ("boot1",), ready=True, cut_off="boot1", cause="no gateway answers")
     assert parse(render(record)) == record
+    assert parse(b'{"version": 1, "digest": "d", "boots": ["boot1"], "ready": false}') == NewFile("d", ("boot1",))
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,7 @@ def test_a_record_is_what_it_was() -> None:
         b'{"version": 1, "digest": "d", "boots": "abc", "ready": false}',
         b'{"version": 1, "digest": "d", "boots": [1, 2], "ready": false}',
         b'{"version": 1, "digest": "d", "boots": [], "ready": "false"}',
+        b'{"version": 1, "digest": "d", "boots": [], "ready": false, "cut_off": 1}',
     ],
 )
 def test_what_is_no_record_is_refused(content: bytes) -> None:

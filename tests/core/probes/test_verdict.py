@@ -8,7 +8,7 @@ import pytest
 
 from nodenet.core.messages import Message
 from nodenet.core.probes.questions import NO_LOOK, Answer, Kind, Look, Question
-from nodenet.core.probes.verdict import can_fail, is_hopeless, merged, summary, verdict
+from nodenet.core.probes.verdict import can_fail, is_awaited, is_hopeless, merged, summary, verdict
 from nodenet.core.settings.model import ProbeTarget
 
 YES, SMALL, NO, UNKNOWN = Answer.YES, Answer.SMALL, Answer.NO, Answer.UNKNOWN
@@ -107,6 +107,20 @@ def test_a_proven_file_is_rolled_back_for_what_answered_before_alone() -> None:
         "the gateway 192.0.2.1 does not answer on eth0, and it answered before the apply",
         "eth0 has no carrier any more",
     )
+
+
+def test_of_an_interrupted_file_only_the_loss_of_every_way_out_is_known() -> None:
+    """What answers before its second apply may be what the first one left."""
+    before = Look({GATEWAY: NO}, interrupted=True)
+    said = "no gateway answers, and one answered before an apply of this file that was interrupted"
+    assert verdict(before, Look({GATEWAY: NO, NEW: NO})).failed == (said,)
+    assert verdict(before, Look({})).failed == (said,)
+    assert verdict(before, Look({}, has_default=True)).failed == ()
+    assert verdict(before, Look({GATEWAY: NO, NEW: YES})).failed == ()
+    assert verdict(Look({}, proven=True, interrupted=True), Look({GATEWAY: NO})).failed == ()
+    assert [is_awaited(GATEWAY, answer, before) for answer in (NO, YES)] == [True, False]
+    assert not is_awaited(GATEWAY, NO, Look({GATEWAY: NO}))
+    assert merged(Look({GATEWAY: NO}), before).interrupted
 
 
 def test_a_failure_names_every_cause_and_the_way_around() -> None:

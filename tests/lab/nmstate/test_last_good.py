@@ -5,7 +5,7 @@ from __future__ import annotations
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
 from nodenet.core.messages import Message
-from story import causes, mtu, node_file, nothing_left, settle, stage, story, with_mtu
+from story import STATIC, causes, mtu, node_file, nothing_left, settle, stage, story, with_mtu
 
 SETTINGS = {"/etc/nodenet/nodenet.toml.d/20-lab.toml": "probe_timeout = 0\ngood_after = 1\n"}
 DEAF = """interfaces:
@@ -55,4 +55,33 @@ def test_two_boots_that_did_not_get_ready_bring_the_old_file_back(product_node: 
     node.write(node_file("worker-0.yml"), with_mtu(1410))
     node.run("systemctl reload nodenetd", timeout=90)
     assert (settle(node)["health"], mtu(node)) == ("ok", 1410)
+    nothing_left(node)
+
+
+def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_cut_off(
+    product_node: NodeFactory, lan: Lan
+) -> None:
+    """NetworkManager comes up with the bad file's profiles, and nothing answers any more: the old file is used."""
+    settings = {key: text.replace("probe_timeout = 0", "probe_timeout = 8") for key, text in SETTINGS.items()}
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={node_file("worker-0.yml"): with_mtu(1400), **settings}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.wait_until("test -e /var/lib/nodenet/good.json", timeout=30)
+    bad = STATIC.replace(f"next-hop-address: {lan.gateway4}", "next-hop-address: 10.88.0.99")
+    node.write(node_file("worker-0.yml"), bad)
+    node.run("systemctl reload --no-block nodenetd")
+    node.wait_until(
+        'ip route | grep -q "via 10.88.0.99" && grep -q \'"way_out": true\' /var/lib/nodenet/intent.json', timeout=60
+    )
+    node.power_cut()
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["ready"]) == ("degraded", True)
+    assert document["last_error"]["cause"] == (
+        "worker-0.yml cut the node off (no gateway answers, and one answered before an apply of this file that was "
+        "interrupted): the last known good worker-0.yml is used in its place"
+    )
+    assert f"default via {lan.gateway4} " in node.run("ip route").stdout
+    assert node.run(f"cat {node_file('worker-0.yml')}").stdout == bad
     nothing_left(node)

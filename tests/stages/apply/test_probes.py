@@ -14,7 +14,8 @@ from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Link, NextHop, Snapshot
 from nodenet.core.probes.questions import Answer
 from nodenet.core.probes.verdict import ProbeFailed
-from probes_rig import DEFAULT, GATEWAY, NEW, OFFLINE, ONLINE, SECONDS, Rig, SlowNeighbours, timed
+from nodenet.stages.apply.probing import Probing
+from probes_rig import DEFAULT, GATEWAY, NEW, OFFLINE, ONLINE, SECONDS, WISH, Rig, SlowNeighbours, file, timed
 
 
 def test_a_gateway_that_comes_back_late_is_waited_for() -> None:
@@ -117,6 +118,20 @@ def test_what_answered_before_must_answer_with_such_a_file_too() -> None:
 
     with pytest.raises(ProbeFailed):
         timed(story)
+
+
+def test_a_gateway_that_an_interrupted_apply_took_away_is_waited_for() -> None:
+    """It did not answer before this apply either."""
+    rig = Rig(neighbours=SlowNeighbours())
+
+    async def story() -> None:
+        probing = Probing(rig.probes, file("d"), WISH, proven=False, interrupted=True)
+        await probing.begin()
+        assert probing.way_out
+        asyncio.get_running_loop().call_later(5, rig.neighbours.there.add, GATEWAY)
+        await probing.accept()
+
+    assert 5 < timed(story) < 8
 
 
 def test_after_a_rollback_the_network_is_waited_for() -> None:

@@ -31,7 +31,7 @@ def test_each_boot_of_a_new_file_is_noted() -> None:
     files = FakeFiles()
     for boot in ("boot1", "boot2"):
         quarantine = Quarantine(files, boot, 2)
-        assert quarantine.choose(FILE, "worker-0", again=False) == (FILE, None)
+        assert quarantine.choose(FILE, "worker-0", run=None) == (FILE, None)
         quarantine.begin(FILE.digest)
     assert noted(files) == LOST
 
@@ -39,23 +39,23 @@ def test_each_boot_of_a_new_file_is_noted() -> None:
 def test_without_a_last_known_good_file_there_is_nothing_to_go_back_to() -> None:
     files = disk()
     del files.content[str(GOOD)]
-    assert Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", again=False) == (FILE, None)
+    assert Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", run=None) == (FILE, None)
 
 
 @pytest.mark.parametrize(("limit", "used"), [(2, OLD), (3, FILE), (0, FILE)])
 def test_the_limit_is_a_setting(limit: int, used: object) -> None:
-    chosen, problem = Quarantine(disk(), BOOT_ID, limit).choose(FILE, "worker-0", again=False)
+    chosen, problem = Quarantine(disk(), BOOT_ID, limit).choose(FILE, "worker-0", run=None)
     assert (chosen.digest, problem is None) == (getattr(used, "digest", None), used is FILE)
 
 
 def test_the_quarantine_stays_until_the_file_is_corrected_or_asked_for() -> None:
     files = disk()
     quarantine = Quarantine(files, BOOT_ID, 2)
-    assert quarantine.choose(FILE, "worker-0", again=False)[0].digest == OLD.digest
+    assert quarantine.choose(FILE, "worker-0", run=None)[0].digest == OLD.digest
     corrected = read("worker-0.yml", b"a: 2\n")
-    assert quarantine.choose(corrected, "worker-0", again=False) == (corrected, None)
-    assert quarantine.choose(FILE, "worker-0", again=True) == (FILE, None)
-    assert quarantine.choose(FILE, "worker-0", again=False) == (FILE, None)
+    assert quarantine.choose(corrected, "worker-0", run=None) == (corrected, None)
+    assert quarantine.choose(FILE, "worker-0", run=1) == (FILE, None)
+    assert quarantine.choose(FILE, "worker-0", run=None) == (FILE, None)
     quarantine.begin(FILE.digest)
     assert noted(files) == NewFile(FILE.digest, (BOOT_ID,)), "it has two boots again"
 
@@ -63,7 +63,7 @@ def test_the_quarantine_stays_until_the_file_is_corrected_or_asked_for() -> None
 def test_a_last_known_good_file_of_another_host_is_not_used_and_not_touched() -> None:
     files = disk(hostname="worker-9")
     before = files.content[str(GOOD)]
-    chosen, problem = Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", again=False)
+    chosen, problem = Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", run=None)
     assert (chosen, files.content[str(GOOD)]) == (FILE, before)
     assert problem is not None
     assert (problem.message, problem.cause, problem.remedy) == (
@@ -82,7 +82,7 @@ def test_a_last_known_good_file_of_another_host_is_not_used_and_not_touched() ->
 def test_a_damaged_one_is_not_touched_either() -> None:
     files = disk()
     files.content[str(GOOD)] = b"\0" * 40
-    chosen, problem = Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", again=False)
+    chosen, problem = Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", run=None)
     assert (chosen, files.content[str(GOOD)]) == (FILE, b"\0" * 40)
     assert problem is not None
     assert problem.message is Message.LAST_GOOD_INVALID
@@ -93,9 +93,36 @@ def test_a_disk_that_takes_nothing_does_not_fail_the_stage() -> None:
         bad={str(NEW_FILE): PublishFailed("/var/lib/nodenet/trial.json cannot be read: Input/output error")}
     )
     quarantine = Quarantine(files, BOOT_ID, 2)
-    assert quarantine.choose(FILE, "worker-0", again=False) == (FILE, None)
+    assert quarantine.choose(FILE, "worker-0", run=None) == (FILE, None)
     quarantine.begin(FILE.digest)
     files = disk()
     files.bad = {str(GOOD): PublishFailed("cannot be read: Input/output error")}
-    chosen, problem = Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", again=False)
+    chosen, problem = Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", run=None)
     assert (chosen, problem is None) == (FILE, False)
+
+
+def test_a_file_that_cut_the_node_off_is_not_used_in_this_boot() -> None:
+    """Nor by a later daemon of this boot; the next boot tries it, and so does an administrator who asks for it."""
+    files = disk(lost=NewFile(FILE.digest, (BOOT_ID,)))
+    Quarantine(files, BOOT_ID, 2).give_up(FILE.digest, "no gateway answers")
+    later = Quarantine(files, BOOT_ID, 2)
+    chosen, problem = later.choose(FILE, "worker-0", run=None)
+    assert chosen.digest == OLD.digest
+    assert problem is not None
+    assert problem.cause == (
+        "worker-0.yml cut the node off (no gateway answers): the last known good worker-0.yml is used in its place"
+    )
+    assert Quarantine(files, "the next boot", 2).choose(FILE, "worker-0", run=None) == (FILE, None)
+    assert later.choose(FILE, "worker-0", run=1) == (FILE, None)
+    later.give_up(FILE.digest, "no gateway answers")
+    assert later.choose(FILE, "worker-0", run=1)[0].digest == OLD.digest, "it was asked for once"
+    assert later.choose(FILE, "worker-0", run=2) == (FILE, None)
+
+
+def test_only_another_file_can_take_the_place_of_one() -> None:
+    """And none where no file is ever taken out of use."""
+    files = disk()
+    assert Quarantine(files, BOOT_ID, 2).has_other(FILE, "worker-0")
+    assert not Quarantine(files, BOOT_ID, 2).has_other(OLD, "worker-0")
+    assert not Quarantine(files, BOOT_ID, 2).has_other(FILE, "worker-9")
+    assert not Quarantine(files, BOOT_ID, 0).has_other(FILE, "worker-0")

@@ -731,6 +731,91 @@ async def test_after_two_boots_without_ready_the_last_known_good_file_is_applied
     assert len(rig.nmstate.applied) == 1
 
 
+def cut_short(boot_id: str, *, good: bool) -> Rig:
+    """Return a node whose new file had taken its gateway away when the power or nodenetd went, *good*: OLD is known."""
+    rig = Rig(kernel=FakeKernel(ONLINE))
+    if good:
+        lost_boots(rig)
+        rig.files.content[str(NEW_FILE)] = new_file.render(NewFile(hashlib.sha256(TEXT).hexdigest(), ("boot1",)))
+    record = Intent(hashlib.sha256(TEXT).hexdigest(), Phase.APPLYING, boot_id, 5.0, in_force="old", way_out=True)
+    rig.remember(record)
+    return rig
+
+
+CUT_OFF = (
+    "worker-0.yml cut the node off (no gateway answers, and one answered before an apply of this file that was "
+    "interrupted): the last known good worker-0.yml is used in its place"
+)
+
+
+async def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_cut_off() -> None:
+    """In the next boot nothing answers before the apply, and no checkpoint leads back, but the last known good file."""
+    rig = cut_short("the last boot", good=True)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert (outcome.seconds, rig.record.phase, rig.record.way_out) == (0.0, Phase.REFUSED, True)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert (outcome.problem.message, outcome.problem.cause) == (Message.NODE_FILE_QUARANTINED, CUT_OFF)
+    assert rig.nmstate.applied == [TEXT.decode(), OLD.decode()]
+    assert len(rig.nmstate.committed) == 1
+    again = await rig.attempt()
+    assert isinstance(again, Done)
+    assert (again.problem, len(rig.nmstate.applied)) == (outcome.problem, 2)
+    rig.neighbours.there.add(GATEWAY)
+    asked = await rig.attempt(NAMED, Request(retry_refused=True))
+    assert isinstance(asked, Done)
+    assert asked.problem is None
+
+
+async def test_without_a_file_to_go_back_to_an_interrupted_one_is_kept() -> None:
+    """As in a first boot: its router may boot later."""
+    rig = cut_short("the last boot", good=False)
+    assert isinstance(await rig.attempt(), Done)
+    assert len(rig.nmstate.committed) == 1
+
+
+async def test_a_kill_in_the_probes_of_a_bad_file_does_not_let_it_pass() -> None:
+    """The rollback of the next nodenetd is not over when that one asks what answers."""
+    rig = cut_short(BOOT_ID, good=False)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.PROBE_FAILED
+    assert (rig.nmstate.committed, rig.record.phase) == ([], Phase.REFUSED)
+
+
+async def test_an_interrupted_file_that_works_is_kept() -> None:
+    """Its gateway answers."""
+    rig = cut_short("the last boot", good=True)
+    rig.nmstate.during_apply = lambda: rig.neighbours.there.add(GATEWAY)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert (outcome.problem, rig.record.phase) == (None, Phase.GOOD)
+
+
+async def test_a_bad_file_that_network_manager_cannot_roll_back_any_more_gives_way() -> None:
+    """It was started again during the probes, and has forgotten its checkpoint."""
+    rig = online()
+    lost_boots(rig)
+    rig.files.content[str(NEW_FILE)] = new_file.render(NewFile("another"))
+
+    def cut() -> None:
+        rig.neighbours.there.clear()
+        rig.manager.starts += 1
+
+    rig.nmstate.during_apply = cut
+    reload = Request(2, retry_refused=True)  # a wait does not use it up
+    assert isinstance(await rig.attempt(NAMED, reload), Waiting)
+    outcome = await rig.attempt(NAMED, reload)
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.cause.startswith(
+        "worker-0.yml cut the node off (the gateway 192.0.2.1 does not answer on eth0"
+    )
+    assert rig.nmstate.applied == [TEXT.decode(), OLD.decode()]
+
+
 async def test_a_corrected_file_or_a_reload_ends_the_quarantine() -> None:
     """At once."""
     rig = quarantined()

@@ -42,7 +42,8 @@ class Intent:
     *started* and *ended* are in seconds of CLOCK_BOOTTIME of boot *boot_id*; *ended* is None while it is not known that
     the apply has ended. *in_force* is the digest of the file that the network was last made by; *brings_bridge* says
     whether that file has br-ex. *checkpoint* is the D-Bus path of NetworkManager's checkpoint of this apply, and
-    *created* when NetworkManager made it (CLOCK_BOOTTIME); both are None until they are known.
+    *created* when NetworkManager made it (CLOCK_BOOTTIME); both are None until they are known. *way_out*: a gateway
+    answered before the network was touched.
     """
 
     digest: str
@@ -56,10 +57,19 @@ class Intent:
     checkpoint: str | None = None
     created: float | None = None
     ended: float | None = None
+    way_out: bool = False
 
     def with_checkpoint(self, checkpoint: Checkpoint) -> Intent:
         """Return the record of an apply that NetworkManager made *checkpoint* for."""
         return replace(self, checkpoint=checkpoint.path, created=checkpoint.created)
+
+
+def cut_short(record: Intent, digest: str) -> bool:
+    """Return whether an apply of the file with *digest* was interrupted on a node that had a way out before.
+
+    What it left may have none, so what answers now is not what answered before the file.
+    """
+    return (record.digest, record.phase) == (digest, Phase.APPLYING) and record.way_out
 
 
 class Plan(StrEnum):
@@ -102,7 +112,7 @@ def parse(content: bytes) -> Intent:
     texts = _are((record.digest, record.boot_id, record.cause, record.remedy), str)
     texts = texts and _are((record.in_force, record.checkpoint), str | None)
     numbers = _are((record.started,), int | float) and _are((record.created, record.ended), int | float | None)
-    if not (texts and numbers and isinstance(record.brings_bridge, bool)):
+    if not (texts and numbers and _are((record.brings_bridge, record.way_out), bool)):
         raise ValueError("not a record: a value has another type")
     return record
 

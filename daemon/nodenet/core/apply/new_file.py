@@ -18,12 +18,15 @@ VERSION = 1
 class NewFile:
     """The record: the file with *digest*, the *boots* that began with it and did not reach READY.
 
-    *ready*: one has, so the file is not new any more.
+    *ready*: one has, so the file is not new any more. *cut_off* is the boot in which the file cut the node off and may
+    not have been rolled back, *cause* how that showed.
     """
 
     digest: str
     boots: tuple[str, ...] = ()
     ready: bool = False
+    cut_off: str = ""
+    cause: str = ""
 
 
 def begun(before: NewFile | None, digest: str, boot_id: str) -> NewFile:
@@ -57,7 +60,9 @@ def render(known: NewFile) -> bytes:
 def parse(content: bytes) -> NewFile:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
     found = fields(content, VERSION)
-    match [found.get(key) for key in ("digest", "boots", "ready")]:
-        case [str(digest), list(boots), bool(ready)] if all(isinstance(boot, str) for boot in boots):
-            return NewFile(digest, tuple(boots), ready)
+    boots = found.get("boots")
+    if isinstance(boots, list) and all(isinstance(boot, str) for boot in boots):
+        match [found.get(key, "") for key in ("digest", "ready", "cut_off", "cause")]:
+            case [str(digest), bool(ready), str(cut_off), str(cause)]:
+                return NewFile(digest, tuple(boots), ready, cut_off, cause)
     raise ValueError("not a complete record: a value is missing or has another type")

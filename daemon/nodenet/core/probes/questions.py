@@ -57,12 +57,14 @@ class Question:
 class Look:
     """The answers at one moment, and whether the node has a default route.
 
-    *proven*: the node has worked with the file that is applied after it.
+    *proven*: the node has worked with the file that is applied after it. *interrupted*: an apply of that file was cut
+    short on a node that had a gateway, and may have taken it away already.
     """
 
     answers: Mapping[Question, Answer]
     has_default: bool = False
     proven: bool = False
+    interrupted: bool = False
 
     @property
     def way_out(self) -> Question | None:

@@ -67,6 +67,12 @@ def can_fail(question: Question, answer: Answer, before: Look) -> bool:
             return old in _RANK and _RANK[answer] < _RANK[old]
 
 
+def is_awaited(question: Question, answer: Answer, before: Look) -> bool:
+    """Return whether *question*, with *answer* after the apply, is asked again: it may save the file."""
+    lost = question.kind is Kind.GATEWAY and before.interrupted and answer is not Answer.YES
+    return lost or can_fail(question, answer, before)
+
+
 def is_hopeless(question: Question, before: Look) -> bool:
     """Return whether *question* need not be asked after the apply: it got no answer before, so it changes nothing."""
     return question.kind in (Kind.DNS, Kind.TARGET) and _by_subject(before).get(question.subject) is Answer.NO
@@ -81,14 +87,17 @@ def merged(earlier: Look, now: Look) -> Look:
     best = {question: answer for question, answer in earlier.answers.items() if answer is Answer.YES}
     subjects = {question.subject for question in best}
     rest = {question: answer for question, answer in now.answers.items() if question.subject not in subjects}
-    return Look(best | rest, earlier.has_default or now.has_default, now.proven)
+    return Look(best | rest, earlier.has_default or now.has_default, now.proven, now.interrupted)
 
 
 def _without_way_out(before: Look, after: Look) -> Iterator[str]:
     asked = [question for question in after.answers if question.kind is Kind.GATEWAY]
-    if before.way_out is None or after.gateway is not None or (after.has_default and not asked):
+    if after.gateway is not None or (after.has_default and not asked):
         return
-    if not asked:
+    if before.way_out is None:
+        if before.interrupted and not before.proven:
+            yield "no gateway answers, and one answered before an apply of this file that was interrupted"
+    elif not asked:
         yield f"the node has no default route any more, and the gateway {before.way_out.name} answered before the apply"
     elif not any(can_fail(question, after.answers[question], before) for question in asked):
         yield f"no gateway answers any more, and {before.way_out.name} answered before the apply"

@@ -34,7 +34,7 @@ from nodenet.core.probes.questions import (
 )
 from nodenet.core.probes.verdict import (
     Verdict,
-    can_fail,
+    is_awaited,
     is_hopeless,
     merged,
     verdict,
@@ -169,7 +169,7 @@ class Probes:
         asked = questions(snapshot, self._servers(snapshot), self.scope)
         old = {each: Answer.NO for each in asked if is_hopeless(each, before)}
         old |= {each: last.answers[each] for each in asked if each in last.answers}
-        due = [each for each in asked if each not in old or can_fail(each, old[each], before)]
+        due = [each for each in asked if each not in old or is_awaited(each, old[each], before)]
         answers = old | await self._ask(due, ROUND_SECONDS)
         return Look(answers | known(snapshot, _links(wish)), has_default(snapshot, self.scope))
 

@@ -24,13 +24,15 @@ log = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
-async def probing_around(probes: Probes, file: NodeFile, wish: Desired, *, proven: bool) -> AsyncIterator[Probing]:
+async def probing_around(
+    probes: Probes, file: NodeFile, wish: Desired, *, proven: bool, interrupted: bool = False
+) -> AsyncIterator[Probing]:
     """Yield the probes around one apply of *file*.
 
     *proven*: the node has worked with it; mostly it is not applied again. For a new file the probes before the apply
-    begin now, beside other work.
+    begin now, beside other work. *interrupted*: as in ``Look``.
     """
-    probing = Probing(probes, file, wish, proven=proven)
+    probing = Probing(probes, file, wish, proven=proven, interrupted=interrupted)
     if not proven:
         probing.start()
     try:
@@ -42,9 +44,11 @@ async def probing_around(probes: Probes, file: NodeFile, wish: Desired, *, prove
 class Probing:
     """The probes around one apply."""
 
-    def __init__(self, probes: Probes, file: NodeFile, wish: Desired, *, proven: bool) -> None:
+    def __init__(
+        self, probes: Probes, file: NodeFile, wish: Desired, *, proven: bool, interrupted: bool = False
+    ) -> None:
         """Ask through *probes*, for *file*."""
-        self._proven = proven
+        self._proven, self._interrupted = proven, interrupted
         self._probes = probes
         self._file = file
         self._wish = wish
@@ -52,6 +56,8 @@ class Probing:
         self._running: asyncio.Task[Before] | None = None
         self.answering = ""
         """What answers after the apply, as the end of a sentence."""
+        self.way_out = False
+        """Whether the node had a way out before the apply."""
 
     def start(self) -> None:
         """Begin with the probes before the apply."""
@@ -70,13 +76,14 @@ class Probing:
         if not self._running:
             return
         before = await self._running
-        look = replace(before.look, proven=self._proven)
+        look = replace(before.look, proven=self._proven, interrupted=self._interrupted)
         self._before = replace(before, look=self._probes.remember(self._file.digest, look))
         if before.taken:
             found = Verdict(tuple(map(in_use, before.taken)))
             self._report(NO_LOOK, found)
             remedy = f"Give this node an address of its own; {SWITCH}"
             raise ProbeFailed(FailureKind.PROBE, "; ".join(found.failed), remedy)
+        self.way_out = self._interrupted or self._before.look.way_out is not None
 
     async def accept(self) -> None:
         """Return when the apply may be committed. Raises ProbeFailed where the node would be cut off."""

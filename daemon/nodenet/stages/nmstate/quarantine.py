@@ -1,8 +1,13 @@
-"""Is this node file applied, or the last known good one in its place, because boots with it never reached READY?"""
+"""Is this node file applied, or the last known good one in its place?
+
+That one is used where boots with the file never reached READY, and where an apply of the file that was interrupted
+cut the node off.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from nodenet.core.apply import last_good, new_file
 from nodenet.core.apply.last_good import LastGood
@@ -26,19 +31,48 @@ class Quarantine:
         self._limit = limit
         self._asked = ""
         """The digest of the file that an administrator asked for in this boot."""
+        self._run: int | None = None
+        """The run in which that was."""
 
-    def choose(self, file: NodeFile, hostname: str | None, *, again: bool) -> tuple[NodeFile, Problem | None]:
-        """Return the file to apply, and the problem where boots with *file* did not reach READY.
+    def choose(self, file: NodeFile, hostname: str | None, *, run: int | None) -> tuple[NodeFile, Problem | None]:
+        """Return the file to apply, and the problem where it is not *file*, or boots with *file* did not reach READY.
 
-        *again*: an administrator asks for *file*.
+        *run*: the number of the run in which an administrator asks for *file*; each asks once.
         """
-        if again:
-            self._asked = file.digest
-        lost = new_file.lost_boots(self._known(), file.digest, self._boot_id)
-        if not self._limit or lost < self._limit or self._asked == file.digest:
+        known = self._known()
+        if run not in (None, self._run):
+            self._run, self._asked = run, file.digest
+            known = self._without_cut(known)
+        lost = new_file.lost_boots(known, file.digest, self._boot_id)
+        if known and (known.digest, known.cut_off) == (file.digest, self._boot_id):
+            what = f"{file.name} cut the node off ({known.cause})"
+        elif self._limit and lost >= self._limit and self._asked != file.digest:
+            what = f"{lost} boots in a row with {file.name} did not reach READY"
+        else:
             return file, None
-        good, problem = self._last_good(file, hostname, lost)
+        good, problem = self._last_good(file, hostname, what)
         return (good.file if good else file), problem
+
+    def has_other(self, file: NodeFile, hostname: str | None) -> bool:
+        """Return whether another file than *file* is known good and may be used in its place."""
+        return bool(self._limit) and self._last_good(file, hostname, "")[0] is not None
+
+    def give_up(self, digest: str, cause: str) -> None:
+        """Use the last known good file for the rest of this boot: the one with *digest* left the node cut off.
+
+        *cause* says how that showed. Raises PublishFailed.
+        """
+        record = new_file.begun(self._known(), digest, self._boot_id)
+        self._records.save(NEW_FILE, new_file.render(replace(record, cut_off=self._boot_id, cause=cause)))
+
+    def _without_cut(self, known: NewFile | None) -> NewFile | None:
+        """Return what is *known* of a file that is to be tried again though it cut the node off in this boot."""
+        if known is None or not known.cut_off:
+            return known
+        again = replace(known, cut_off="", cause="")
+        with suppress(PublishFailed):
+            self._records.save(NEW_FILE, new_file.render(again))
+        return again
 
     def begin(self, digest: str) -> None:
         """Note that this boot begins with the new file *digest*. A disk that does not take it is no reason to fail."""
@@ -48,8 +82,7 @@ class Quarantine:
         with suppress(PublishFailed):
             self._records.save(NEW_FILE, new_file.render(new_file.begun(before, digest, self._boot_id)))
 
-    def _last_good(self, file: NodeFile, hostname: str | None, lost: int) -> tuple[LastGood | None, Problem | None]:
-        what = f"{lost} boots in a row with {file.name} did not reach READY"
+    def _last_good(self, file: NodeFile, hostname: str | None, what: str) -> tuple[LastGood | None, Problem | None]:
         try:
             content = self._files.read(GOOD)
             if content is None:

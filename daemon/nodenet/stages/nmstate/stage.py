@@ -20,7 +20,6 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import (
     LibnmstateMissing,
     NodeFileInvalid,
-    NodenetError,
     PublishFailed,
     RollbackFailed,
     Unavailable,
@@ -31,7 +30,6 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
-from nodenet.core.node_file.secret import Secrets
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Files, Nmstate, Transaction
 from nodenet.stages.apply.node_file import NodeFiles
@@ -40,6 +38,7 @@ from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.in_force import InForce
+from nodenet.stages.nmstate.outcomes import beside, failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
 
 log = structlog.get_logger()
@@ -59,6 +58,8 @@ class Job:
     facts: Facts
     began: float
     retry_refused: bool
+    interrupted: bool = False
+    """Whether an apply of this file was interrupted that may have cut the node off, and there is a way back."""
     early: bool = False
     """Whether NetworkManager is still starting."""
 
@@ -113,15 +114,16 @@ class NmstateStage:
                 facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
                 return self._none(facts, f"{file.name} {why}: nothing to apply")
             self._tell_found(file)
-            file, problem = self._quarantine.choose(file, facts.hostname, again=request.retry_refused)
+            run = request.run if request.retry_refused else None
+            file, problem = self._quarantine.choose(file, facts.hostname, run=run)
             if file.digest != facts.digest:
                 wish = await self._node_files.wanted(file, found)
-            job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused)
-            return _beside(await self._settle(job), problem)
+            job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, self._was_cut_short(file, facts))
+            return beside(await self._settle(job), problem)
         except node_file.Rivals as error:
-            return _failed(self._as_before(replace(facts, node_file=error.names)), error, error.cause)
+            return failed(self._as_before(replace(facts, node_file=error.names)), error, error.cause)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
-            return _failed(self._as_before(facts), error, error.cause)
+            return failed(self._as_before(facts), error, error.cause)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
 
@@ -151,12 +153,12 @@ class NmstateStage:
             proven = self._in_force.knows(job.file) or job.file.digest != job.facts.digest  # the last known good one
             async with (
                 self._nmstate.transaction() as transaction,
-                probing_around(self._probes, job.file, job.wish, proven=proven) as probing,
+                probing_around(self._probes, job.file, job.wish, proven=proven, interrupted=job.interrupted) as probing,
             ):
                 matches = await self._in_force.matches(job.file, job.wish, transaction)
                 return await self._carry_out(job, transaction, probing, matches=matches)
         except NmstateFailure as failure:
-            return self._again_or_refused(job, _without_secrets(failure, job.wish.secrets))
+            return self._again_or_refused(job, without_secrets(failure, job.wish.secrets))
 
     async def _carry_out(self, job: Job, transaction: Transaction, probing: Probing, *, matches: bool) -> Outcome:
         record = self._pipeline.record
@@ -191,6 +193,7 @@ class NmstateStage:
             in_force=before.applied_digest,
             brings_bridge=before.brings_bridge,
         )
+        record = replace(record, way_out=probing.way_out)
         try:
             seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept)
         except ProbeFailed:
@@ -213,12 +216,30 @@ class NmstateStage:
         before = self._tries.pop(digest, None)
         number, began = (before.number + 1, before.began) if before else (1, job.began)
         if not may_try_again(failure, number, self._pipeline.now() - began):
-            return self._refused(job, failure)
+            refused = self._refused(job, failure)
+            return self._instead(job, failure) or refused
         self._tries[digest] = Tries(number, began, failure)
         text = f"Try {number} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
         reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
         return Waiting(reason, seconds=delay(number), facts=self._as_before(job.facts))
+
+    def _was_cut_short(self, file: NodeFile, facts: Facts) -> bool:
+        record = self._pipeline.record
+        if record is None or not intent.cut_short(record, file.digest):
+            return False
+        # In a later boot no checkpoint leads back, and without another file nothing does.
+        return record.boot_id == self._pipeline.boot_id or self._quarantine.has_other(file, facts.hostname)
+
+    def _instead(self, job: Job, failure: NmstateFailure) -> Waiting | None:
+        """Return the wait for the last known good file where this one cut the node off, and may not be rolled back."""
+        rolled_back = isinstance(failure, ProbeFailed) and not job.interrupted
+        if failure.kind is not FailureKind.PROBE or rolled_back or job.file.digest != job.facts.digest:
+            return None
+        if not self._quarantine.has_other(job.file, job.facts.hostname):
+            return None
+        self._quarantine.give_up(job.file.digest, failure.cause)
+        return Waiting(f"the last known good node file: {failure.cause}", seconds=0.0, facts=self._as_before(job.facts))
 
     def _until_started(self, job: Job) -> Waiting:
         seconds = self._early.pause(UNAVAILABLE_SECONDS)
@@ -240,7 +261,7 @@ class NmstateStage:
         touched = record is not None and record.phase in TOUCHED and record.digest == job.file.digest
         if record and touched:  # not again in this boot
             self._pipeline.save(replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy))
-        return _failed(facts, failure, cause)
+        return failed(facts, failure, cause)
 
     def _as_before(self, facts: Facts) -> Facts:
         """Return the facts of the file that is still applied; unchanged if the record cannot be read."""
@@ -260,27 +281,6 @@ class NmstateStage:
         self._in_force.mark(job.file)
 
 
-def _without_secrets(failure: NmstateFailure, secrets: Secrets) -> NmstateFailure:
-    return type(failure)(failure.kind, secrets.hidden_in(failure.cause), secrets.hidden_in(failure.remedy))
-
-
-def _beside(outcome: Outcome, problem: Problem | None) -> Outcome:
-    """Return *outcome* of a stage that did its work although there is a *problem*."""
-    if problem is None:
-        return outcome
-    if isinstance(outcome, Skipped):
-        return Done(outcome.reason, outcome.facts, outcome.message, problem, outcome.again)
-    return replace(outcome, problem=problem) if isinstance(outcome, Done) else outcome
-
-
 def _good(job: Job) -> Facts:
     digest, bridge = job.file.digest, job.wish.brings_bridge
     return replace(job.facts, applied_digest=digest, brings_bridge=bridge)
-
-
-def _failed(facts: Facts, error: NodenetError, cause: str) -> Failed:
-    invalid = isinstance(error, NmstateFailure) and error.kind is FailureKind.INVALID
-    message = Message.NODE_FILE_INVALID if invalid else error.message
-    # The node file is not applied when a disk works again: that would change the network under a running kubelet.
-    then = "; then run `nodenetctl reload --wait`" if isinstance(error, PublishFailed) else ""
-    return Failed(Problem(message, cause, error.remedy + then), facts)
