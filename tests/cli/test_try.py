@@ -56,7 +56,7 @@ def test_who_started_it_is_one_line() -> None:
 
 
 def test_without_a_terminal_a_line_comes_every_half_minute(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = Shown(as_json=False)
+    shown = Shown(as_json=False, terminal=False)
     for left in (95, 95, 94, 90, 61, 60, 60, 1):
         shown.holds(TRIAL, left)
     shown.ended(TRIAL | {"state": "confirmed", "installed": "/etc/nmstate/openshift/worker-0.yml"})
@@ -66,8 +66,22 @@ def test_without_a_terminal_a_line_comes_every_half_minute(capsys: pytest.Captur
     ]
 
 
+def test_a_terminal_has_a_countdown_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = Shown(as_json=False, terminal=True)
+    for left in (95, 95, 94):
+        shown.holds(TRIAL, left)
+    shown.ended(TRIAL | {"state": "confirmed", "installed": "/etc/nmstate/openshift/worker-0.yml"})
+    assert capsys.readouterr().out == (
+        "\rApplied. Rolled back in   95 s unless you run `nodenetctl confirm` "
+        "\rApplied. Rolled back in   94 s unless you run `nodenetctl confirm` "
+        "\nConfirmed; installed as /etc/nmstate/openshift/worker-0.yml\n"
+    )
+
+
 def test_an_end_without_a_confirmation_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    Shown(as_json=False).ended(TRIAL | {"state": "rolled-back", "cause": "its time is over, and it was not confirmed"})
+    Shown(as_json=False, terminal=False).ended(
+        TRIAL | {"state": "rolled-back", "cause": "its time is over, and it was not confirmed"}
+    )
     said = capsys.readouterr()
     assert (said.out, said.err) == (
         "",
@@ -76,12 +90,12 @@ def test_an_end_without_a_confirmation_is_an_error(capsys: pytest.CaptureFixture
 
 
 def test_a_failure_does_not_say_that_the_network_is_as_before(capsys: pytest.CaptureFixture[str]) -> None:
-    Shown(as_json=False).ended(TRIAL | {"state": "failed", "cause": "NetworkManager does not answer"})
+    Shown(as_json=False, terminal=False).ended(TRIAL | {"state": "failed", "cause": "NetworkManager does not answer"})
     assert capsys.readouterr().err == "nodenetctl: the trial has failed: NetworkManager does not answer\n"
 
 
 def test_programs_get_a_document_for_each_event(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = Shown(as_json=True)
+    shown = Shown(as_json=True, terminal=True)
     shown.preview({"changes": []}, "text")
     shown.holds(TRIAL, 60)
     shown.ended(TRIAL | {"state": "confirmed"})

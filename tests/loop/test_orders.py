@@ -106,3 +106,13 @@ async def test_a_stop_answers_the_one_who_began_a_trial() -> None:
         reconciler.stop()
     with pytest.raises(Unavailable, match="nodenetd is stopping"):
         await beginning
+
+
+async def test_a_trial_that_the_loop_never_began_is_answered_too() -> None:
+    reconciler = TrialRig().reconciler
+    beginning = asyncio.ensure_future(reconciler.try_file(ORDER))
+    await asyncio.sleep(0)
+    reconciler.stop()
+    await reconciler.run()
+    with pytest.raises(Unavailable, match="nodenetd is stopping"):
+        await beginning

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     file = preview.read(arguments.file)
     found = asyncio.run(preview.preview(file))
-    shown = Shown(as_json=arguments.json)
+    shown = Shown(as_json=arguments.json, terminal=sys.stdout.isatty())
     shown.preview(found.document(), found.text())
     staged = Path(STAGED, f"{file.digest}.yml")
     disk.write(staged, file.text.encode(), 0o600)
@@ -114,10 +114,10 @@ def who() -> str:
 class Shown:
     """What is printed about a trial."""
 
-    def __init__(self, *, as_json: bool) -> None:
-        """Print lines, a countdown on a terminal; with *as_json* one document for each event."""
+    def __init__(self, *, as_json: bool, terminal: bool) -> None:
+        """Print lines, a countdown on a *terminal*; with *as_json* one document for each event."""
         self._as_json = as_json
-        self._terminal = sys.stdout.isatty() and not as_json
+        self._terminal = terminal and not as_json
         self._left: int | None = None
 
     def preview(self, document: dict[str, Any], text: str) -> None:

@@ -120,6 +120,7 @@ class Reconciler(LoopOrders):
             else:
                 await self._idle()
         self._requests.answer_all(Unavailable("nodenetd is stopping"))
+        self._trials.refused(Unavailable("nodenetd is stopping"))
 
     async def _take_requests(self) -> None:
         """Begin again where it is asked for."""

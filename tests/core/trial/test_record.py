@@ -76,8 +76,9 @@ def test_a_deleted_profile_comes_back_unless_it_was_in_memory() -> None:
 
 
 def test_a_new_profile_goes_only_where_it_is_for_a_link_of_the_file() -> None:
-    """Another program may have made one meanwhile."""
-    found = now(profile("u-0"), profile("u-1", "dummy0"), profile("u-2", "eth7"))
+    """Another program may have made one meanwhile, or NetworkManager by itself."""
+    generated = replace(profile("u-3", "dummy0"), generated=True)
+    found = now(profile("u-0"), profile("u-1", "dummy0"), profile("u-2", "eth7"), generated)
     assert way_back(KEPT, found, [ETH0], rolled_back=False) == WayBack((), ("u-1",), ())
 
 

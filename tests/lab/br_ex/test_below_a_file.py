@@ -36,6 +36,15 @@ def test_a_changed_file_is_refused_with_the_way_out(product_node: NodeFactory, l
     node = product_node(files=files, flavour=Flavour.OPENSHIFT)
     node.boot()
     settle(node)
+    before = identity(node, "br-ex")
+    assert node.run("nodenetctl diff").stdout == (
+        "cluster.yml changes nothing on this node.\n"
+        "Note: eth0 is below a bridge that has its IP configuration, which is not compared.\n"
+    )
+    node.write("/root/new.yml", CLUSTER.replace("1401", "1402"))
+    tried = node.run("nodenetctl try /root/new.yml", check=False)
+    assert (tried.returncode, identity(node, "br-ex")) == (65, before), tried.stderr
+    assert "new.yml changes eth0, which is below br-ex. Run `nodenetctl bridge remove` first" in tried.stderr
     node.write(node_file("cluster.yml"), CLUSTER.replace("1401", "1402"))
     refused = node.run("systemctl reload nodenetd; nodenetctl status --json", check=False, timeout=90)
     assert "nodenetctl bridge remove" in refused.stdout

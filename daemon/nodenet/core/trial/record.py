@@ -58,7 +58,9 @@ def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, roll
     here = {each.uuid: each for each in present}
     lost = [each for each in kept.profiles if _is_lost(each, here.get(each.uuid))]
     before = {each.uuid for each in kept.profiles}
-    new = [each.uuid for each in now.profiles if each.uuid not in before and each.link in kept.links]
+    new = [
+        each.uuid for each in now.profiles if each.uuid not in before and each.link in kept.links and not each.generated
+    ]
     changed = {each.uuid for each in lost}
     uses = {device.link: device.profile.uuid for device in now.devices if device.profile}
     links = {device.link for device in now.devices}
