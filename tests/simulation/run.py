@@ -12,6 +12,7 @@ from random import Random
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.boot.stages import Health
 from nodenet.core.errors import NodenetError
+from nodenet.stages.apply.pipeline import UNANSWERED
 from nodenet.stages.br_ex.duplicate_checks import PROBE_OWED
 from simulation.calm import is_degraded_for_nothing, is_late, look_at_status, status_of
 from simulation.engine import Killed
@@ -120,7 +121,7 @@ class Run:
         world = self.world
         if world.needs_boot:  # the power was cut before the daemon began
             world.boot()
-        self.process = Process(world)
+        self.process, began = Process(world), world.now
         self.processes += 1
         with suppress(Killed):
             self.process.run()
@@ -130,9 +131,7 @@ class Run:
         if self.process.exit_code not in (None, 0):
             world.rules.blame("P7", f"nodenetd ended with {self.process.exit_code}")
         if self.process.exit_code == 0 and world.manager.running:
-            left = [one.path for one in world.manager.memory.points.values() if not one.foreign]
-            answers = not (world.manager.hung or world.manager.rollback_fails or world.bus_stalled or not world.bus_up)
-            world.rules.hold("P9", f"a stop leaves {left} pending", holds=not (left and answers))
+            self._look_at_stop(began)
         if world.needs_boot:
             world.timeline.run_until(world.now + world.random.uniform(5.0, 30.0))
             world.boot()
@@ -142,6 +141,15 @@ class Run:
             world.timeline.run_until(world.now + RESTART_SECONDS)
             if world.needs_boot:
                 world.boot()
+
+    def _look_at_stop(self, began: float) -> None:
+        """P9: no checkpoint is left of a process that *began* then, but one that NetworkManager did not roll back."""
+        world = self.world
+        points = world.manager.memory.points.values()
+        left = [one.path for one in points if not one.foreign and one.created >= began]
+        answers = not (world.manager.hung or world.manager.rollback_fails or world.bus_stalled or not world.bus_up)
+        asked = any(UNANSWERED in line.text for line in world.rules.journal if line.now >= began)
+        world.rules.hold("P9", f"a stop leaves {left} pending", holds=asked or not (left and answers))
 
     def _arrange(self, fault: Fault) -> None:
         def begin() -> None:
