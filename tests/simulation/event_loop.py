@@ -1,6 +1,6 @@
 """An event loop for asyncio without a file descriptor: where it would sleep, the world goes on.
 
-It has what the shipped code uses, and nothing else: a start of the daemon is some thousand turns of it.
+It has what the shipped code uses, and nothing else: a start of the daemon takes some hundred turns.
 """
 
 from __future__ import annotations

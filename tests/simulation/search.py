@@ -86,6 +86,7 @@ UPSETS: Mapping[str, Fault] = {
 OPEN = ("nmstate.apply", "nmstate.commit", "files.sync", "manager.checkpoints", "profiles.")
 """Beginnings of the calls between which the network is not as it was, and not yet as it is to be."""
 QUIET_SECONDS = 100.0
+"""After which the world is fair while the calls of a boot are learned."""
 
 
 def scenario_of(seed: int) -> Scenario:
