@@ -52,6 +52,7 @@ bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/benchm
 	@$(RUN) tools/bench/hosted_dns.py
 	@$(RUN) tools/bench/day_one.py
 	@$(RUN) tools/bench/persistent_ips.py
+	@$(RUN) tools/bench/packages.py
 
 install: ## install below DESTDIR (default: this machine)
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)"
@@ -60,7 +61,7 @@ tree: ## install below DESTDIR with a Python of its own, for nodes that have non
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)" --bundled
 
 packages: $(STAMP) ## build the .deb, the .rpm and the system extension into build/packages
-	@$(PYTHON) packaging/build_packages.py --out build/packages
+	@$(PYTHON) packaging/forms/build_packages.py --out build/packages
 
 uninstall: ## remove what install made; settings and state stay
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)" --uninstall

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -64,8 +66,40 @@ def test_the_content_is_the_trees(rpm: Path, tmp_path: Path) -> None:
 
 def test_the_same_tree_gives_the_same_package(rpm: Path, tmp_path: Path) -> None:
     """In another directory, at another time."""
-    again = build_rpm.pack(BUILD, small_tree(tmp_path / "elsewhere"), tmp_path)
+    tree = small_tree(tmp_path / "elsewhere")
+    os.utime(tree / "usr/bin/nodenetctl", (0, 0))
+    again = build_rpm.pack(BUILD, tree, tmp_path)
     assert again.read_bytes() == rpm.read_bytes()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted")
+@pytest.mark.parametrize(
+    ("option", "said"), [("", "MB more space on the / filesystem"), ("--ignoresize", "install failed")]
+)
+def test_a_full_disk_leaves_the_older_version(tmp_path: Path, option: str, said: str) -> None:
+    """Even where rpm does not ask for the room before it begins."""
+    packages = []
+    for number, size in (("1.0.0", 1), ("1.0.1", 4_000_000)):
+        build = dataclasses.replace(BUILD, version=number, compressed=False)
+        tree = small_tree(tmp_path / number)
+        (tree / "usr/libexec/zz-large").write_bytes(b"x" * size)
+        (tree / "usr/bin/nodenetctl").write_text(number)
+        packages.append(build_rpm.pack(build, tree, tmp_path))
+    root = tmp_path / "small"
+    root.mkdir()
+    database = tmp_path / "database"
+    rpm = f"rpm --root {root} --define '_dbpath /database' --nodeps --noscripts"
+    command = f"""
+mount -t tmpfs -o size=2M tmpfs {root}
+mkdir {database} {root}/database
+mount --bind {database} {root}/database
+{rpm} --install {packages[0]} >&2
+{rpm} --upgrade {option} {packages[1]} >&2 && exit 1
+cat {root}/usr/bin/nodenetctl
+"""
+    done = subprocess.run(["unshare", "--mount", "sh", "-euc", command], capture_output=True, text=True, check=False)
+    assert said in done.stderr
+    assert (done.stdout, done.returncode) == ("1.0.0", 0), done.stderr
 
 
 def test_the_scripts_do_what_those_of_the_debian_package_do(rpm: Path) -> None:

@@ -5,12 +5,26 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import build_sysext
 from package_tree import BUILD, FILES, small_tree
+
+LOOP = pytest.mark.skipif(
+    os.geteuid() != 0 or not Path("/dev/loop-control").exists() or shutil.which("systemd-sysext") is None,
+    reason="systemd-sysext mounts a loop device, as root",
+)
+MERGE = """
+mount --make-rprivate /
+mount --make-rshared /
+mount -t tmpfs tmpfs /run
+systemd-sysext --root="$1" merge
+cat "$1/usr/libexec/nodenetd"
+"""
+"""In a mount namespace of its own; nothing of this machine is merged."""
 
 pytestmark = pytest.mark.skipif(shutil.which("mksquashfs") is None, reason="squashfs-tools is not installed")
 
@@ -64,8 +78,37 @@ def test_the_installer_is_for_any_shell() -> None:
     subprocess.run(["sh", "-n"], input=text, text=True, check=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a loop device is mounted")
-@pytest.mark.skipif(not Path("/dev/loop-control").exists(), reason="no loop devices here")
+@LOOP
+def test_systemd_merges_the_image(image: Path, tmp_path: Path) -> None:
+    """systemd-sysext of this machine, 252 or newer: on any system, whatever version that has."""
+    done = merge(image, tmp_path / "root")
+    assert (done.stdout, done.returncode) == ("usr/libexec/nodenetd" * 200, 0), done.stderr
+
+
+@LOOP
+def test_systemd_merges_no_image_of_another_version(tmp_path: Path) -> None:
+    """One that was bound to a version of a system when it was built."""
+    code = f"import build_sysext, package_tree, pathlib; place = pathlib.Path({str(tmp_path)!r}); "
+    code += "build_sysext.pack(package_tree.BUILD, package_tree.small_tree(place / 'tree'), place)"
+    bound = {"NODENET_SYSEXT_ID": "flatcar", "NODENET_SYSEXT_VERSION_ID": "2", "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | bound)
+    done = merge(tmp_path / build_sysext.file_name(BUILD), tmp_path / "root")
+    assert "1 ignored due to incompatible" in done.stderr
+    assert done.returncode != 0
+
+
+def merge(image: Path, root: Path) -> subprocess.CompletedProcess[str]:
+    """Let systemd-sysext merge the image into a root file system that has nothing but its version."""
+    place = root / "var/lib/extensions"
+    place.mkdir(parents=True)
+    shutil.copy2(image, place / "nodenet.raw")
+    (root / "usr/lib").mkdir(parents=True)
+    (root / "usr/lib/os-release").write_text("ID=flatcar\nVERSION_ID=1\n")
+    command = ["unshare", "--mount", "sh", "-euc", MERGE, "sh", str(root)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@LOOP
 def test_an_image_that_was_copied_in_part_is_refused(image: Path, tmp_path: Path) -> None:
     """By the kernel: the file is shorter than the file system in it. The whole image passes these checks."""
     installer = tmp_path / "nodenet-sysext"

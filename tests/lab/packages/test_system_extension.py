@@ -51,6 +51,7 @@ def test_install_reboot_upgrade_remove(bare_node: NodeFactory, lan: Lan, images:
     assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
     assert node.run("systemctl is-enabled nodenetd.service nodenet-ready.service").stdout == "enabled\nenabled\n"
 
+    an_extension_that_is_not_merged_is_named(node)
     node.reboot()
     before = published(node)
     assert node.run(f"test -w /usr/lib/nodenet/{OLD.name}", check=False).returncode == 1, "merged read-only"
@@ -60,6 +61,7 @@ def test_install_reboot_upgrade_remove(bare_node: NodeFactory, lan: Lan, images:
     with Pinger(lan, before[0][0]) as pinger:
         pinger.wait_for_reply()
         a_full_disk_changes_nothing(node)
+        an_image_that_systemd_refuses_changes_nothing(node)
         node.run([INSTALLER, "install", f"/root/{NEW.version}"], timeout=90)
         wait_for(node, NEW)
         assert published(node) == before
@@ -110,3 +112,26 @@ def a_full_disk_changes_nothing(node: Node) -> None:
     node.run("umount /var/lib/extensions")
     assert node.run("ls /usr/lib/nodenet").stdout == f"{OLD.name}\n"
     assert node.run("systemctl is-active nodenetd.service").stdout == "active\n"
+
+
+def an_image_that_systemd_refuses_changes_nothing(node: Node) -> None:
+    """The image before it is in its place again."""
+    node.write("/root/refusing/systemd-sysext", "#!/bin/sh\necho refused >&2\nexit 1\n", 0o755)
+    done = node.run(f"PATH=/root/refusing:$PATH {INSTALLER} install /root/{NEW.version}", check=False, timeout=90)
+    assert f"nodenet: systemd-sysext does not merge /root/{NEW.version}, see its messages above." in done.stderr
+    assert node.run("ls -A /var/lib/extensions /var/lib/extensions/nodenet/usr/lib/nodenet").stdout.split() == [
+        *("/var/lib/extensions:", "nodenet", "/var/lib/extensions/nodenet/usr/lib/nodenet:", OLD.name),
+    ]
+
+
+def an_extension_that_is_not_merged_is_named(node: Node) -> None:
+    """As after an upgrade of the system to a version that the image is not for."""
+    node.run("systemd-sysext unmerge")
+    assert node.run("systemctl start nodenetd.service", check=False, timeout=60).returncode != 0
+    node.run("systemctl stop nodenetd.service")
+    told = [entry["MESSAGE"] for entry in node.journal() if entry.get("_SYSTEMD_UNIT") == "nodenetd.service"]
+    assert (
+        "nodenet: its system extension is not merged. The reason is in the output of: "
+        "SYSTEMD_LOG_LEVEL=debug systemd-sysext refresh"
+    ) in told
+    node.run("systemd-sysext merge")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE / name) for name in ("forms", "deb", "rpm", "sysext", "tree", "interpreter", "libnmstate")]
 
 from build_terminal import BuildError, run  # noqa: E402  (beside the wheel)
