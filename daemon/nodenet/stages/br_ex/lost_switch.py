@@ -24,4 +24,9 @@ class LostSwitch:
     async def is_cause(self, now: float, *, lost: bool) -> bool:
         """Return whether the address was *lost* for LOST_SECONDS up to *now*, and Open vSwitch does not work."""
         self._missing = self._missing.holds(now) if lost else NEVER
-        return self._missing.lasted(now) >= LOST_SECONDS and not await self._repairer.switch_works()
+        if self._missing.left(now, LOST_SECONDS) > 0:
+            return False
+        if await self._repairer.switch_works():
+            self._missing = NEVER.holds(now)  # each question is a write to the database: the next one is a minute later
+            return False
+        return True
