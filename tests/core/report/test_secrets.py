@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -121,3 +122,25 @@ def test_what_looks_like_a_secret_is_hidden_in_its_place(text: str, hidden: str)
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     assert Redaction({"ab", "hunter2"}).hidden_in(text) == text
+
+
+@given(st.text())
+def test_any_text_is_taken(text: str) -> None:
+    """A report is made of what is broken."""
+    _, known = node_file("w.yml", text)
+    Redaction(known).hidden_in(text)
+    in_lines(text)
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "a.", "psk ", "://", "eyJaaaaaa.", "password", "password=", "-----BEGIN PRIVATE KEY-----"]
+)
+def test_no_text_takes_the_square_of_its_length(piece: str) -> None:
+    """Forty times the text would take 1600 times as long; a machine that pauses is no reason to fail."""
+    times = []
+    for length in (1 << 14, 40 << 14):
+        text = piece * (length // len(piece))
+        began = time.process_time()
+        Redaction({"hunter2"}).hidden_in(text)
+        times.append(time.process_time() - began)
+    assert times[1] < 300 * times[0] + 1.0

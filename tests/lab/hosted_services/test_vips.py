@@ -35,6 +35,8 @@ def test_one_holder_through_kills_and_a_power_cut(lab: Lab, lan: Lan, product: P
     rig.boot()
     holder = rig.quiet()
     until(lambda: rig.document(holder)["health"] == "ok", "health")
+    held = ["grep", "-q", '^nodenet_hosted_vip_here{.*purpose="api"} 1$', "/run/nodenet/hosted.prom"]
+    until(lambda: rig.nodes[holder].run(held, check=False).returncode == 0, "the metric of the holder")
 
     kill(rig, holder, "nodenet-hosted")
     until(lambda: rig.nodes[holder].run("systemctl is-active nodenet-hosted", check=False).stdout == "active\n", "it")

@@ -20,7 +20,7 @@ def _lines(printed: str, moment: Callable[[float], str]) -> Iterator[str]:
         try:
             entry = json.loads(line)
             yield f"{moment(int(entry['__REALTIME_TIMESTAMP']) / 1e6)} {_line(entry)}"
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, OverflowError):
             continue
 
 

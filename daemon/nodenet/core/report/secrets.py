@@ -19,7 +19,9 @@ from nodenet.core.node_file.yaml_values import json_values
 
 SHORTEST = 3
 """Shorter secrets are hidden in their own place only: a text without each `1` cannot be read."""
-_NAME = r"[\w.-]*(?:passw(?:or)?d|passphrase|secret|psk|cak|token|credential|wep-key|community|private-key-data)[\w.-]*"
+_WORD = "passw(?:or)?d|passphrase|secret|psk|cak|token|credential|wep-key|community|private-key-data"
+_NAME = rf"[\w.-]{{0,64}}(?:{_WORD})[\w.-]{{0,64}}"
+"""Bounded, as a text of one word must not take the square of its length."""
 _VALUE = r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|[^\n]*"
 _PAIR = re.compile(
     rf"(?P<name>(?<![\w.-]){_NAME})(?P<sign>[\"']?[ \t]*(?:=|:)[ \t]*)(?P<value>{_VALUE})", re.IGNORECASE
@@ -27,7 +29,7 @@ _PAIR = re.compile(
 _KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _BEARER = re.compile(r"(?P<before>\b(?:bearer|basic)[ \t]+)[A-Za-z0-9+/=._~-]{8,}", re.IGNORECASE)
 _JWT = re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
-_USER = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://)[^\s/@\"']+@", re.IGNORECASE)
+_USER = re.compile(r"(?P<before>://)[^\s/@\"']+@")
 _LINE = re.compile(r"^[ \t]*(?:-[ \t]+)?[\"']?([\w.-]+)[\"']?[ \t]*[=:][ \t]*(.+?)[ \t]*$", re.MULTILINE)
 
 
