@@ -18,6 +18,7 @@ from nodenet.core.hosted_services import migration as record
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Mode
+from nodenet.core.hosted_services.report import HostedHealth
 from nodenet.core.messages import Message
 
 LB = "192.0.2.9"
@@ -115,6 +116,29 @@ async def test_there_and_back() -> None:
         writes = len(nodes.api.writes)
         await asyncio.sleep(600)
         assert len(nodes.api.writes) <= writes + 1, "at rest nothing is written"
+
+
+async def test_a_cluster_that_flaps_delays_no_phase_and_no_phase_delays_a_report() -> None:
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await asyncio.sleep(30)
+        for number in range(20):
+            nodes.api.node("m2", well(health=HostedHealth.DEGRADED, problems=(f"p{number}",)))
+            await asyncio.sleep(1)
+        edit(nodes.api, LB)
+        while nodes.phases[-1] != "Verify":
+            await asyncio.sleep(1)
+        began = asyncio.get_running_loop().time()
+        while nodes.phases[-1] != "DrainHaproxy":
+            await asyncio.sleep(1)
+        assert asyncio.get_running_loop().time() - began < 10
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await asyncio.sleep(300)
+        edit(nodes.api, LB)
+        await asyncio.sleep(DRAIN_SECONDS + 20)
+        assert nodes.phases[-1] == "External"
+        nodes.api.node("m2", well(health=HostedHealth.DEGRADED, problems=("late",)))
+        await asyncio.sleep(2)
+        assert nodes.api.states["Degraded"] == "True"
 
 
 async def test_a_failed_verification_is_a_condition_and_is_tried_again() -> None:

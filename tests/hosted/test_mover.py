@@ -7,11 +7,13 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import pytest
+
 from hosted.rig import state
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Answer, Result, Target, Verdict
 from nodenet.core.hosted_services.holders import Sighting
-from nodenet.core.hosted_services.migration import Migration, Phase
+from nodenet.core.hosted_services.migration import AT_REST, Migration, Phase
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.ip import Family, IPAddress, family_of
@@ -72,7 +74,6 @@ async def test_a_load_balancer_is_verified_and_each_attempt_begins_anew_from_not
         rest.good = True
         await asyncio.sleep(5)
         assert made.progress == Progress(1, Phase.VERIFY, ready=True)
-        rest.good = False
         led(made, Phase.VERIFY, attempt=2)
         mover.look_now.set()
         await asyncio.sleep(0.2)
@@ -160,3 +161,20 @@ async def test_at_rest_nothing_is_asked_and_nothing_reported() -> None:
     async with moving(made, rest):
         await asyncio.sleep(600)
     assert (made.progress, rest.checks, rest.asked, rest.reports) == (None, 0, 0, 0)
+
+
+@pytest.mark.parametrize("phase", [phase for phase in Phase if phase not in AT_REST])
+async def test_a_companion_that_is_killed_in_a_phase_does_its_part_again(phase: Phase) -> None:
+    back = phase in (Phase.START_HAPROXY, Phase.VERIFY_VIP, Phase.DRAIN_EXTERNAL)
+    rest = Rest()
+    rest.good = True
+    for _ in range(2):  # nothing but the record is known to the second one
+        made = led(state("api-int-is-external"), phase, back=back)
+        (vip,) = made.options.api_vips
+        rest.named = set(made.known.inputs.spec.api_int_addresses)
+        made.running[Service.HAPROXY] = True
+        made.verdicts[Service.HAPROXY] = Verdict(healthy=True)
+        made.sightings[vip] = Sighting(vip, here=True)
+        async with moving(made, rest):
+            await asyncio.sleep(10)
+        assert made.progress == Progress(1, phase, ready=True)

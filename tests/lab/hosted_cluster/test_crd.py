@@ -5,6 +5,7 @@ What the API takes, a node can use; what a rule refuses, a node would refuse too
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from harness.kube import Cluster
 from harness.kube_client import ApiError
 from hosted_cluster_objects import FOLDER, RESOURCE, RESOURCES, resource
 from ipam_site import manifest
+from nodenet.core.hosted_services.migration import Migration, Phase, render
 from nodenet.core.hosted_services.resource import ResourceInvalid, spec_of
 
 TRIED = f"{RESOURCES}?dryRun=All&fieldValidation=Strict"
@@ -103,7 +105,9 @@ def test_an_object_without_a_spec_gets_every_default_and_kubectl_shows_it(cluste
     assert made["spec"] == {"dns": dict.fromkeys(SWITCHES, "Enabled"), "ingressHa": "Enabled"}
     condition = {"type": "Degraded", "reason": "AsExpected", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     node = {"name": "master-0", "role": "control-plane", "addresses": ["192.0.2.10"], "healthy": "True"}
+    migration = render(Migration(Phase.SWITCH_DNS, (ip_address("192.0.2.2"),), (ip_address("192.0.2.9"),), 1))
     status = {
+        "migration": migration,
         "apiServerInternalIpOwner": "master-0",
         "observedGeneration": 1,
         "conditions": [{**condition, "status": "False", "message": "All is well"}],
@@ -112,14 +116,22 @@ def test_an_object_without_a_spec_gets_every_default_and_kubectl_shows_it(cluste
     cluster.admin.patch(f"{RESOURCE}/status?fieldValidation=Strict", {"status": status})
     head, row = cluster.kubectl("get", "hns").stdout.splitlines()
     assert head.split("   ")[0] == "NAME"
-    assert [word in head for word in ("API VIP ON", "INGRESS VIP ON", "AVAILABLE", "DEGRADED", "AGE")] == [True] * 5
-    assert row.split()[:3] == ["cluster", "master-0", "False"]
-    with pytest.raises(ApiError, match="Unsupported value"):
-        cluster.admin.patch(f"{RESOURCE}/status", {"status": {"nodes": [{**node, "healthy": "yes"}]}})
+    columns = ("API VIP ON", "INGRESS VIP ON", "PHASE", "AVAILABLE", "DEGRADED", "AGE")
+    assert [word for word in columns if word not in head] == []
+    assert row.split()[:4] == ["cluster", "master-0", "SwitchDNS", "False"]
+    for wrong in (
+        {"nodes": [{**node, "healthy": "yes"}]},
+        {"migration": {**migration, "phase": "Fast"}},
+        {"migration": {**migration, "outcome": "Great"}},
+    ):
+        with pytest.raises(ApiError, match="Unsupported value"):
+            cluster.admin.patch(f"{RESOURCE}/status", {"status": wrong})
     cluster.admin.delete(RESOURCE)
 
 
-@pytest.mark.parametrize("field", ["spec", "spec.dns", "spec.apiintIpAddress", "status", "status.nodes"])
+@pytest.mark.parametrize(
+    "field", ["spec", "spec.dns", "spec.apiintIpAddress", "status", "status.migration", "status.nodes"]
+)
 def test_explain_has_a_sentence_for_each_field(cluster: Cluster, field: str) -> None:
     shown = cluster.kubectl("explain", f"hostednetservices.{field}").stdout
     assert "<no description>" not in shown

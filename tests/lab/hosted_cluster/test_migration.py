@@ -184,7 +184,7 @@ def test_there_and_back_without_a_failed_request_and_back_where_the_load_balance
         balancer = Balancer(lan, [f"10.88.0.{20 + number}" for number in range(2)])
         try:
             with beating(cluster, rig.names):
-                drains(operators, "first", 5)
+                drains(operators, "first", 2)
                 story = Story(cluster, rig)
                 there_and_back(story, rig)
                 operators.end("first", signal.SIGTERM)
