@@ -769,6 +769,20 @@ async def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_c
     assert asked.problem is None
 
 
+async def test_a_failed_try_between_does_not_let_an_interrupted_bad_file_pass() -> None:
+    """Its rollback leads to what the interrupted apply left."""
+    rig = cut_short("the last boot", good=True)
+    rig.nmstate.fails = [NmstateFailure(FailureKind.PLUGIN, "Open vSwitch's plugin is not loaded yet")]
+    waiting = await rig.attempt()
+    assert isinstance(waiting, Waiting)
+    assert (waiting.seconds, rig.record.phase) == (2.0, Phase.ROLLED_BACK)
+    assert isinstance(await rig.attempt(), Waiting)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.cause == CUT_OFF
+
+
 async def test_without_a_file_to_go_back_to_an_interrupted_one_is_kept() -> None:
     """As in a first boot: its router may boot later."""
     rig = cut_short("the last boot", good=False)

@@ -96,6 +96,8 @@ class NmstateStage:
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries: dict[str, Tries] = {}
+        self._cut_short = ""
+        """The digest of the file whose apply was interrupted, until it is in force: further tries know it from here."""
         self._told = ""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
@@ -226,10 +228,11 @@ class NmstateStage:
 
     def _was_cut_short(self, file: NodeFile, facts: Facts) -> bool:
         record = self._pipeline.record
-        if record is None or not intent.cut_short(record, file.digest):
-            return False
-        # In a later boot no checkpoint leads back, and without another file nothing does.
-        return record.boot_id == self._pipeline.boot_id or self._quarantine.has_other(file, facts.hostname)
+        if record and intent.cut_short(record, file.digest):
+            # In a later boot no checkpoint leads back, and without another file nothing does.
+            here = record.boot_id == self._pipeline.boot_id
+            self._cut_short = file.digest if here or self._quarantine.has_other(file, facts.hostname) else ""
+        return self._cut_short == file.digest
 
     def _instead(self, job: Job, failure: NmstateFailure) -> Waiting | None:
         """Return the wait for the last known good file where this one cut the node off, and may not be rolled back."""
@@ -277,6 +280,7 @@ class NmstateStage:
         bridge = job.wish.brings_bridge
         self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
         self._tries.clear()
+        self._cut_short = ""
         self._probes.forget()
         self._in_force.mark(job.file)
 
