@@ -34,6 +34,7 @@ dns=10.88.0.1;
 method=disabled
 """
 UPLINK = f"{KEYFILES}/uplink.nmconnection"
+CONFIRMED = "it is refused until the DHCP server has confirmed the lease of br-ex"
 FAMILY = 'families = ["ipv4"]\n'
 
 
@@ -159,10 +160,12 @@ def test_what_fails_is_undone_and_what_is_cut_off_boots(bare_node: NodeFactory, 
     assert node.path(RECORD).exists() is False
     assert whole(node) == before
 
+    node.wait_until(f"nodenetctl hand-back --dry-run  # {CONFIRMED}", timeout=90)
     cut_off(node, "hand-back", "marker-")
     node.boot()
     assert whole(node) == before
-    node.run("nodenetctl hand-back", timeout=60)
+    node.wait_until(f"nodenetctl hand-back --dry-run  # {CONFIRMED}", timeout=90)
+    node.run("nodenetctl hand-back", timeout=120)
     node.reboot()
     assert whole(node) == before
     assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
