@@ -48,8 +48,8 @@ def test_each_phase_on_a_control_plane_node(phase: Phase, way: Any, wanted: Any)
     assert planned(phase, *way) == (str(address), *rest)
 
 
-@pytest.mark.parametrize("phase", [Phase.SWITCH_DNS, Phase.REDIRECT_OFF, Phase.DRAIN_HAPROXY])
-def test_a_load_balancer_that_dies_before_the_drain_ends_gives_everything_back(phase: Phase) -> None:
+@pytest.mark.parametrize("phase", [Phase.SWITCH_DNS, Phase.REDIRECT_OFF, Phase.DRAIN_HAPROXY, Phase.EXTERNAL])
+def test_a_load_balancer_that_has_lost_the_name_gives_everything_back(phase: Phase) -> None:
     assert planned(phase, *OUT, dead=frozenset({LB})) == (str(VIP), Mode.SELF_HOSTED, True, True)
 
 
