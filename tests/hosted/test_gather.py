@@ -83,11 +83,12 @@ async def test_in_dual_stack_a_node_ip_that_vanishes_for_a_moment_keeps_its_plac
     assert list(bench.state.here.places) == [Family.IPV4]
 
 
-async def test_a_node_ip_that_nodenetd_publishes_no_more_is_given_up_at_once() -> None:
+@pytest.mark.parametrize("published", [["192.0.2.10"], ["192.0.2.10", "2001:db8::11"]], ids=["none", "another"])
+async def test_a_node_ip_that_nodenetd_publishes_no_more_is_given_up_at_once(published: list[str]) -> None:
     bench = Bench()
     bench.document = {"node_ips": ["192.0.2.10", "2001:db8::10"]}
     await bench.gather()
-    bench.document, bench.without = {"node_ips": ["192.0.2.10"]}, {NODE_IP6}
+    bench.document, bench.without = {"node_ips": published}, {NODE_IP6}
     await bench.gather()
     assert list(bench.state.here.places) == [Family.IPV4]
 

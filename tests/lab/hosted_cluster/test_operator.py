@@ -21,7 +21,7 @@ from kube_nodes import add_node
 from nodenet import __version__
 from nodenet.core.hosted_cluster.openshift import OPERATOR, PATH
 
-FORBIDDEN = 403
+FORBIDDEN, CONFLICT = 403, 409
 ONE = {"fieldSelector": "metadata.name=cluster"}
 ROLES = "/apis/rbac.authorization.k8s.io/v1"
 METRICS = 9400
@@ -103,6 +103,7 @@ def test_two_operators_keep_one_status_and_one_follows_when_the_other_stops(oper
     # A second object is refused.
     with pytest.raises(ApiError, match="there is one object"):
         cluster.admin.create(RESOURCES, resource({}, "mine"))
+    old = cluster.admin.get(RESOURCE)
     # Stopped: the other one leads at once, and writes what has changed since.
     operators.end("first", signal.SIGTERM)
     report(cluster, "master-1", "10.88.0.5")
@@ -110,6 +111,18 @@ def test_two_operators_keep_one_status_and_one_follows_when_the_other_stops(oper
     eventually(lambda: operators.leader() == "second", "the second one to lead", timeout=PATIENCE)
     eventually(lambda: status(cluster).get("apiServerInternalIpOwner") == "master-1", "the new owner", timeout=PATIENCE)
     assert "cannot read or write" not in cluster.log("second")
+    # The object of a backup: refused where it is as it was saved, and a status that comes back with it does not stay.
+    for document in (
+        old,
+        {"status": old["status"], "metadata": {"resourceVersion": old["metadata"]["resourceVersion"]}},
+    ):
+        with pytest.raises(ApiError) as caught:
+            cluster.admin.patch(f"{RESOURCE}/status", document)
+        assert caught.value.status == CONFLICT
+    cluster.admin.patch(f"{RESOURCE}/status", {"status": old["status"]})
+    eventually(
+        lambda: status(cluster).get("apiServerInternalIpOwner") == "master-1", "the owner again", timeout=PATIENCE
+    )
     shows(cluster, METRICS + 1, "nodenet_operator_leader 1", owner.replace("master-0", "master-1"))
 
 
