@@ -20,12 +20,13 @@ BINDING = {
 }
 
 
-def add_node(cluster: Cluster, name: str, number: int) -> None:
+def add_node(cluster: Cluster, name: str, number: int, role: str = "control-plane") -> None:
+    """Make a Node with the address that the node with this *number* of a rig has."""
     cluster.admin.apply(
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "labels": {"node-role.kubernetes.io/control-plane": ""}},
+            "metadata": {"name": name, "labels": {f"node-role.kubernetes.io/{role}": ""}},
         }
     )
     address = {"type": "InternalIP", "address": f"10.88.0.{FIRST + number}"}

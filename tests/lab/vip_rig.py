@@ -201,7 +201,8 @@ class Rig:
             )
             if options.spare_nic:
                 node.write("/etc/NetworkManager/system-connections/spare.nmconnection", SPARE, 0o600)
-            node.enable(*(("lab-apiserver.service", *options.enable) if master else options.worker_enable))
+            if units := ("lab-apiserver.service", *options.enable) if master else options.worker_enable:
+                node.enable(*units)
             self.nodes[name] = node
 
     def boot(self, *names: str) -> None:

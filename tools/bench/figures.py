@@ -15,10 +15,11 @@ LARGE_HOSTS = "## Node IP selection on large hosts\n"
 LOOK_UPS = "## Changes of DNS\n"
 BR_EX = "## The making of br-ex\n"
 HOSTED = "## Hosted services\n"
+HOSTED_CLUSTER = "## Hosted services in the cluster\n"
 DAY_ONE = "## Day one for many hosts\n"
 PACKAGES = "## Packages\n"
 PERSISTENT_IPS = "## Persistent IPs\n"
-BY_THEMSELVES = (BR_EX, LARGE_HOSTS, LOOK_UPS, HOSTED, DAY_ONE, PERSISTENT_IPS, PACKAGES)
+BY_THEMSELVES = (BR_EX, LARGE_HOSTS, LOOK_UPS, HOSTED, HOSTED_CLUSTER, DAY_ONE, PERSISTENT_IPS, PACKAGES)
 """Headings of the sections that are measured by themselves."""
 _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")
 
