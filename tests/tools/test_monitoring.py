@@ -23,6 +23,7 @@ from nodenet.core.hosted_cluster import metrics as operator
 from nodenet.core.hosted_cluster.cluster_status import status as cluster_status
 from nodenet.core.hosted_services import metrics as hosted
 from nodenet.core.hosted_services import report
+from nodenet.core.hosted_services.migration import Outcome, Phase
 from nodenet.core.messages import Message
 from nodenet.core.metrics.family import Kind, text
 from nodenet.core.metrics.program import COUNTED, Program, ProgramMetrics
@@ -87,7 +88,8 @@ def _is_value(metric: str, label: str, value: str) -> bool:
         "problem": {message.name.lower() for message in Message},
         "status": {"True", "False", "Unknown"} if "condition" in metric else set(Status),
         "health": {"ok", "degraded", "progressing", "disabled"} if "hosted" in metric else set(Health),
-        "phase": PHASES,
+        "phase": set(Phase) if "migration" in metric else PHASES,
+        "outcome": set(Outcome),
         "type": {"Available", "Progressing", "Degraded", "Disabled"},
     }
     return label not in closed or value in closed[label]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.hosted_cluster.test_conditions import GOOD
 from metrics_text import parsed
 from nodenet.core.hosted_cluster import metrics
 from nodenet.core.hosted_cluster.cluster_status import status
 from nodenet.core.hosted_cluster.metrics import Figures
+from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 
 
 def lines(found: object = None) -> list[str]:
@@ -57,12 +60,16 @@ def test_the_leader_shows_what_the_status_says() -> None:
 
 
 def test_each_metric_has_its_type_and_each_sample_its_metric() -> None:
-    found = parsed(metrics.text("9.9", Figures(), 7, status(GOOD, {}, "T")), metrics.FAMILIES)
+    moved = replace(GOOD, migration=Migration(Phase.EXTERNAL, outcome=Outcome.COMPLETED))
+    text = metrics.text("9.9", Figures(), 7, status(moved, {}, "T"))
+    assert '\nnodenet_hosted_migration{phase="External",outcome="Completed"} 1\n' in text
+    found = parsed(text, metrics.FAMILIES)
     assert {one.family for one in found} == {family.name for family in metrics.FAMILIES}
 
 
 def test_a_status_that_is_empty_or_was_written_by_another_program_breaks_nothing() -> None:
     assert "nodenet_operator_leader 1" in samples({})
+    assert "nodenet_operator_leader 1" in samples({"migration": ["x"]})
     strange = {"nodes": [{"name": "x"}], "apiServerInternalIpOwner": 'a"b\\c\nd'}
     shown = samples(strange)
     assert 'nodenet_hosted_nodes{healthy="Unknown"} 1' in shown

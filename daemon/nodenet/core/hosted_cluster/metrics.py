@@ -43,7 +43,13 @@ OWNER = Family(
     "1, with the node that holds the VIP of a purpose; absent while no node has it.",
     ("purpose", "node"),
 )
-FAMILIES = (INFO, LEADER, REQUESTS, API_FAILURES, STATUSES, CONDITION, NODES, STACK_NODES, OWNER)
+MIGRATION = Family(
+    "nodenet_hosted_migration",
+    Kind.GAUGE,
+    "1, with the phase of the API's migration and the outcome of the last one; absent before the first.",
+    ("phase", "outcome"),
+)
+FAMILIES = (INFO, LEADER, REQUESTS, API_FAILURES, STATUSES, CONDITION, NODES, STACK_NODES, OWNER, MIGRATION)
 
 
 class Figures:
@@ -85,3 +91,8 @@ def _of_status(status: Mapping[str, Any]) -> Iterator[str]:
     yield from STACK_NODES.lines((stacks[one], (one,)) for one in STACKS)
     owners = [(purpose, status[field]) for field, purpose in OWNERS.items() if status.get(field)]
     yield from OWNER.lines((1, (str(purpose), node)) for purpose, node in owners)
+    moved = status.get("migration")
+    record = moved if isinstance(moved, Mapping) else {}
+    yield from MIGRATION.lines(
+        [(1, (str(record["phase"]), str(record.get("outcome", ""))))] if "phase" in record else []
+    )
