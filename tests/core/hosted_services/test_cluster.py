@@ -4,6 +4,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from nodenet.core.hosted_services.cluster import Cluster, known
+from nodenet.core.hosted_services.migration import Migration, Phase, render
 from nodenet.core.hosted_services.model import Here, Options, Origin, Role
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.resource import GROUP, KIND, VERSION
@@ -93,3 +94,19 @@ def test_hostile_strings_reach_no_configuration() -> None:
     assert not any("evil" in text or "bind 0.0.0.0:1\n" in text for text in (*made.texts.values(), made.hosts))
     spec = resource({"apiintIpAddress": "192.0.2.50\nport=5353"})
     assert known(Cluster({Origin.LIVE: spec}), OPTIONS, HERE).inputs.spec_origin is Origin.DEFAULT
+
+
+def moved(spec: dict[str, Any], phase: Phase) -> Cluster:
+    """Return a cluster whose API moves from its VIP to 192.0.2.9."""
+    found = resource(spec)
+    record = render(Migration(phase, OPTIONS.api_vips, (ip_address("192.0.2.9"),), 1))
+    return Cluster({Origin.LIVE: found | {"status": {**found["status"], "migration": record}}})
+
+
+def test_a_spec_that_is_not_valid_stops_no_node_in_the_middle_of_a_migration() -> None:
+    good = known(moved({"ingressHa": "Disabled"}, Phase.VERIFY), OPTIONS, HERE)
+    found = known(moved({"ingressHa": "perhaps"}, Phase.SWITCH_DNS), OPTIONS, HERE, good.specs)
+    assert found.inputs.spec.ingress_ha is False, "the last good spec"
+    assert found.inputs.spec.migration is not None
+    assert found.inputs.spec.migration.phase is Phase.SWITCH_DNS
+    assert plan(found.inputs).api_int.addresses == (ip_address("192.0.2.9"),)
