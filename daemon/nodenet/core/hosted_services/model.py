@@ -146,7 +146,7 @@ class Inputs:
     """Everything that a plan is made of.
 
     *nodes* is empty while no list of nodes was ever read. *dead*: the addresses of an external load balancer that has
-    not answered since this node came up (``fallback``).
+    lost the name to the API VIP (``fallback``).
     """
 
     options: Options
