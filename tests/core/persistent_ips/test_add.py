@@ -10,6 +10,7 @@ import pytest
 from nodenet.core.persistent_ips.cni import CniError, Code
 from nodenet.core.persistent_ips.effects import Save, Sync
 from nodenet.core.persistent_ips.model import PodName, State
+from nodenet.core.persistent_ips.repair import adopt
 from persistent_ips_story import added, length, step_until, vm
 from persistent_ips_world import Node, Run, World, network
 
@@ -116,6 +117,28 @@ def test_a_repeated_add_that_fails_keeps_what_the_first_one_attached() -> None:
     world.do_chores(node)
     world.check()
     assert node.book.attachment(("c1", "net1")) is not None
+
+
+def test_a_repeated_add_that_fails_keeps_what_a_repair_recorded_meanwhile() -> None:
+    """The store was lost, and the claim deleted by hand."""
+    world = World(1)
+    node, pod = world.nodes[0], vm(world)
+    added(world, node, pod, "c1")
+    (lease,) = world.api.leases.values()
+    node.lose_store()
+    world.api.delete_claim(("vms", "vm"))
+    node.watch()
+    adopting = node.begin("adopt", adopt(node.here(), lease))
+    while not adopting.holds:
+        node.step(adopting)
+    run = world.add(node, pod, "c1")
+    while node.ready(run):
+        node.step(run)
+    world.finish(node)
+    assert isinstance(run.outcome, CniError)
+    assert node.book.attachment(("c1", "net1")) is not None
+    world.do_chores(node)
+    world.check()
 
 
 def test_without_the_api_a_pod_that_was_read_starts_again() -> None:

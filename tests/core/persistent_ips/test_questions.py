@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import WriteStatus
+from nodenet.core.persistent_ips.effects import ReadPod, WriteStatus
 from nodenet.core.persistent_ips.model import PodName
 from persistent_ips_story import added, vm
 from persistent_ips_world import World
@@ -69,6 +69,24 @@ def test_a_claim_is_not_shared_on_one_node_either() -> None:
     world = World(1)
     added(world, world.nodes[0], vm(world), "c1")
     assert refused(world, world.api.put_pod("thief", "vm", controller="thief"))[0] is Code.TRY_AGAIN
+
+
+def test_a_pod_is_not_given_a_claim_while_the_api_does_not_say_who_has_it() -> None:
+    """The API is away for one request only."""
+    world = World(2)
+    added(world, world.nodes[1], vm(world))
+    thief = world.api.put_pod("thief", "vm", controller="other")
+    node = world.nodes[0]
+    node.watch()
+    run = world.add(node, thief)
+    reads = 0
+    while run in node.runs:
+        reads += isinstance(run.effect, ReadPod)
+        node.step(run, "away before" if isinstance(run.effect, ReadPod) and reads == 2 else "")
+    assert reads == 2
+    assert isinstance(run.outcome, CniError)
+    assert run.outcome.code == Code.TRY_AGAIN
+    assert world.api.claims["vms", "vm"].owner_pod == "vm-1"
 
 
 def test_two_interfaces_of_a_pod_do_not_share_a_claim() -> None:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
+from nodenet.core.persistent_ips import pod as pods
 from nodenet.core.persistent_ips import repair
-from nodenet.core.persistent_ips.model import Owner
+from nodenet.core.persistent_ips.cni import CniError
+from nodenet.core.persistent_ips.lease import name_of
+from nodenet.core.persistent_ips.model import Owner, PodName
 from persistent_ips_story import added, vm
 from persistent_ips_world import Node, World
 
@@ -62,6 +66,81 @@ def test_after_a_lost_store_the_sandbox_is_known_that_has_the_address_now() -> N
     world.do_chores(node)
     assert ("c3", "net1") in {one.key for one in node.book.attachments()}
     assert ("c1", "net1") not in {one.key for one in node.book.attachments()}
+
+
+def test_after_a_lost_store_a_pod_of_another_workload_does_not_get_the_claim() -> None:
+    """What was read of the attached pod is lost too."""
+    world, node = prepared()
+    node.lose_store()
+    world.do_chores(node)
+    thief = world.api.put_pod("thief", "vm", controller="other")
+    with pytest.raises(CniError, match="is used by pod vms/vm-1, which belongs to another workload"):
+        added(world, node, thief, "c3")
+    added(world, node, vm(world, number=2), "c4")
+
+
+def test_after_a_lost_store_a_pod_that_the_status_does_not_name_is_asked_about_too() -> None:
+    """A migration's source, whose target is named."""
+    world, node = prepared()
+    (claim,) = world.api.claims.values()
+    world.api.change_claim(claim, owner_pod="gone")
+    node.lose_store()
+    world.do_chores(node)
+    with pytest.raises(CniError, match="is used by pod vms/vm-1, which belongs to another workload"):
+        added(world, node, world.api.put_pod("thief", "vm", controller="other"), "c3")
+
+
+@pytest.mark.parametrize("unplugged", [True, False])
+def test_after_a_lost_store_an_unplugged_interface_does_not_keep_another_one_from_its_claim(*, unplugged: bool) -> None:
+    """Its DEL came before the repair, which takes it for attached as long as the pod exists."""
+    world, node = prepared()
+    pod = PodName("vms", "vm-1", world.api.pods["vms", "vm-1"]["metadata"]["uid"])
+    node.lose_store()
+    world.delete(node, ("c1", "net1"))
+    world.do_chores(node)
+    elements = [{"name": "blue", "interface": name, pods.REFERENCE: "vm"} for name in ("net2", "net1")]
+    annotations = world.api.pods["vms", "vm-1"]["metadata"]["annotations"]
+    annotations[pods.NETWORKS] = json.dumps(elements[:1] if unplugged else elements)
+    if unplugged:
+        assert added(world, node, pod, "c1", "net2") == world.api.claims["vms", "vm"].ips
+        return
+    with pytest.raises(CniError, match="Interface net1 of pod vms/vm-1 has IPAMClaim vm already"):
+        added(world, node, pod, "c1", "net2")
+
+
+@pytest.mark.parametrize("ips", [(), ("192.0.2.6/29",)], ids=["lost", "edited"])
+def test_after_a_lost_store_a_pod_keeps_what_the_status_does_not_name(ips: tuple[str, ...]) -> None:
+    world, node = prepared()
+    (claim,) = world.api.claims.values()
+    assert claim.ips != ips
+    world.foreign.add("vm")
+    world.api.change_claim(claim, ips=ips)
+    node.lose_store()
+    world.do_chores(node)
+    world.check()
+    assert ("c1", "net1") in {one.key for one in node.book.attachments()}
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    world.do_chores(node)
+    assert ("claim" in {one.owner.kind for one in world.api.leases.values()}) == (not ips)
+    world.end()
+
+
+def test_after_a_lost_store_a_claim_that_no_pod_has_is_free_when_it_is_deleted() -> None:
+    """Its Lease was deleted by hand and made again, so it names no sandbox."""
+    world, node = prepared()
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    (row,) = [one for one in node.book.reservations() if one.owner.kind == "claim"]
+    world.foreign.add("vm")
+    del world.api.leases[name_of(row.network, row.address)]
+    world.do_chores(node)
+    node.lose_store()
+    world.do_chores(node)
+    assert [one.key for one in node.book.attachments()] == [("c2", "net1")]
+    world.api.delete_claim(("vms", "vm"))
+    world.do_chores(node)
+    assert [one.owner.kind for one in world.api.leases.values()] == ["pod"]
 
 
 def test_a_lost_store_and_a_reboot_keep_what_a_pod_has_that_is_there() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from nodenet.core.persistent_ips.model import State
-from nodenet.core.persistent_ips.settle import attached_pods, is_settled, owner_pod
+from nodenet.core.persistent_ips.settle import attached_pods, is_settled, owner_pod, take_over
 from persistent_ips_story import added, step_until, vm
 from persistent_ips_world import World, network
 
@@ -114,6 +114,21 @@ def test_the_lease_follows_a_machine_that_comes_back() -> None:
     assert lease.node == "node-0"
     (row,) = first.book.reservations()
     assert (row.lease_uid, row.lease_version) == (lease.uid, lease.version)
+
+
+def test_a_lease_is_not_taken_back_for_a_sandbox_that_has_ended() -> None:
+    """The API was away until the pod was detached; another node has the machine by now."""
+    world = World(2)
+    here, there = world.nodes
+    added(world, here, vm(world), "c1")
+    (attachment,) = here.book.attachments()
+    world.delete(here, ("c1", "net1"))
+    world.finish(here)
+    added(world, there, vm(world, number=2), "c2")
+    here.begin("take over", take_over(here.here(), attachment))
+    world.finish(here)
+    (lease,) = world.api.leases.values()
+    assert (lease.node, lease.container_id) == (there.name, "c2")
 
 
 @pytest.mark.parametrize("text", ["2001:DB8::3/125", "2001:0db8:0:0::3/125"])

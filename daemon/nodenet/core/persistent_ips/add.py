@@ -151,7 +151,8 @@ def _undone_if_failed(here: Here, asked: Asked, reference: PodReference) -> Step
 
     An earlier ADD may have been answered: then the sandbox has its addresses until DEL.
     """
-    before = here.book.attachment(asked.key)
+    yield Hold((OwnerKind.CLAIM, reference.pod.namespace, reference.claim))
+    before = here.book.attachment(asked.key)  # a repair may have recorded it until now
     try:
         return (yield from _of_claim(here, asked, reference))
     except (CniError, ApiAway, Forbidden, NotFound, Conflict, PublishFailed):
@@ -161,7 +162,6 @@ def _undone_if_failed(here: Here, asked: Asked, reference: PodReference) -> Step
 
 
 def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[Interface, ...]]:
-    yield Hold((OwnerKind.CLAIM, reference.pod.namespace, reference.claim))
     if (done := _answered(here, asked)) is not None:
         return done
     claim = yield from current_claim(here, asked, reference)

@@ -10,7 +10,7 @@ from nodenet.core.persistent_ips.api import ApiAway, Forbidden, NotFound
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.cni import CniError, Code
 from nodenet.core.persistent_ips.effects import Here, Steps, await_claim, read_claim, read_pod
-from nodenet.core.persistent_ips.model import Owner, OwnerKind, PodReference, State
+from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, PodReference, State
 from nodenet.core.persistent_ips.reserve import Asked
 
 
@@ -76,26 +76,46 @@ def check_claim(claim: Claim, asked: Asked) -> None:
 
 
 def check_sharing(here: Here, asked: Asked, reference: PodReference, claim: Claim) -> Steps[None]:
-    """Refuse a claim that a pod of another workload has. Raises CniError, Forbidden."""
-    attached = set()
+    """Refuse a claim that a pod of another workload has. Raises CniError, ApiAway, Forbidden."""
+    judged, others = {"", reference.pod.name}, {claim.owner_pod}
     for one in here.book.attachments_of(claim.owner):
         if one.pod is None:
             continue
-        attached.add(one.pod.name)
+        other = here.book.pod_reference((one.pod.uid, one.ifname, one.network))
         if one.pod.uid == reference.pod.uid:
-            if one.ifname != asked.ifname:
+            if one.ifname != asked.ifname and (other is not None or (yield from _references(one, claim))):
                 text = f"Interface {one.ifname} of pod {reference.pod} has IPAMClaim {claim.name} already"
                 raise CniError(Code.CONFIGURATION, text, "Give each interface a claim of its own")
-            continue
-        other = here.book.pod_reference((one.pod.uid, one.ifname, one.network))
-        if other is not None and not pods.may_share(other.workload, reference.workload):
+        elif other is None:
+            others.add(one.pod.name)  # the store was lost, and the attachment was read from a Lease
+        elif not pods.may_share(other.workload, reference.workload):
             raise _busy(claim, str(other.pod))
-    if not claim.owner_pod or claim.owner_pod == reference.pod.name or claim.owner_pod in attached:
-        return
+        else:
+            judged.add(one.pod.name)
+    for name in sorted(others - judged):
+        yield from _check_pod(name, reference, claim)
+
+
+def _references(one: Attachment, claim: Claim) -> Steps[bool]:
+    """Return whether a pod references *claim* for an interface still; the interface may have been unplugged.
+
+    Raises CniError, NotFound, ApiAway, Forbidden.
+    """
+    name = one.pod or PodName("", "")
+    pod = yield from read_pod(name.namespace, name.name)
+    return pods.reference(pod, one.ifname, one.network, name.uid).claim == claim.name
+
+
+def _check_pod(name: str, reference: PodReference, claim: Claim) -> Steps[None]:
+    """Refuse a claim that the pod *name* has, if it is of another workload. Raises CniError, ApiAway, Forbidden."""
     try:
-        pod = yield from read_pod(claim.namespace, claim.owner_pod)
-    except (NotFound, ApiAway):  # without the API only pods that were judged before come so far
+        pod = yield from read_pod(claim.namespace, name)
+    except NotFound:
         return
+    except ApiAway:
+        if reference.claim_uid != claim.uid:
+            raise
+        return  # it was judged when it got the claim
     if pod.finished or not pods.references_claim(pod, claim.name):
         return
     if not pods.may_share(pod.workload, reference.workload):

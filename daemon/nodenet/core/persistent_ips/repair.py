@@ -94,17 +94,18 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
         return
     if lease.node != here.node or lease.uid != listed.uid:
         return
-    changes: list[Change] = []
-    row = Reservation(lease.network, lease.address, lease.owner, State.RESERVED, lease.uid, lease.version, here.now)
     claim = (yield from _claim(lease.owner)) if lease.owner.kind is OwnerKind.CLAIM else None
-    if claim is not None and not claim.ips:
-        changes = [Put(row)]  # an ADD was interrupted before the status named the address
-    elif claim is None or claim.has(lease.address):
-        attached = yield from _may_be_attached(here, lease)
-        if attached or claim is not None:
-            changes.append(Put(replace(row, state=State.REPORTED)))
-        if attached:  # of a claim too: without it, the address would be free with the claim though a pod has it
-            changes.append(Put(_attachment(here, lease)))
+    attached = yield from _may_be_attached(here, lease)
+    # A status without addresses: an ADD was interrupted before it wrote them. With others: a person may have edited it
+    # while a pod has this one, which is given back when the pod is gone.
+    named = claim is None or claim.has(lease.address)
+    state = State.REPORTED if named else State.RESERVED
+    row = Reservation(lease.network, lease.address, lease.owner, state, lease.uid, lease.version, here.now)
+    changes: list[Change] = []
+    if attached or (claim is not None and (named or not claim.ips)):
+        changes.append(Put(row))
+    if attached:  # of a claim too: without it, the address would be free with the claim though a pod has it
+        changes.append(Put(_attachment(here, lease)))
     if changes:
         yield Save(tuple(changes))
         return
@@ -116,6 +117,8 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
 
 def _may_be_attached(here: Here, lease: Lease) -> Steps[bool]:
     """Return whether the sandbox of a Lease may have its address."""
+    if not lease.container_id:
+        return False  # it was made again while no sandbox had the address
     other = here.book.attachment((lease.container_id, lease.ifname))
     given = other.addresses if other is not None and other.netns else ()  # recorded by its ADD, not by a repair
     if lease.address not in given and any(one.network == lease.address.network for one in given):

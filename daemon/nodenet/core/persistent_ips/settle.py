@@ -116,6 +116,8 @@ def take_over(here: Here, attachment: Attachment) -> Steps[None]:
     if attachment.owner.kind is not OwnerKind.CLAIM:
         return
     yield Hold(attachment.owner.hold)
+    if here.book.attachment(attachment.key) is None:
+        return  # it was detached before the API answered: another node may have taken over since
     for row in here.book.held_by(attachment.owner, attachment.network):
         if row.address not in attachment.addresses:
             continue
