@@ -16,6 +16,10 @@ from package_builds import NEW, OLD, named, published, starts_of_kubelet, wait_f
 from pinger import Pinger
 
 INSTALLER = "/root/nodenet-sysext"
+NOT_MERGED = (
+    "nodenet: its system extension is not merged. The reason is in the output of: "
+    "SYSTEMD_LOG_LEVEL=debug systemd-sysext refresh"
+)
 UNITS = "find /etc/systemd/system -name 'nodenet*'"
 
 
@@ -129,9 +133,5 @@ def an_extension_that_is_not_merged_is_named(node: Node) -> None:
     node.run("systemd-sysext unmerge")
     assert node.run("systemctl start nodenetd.service", check=False, timeout=60).returncode != 0
     node.run("systemctl stop nodenetd.service")
-    told = [entry["MESSAGE"] for entry in node.journal() if entry.get("_SYSTEMD_UNIT") == "nodenetd.service"]
-    assert (
-        "nodenet: its system extension is not merged. The reason is in the output of: "
-        "SYSTEMD_LOG_LEVEL=debug systemd-sysext refresh"
-    ) in told
+    node.wait_until(f"journalctl --unit=nodenetd.service --output=cat | grep -xF '{NOT_MERGED}'")
     node.run("systemd-sysext merge")
