@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 SOURCES = ("daemon/nodenet", "units", "docs/man", "packaging", "CHANGELOG.md", "LICENSE")
-PASSED_OVER = frozenset({"__pycache__", "target", "build"})
+PASSED_OVER = frozenset({"__pycache__", ".ruff_cache", ".mypy_cache", "target", "build"})
 DOCUMENTS = "usr/share/doc/nodenet"
 MANUAL = "usr/share/man"
 MAINTAINER = "The nodenet maintainers <maintainers@nodenet.invalid>"
