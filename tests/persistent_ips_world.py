@@ -624,12 +624,19 @@ class Play:
             self.world.api.delete_claim(key)
 
     def force_delete(self) -> None:
-        """Delete a claim by hand, without its finalizer, while its pods run on the node that has its Leases."""
-        held = {lease.owner.uid: lease.node for lease in self.world.api.leases.values()}
+        """Delete a claim by hand, without its finalizer, while its pod runs; its Leases name this one sandbox.
+
+        A Lease names no second sandbox, and names a new one only after its ADD was answered: until then, a node that
+        loses its store does not learn of it.
+        """
+        named: dict[str, set[tuple[str, str, str]]] = {}
+        for lease in self.world.api.leases.values():
+            named.setdefault(lease.owner.uid, set()).add((lease.node, lease.container_id, lease.ifname))
         found = []
         for claim in self.world.api.claims.values():
-            nodes = {key[0] for key, (owner, _) in self.world.live.items() if owner == claim.uid}
-            if nodes == {held.get(claim.uid)} and not any(node.runs for node in self.world.nodes):
+            live = {key for key, (owner, _) in self.world.live.items() if owner == claim.uid}
+            one = len(live) == 1 and live == named.get(claim.uid)
+            if one and not any(node.runs for node in self.world.nodes):
                 found.append(claim.key)
         if found:
             key = self.of(found)
