@@ -35,7 +35,8 @@ def test_a_system_bus_that_is_killed_during_the_boot(product_node: NodeFactory) 
     node.wait_until("test -e /run/nodenet/state.json", timeout=20)
     node.run("systemctl kill --signal=KILL --kill-whom=main dbus.service")
     node.wait_until("systemctl is-active dbus.service || systemctl start dbus.service", timeout=30)
-    node.run("systemctl restart NetworkManager.service")  # it never connects to a new bus by itself
+    # It never connects to a new bus by itself. systemd stops it with the bus, which cancels a restart in that moment.
+    node.wait_until("systemctl restart NetworkManager.service", timeout=30)
     document = settle(node, timeout=120)
     assert document["node_ips"] == ["10.88.0.50"]
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"

@@ -68,9 +68,14 @@ for number, name in enumerate(sys.argv[1:]):
     role = "control-plane" if name.startswith("master") else "worker"
     labels = {f"node-role.kubernetes.io/{role}": ""}
     meta = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
-    ask("/api/v1/nodes", meta, "POST")
+    try:
+        ask("/api/v1/nodes", meta, "POST")
+    except urllib.error.HTTPError as error:
+        if error.code != 409:  # made by an attempt whose answer was lost
+            raise
     addresses = {"status": {"addresses": [{"type": "InternalIP", "address": f"10.88.0.{20 + number}"}]}}
     ask(f"/api/v1/nodes/{name}/status", addresses, "PATCH", "application/merge-patch+json")
+print("made")
 """
 )
 READY = ASK + 'print(ask("/readyz"))\n'
@@ -151,7 +156,8 @@ def test_five_nodes_come_back_from_their_disks(lab: Lab, lan: Lan, product: Path
     rig.boot()
     rig.one_holder(timeout=120)
     until(lambda: answers(worker, READY, "ok"), "the API through api-int", 180)
-    worker.run(["python3", "-c", ADD, *rig.names[:3]])  # kubelets register the workers
+    # The VIP may move until all nodes are known. The kubelets register the workers.
+    until(lambda: answers(worker, ADD, "made", *rig.names[:3]), "the control-plane nodes", 60)
     for node in rig.nodes.values():
         until(partial(has_cached, node, "worker-1"), "the cache", 120)
         node.path(FILED).unlink()  # from here on, only what the API said
