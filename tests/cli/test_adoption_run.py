@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -119,19 +123,52 @@ def test_an_error_that_nobody_foresaw_undoes_the_steps_too() -> None:
     assert node.done[-1] == "drop-ins-"
 
 
+Sender = Callable[[], contextlib.AbstractContextManager[Callable[[], None]]]
+
+
 @dataclass
 class Signalled(Node):
     """Gets a signal while each step is done or undone."""
 
+    send: Callable[[], None] = lambda: None
+
     def do(self, step: Step) -> None:
         super().do(step)
-        os.kill(os.getpid(), signal.SIGTERM)
+        self.send()
 
 
-def test_a_signal_undoes_the_steps_and_undoing_is_not_interrupted() -> None:
-    node, before = Signalled(), signal.getsignal(signal.SIGTERM)
-    with pytest.raises(Undone, match=r"^interrupted by SIGTERM; every step was undone$"), interruptible():
-        run(PLANS[0][1:], node)
+@contextlib.contextmanager
+def in_this_thread() -> Iterator[Callable[[], None]]:
+    """Yield what sends SIGTERM to this thread."""
+    yield partial(signal.raise_signal, signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def in_another_thread() -> Iterator[Callable[[], None]]:
+    """Yield what sends SIGTERM to another thread; Python runs the handler in the main thread all the same."""
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+
+    def send() -> None:
+        assert thread.ident is not None
+        signal.pthread_kill(thread.ident, signal.SIGTERM)
+        for _ in range(20):  # the handler runs between two of these
+            time.sleep(0.01)
+
+    try:
+        yield send
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("sender", [in_this_thread, in_another_thread])
+def test_a_signal_undoes_the_steps_and_undoing_is_not_interrupted(sender: Sender) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    undone = pytest.raises(Undone, match=r"^interrupted by SIGTERM; every step was undone$")
+    with sender() as send, undone, interruptible():
+        run(PLANS[0][1:], node := Signalled(send=send))
     assert node.done == ["enabled+", "enabled-"]
     assert signal.getsignal(signal.SIGTERM) == before
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []).isdisjoint({signal.SIGTERM, signal.SIGHUP, signal.SIGINT})

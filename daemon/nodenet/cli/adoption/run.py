@@ -158,6 +158,9 @@ def interruptible() -> Iterator[None]:
     """Let signals that end a command arrive only while a step is done, as Interrupted; undoing is not interrupted."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  (signal.signal gives both)
+        if number in signal.pthread_sigmask(signal.SIG_BLOCK, ()):  # another thread got it, whose mask is not this one
+            signal.raise_signal(signal.Signals(number))
+            return
         raise Interrupted(f"interrupted by {signal.Signals(number).name}")
 
     before = {number: signal.signal(number, interrupt) for number in SIGNALS}
