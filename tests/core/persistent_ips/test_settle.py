@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from nodenet.core.persistent_ips.cni import CniError
 from nodenet.core.persistent_ips.model import State
 from nodenet.core.persistent_ips.settle import attached_pods, is_settled, owner_pod, take_over
 from persistent_ips_story import added, step_until, vm
@@ -17,13 +18,47 @@ def test_the_owner_pod_is_true_over_stop_start_and_a_failed_migration() -> None:
     added(world, second, vm(world, number=2), "c2")
     world.delete(second, ("c2", "net1"))  # the migration failed
     world.finish(second)
-    world.do_chores(second)
-    assert world.api.claims["vms", "vm"].owner_pod == ""
-    world.do_chores(first)
-    assert world.api.claims["vms", "vm"].owner_pod == "vm-1"
+    for node in (second, first):
+        world.do_chores(node)
+        assert world.api.claims["vms", "vm"].owner_pod == "vm-1"
     world.delete(first, ("c1", "net1"))
     world.finish(first)
     world.do_chores(first)
+    assert world.api.claims["vms", "vm"].owner_pod == ""
+
+
+def test_after_a_failed_migration_no_other_workload_gets_the_claim() -> None:
+    """The target ends while its source runs on: the status names the source again, before the source's node sees it."""
+    world = World(3)
+    source, target, third = world.nodes
+    added(world, source, vm(world), "c1")
+    added(world, target, vm(world, number=2), "c2")
+    world.do_chores(target)
+    world.delete(target, ("c2", "net1"))
+    world.finish(target)
+    del world.api.pods["vms", "vm-2"]
+    world.do_chores(target)
+    assert world.api.claims["vms", "vm"].owner_pod == "vm-1"
+    with pytest.raises(CniError, match="is used by pod vms/vm-1"):
+        added(world, third, world.api.put_pod("other", "vm", controller="other"), "c3")
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["deleted", "ended"])
+def test_after_a_migration_the_status_does_not_name_the_source_again(*, gone: bool) -> None:
+    world = World(2)
+    source, target = world.nodes
+    added(world, source, vm(world), "c1")
+    added(world, target, vm(world, number=2), "c2")
+    world.delete(source, ("c1", "net1"))
+    world.finish(source)
+    if gone:
+        del world.api.pods["vms", "vm-1"]
+    else:
+        world.api.pods["vms", "vm-1"]["status"]["phase"] = "Succeeded"
+    world.do_chores(target)
+    world.delete(target, ("c2", "net1"))
+    world.finish(target)
+    world.do_chores(target)
     assert world.api.claims["vms", "vm"].owner_pod == ""
 
 

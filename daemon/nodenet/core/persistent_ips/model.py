@@ -134,6 +134,8 @@ class PodReference:
     """The NetworkAttachmentDefinition, NAMESPACE/NAME; empty where it is not known."""
     claim_uid: str = ""
     """The claim whose addresses the pod was given; empty before that. Only this one is served without the API."""
+    predecessor: str = ""
+    """The pod that the claim's status named before: the source of a migration, which keeps the claim if this fails."""
 
     @property
     def key(self) -> tuple[str, str, str]:

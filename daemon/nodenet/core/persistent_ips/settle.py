@@ -15,6 +15,7 @@ from nodenet.core.persistent_ips.claim import Claim, allocated_patch
 from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, move_lease, read_pod, write_status
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import Attachment, Interface, OwnerKind, Reservation, State
+from nodenet.core.persistent_ips.pod import references_claim
 from nodenet.core.persistent_ips.release import give_back
 
 LOST = "StatusLost"
@@ -64,6 +65,8 @@ def settle(here: Here, claim: Claim) -> Steps[None]:
     pod = owner_pod(here.book, claim)
     if claim.owner_pod not in ("", pod) and not (yield from _was_ours(here, claim)):
         pod = claim.owner_pod
+    elif not pod:
+        pod = yield from _predecessor(here, claim)
     if claim.ips and pod == claim.owner_pod:
         return
     addresses: Iterable[Interface] = (row.address for row in rows)
@@ -86,6 +89,22 @@ def _was_ours(here: Here, claim: Claim) -> Steps[bool]:
     except NotFound:
         return True
     return not known.isdisjoint((pod.name.uid, pod.static_uid))
+
+
+def _predecessor(here: Here, claim: Claim) -> Steps[str]:
+    """Return the pod that had the claim before one of this node and has it again, empty for none: a migration failed.
+
+    While the status names no pod, a pod of another workload could get the claim on a third node.
+    """
+    pods = [one for one in here.book.pod_references() if (one.pod.namespace, one.claim) == claim.key]
+    for name in sorted({one.predecessor for one in pods if one.pod.name == claim.owner_pod} - {""}):
+        try:
+            pod = yield from read_pod(claim.namespace, name)
+        except NotFound:
+            continue
+        if not pod.finished and references_claim(pod, claim.name):
+            return name
+    return ""
 
 
 def _rows(book: Book, claim: Claim) -> tuple[Reservation, ...]:
