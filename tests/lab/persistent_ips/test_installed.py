@@ -51,7 +51,9 @@ def call(node: Node, verb: str, network: Network, pod: Pod) -> list[str]:
 
 def listed(node: Node, network: Network) -> dict[str, dict[str, object]]:
     """Return what `nodenetctl claims` has of a network, by address."""
-    document = node.json(["nodenetctl", "claims", "--network", network.name, "--json"])
+    command = ["nodenetctl", "claims", "--network", network.name, "--json"]
+    node.wait_until(command, timeout=PATIENCE)  # it fails until the watch of the claims has found the API
+    document = node.json(command)
     assert document["schema_version"] == 1
     return {entry["address"]: entry for entry in document["addresses"]}
 
