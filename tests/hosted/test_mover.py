@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from hosted.rig import state
+from hosted.test_checks import FakeProcesses
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Answer, Result, Target, Verdict
 from nodenet.core.hosted_services.holders import Sighting
@@ -17,6 +18,7 @@ from nodenet.core.hosted_services.migration import AT_REST, Migration, Phase
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.ip import Family, IPAddress, family_of
+from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.mover import Mover
 from nodenet.hosted.state import State
 
@@ -26,6 +28,9 @@ class Rest:
 
     def __init__(self) -> None:
         self.good = False
+        self.alive: set[str] = set()
+        """Servers that answer all the same."""
+        self.marks: set[int] = set()
         self.named: set[IPAddress] = set()
         self.checks = self.asked = self.reports = 0
 
@@ -33,7 +38,9 @@ class Rest:
         assert (target.path, target.server_name) == ("/readyz", "api-int.ostest.example.com")
         assert target.ca_file
         self.checks += 1
-        return Result(Answer.GOOD) if self.good else Result(Answer.DEAD, problem="connection refused")
+        self.marks.add(target.mark)
+        good = self.good or target.host in self.alive
+        return Result(Answer.GOOD) if good else Result(Answer.DEAD, problem="connection refused")
 
     async def addresses(self, server: IPAddress, name: str, family: Family) -> frozenset[IPAddress]:
         assert (str(server), name) == ("192.0.2.10", "api-int.ostest.example.com")
@@ -139,11 +146,31 @@ async def test_the_way_back_waits_for_haproxy_and_for_one_holder_that_answers() 
         await asyncio.sleep(1)
         assert made.progress == Progress(1, Phase.VERIFY_VIP, ready=True)
         led(made, Phase.DRAIN_EXTERNAL, back=True)
-        made.reachable = False
+        made.reachable, made.asked = False, vip
         mover.look_now.set()
         await asyncio.sleep(1)
         assert made.progress is not None
         assert made.progress.lost, "the API does not answer at the VIP any more"
+
+
+async def test_the_way_back_from_a_load_balancer_that_fails_is_not_lost_at_once() -> None:
+    """The last look at `api-int` was about the load balancer for ten seconds more, and the API was moved back there."""
+    made, rest = state("api-int-is-external"), Rest()
+    (vip,) = made.options.api_vips
+    rest.named, rest.alive = {vip}, {str(vip)}
+    watch = asyncio.ensure_future(HealthChecks(made, rest, FakeProcesses(), lambda: None).watch_vip())
+    await asyncio.sleep(35)
+    assert made.reachable is False
+    async with moving(led(made, Phase.SWITCH_DNS, back=True), rest):
+        await asyncio.sleep(1)
+        assert made.progress == Progress(1, Phase.SWITCH_DNS, ready=True)
+        await asyncio.sleep(20)
+        assert made.reachable is True
+        rest.alive = set()
+        await asyncio.sleep(40)
+        assert made.progress is not None
+        assert made.progress.lost, "this is about the VIP"
+    watch.cancel()
 
 
 async def test_the_new_address_is_asked_until_the_drain_ends() -> None:

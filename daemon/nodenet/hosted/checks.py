@@ -148,11 +148,11 @@ class HealthChecks:
 
     async def watch_vip(self) -> None:
         """Check that the API answers at the effective address, on the nodes of the control plane, until cancelled."""
-        verdict, asked = Verdict(), None
+        verdict = Verdict()
         while True:
             address = next(iter(self._state.plan.api_int.addresses), None)
-            if address != asked or not self._asks_for_api():
-                verdict, asked, self._state.reachable = Verdict(), address, None
+            if address != self._state.asked or not self._asks_for_api():
+                verdict, self._state.asked, self._state.reachable = Verdict(), address, None
                 self._state.report_failure(BY_NAME, None)
             if address is not None and self._asks_for_api():
                 target = replace(self._api(str(address)), mark=BY_WIRE)

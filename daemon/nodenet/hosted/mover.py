@@ -97,7 +97,7 @@ class Mover:
     def _is_lost(self, migration: Migration) -> bool:
         """Return whether the new address does not answer this node any more."""
         if is_own(migration.target, self._state.options.api_vips):
-            return self._state.reachable is False
+            return self._state.reachable is False and self._state.asked in self._state.options.api_vips
         return self._state.dead == frozenset(migration.target)
 
     async def _try(self, addresses: tuple[IPAddress, ...]) -> None:

@@ -42,6 +42,8 @@ class State:
     """The addresses of an external load balancer that does not answer, and has lost the name to the API VIP."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     reachable: bool | None = None
+    asked: IPAddress | None = None
+    """The address that *reachable* is about: for some seconds that of before, when ``api-int`` has got another one."""
     progress: Progress | None = None
     """This node's part of a migration, None while nothing moves."""
     drained: bool = False
