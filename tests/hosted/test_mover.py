@@ -17,6 +17,7 @@ from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.migration import AT_REST, Migration, Phase
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Service
+from nodenet.core.hosted_services.redirect import BY_WIRE
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.mover import Mover
@@ -88,6 +89,7 @@ async def test_a_load_balancer_is_verified_and_each_attempt_begins_anew_from_not
         reports = rest.reports
         await asyncio.sleep(60)
         assert rest.reports == reports + 1, "an unchanged part is reported once"
+    assert rest.marks == {0}
 
 
 async def test_dns_is_asked_back() -> None:
@@ -145,6 +147,7 @@ async def test_the_way_back_waits_for_haproxy_and_for_one_holder_that_answers() 
         made.sightings[vip] = Sighting(vip, here=True)
         await asyncio.sleep(1)
         assert made.progress == Progress(1, Phase.VERIFY_VIP, ready=True)
+        assert rest.marks == {BY_WIRE}, "not by this node's own redirect"
         led(made, Phase.DRAIN_EXTERNAL, back=True)
         made.reachable, made.asked = False, vip
         mover.look_now.set()

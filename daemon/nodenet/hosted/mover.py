@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import structlog
 
@@ -16,6 +17,7 @@ from nodenet.core.hosted_services.health import Target
 from nodenet.core.hosted_services.migration import Migration, Phase, is_own
 from nodenet.core.hosted_services.migration_progress import Facts, Tries
 from nodenet.core.hosted_services.model import Role, Service
+from nodenet.core.hosted_services.redirect import BY_WIRE
 from nodenet.core.ip import IPAddress, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
@@ -103,7 +105,10 @@ class Mover:
     async def _try(self, addresses: tuple[IPAddress, ...]) -> None:
         options = self._state.options
         name = f"api-int.{options.cluster_domain}"
-        targets = [Target(str(one), options.api_port, "/readyz", options.ca_file, name) for one in addresses]
+        # By its own redirect, this node would ask its own haproxy, and say nothing about the holder of the VIP.
+        mark = BY_WIRE if is_own(addresses, options.api_vips) else 0
+        made = Target("", options.api_port, "/readyz", options.ca_file, name, mark=mark)
+        targets = [replace(made, host=str(one)) for one in addresses]
         results = await asyncio.gather(*(self._checks.check(target, ANSWER_SECONDS) for target in targets))
         for address, result in zip(addresses, results, strict=True):
             self._tries[address] = migration_progress.after(self._tries.get(address, Tries()), result)
