@@ -212,6 +212,22 @@ async def test_a_node_that_goes_off_in_a_phase_and_comes_back_after_it(phase: st
         assert [one["healthy"] for one in nodes.api.status["nodes"]] == ["True", "Unknown", "True"]
 
 
+@pytest.mark.parametrize("phase", ["SwitchDNS", "DrainHaproxy"])
+async def test_a_deadline_of_a_clock_that_was_ahead_holds_no_phase(phase: str) -> None:
+    async with cluster() as nodes:
+        await until_phase(nodes, phase)
+        nodes.parts["SwitchDNS"] = {"ready": False}
+        status = nodes.api.objects[RESOURCE]["status"]
+        later = {**status["migration"], "deadline": "9999-12-31T23:59:59Z"}
+        nodes.api.put(RESOURCE, {**nodes.api.objects[RESOURCE], "status": {**status, "migration": later}})
+        await asyncio.sleep(2)
+        async with stewarded(nodes.api, QUICK):
+            await asyncio.sleep(WAIT_SECONDS - 10 if phase == "SwitchDNS" else DRAIN_SECONDS - 5)
+            assert found(nodes.api)["phase"] == phase, "not before its time"
+            await asyncio.sleep(60)
+    assert found(nodes.api)["outcome"] == ("RolledBack" if phase == "SwitchDNS" else "Completed")
+
+
 async def test_a_load_balancer_that_dies_before_the_drain_ends() -> None:
     async with cluster() as nodes, stewarded(nodes.api, QUICK):
         await asyncio.sleep(30)

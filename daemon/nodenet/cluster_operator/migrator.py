@@ -73,16 +73,22 @@ class Migrator:
         return bool(old) and any(old.get(key) != new.get(key) for key in ("phase", "attempt"))
 
     def _is_over(self, before: Migration, further: float) -> bool:
-        """Return whether the deadline and *further* seconds are over, and the nodes could report."""
+        """Return whether the deadline and *further* seconds are over, and the nodes could report.
+
+        A phase that was watched for its whole length is over whatever the deadline says: the clock that it was written
+        by may have been ahead.
+        """
         now = asyncio.get_running_loop().time()
         if self._watched != (before.attempt, before.phase):
             self._watched, self._since = (before.attempt, before.phase), now
+        longest, watched = migration_steps.seconds(before, self._options), now - self._since - further
+        if longest is None:
+            return False
         try:
-            over = self._clock() >= datetime.fromisoformat(before.deadline) + timedelta(seconds=further)
+            over = self._clock() - timedelta(seconds=further) >= datetime.fromisoformat(before.deadline)
         except (TypeError, ValueError):  # without one, or without a zone
             over = not before.at_rest
-        longest = migration_steps.seconds(before, self._options) or 0.0
-        return over and now - self._since >= min(SIGHT_SECONDS, longest) + further
+        return watched >= (min(SIGHT_SECONDS, longest) if over else longest)
 
 
 def log_phase(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
