@@ -315,6 +315,18 @@ def test_whatever_happens_in_whatever_order_it_ends_at_rest(events: list[Any]) -
     assert calm.run(record).at_rest
 
 
+@pytest.mark.parametrize("phase", OUT[:-1] + IN[:-1])
+@pytest.mark.parametrize("changes", [{"user_managed_lb": True}, {"api_vips": (OTHER,)}])
+def test_settings_that_change_in_the_middle_stop_no_migration(phase: Phase, changes: dict[str, Any]) -> None:
+    """The phase had no place among those of the new settings, and nodenet-operator wrote no status any more."""
+    for start, asked, phases in ((SELF, (LB,), OUT), (EXTERNAL, (API,), IN)):
+        if phase in phases:
+            found = Simulation(asked)
+            record = found.run(start, until=phase)
+            found.options = replace(OPTIONS, **changes)
+            assert found.run(record).target == asked
+
+
 def test_vips_of_other_settings_are_no_migration() -> None:
     """At rest the VIPs are those of the settings, whatever the record says."""
     old = Migration(Phase.SELF_HOSTED, (OTHER,), (OTHER,), 4)

@@ -181,10 +181,11 @@ def _of(members: Sequence[Member], parts: dict[str, Progress]) -> Iterator[tuple
 
 
 def _next(before: Migration, view: View) -> Migration:
-    phases = _phases(before.origin, before.target, view)
-    following = phases.index(before.phase) + 1
-    if following < len(phases):
-        return _phase(before, view, phases[following])
+    # Not by the place of the present phase among these: other settings may have other phases.
+    done = _ORDER.index(before.phase)
+    left = [phase for phase in _phases(before.origin, before.target, view) if _ORDER.index(phase) > done]
+    if left:
+        return _phase(before, view, left[0])
     ended = replace(_at_rest(view, before.target), origin=before.origin, attempt=before.attempt)
     return replace(ended, outcome=Outcome.COMPLETED)
 
