@@ -272,6 +272,23 @@ async def test_a_record_that_cannot_be_read_is_made_again_by_what_the_nodes_do()
         assert ends(nodes.api) == ("External", [LB], "")
 
 
+async def test_an_address_in_an_object_that_is_made_again_at_once_is_verified() -> None:
+    """As by `kubectl replace --force`: the nodes still report the external load balancer of before."""
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await asyncio.sleep(30)
+        edit(nodes.api, LB)
+        await asyncio.sleep(DRAIN_SECONDS + 20)
+        for name in ("m0", "m1", "m2"):
+            nodes.api.node(name, replace(well(), mode=Mode.EXTERNAL))
+        nodes.parts["Verify"] = {"ready": False, "problem": "192.0.2.8: no answer in 3 s"}
+        nodes.phases = []
+        nodes.api.remove(RESOURCE)
+        nodes.api.put(RESOURCE, {"metadata": {"name": "cluster"}, **KIND, "spec": {"apiintIpAddress": "192.0.2.8"}})
+        await asyncio.sleep(60)
+        assert "External" not in nodes.phases
+        assert ends(nodes.api) == ("SelfHosted", [str(API)], "VerifyFailed")
+
+
 async def test_an_object_that_is_not_valid_moves_nothing() -> None:
     """Neither in an operator that has just begun, nor in the middle of a migration."""
     async with cluster() as nodes:

@@ -16,7 +16,7 @@ from nodenet.core.hosted_cluster.migration_steps import WAIT_SECONDS, View
 from nodenet.core.hosted_services import migration as record
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.migration import Migration, Phase
-from nodenet.core.hosted_services.model import Options
+from nodenet.core.hosted_services.model import Options, Spec
 from nodenet.core.messages import Message
 
 log = structlog.get_logger()
@@ -37,12 +37,17 @@ class Migrator:
         self._clock = clock
         self._watched: tuple[int, Phase] | None = None
         self._since = 0.0
+        self._removed = False
         self.pause: float | None = None
         """The seconds until the next look, None while nothing moves."""
 
     def lost_sight(self) -> None:
         """Note that the API does not answer: what nodes report does not arrive."""
         self._watched = None
+
+    def removed(self) -> None:
+        """Note that the cluster has no object: its nodes are at the VIPs, whatever they have reported before."""
+        self._removed = True
 
     def next(self, status: Mapping[str, Any], view: View) -> Migration | None:
         """Return the record after *status*; None in a cluster without hosted services."""
@@ -54,7 +59,8 @@ class Migrator:
         except ValueError:
             before = None
         if before is None:
-            return migration_steps.adopted(view)
+            return migration_steps.adopted(replace(view, spec=Spec()) if self._removed else view)
+        self._removed = False
         is_due, is_late = (self._is_over(before, further) for further in (0.0, WAIT_SECONDS))
         after = migration_steps.step(before, replace(view, is_due=is_due, is_late=is_late))
         if (after.attempt, after.phase, after.outcome, after.failed) != (

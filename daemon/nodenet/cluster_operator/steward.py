@@ -207,6 +207,8 @@ class Steward:
 
     def _hear_objects(self, known: Known) -> None:
         self._objects = known
+        if resource.NAME not in known.objects:  # also where it is made again before the next status
+            self._migrator.removed()
         self._changed()
 
     def _changed(self) -> None:
