@@ -103,6 +103,17 @@ def moved(spec: dict[str, Any], phase: Phase) -> Cluster:
     return Cluster({Origin.LIVE: found | {"status": {**found["status"], "migration": record}}})
 
 
+def test_a_file_leads_no_migration() -> None:
+    """The record in a copy of the object won over the address that the administrator wrote into it."""
+    copy = moved({"apiintIpAddress": "192.0.2.8"}, Phase.DRAIN_HAPROXY).resources[Origin.LIVE]
+    found = known(Cluster({Origin.FILE: copy}), OPTIONS, HERE)
+    assert found.inputs.spec.migration is None
+    assert plan(found.inputs).api_int.addresses == (ip_address("192.0.2.8"),)
+    bad = {**copy, "spec": {"ingressHa": "perhaps"}}
+    again = known(Cluster({Origin.FILE: bad}), OPTIONS, HERE, found.specs)
+    assert again.inputs.spec == found.inputs.spec
+
+
 def test_a_spec_that_is_not_valid_stops_no_node_in_the_middle_of_a_migration() -> None:
     good = known(moved({"ingressHa": "Disabled"}, Phase.VERIFY), OPTIONS, HERE)
     found = known(moved({"ingressHa": "perhaps"}, Phase.SWITCH_DNS), OPTIONS, HERE, good.specs)

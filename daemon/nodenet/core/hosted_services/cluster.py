@@ -53,6 +53,8 @@ def known(cluster: Cluster, options: Options, here: Here, last: Mapping[Origin, 
             problems.append(f"HostedNetServices ({origin}) is not used: {error}")
             if origin in last:
                 specs[origin] = _led_on(last[origin], document)
+        if origin is Origin.FILE and origin in specs:  # a copy of the object says where the API was when it was made
+            specs[origin] = replace(specs[origin], migration=None)
     nodes = _nodes(cluster, problems)
     chosen = choose(specs, nodes)
     if Origin.LIVE in nodes and chosen.nodes_origin is not Origin.LIVE:
