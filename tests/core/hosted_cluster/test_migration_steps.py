@@ -272,6 +272,7 @@ def test_a_cluster_without_a_record_is_where_its_nodes_are() -> None:
 def test_how_long_each_phase_lasts() -> None:
     options = replace(OPTIONS, drain_seconds=7)
     assert seconds(Migration(Phase.VERIFY), options) == WAIT_SECONDS
+    assert seconds(Migration(Phase.START_HAPROXY), options) == WAIT_SECONDS + 7, "it may still drain"
     assert seconds(Migration(Phase.DRAIN_HAPROXY), options) == 7
     assert seconds(Migration(Phase.DRAIN_EXTERNAL), options) == 7
     assert seconds(Migration(Phase.EXTERNAL, outcome=Outcome.COMPLETED), options) is None

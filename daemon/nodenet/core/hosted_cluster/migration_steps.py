@@ -103,6 +103,8 @@ def seconds(migration: Migration, options: Options) -> float | None:
     """Return how long the phase of a new record lasts at most; None for one without an end."""
     if migration.at_rest:
         return RETRY_SECONDS if migration.outcome is Outcome.VERIFY_FAILED else None
+    if migration.phase is Phase.START_HAPROXY:  # one that was stopped just before ends with its last connections first
+        return WAIT_SECONDS + options.drain_seconds
     return float(options.drain_seconds) if migration.phase in _DRAINS else WAIT_SECONDS
 
 
