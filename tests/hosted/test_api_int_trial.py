@@ -103,6 +103,22 @@ async def test_a_companion_that_comes_back_goes_on_where_it_was() -> None:
         assert again.dead == {balancer}
 
 
+async def test_a_companion_that_has_gathered_nothing_yet_keeps_what_an_earlier_one_found() -> None:
+    """It took no load balancer for known, and for ten seconds the dead one had the name again."""
+    there, file = state("api-int-is-external"), FakeFile()
+    (vip,), (balancer,) = there.options.api_vips, there.plan.api_int.addresses
+    async with trying(there, Servers(str(vip)), file):
+        await asyncio.sleep(70)
+    again = State(there.node, there.options)
+    async with trying(again, Servers(str(vip)), file):
+        await asyncio.sleep(2)
+        assert again.dead == {balancer}
+        again.take(Known(replace(there.known.inputs, dead=again.dead)))
+        assert again.plan.api_int.addresses == (vip,)
+        await asyncio.sleep(30)
+        assert again.dead == {balancer}
+
+
 async def test_without_a_vip_that_answers_nothing_changes() -> None:
     made = state("api-int-is-external")
     async with trying(made, Servers(), FakeFile()):

@@ -52,6 +52,8 @@ class ApiIntTrial:
 
     async def look(self) -> None:
         """Ask the load balancer, unless it is believed; and the API at its VIP if it is dead."""
+        if not self._state.here.places:
+            return  # nothing was gathered yet, and what an earlier companion found stays
         addresses, migrates = load_balancer(self._state.known.inputs), self._migrates()
         if self._trial.addresses and not addresses:  # one that gets the name again later is tried again
             self._trial = Trial()
