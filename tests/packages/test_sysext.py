@@ -127,3 +127,18 @@ def install(installer: Path, image: Path) -> subprocess.CompletedProcess[str]:
     """Run the installer up to its checks, with the mounts in a namespace of their own."""
     command = ["unshare", "--mount", "sh", str(installer), "install", str(image)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_copy_is_for_all_users_and_no_link(files: Path, tmp_path: Path) -> None:
+    """Whatever the umask is: the merged /usr/lib has the mode of the image's. What a link leads to may go away."""
+    extensions = tmp_path / "extensions"
+    text = build_sysext.script().decode().replace("EXTENSIONS=/var/lib/extensions\n", f"EXTENSIONS={extensions}\n")
+    end = '\tmv "$EXTENSIONS/.nodenet.new" "$EXTENSIONS/nodenet"; exit\n'
+    installer = tmp_path / "nodenet-sysext"
+    installer.write_text(text.replace('\tput_in_place "$1"\n', end))
+    (tmp_path / "link").symlink_to(files)
+    command = 'umask 077; exec sh "$0" install "$1"'
+    subprocess.run(["sh", "-c", command, installer, tmp_path / "link"], check=True)
+    assert not (extensions / "nodenet").is_symlink()
+    modes = {path.stat().st_mode & 0o777 for path in (extensions / "nodenet").rglob("*")}
+    assert modes == {0o755, 0o644}
