@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import subprocess
 import sys
 import tarfile
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from cli.test_main import environment, nodenetctl
-from nodenet.cli.report import gathered
+from nodenet.cli.report import _path, gathered
+from nodenet.core.errors import UsageInvalid
 from nodenet.core.report.parts import PARTS, Part
 
 
@@ -49,6 +52,14 @@ def test_the_list_is_printed(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be(words: tuple[str, ...]) -> None:
     done = nodenetctl("report", *words)
     assert (done.returncode, done.stdout) == (64, "")
+
+
+@pytest.mark.parametrize("place", ["/dev/null", "/dev/stdout", "pipe"])
+def test_no_device_and_no_pipe_is_replaced(place: str, tmp_path: Path) -> None:
+    """The archive takes a place by rename(2): without its /dev/null, no program of the node works."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageInvalid, match="or - for standard output"):
+        _path(Namespace(output=tmp_path / place, json=False), "top")
 
 
 def test_a_part_that_fails_has_a_note_and_the_others_are_there() -> None:

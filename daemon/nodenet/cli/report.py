@@ -140,11 +140,17 @@ def _path(arguments: argparse.Namespace, top: str) -> Path:
     path: Path = arguments.output or FOLDER / f"{top}.tar.gz"
     if path == STDOUT and arguments.json:
         raise UsageInvalid("--json and --output - both use standard output", remedy="Write the archive to a file")
-    if path != STDOUT and (path.is_dir() or not path.absolute().parent.is_dir()):
+    if path != STDOUT and not _can_be_replaced(path.absolute()):
         raise UsageInvalid(
-            f"{path} cannot be a file there", remedy="Give the name of a file in a directory that exists"
+            f"{path} cannot be a file there",
+            remedy="Give the name of a file in a directory that exists, or - for standard output",
         )
     return path.absolute() if path != STDOUT else path
+
+
+def _can_be_replaced(path: Path) -> bool:
+    """Return whether a file can take the place of *path*: never that of a device, a pipe, or a link such as stdout."""
+    return path.parent.is_dir() and path.parent != Path("/dev") and (path.is_file() or not path.exists())
 
 
 def _host() -> str:
