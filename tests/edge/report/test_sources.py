@@ -22,6 +22,16 @@ def test_node_files_with_the_ones_that_cannot_be_read(tmp_path: Path) -> None:
     assert set(found) == {"a.yml", "b.yml"}
 
 
+def test_no_file_elsewhere_is_shown(tmp_path: Path) -> None:
+    """As nodenetd: a link may lead to any file of the node, and what is in that one has no names of secrets."""
+    (tmp_path / "elsewhere").write_text("client-key-data: abc\n")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files/a.yml").symlink_to(tmp_path / "elsewhere")
+    ((_, found),) = node_files(tmp_path / "files")
+    assert isinstance(found, NodenetError)
+    assert found.cause == f"{tmp_path}/files/a.yml is a link out of {tmp_path}/files"
+
+
 def test_keyfiles_of_directories_that_may_be_absent(tmp_path: Path) -> None:
     (tmp_path / "x.nmconnection").write_text("psk=abc\n")
     (tmp_path / "folder").mkdir()

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from nodenet.core.errors import NodenetError
 from nodenet.edge.files import disk
-from nodenet.edge.files.node_file import listing, look
+from nodenet.edge.files.node_file import listing, read_node_file
 
 MOST_FILES = 100
 KEYFILES = (
@@ -20,16 +20,17 @@ GOOD = PurePath("/var/lib/nodenet/good.json")
 
 
 def node_files(directory: PurePath) -> Iterator[tuple[str, str | NodenetError]]:
-    """Yield name and text of each file in *directory*, or the error in place of the text. Raises NodenetError."""
+    """Yield name and text of each file in *directory*, or the error in place of the text. Raises NodenetError.
+
+    What nodenetd refuses to read is not shown: another user may have put a link to any file there.
+    """
     for name in listing(directory)[:MOST_FILES]:
         if name.startswith(".") or Path(directory, name).is_dir():
             continue
         try:
-            content, _ = look(directory, name)
+            yield name, read_node_file(directory, name).decode(errors="replace")
         except NodenetError as error:
             yield name, error
-        else:
-            yield name, content.decode(errors="replace")
 
 
 def keyfiles(directories: tuple[PurePath, ...] = KEYFILES) -> Iterator[str]:
