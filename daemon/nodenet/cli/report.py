@@ -18,6 +18,7 @@ from nodenet import __version__
 from nodenet.cli.outputs import note
 from nodenet.cli.table import Table, printable
 from nodenet.core.errors import NodenetError, UsageInvalid
+from nodenet.core.node_file.find import CLUSTER
 from nodenet.core.report import journal, secrets
 from nodenet.core.report.parts import CONTENTS, LONGEST_SECONDS, PARTS, Made, Part, document, within_limit
 from nodenet.core.settings.model import Settings
@@ -104,7 +105,7 @@ def _node_files() -> tuple[list[Made], set[str]]:
     files: list[Made] = []
     try:
         directory = PurePath(_settings().node_file_dir)
-        for name, text in sources.node_files(directory):
+        for name, text in sources.node_files(directory, (_host().lower(), CLUSTER)):
             files.append(_node_file(f"node-files/{name}.json", f"node file {directory / name}", text, known))
     except NodenetError as error:
         files.append(Made("node-files", "node files", note=error.cause))

@@ -22,6 +22,15 @@ def test_node_files_with_the_ones_that_cannot_be_read(tmp_path: Path) -> None:
     assert set(found) == {"a.yml", "b.yml"}
 
 
+def test_the_nodes_own_file_is_among_those_of_a_large_cluster(tmp_path: Path) -> None:
+    for number in range(150):
+        (tmp_path / f"worker-{number:03}.yml").touch()
+    (tmp_path / "cluster.yml").touch()
+    names = [name for name, _ in node_files(tmp_path, ("worker-149", "cluster"))]
+    assert names[:3] == ["cluster.yml", "worker-149.yml", "worker-000.yml"]
+    assert len(names) == 100
+
+
 def test_no_file_elsewhere_is_shown(tmp_path: Path) -> None:
     """As nodenetd: a link may lead to any file of the node, and what is in that one has no names of secrets."""
     (tmp_path / "elsewhere").write_text("client-key-data: abc\n")

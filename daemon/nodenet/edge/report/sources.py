@@ -19,12 +19,14 @@ KEYFILES = (
 GOOD = PurePath("/var/lib/nodenet/good.json")
 
 
-def node_files(directory: PurePath) -> Iterator[tuple[str, str | NodenetError]]:
+def node_files(directory: PurePath, first: tuple[str, ...] = ()) -> Iterator[tuple[str, str | NodenetError]]:
     """Yield name and text of each file in *directory*, or the error in place of the text. Raises NodenetError.
 
-    What nodenetd refuses to read is not shown: another user may have put a link to any file there.
+    Names that begin with *first* come first: a directory may have the files of every node of the cluster. What nodenetd
+    refuses to read is not shown: another user may have put a link to any file there.
     """
-    for name in listing(directory)[:MOST_FILES]:
+    names = sorted(listing(directory), key=lambda name: not name.lower().startswith(first))
+    for name in names[:MOST_FILES]:
         if name.startswith(".") or Path(directory, name).is_dir():
             continue
         try:
