@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 
-from nodenet.edge.report.commands import Output, output
+from nodenet.edge.report.commands import Output, _end, output
 
 
 def shell(script: str, seconds: float = 60.0, most_bytes: int = 1 << 20) -> Output:
@@ -38,6 +39,19 @@ def test_a_command_that_hangs_is_ended_with_its_children() -> None:
 
 def test_a_command_that_closes_its_output_and_hangs_is_ended() -> None:
     assert shell("exec >&- 2>&-; exec sleep 1000", seconds=1.0) == Output(b"", "stopped after 1 s")
+
+
+def test_a_command_that_cannot_be_ended_is_left() -> None:
+    """The report goes on without one that is in an uninterruptible sleep."""
+
+    class Stuck(subprocess.Popen[bytes]):
+        def wait(self, timeout: float | None = None) -> int:
+            assert timeout is not None, "it would wait for ever"
+            raise subprocess.TimeoutExpired(self.args, timeout)
+
+    stuck = Stuck(["true"], stdout=subprocess.PIPE, start_new_session=True)
+    assert _end(stuck) == 0
+    subprocess.Popen.wait(stuck)
 
 
 def test_endless_output_is_cut_off() -> None:

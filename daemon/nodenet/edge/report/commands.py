@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 CHUNK = 1 << 16
+END_SECONDS = 5.0
+"""How long a command that is killed is waited for."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -75,10 +77,15 @@ def _ends(process: subprocess.Popen[bytes], until: float) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:
-    """End the command and what it started; return its exit status."""
+    """End the command and what it started; return its exit status, 0 for one that cannot be ended.
+
+    That is one in an uninterruptible sleep: of a network driver that hangs, `ip` waits for a lock in the kernel.
+    """
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.stdout is not None:
         process.stdout.close()
-    return process.wait()
+    with suppress(subprocess.TimeoutExpired):
+        return process.wait(END_SECONDS)
+    return 0
