@@ -94,6 +94,7 @@ def test_a_trial_that_takes_the_address_away(product_node: NodeFactory, lan: Lan
     said = session(lan, old, f"nodenetctl try {NEW} --for 5")
     assert f"Attention: the node IP {old} leaves eth0" in said
     assert said.endswith("the session is dead\n")
+    node.wait_until("nodenetctl status --json | grep -q 'its time is over'", timeout=60)
     as_before(node, before)
     assert status(node)["trial"]["cause"] == "its time is over, and it was not confirmed"
 
@@ -105,14 +106,14 @@ def test_a_trial_that_takes_the_address_away(product_node: NodeFactory, lan: Lan
         assert "root (process " in done.stderr
     node.run("kill -INT $(cat /tmp/try.pid)")
     as_before(node, before)
-    assert "the trial has ended, the network is as before: interrupted" in node.run("cat /tmp/try.out").stdout
+    node.wait_until("grep -q 'the trial has ended, the network is as before: interrupted' /tmp/try.out")
 
     tried(node, f"{NEW} --for 300")
     confirmed = session(lan, NEW_ADDRESS, "nodenetctl confirm")
     assert confirmed == f"confirmed: new.yml is installed as {OWN}\n"
     assert node.run(f"cat {OWN}").stdout == STATIC
     node.wait_until("nodenetctl status --json | grep -q '\"stage\": null'", timeout=60)
-    assert f"Confirmed; installed as {OWN}" in node.run("cat /tmp/try.out").stdout
+    node.wait_until(f"grep -q 'Confirmed; installed as {OWN}' /tmp/try.out")
     document = status(node)
     assert document["digest"] == document["applied_digest"]
     assert [each["cause"] for each in document["problems"] if each["stage"] == "nmstate"] == []
