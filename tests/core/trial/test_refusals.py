@@ -66,6 +66,7 @@ def test_the_other_refusals_name_cause_and_remedy() -> None:
         (refusals.not_ours("unit:x.service"), UsageInvalid),
         (refusals.nothing_to_try("new.yml"), UsageInvalid),
         (refusals.asks_for_nothing("new.yml"), NodeFileInvalid),
+        (refusals.own_file_changed("worker-0.yml"), UsageInvalid),
     ):
         assert isinstance(error, kind)
         assert error.cause

@@ -35,6 +35,7 @@ DIGEST = hashlib.sha256(TEXT).hexdigest()
 ORDER = TrialOrder("new.yml", DIGEST, 60.0, "root")
 PATH = f"{STAGED}/{DIGEST}.yml"
 OWN = "/etc/nmstate/openshift/worker-0.yml"
+OWN_DIGEST = hashlib.sha256(b"interfaces: []\n").hexdigest()
 BEFORE = intent.render(Intent("e" * 64, Phase.GOOD, BOOT_ID, 1.0, in_force="e" * 64))
 DIFFERENCE = {"interfaces": [{"name": "eth0", "mtu": 1400}]}
 BRIDGE = {
@@ -80,7 +81,8 @@ class Rig:
         return None
 
     async def hold(self, **facts: Any) -> str:
-        return await self.runner.hold(ORDER, Facts(hostname="worker-0", **facts), self)
+        read = {"node_file": "worker-0.yml", "digest": OWN_DIGEST, **facts}
+        return await self.runner.hold(ORDER, Facts(hostname="worker-0", **read), self)
 
     @property
     def as_before(self) -> bool:
@@ -116,7 +118,7 @@ async def test_a_node_with_the_file_of_the_cluster_gets_one_of_its_own() -> None
     rig = Rig([Decision.CONFIRM])
     del rig.files.content[OWN]
     rig.files.content["/etc/nmstate/openshift/cluster.yml"] = b"interfaces: []\n"
-    assert await rig.hold() == OWN
+    assert await rig.hold(node_file="cluster.yml") == OWN
     assert rig.files.content["/etc/nmstate/openshift/cluster.yml"] == b"interfaces: []\n"
 
 
@@ -209,6 +211,15 @@ async def test_a_network_that_does_not_come_back_is_reported_and_not_forgotten()
     assert str(TRIAL) in rig.files.content
 
 
+async def test_the_nodes_own_file_is_not_tried_where_it_is() -> None:
+    """The stage nmstate would apply it after the trial, and the next nodenetd would take a kill for a confirmation."""
+    rig = Rig()
+    rig.files.content[OWN] = TEXT
+    with pytest.raises(UsageInvalid, match=r"^worker-0\.yml, the node's own file, is the one to try"):
+        await rig.hold(digest=DIGEST)  # nodenetd has read it, and it is not in force: it was refused
+    assert rig.nmstate.applied == []
+
+
 async def test_a_file_that_cannot_be_applied_leaves_nothing_behind() -> None:
     rig = Rig()
     rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "eth0 has another MTU")]
@@ -242,6 +253,9 @@ async def test_a_stop_of_nodenetd_puts_everything_back() -> None:
         (lambda rig: rig.files.content.update({PATH: b"other"}), UsageInvalid, "is not the file to try"),
         (lambda rig: setattr(rig.nmstate, "left", {}), UsageInvalid, "there is nothing to try"),
         (lambda rig: rig.manager.pending.append(Checkpoint("/cp/7", 1.0)), Busy, "another program holds"),
+        (lambda rig: rig.files.content.update({OWN: TEXT}), UsageInvalid, "is the one to try or was changed"),
+        (lambda rig: rig.files.content.update({OWN: b"# edited"}), UsageInvalid, "is the one to try or was changed"),
+        (lambda rig: rig.files.content.pop(OWN), UsageInvalid, r"worker-0\.yml, the node's own file, .* was changed"),
         (lambda rig: setattr(rig.nmstate, "shown", BELOW), UplinkRefused, "changes eth0, which is below br-ex"),
         (
             lambda rig: rig.nmstate.__dict__.update(

@@ -35,6 +35,16 @@ def nothing_to_try(name: str) -> UsageInvalid:
     )
 
 
+def own_file_changed(name: str) -> UsageInvalid:
+    """Return the refusal where the node's own file, *name*, is the one to try, or was changed since it was read."""
+    return UsageInvalid(
+        f"{name}, the node's own file, is the one to try or was changed since nodenetd read it: it would be applied at "
+        "the end of every trial, also without a confirmation",
+        remedy="Put it back as it was (`applied` in its directory is a copy of the file in force) and try a copy in "
+        "another directory; or apply it with `nodenetctl reload --wait`",
+    )
+
+
 def asks_for_nothing(name: str) -> NodeFileInvalid:
     """Return the refusal of a file without content."""
     return NodeFileInvalid(f"{name} asks for nothing", remedy="Write into it what this node needs")

@@ -88,6 +88,7 @@ class TrialRun:
         async with self._edges.nmstate.transaction() as transaction:
             wish = await _judged(file, transaction)
             await self._refuse(file, wish, transaction)
+            self._refuse_changed(file, facts)
             job = Job(order, file, wish, facts, target, replaced)
             async with probing_around(self._probes, file, wish, proven=False) as probing:
                 await self._try(job, transaction, probing, administrator)
@@ -120,6 +121,16 @@ class TrialRun:
             raise known
         if not difference:
             raise refusals.nothing_to_try(file.name)
+
+    def _refuse_changed(self, file: NodeFile, facts: Facts) -> None:
+        """Return where the stage nmstate, which runs after every trial, finds the file that is in force now.
+
+        Raises UsageInvalid.
+        """
+        here = self._node_files.on_disk(facts)
+        read = facts.unused or (facts.node_file, facts.digest)
+        if (here.node_file, here.digest) != read or here.digest == file.digest:
+            raise refusals.own_file_changed(here.node_file or facts.node_file or file.name)
 
     def _is_made_by_us(self, bridge: str) -> bool:
         """Return whether the stage configure-ovs, and no file, has made *bridge*."""
