@@ -86,6 +86,7 @@ def main() -> int:
     try:
         refuse_package(arguments.destdir)
         if arguments.uninstall:
+            refuse_adopted(arguments.destdir)
             uninstall(arguments.destdir)
         else:
             interpreter = build_interpreter.cached() if arguments.bundled else None
@@ -118,6 +119,15 @@ def refuse_package(destdir: Path) -> None:
         raise BuildError(
             f"a package of nodenet is installed here (/{build}). Remove it with the package manager first; settings "
             "and state stay"
+        )
+
+
+def refuse_adopted(destdir: Path) -> None:
+    """Raise BuildError where nodenet configures the node alone: the former chain would not start either."""
+    if (marker := destdir / "etc/nodenet/adopted").exists():
+        raise BuildError(
+            f"this node is adopted ({marker}): without nodenet it would have no network configuration at its next "
+            "boot. Run `nodenetctl hand-back --uninstall` first"
         )
 
 

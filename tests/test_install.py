@@ -243,6 +243,18 @@ SPELLINGS: dict[str, Callable[[Path, Path], str]] = {
 }
 
 
+def test_an_adopted_node_keeps_nodenet_until_it_is_handed_back(tmp_path: Path) -> None:
+    """Neither nodenet nor the former chain would configure it at its next boot."""
+    marker, unit = tmp_path / "etc/nodenet/adopted", tmp_path / "usr/lib/systemd/system/nodenetd.service"
+    for path in (marker, unit):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    done = subprocess.run([*INSTALL, tmp_path, "--uninstall"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("at its next boot. Run `nodenetctl hand-back --uninstall` first\n")
+    assert unit.exists()
+
+
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_uninstalling_leaves_nothing_of_ours(tree: Path, tmp_path: Path, spelling: str) -> None:
     """Whichever way the links of `systemctl enable` name their target (R63)."""

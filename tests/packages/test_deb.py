@@ -130,6 +130,21 @@ def test_the_scripts_are_for_any_shell(name: str) -> None:
     subprocess.run(["sh", "-n"], input=text, text=True, check=True)
 
 
+def test_a_removal_where_no_system_runs_leaves_the_former_chain_in_charge(tmp_path: Path) -> None:
+    """In a chroot nothing hands the node back; with the marker neither of the two would configure it."""
+    text = staging.script((ROOT / "packaging/deb/prerm").read_text())
+    for place in ("/run/systemd/system", "/etc/nodenet", "/var/lib/nodenet"):
+        text = text.replace(place, f"{tmp_path}{place}")
+    marker, systemctl = tmp_path / "etc/nodenet/adopted", tmp_path / "systemctl"
+    marker.parent.mkdir(parents=True)
+    marker.touch()
+    systemctl.write_text("#!/bin/sh\n")
+    systemctl.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    subprocess.run(["sh", "-c", text, "prerm", "remove"], check=True, env={"PATH": path})
+    assert not marker.exists()
+
+
 @needs_dpkg
 def test_a_package_of_another_architecture_is_refused(deb: Path, tmp_path: Path) -> None:
     """Both are named, and nothing is unpacked."""
