@@ -73,9 +73,9 @@ def test_a_br_ex_of_nodenet_is_given_back_in_this_order() -> None:
         "bridge-on-disk-",
         "marker-",
         "enabled-",
-        "drop-ins-",
         "resolv-conf-",
         "prepender-stopped-",
+        "drop-ins-",
         "check-",
     ]
 
@@ -94,6 +94,16 @@ def test_both_are_idempotent_and_can_be_repeated_from_every_step(facts: Adoption
     for moment in ends:
         assert there(states(moment, there(moment))[-1]) == ()
         assert back(states(moment, back(moment))[-1]) == ()
+
+
+@pytest.mark.parametrize("facts", [adopted(), adopted(bridges=(OLD,))])
+def test_a_hand_back_that_was_killed_at_any_step_is_completed_by_the_next(facts: AdoptionFacts) -> None:
+    """The former chain writes resolv.conf again; only the check at the end may be left out."""
+    for moment in states(facts, plan.hand_back(facts)):
+        for steps in (plan.hand_back(moment), plan.uninstall(moment)):
+            end = states(moment, steps)[-1]
+            assert (end.unit(RESOLVER_PATH).active, end.present, end.marker) == ("active", (), False)
+            assert ("resolv-conf-" in names(steps)) is bool(moment.present)
 
 
 @pytest.mark.parametrize("facts", [BEFORE, adopted(), adopted(bridges=(OLD,))])

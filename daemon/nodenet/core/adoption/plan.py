@@ -63,7 +63,7 @@ def uninstall(facts: AdoptionFacts) -> tuple[Step, ...]:
     A node whose former chain is gone keeps nothing of nodenet. Raises AdoptionRefused.
     """
     steps: tuple[Step, ...] = ()
-    if facts.marker and facts.former:
+    if (facts.marker or facts.present) and facts.former:  # also what a hand-back that was killed has left
         refuse_unfinished(facts)
         return (*_hand_back(facts), CHECK_HANDED_BACK)
     if facts.marker or facts.present:
@@ -112,7 +112,7 @@ def _hand_back(facts: AdoptionFacts) -> Iterator[Step]:
         yield BACKWARD[MARKED]
     if facts.enabled:
         yield BACKWARD[ENABLED]
-    yield drop_ins_removed(facts.former)
     yield RESOLV_CONF_GIVEN_BACK
     if RESOLVER_PATH in facts.former:
         yield BACKWARD[PREPENDER_STOPPED]
+    yield drop_ins_removed(facts.former)  # last: without them there is nothing to hand back any more
