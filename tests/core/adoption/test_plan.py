@@ -184,6 +184,17 @@ def test_before_nodenet_is_removed() -> None:
         plan.uninstall(adopted(unfinished="the address of br-ex is static"))
 
 
+def test_the_drop_ins_of_another_program_stay_when_nodenet_is_removed() -> None:
+    """It publishes the node IPs; its drop-ins have the same content, and kubelet would start without them."""
+    running = {NODENETD: UnitState("loaded", "active", "enabled")}
+    (_, ours) = plan.uninstall(AdoptionFacts(running))
+    assert ours.names == ("kubelet", "CRI-O")
+    assert "the drop-ins of kubelet and CRI-O, its line in resolv.conf" in ours.text
+    (_, others) = plan.uninstall(AdoptionFacts(running, stages={"nodeip": "unit:nodeip-configuration.service"}))
+    assert others.names == ()
+    assert "drop-ins" not in others.text
+
+
 def test_the_last_sentence_says_who_configures_the_node() -> None:
     assert plan.handed_back(plan.hand_back(adopted())) == (
         "nodenetd does not configure this node any more. The former chain does from the next boot on. Until then br-ex "

@@ -51,7 +51,7 @@ class Effects:
             Kind.RESOLV_CONF: self._resolv_conf,
             Kind.NODENETD: self._nodenetd,
             Kind.CHECK: self._check,
-            Kind.FILES_GONE: lambda _: remove_published(),
+            Kind.FILES_GONE: lambda step: remove_published(drop_ins=bool(step.names)),
         }
         actions[step.kind](step)
 

@@ -44,13 +44,13 @@ def take_note_out(servers: tuple[IPAddress, ...] = ()) -> None:
         note(f"nodenetctl: NetworkManager did not read its configuration: {why}. Run `nmcli general reload`")
 
 
-def remove_published() -> None:
-    """Remove what would outlive nodenet: drop-ins with node IPs, and the node's own DNS server. Raises as above.
+def remove_published(*, drop_ins: bool) -> None:
+    """Remove what would outlive nodenet: *drop_ins* with node IPs, and the node's own DNS server. Raises as above.
 
     A drop-in with any other content than nodenetd's is left. Where another program is the node's DNS server, it stays.
     """
     published, _ = node_ips({path: disk.read(path) for path in NAMES_NODE_IPS})
-    for path in (KUBELET_DROP_IN, CRIO_DROP_IN):
+    for path in (KUBELET_DROP_IN, CRIO_DROP_IN) if drop_ins else ():
         if disk.read(path) in _contents(published, path):
             disk.remove(path)
     own = unit_states(show((DNS,)))[DNS].active in RUNNING

@@ -16,7 +16,6 @@ from nodenet.core.adoption.wording import (
     CHECK_ADOPTED,
     CHECK_HANDED_BACK,
     ENABLED,
-    FILES_GONE,
     FORGOTTEN,
     MARKED,
     NOT_HELD,
@@ -28,7 +27,9 @@ from nodenet.core.adoption.wording import (
     bridge_saved,
     drop_ins_removed,
     drop_ins_written,
+    files_gone,
 )
+from nodenet.core.stage_name import StageName
 
 NOTHING_TO_ADOPT = "This node is adopted already: there is nothing to do."
 NOTHING_TO_HAND_BACK = "This node is not adopted: there is nothing to hand back."
@@ -68,7 +69,8 @@ def uninstall(facts: AdoptionFacts) -> tuple[Step, ...]:
         return (*_hand_back(facts), CHECK_HANDED_BACK)
     if facts.marker or facts.present:
         steps = (BACKWARD[MARKED], drop_ins_removed(facts.former))
-    files = () if facts.former else (FILES_GONE,)
+    # Drop-ins of another program, which does that stage, are the same to the byte.
+    files = () if facts.former else (files_gone(drop_ins=facts.builtin(StageName.NODEIP)),)
     return (BACKWARD[STARTED], *steps, *files) if facts.runs else (*steps, *files)
 
 

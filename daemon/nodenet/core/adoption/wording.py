@@ -46,6 +46,17 @@ def bridge_in_memory(bridges: tuple[str, ...]) -> Step:
     return Step(Kind.BRIDGE_ON_DISK, forward=False, text=text, names=bridges, back_text=back)
 
 
+def files_gone(*, drop_ins: bool) -> Step:
+    """Return the step before nodenet is removed; *drop_ins*: those with the node IPs are nodenetd's."""
+    programs = ("kubelet", "CRI-O") if drop_ins else ()
+    named = f"the drop-ins of {listed(programs)}, " if programs else ""
+    text = (
+        f"Remove what nodenetd published below /etc: {named}its line in resolv.conf and, where {DNS} runs, that DNS "
+        "server"
+    )
+    return Step(Kind.FILES_GONE, forward=False, text=text, names=programs)
+
+
 ENABLED = Step(
     Kind.ENABLED,
     forward=True,
@@ -91,12 +102,6 @@ NOT_HELD = Step(
     text=f"Let {listed(NETWORK_UNITS)} start again as their drop-ins say",
     names=NETWORK_UNITS,
     back_text=f"Keep {listed(NETWORK_UNITS)} from starting until the next boot",
-)
-FILES_GONE = Step(
-    Kind.FILES_GONE,
-    forward=False,
-    text="Remove what nodenetd published below /etc: the drop-ins of kubelet and CRI-O, its line in resolv.conf and, "
-    f"where {DNS} runs, that DNS server",
 )
 CHECK_ADOPTED = Step(
     Kind.CHECK, forward=True, text="Check that node IPs, br-ex and DNS servers are as before, and that no stage failed"
