@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 
 import pytest
+from structlog.testing import capture_logs
 
 from fakes import BOOT_ID, FakeFiles, FakeManager, FakeProfiles, stage_edges
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Profile
@@ -34,6 +36,16 @@ DURING = Intent("d" * 64, Phase.APPLYING, BOOT_ID, 90.0, in_force="e" * 64, chec
 def inventory(*profiles: Profile) -> Inventory:
     """Return what NetworkManager has, with the first profile on eth0."""
     return Inventory((Device("eth0", "ethernet", profile=profiles[0]),), (*profiles, LO))
+
+
+class Forgetful(FakeFiles):
+    """A disk that takes a record that is too large to be read."""
+
+    def read(self, path: PurePath) -> bytes | None:
+        content = super().read(path)
+        if content and path == TRIAL:
+            raise PublishFailed(f"{path} is larger than 4194304 bytes")
+        return content
 
 
 @dataclass
@@ -106,6 +118,50 @@ async def test_a_node_without_an_apply_has_no_record_of_one_again() -> None:
     await rig.tried()
     await rig.restore()
     assert str(INTENT) not in rig.files.content
+
+
+async def test_a_link_that_cannot_be_activated_holds_nothing_else_up() -> None:
+    """NetworkManager refuses a link without a carrier; the trial would never be over, and be undone weeks later."""
+    rig = Rig()
+    await rig.tried()
+    rig.profiles.found = inventory(CHANGED)
+
+    async def refused(uuid: str, link: str) -> None:
+        raise Unavailable(f"NetworkManager refuses ActivateConnection: {uuid} is not available on {link}")
+
+    rig.profiles.__dict__["activate"] = refused
+    with capture_logs() as logged:
+        await rig.restore()
+    why = "NetworkManager refuses ActivateConnection: u-0 is not available on eth0"
+    assert [entry["event"] for entry in logged] == [
+        f"eth0 does not get the profile from before the trial of new.yml: {why}",
+        "Put the profiles from before the trial of new.yml back",
+    ]
+    assert rig.intent == replace(GOOD, phase=Phase.APPLYING)
+    assert str(TRIAL) not in rig.files.content
+
+
+async def test_a_network_manager_that_dies_before_the_activation_is_asked_again() -> None:
+    rig = Rig()
+    await rig.tried()
+    rig.profiles.found = inventory(CHANGED)
+
+    async def died(uuid: str, link: str) -> None:
+        rig.profiles.broken = Unavailable(f"NetworkManager is not on the bus to activate {uuid} on {link}")
+        raise rig.profiles.broken
+
+    rig.profiles.__dict__["activate"] = died
+    with pytest.raises(Unavailable):
+        await rig.restore()
+    assert str(TRIAL) in rig.files.content
+
+
+async def test_a_network_that_could_not_be_restored_is_not_changed() -> None:
+    """A record that is larger than what is read would leave the trial's profiles after a power cut."""
+    rig = Rig(files=Forgetful({str(INTENT): intent.render(GOOD)}))
+    with pytest.raises(PublishFailed, match="larger than"):
+        await rig.before.keep(FILE, WISH)
+    assert str(TRIAL) not in rig.files.content
 
 
 async def test_what_could_not_be_restored_is_not_forgotten() -> None:

@@ -89,8 +89,11 @@ def _comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def render(kept: Kept) -> bytes:
-    """Return the record as it is stored; it may have secrets, so its file is for root only."""
-    return json.dumps({"version": VERSION, **asdict(kept)}, indent=1).encode() + b"\n"
+    """Return the record as it is stored; it may have secrets, so its file is for root only.
+
+    On one line: a node may have hundreds of profiles, and what is read is bounded.
+    """
+    return json.dumps({"version": VERSION, **asdict(kept)}).encode() + b"\n"
 
 
 def parse(content: bytes) -> Kept:

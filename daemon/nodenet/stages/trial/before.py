@@ -9,7 +9,7 @@ import structlog
 
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Phase
-from nodenet.core.errors import PublishFailed
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
@@ -57,6 +57,11 @@ class NetworkBefore:
             intent=(self.files.read(INTENT) or b"").decode(),
         )
         Records(self.files).save(TRIAL, record.render(kept))
+        try:
+            _ = self.kept  # a record that is too large to be read again is no way back
+        except PublishFailed:
+            self.forget_quietly()
+            raise
 
     async def _present(self, found: Inventory) -> tuple[KeptProfile, ...]:
         """Return all profiles but those that NetworkManager makes for links of other programs."""
@@ -73,12 +78,24 @@ class NetworkBefore:
             if error := await self.keeper.give_back(profile):
                 log.warning(error.cause, message=error.message, remedy=error.remedy)
         for uuid, link in way.activate:
-            await self.profiles.activate(uuid, link)
+            await self._activate(kept, uuid, link)
         if not way.empty:
             text = f"Put the profiles from before the trial of {kept.name} back"
             log.warning(text, message=Message.TRIAL_UNDONE)
         self._restore_intent(kept, as_verified=way.empty)
         self.forget()
+
+    async def _activate(self, kept: Kept, uuid: str, link: str) -> None:
+        """Begin to activate a profile. Raises Unavailable where NetworkManager does not answer at all.
+
+        It refuses a link without a carrier, for as long as that is so: the others, and the records, do not wait.
+        """
+        try:
+            await self.profiles.activate(uuid, link)
+        except Unavailable as error:
+            await self.profiles.inventory(profiles=False)
+            text = f"{link} does not get the profile from before the trial of {kept.name}: {error.cause}"
+            log.warning(text, message=Message.TRIAL_UNDONE, remedy=f"Run `nmcli connection up {uuid}` when it can")
 
     def _restore_intent(self, kept: Kept, *, as_verified: bool) -> None:
         """Make the record of the last apply what it was; a network that was made again is to be verified."""
