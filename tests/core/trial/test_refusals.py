@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nodenet.core.errors import Busy, NodeFileInvalid, UplinkRefused, UsageInvalid
@@ -38,6 +40,27 @@ def test_a_bridge_that_nodenetd_made_is_refused(bridges: set[str], touched: tupl
 def test_the_links_that_a_difference_changes() -> None:
     assert refusals.touched_links({"interfaces": [{"name": "eth0"}], "routes": {}}) == {"eth0"}
     assert refusals.touched_links({}) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("difference", "changed"),
+    [
+        ({"hostname": {"config": "worker-9"}}, "hostname"),
+        ({"hostname": {"running": "worker-9"}, "ovs-db": {"external_ids": {"a": "b"}}}, "hostname and ovs-db"),
+        ({"ovn": {"bridge-mappings": [{"localnet": "net", "bridge": "br1"}]}}, "ovn"),
+    ],
+)
+def test_what_network_manager_does_not_roll_back_is_refused(difference: dict[str, Any], changed: str) -> None:
+    error = refusals.not_undone("new.yml", difference, {"hostname": {"running": "worker-0", "config": "worker-0"}})
+    assert error is not None
+    assert error.cause == f"new.yml changes {changed}, which NetworkManager does not roll back"
+
+
+def test_a_file_with_the_nodes_own_name_may_be_tried() -> None:
+    """The difference of libnmstate has the name where the file has one of the two names only."""
+    state = {"hostname": {"running": "worker-0", "config": "worker-0"}}
+    assert refusals.not_undone("new.yml", {"hostname": {"config": "worker-0"}, "interfaces": []}, state) is None
+    assert refusals.not_undone("new.yml", {}, {}) is None
 
 
 @pytest.mark.parametrize(

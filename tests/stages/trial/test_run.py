@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, stage_edges
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeProfiles, stage_edges
 from nodenet.core.apply import intent, last_good
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
@@ -19,6 +19,7 @@ from nodenet.core.errors import (
     NodenetError,
     PublishFailed,
     RollbackFailed,
+    Unavailable,
     UplinkRefused,
     UsageInvalid,
 )
@@ -36,6 +37,7 @@ ORDER = TrialOrder("new.yml", DIGEST, 60.0, "root")
 PATH = f"{STAGED}/{DIGEST}.yml"
 OWN = "/etc/nmstate/openshift/worker-0.yml"
 OWN_DIGEST = hashlib.sha256(b"interfaces: []\n").hexdigest()
+SECRET = TEXT + b"  802.1x:\n    identity: node\n    private-key-password: hunter2-rack\n"
 BEFORE = intent.render(Intent("e" * 64, Phase.GOOD, BOOT_ID, 1.0, in_force="e" * 64))
 DIFFERENCE = {"interfaces": [{"name": "eth0", "mtu": 1400}]}
 BRIDGE = {
@@ -57,12 +59,15 @@ class Rig:
     )
     nmstate: FakeNmstate = field(default_factory=lambda: FakeNmstate(left=DIFFERENCE))
     manager: FakeManager = field(default_factory=FakeManager)
+    profiles: FakeProfiles = field(default_factory=FakeProfiles)
     clock: FakeClock = field(default_factory=FakeClock)
+    order: TrialOrder = ORDER
     until: float | None = None
 
     def __post_init__(self) -> None:
         self.nmstate.during_apply = lambda: self.manager.pending.append(Checkpoint("/checkpoint/1", self.clock.now))
-        edges = stage_edges(files=self.files, nmstate=self.nmstate, manager=self.manager, clock=self.clock)
+        parts = {"files": self.files, "nmstate": self.nmstate, "manager": self.manager, "profiles": self.profiles}
+        edges = stage_edges(**parts, clock=self.clock)
         self.runner = trial_of(edges, Settings(probe_timeout=0), Stage()).runner
 
     def begins(self) -> None:
@@ -82,7 +87,7 @@ class Rig:
 
     async def hold(self, **facts: Any) -> str:
         read = {"node_file": "worker-0.yml", "digest": OWN_DIGEST, **facts}
-        return await self.runner.hold(ORDER, Facts(hostname="worker-0", **read), self)
+        return await self.runner.hold(self.order, Facts(hostname="worker-0", **read), self)
 
     @property
     def as_before(self) -> bool:
@@ -220,6 +225,18 @@ async def test_the_nodes_own_file_is_not_tried_where_it_is() -> None:
     assert rig.nmstate.applied == []
 
 
+async def test_no_secret_of_the_file_gets_out_where_the_network_does_not_come_back() -> None:
+    """The cause is in status, journal and the answer."""
+    digest = hashlib.sha256(SECRET).hexdigest()
+    rig = Rig(order=TrialOrder("new.yml", digest, 60.0, "root"))
+    rig.files.content[f"{STAGED}/{digest}.yml"] = SECRET
+    rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "desired 'hunter2-rack', current ''")]
+    rig.nmstate.during_apply = lambda: setattr(rig.profiles, "broken", Unavailable("NetworkManager is not on the bus"))
+    with pytest.raises(RollbackFailed, match="is not back yet: NetworkManager is not on the bus") as failed:
+        await rig.hold()
+    assert "hunter2" not in str(failed.value)
+
+
 async def test_a_file_that_cannot_be_applied_leaves_nothing_behind() -> None:
     rig = Rig()
     rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "eth0 has another MTU")]
@@ -256,6 +273,11 @@ async def test_a_stop_of_nodenetd_puts_everything_back() -> None:
         (lambda rig: rig.files.content.update({OWN: TEXT}), UsageInvalid, "is the one to try or was changed"),
         (lambda rig: rig.files.content.update({OWN: b"# edited"}), UsageInvalid, "is the one to try or was changed"),
         (lambda rig: rig.files.content.pop(OWN), UsageInvalid, r"worker-0\.yml, the node's own file, .* was changed"),
+        (
+            lambda rig: setattr(rig.nmstate, "left", {**DIFFERENCE, "hostname": {"config": "worker-9"}}),
+            UsageInvalid,
+            "new.yml changes hostname, which NetworkManager does not roll back",
+        ),
         (lambda rig: setattr(rig.nmstate, "shown", BELOW), UplinkRefused, "changes eth0, which is below br-ex"),
         (
             lambda rig: rig.nmstate.__dict__.update(

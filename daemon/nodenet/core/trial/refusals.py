@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from nodenet.core.errors import Busy, NodeFileInvalid, NodenetError, UplinkRefused, UsageInvalid
-from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.content import OVS_KEYS, Desired
 from nodenet.core.node_file.find import CLUSTER, EXTENSIONS
 
 REMOVE_FIRST = (
@@ -42,6 +42,22 @@ def own_file_changed(name: str) -> UsageInvalid:
         "the end of every trial, also without a confirmation",
         remedy="Put it back as it was (`applied` in its directory is a copy of the file in force) and try a copy in "
         "another directory; or apply it with `nodenetctl reload --wait`",
+    )
+
+
+def not_undone(name: str, difference: Mapping[str, Any], state: Mapping[str, Any]) -> UsageInvalid | None:
+    """Return the refusal of a file that changes what NetworkManager's checkpoint does not have.
+
+    libnmstate writes these itself. *difference* names both host names also where only one of them differs from *state*.
+    """
+    names, present = difference.get("hostname") or {}, state.get("hostname") or {}
+    changed = ["hostname"] if any(value != present.get(key) for key, value in names.items()) else []
+    changed += [key for key in OVS_KEYS if difference.get(key)]
+    if not changed:
+        return None
+    return UsageInvalid(
+        f"{name} changes {' and '.join(changed)}, which NetworkManager does not roll back",
+        remedy="Try the file without that; `nodenetctl reload --wait` applies the rest, without a trial",
     )
 
 

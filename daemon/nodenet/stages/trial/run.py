@@ -121,6 +121,8 @@ class TrialRun:
             raise known
         if not difference:
             raise refusals.nothing_to_try(file.name)
+        if known := refusals.not_undone(file.name, difference, state):
+            raise known
 
     def _refuse_changed(self, file: NodeFile, facts: Facts) -> None:
         """Return where the stage nmstate, which runs after every trial, finds the file that is in force now.
@@ -151,12 +153,13 @@ class TrialRun:
             await self._pipeline.apply(transaction, job.file.text, record, hold)
         except BaseException as error:
             failed = await shielded(self._back(job, probing), "The end of a trial")
-            if failed and isinstance(error, NodenetError):
-                raise _not_back(failed, error) from error
+            known = _shown(error, job.wish) if isinstance(error, NmstateFailure) else error
+            if failed and isinstance(known, NodenetError):
+                raise _not_back(failed, known) from error
             if ends and isinstance(error, NodenetError):  # the pipeline has worded it as a failed apply
                 raise ends[0] from error
-            if isinstance(error, NmstateFailure):
-                raise _shown(error, job.wish) from error
+            if known is not error:
+                raise known from error
             raise
 
     async def _hold(self, job: Job, probing: Probing, administrator: Administrator, ends: list[TrialEnded]) -> None:
