@@ -109,6 +109,18 @@ async def test_a_rollback_by_order_is_no_error_for_the_one_who_gave_it() -> None
     ]
 
 
+async def test_a_rollback_after_the_confirmation_is_no_rollback() -> None:
+    """Two administrators: the second one is not told that the network is as before."""
+    rig = Rig()
+    work = await rig.held()
+    confirming = asyncio.ensure_future(rig.trials.decide(Decision.CONFIRM))
+    await asyncio.sleep(0)
+    with pytest.raises(UsageInvalid, match=r"^the trial of new\.yml was confirmed before"):
+        await rig.trials.decide(Decision.ROLL_BACK)
+    await confirming
+    assert await work is True
+
+
 async def test_a_confirmation_that_comes_too_late_is_answered_with_why() -> None:
     rig = Rig(Runner(late=TrialEnded("its time is over, and it was not confirmed")))
     await rig.held()

@@ -88,6 +88,9 @@ class Trials:
         except TrialEnded:
             if decision is Decision.CONFIRM:
                 raise
+        else:
+            if decision is Decision.ROLL_BACK:
+                raise trial.confirmed_already(asked.order)
 
     def refused(self, error: NodenetError | None) -> None:
         """End the trial that was asked for: the loop does not begin it because of *error*."""

@@ -126,6 +126,14 @@ def no_trial() -> UsageInvalid:
     return UsageInvalid("no trial of a node file is running", remedy="Start one with `nodenetctl try FILE`")
 
 
+def confirmed_already(order: TrialOrder) -> UsageInvalid:
+    """Return the refusal of a rollback that came after the confirmation."""
+    return UsageInvalid(
+        f"the trial of {order.name} was confirmed before, so the network stays as the file defines it",
+        remedy="Look at `nodenetctl status`; to go back, try or install the earlier file",
+    )
+
+
 def described(trial: Trial | None) -> dict[str, Any] | None:
     """Return the trial as the status document has it."""
     if trial is None:
