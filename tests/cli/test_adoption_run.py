@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from core.adoption.nodes import BEFORE, adopted
-from nodenet.cli.adoption.run import Undone, carry_out, interruptible
+from nodenet.cli.adoption.run import Undone, alone, carry_out, interruptible
 from nodenet.core.adoption import plan
 from nodenet.core.adoption.record import AdoptionRecord, parse, render
 from nodenet.core.adoption.steps import Kind, Step
-from nodenet.core.errors import PublishFailed, StageFailed
+from nodenet.core.errors import Busy, PublishFailed, StageFailed
 
 PLANS = [plan.adoption(BEFORE), plan.hand_back(adopted())]
 EVERY_STEP = [(steps, number) for steps in PLANS for number in range(len(steps))]
@@ -172,3 +174,16 @@ def test_a_signal_undoes_the_steps_and_undoing_is_not_interrupted(sender: Sender
     assert node.done == ["enabled+", "enabled-"]
     assert signal.getsignal(signal.SIGTERM) == before
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []).isdisjoint({signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root adopts a node")
+def test_one_adoption_runs_at_a_time_and_no_other_user_can_take_its_lock(tmp_path: Path) -> None:
+    """flock(2) needs a descriptor that reads, no more."""
+    lock = tmp_path / "adoption.lock"
+    lock.touch(0o644)
+    with alone(lock):
+        assert lock.stat().st_mode & 0o777 == 0o600
+        with pytest.raises(Busy), alone(lock):
+            pytest.fail("two of them run")
+    with alone(lock):
+        pass

@@ -23,7 +23,7 @@ from nodenet.core.adoption.former_chain import (
 from nodenet.core.errors import SettingsInvalid
 from nodenet.core.hostname.name import normalised
 from nodenet.core.ip import IPAddress
-from nodenet.core.node_file.find import APPLIED, search
+from nodenet.core.node_file.find import APPLIED, Rivals, search
 from nodenet.core.node_ip.published_files import NAMES_NODE_IPS, node_ips
 from nodenet.core.resolver import resolv_conf
 from nodenet.core.resolver.view import RESOLV_CONF
@@ -67,7 +67,7 @@ def facts(*, with_bridges: bool = True) -> AdoptionFacts:
         stages=settings.stages,
         published=published if this_boot else (),
         addresses=frozenset(entry.address for entry in netlink.snapshot().addresses),
-        node_file=_changed_node_file(settings),
+        node_file=changed_node_file(settings),
     )
     missing = tuple(str(path) for path, text in drop_ins(found.former).items() if disk.read(path) != text)
     found = replace(found, missing=missing)
@@ -88,10 +88,13 @@ def _published() -> tuple[tuple[IPAddress, ...], bool]:
     return node_ips({path: disk.read(path) for path in NAMES_NODE_IPS})
 
 
-def _changed_node_file(settings: Settings) -> str:
+def changed_node_file(settings: Settings) -> str:
     """Return the name of a node file that differs from the one that was applied last, "" where there is none."""
     directory = PurePosixPath(settings.node_file_dir)
-    name = search(normalised(socket.gethostname()), disk.listing(directory)).found
+    try:
+        name = search(normalised(socket.gethostname()), disk.listing(directory)).found
+    except Rivals as rivals:
+        return rivals.names  # no reason to keep a node from being handed back
     if name is None or disk.read(directory / name) == disk.read(directory / APPLIED):
         return ""
     return name

@@ -140,12 +140,14 @@ def log(message: Message, text: str, **fields: str) -> None:
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """Be the only adoption of this node. Raises AccessDenied, Busy, PublishFailed."""
+def alone(path: Path = LOCK) -> Iterator[None]:
+    """Be the only adoption of this node, by a lock on *path*. Raises AccessDenied, Busy, PublishFailed."""
     if os.geteuid() != 0:
         raise AccessDenied("only root may do this", remedy="Run it with sudo")
-    disk.make_directory(LOCK.parent)
-    with LOCK.open("w") as lock:
+    disk.make_directory(path.parent)
+    # For root only: flock(2) needs no right to write, and another user could keep the node from being handed back.
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE), "w") as lock:
+        os.fchmod(lock.fileno(), PRIVATE)  # an earlier release made it for all
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
