@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
+from deaf import CAUSE, DEAF, SETTINGS, wait_deaf
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
 from nodenet.core.messages import Message
 from story import STATIC, causes, mtu, node_file, nothing_left, settle, stage, story, with_mtu
 
-SETTINGS = {"/etc/nodenet/nodenet.toml.d/20-lab.toml": "probe_timeout = 0\ngood_after = 1\n"}
-DEAF = """interfaces:
-- name: eth0
-  type: ethernet
-  state: up
-  ipv4: {enabled: false}
-  ipv6: {enabled: false}
-"""
-"""Valid, verified, and the node never has an address."""
-CAUSE = "2 boots in a row with worker-0.yml did not reach READY: the last known good worker-0.yml is used in its place"
-
 
 def booted_without_ready(node: Node) -> None:
     """Boot; cut the power when the file is applied and the node waits for an address."""
     node.boot()
-    node.wait_until(
-        'grep -q \'"phase": "good"\' /var/lib/nodenet/intent.json && ! ip route | grep -q default', timeout=60
-    )
-    node.wait_until('nodenetctl status --json | grep -q \'"stage": "nodeip"\'', timeout=60)
+    wait_deaf(node)
     node.power_cut()
 
 

@@ -106,6 +106,11 @@ class Vm(Shell):
         self._on().channel.tell(["systemctl", "reboot"])  # the agent may be gone before it can answer
         self._guard(lambda: self._hear(timeout))
 
+    def panic(self, *, timeout: float = BOOT_SECONDS) -> None:
+        """Let the kernel panic; it boots again at once (panic=-1). Return when the VM accepts requests."""
+        self._on().channel.tell(["/bin/sh", "-c", "echo c > /proc/sysrq-trigger"])
+        self._guard(lambda: self._hear(timeout))
+
     def power_cut(self) -> None:
         """Cut the power: what the kernel had not written yet is lost."""
         if self._qemu is not None:
