@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from br_ex.test_make import DHCP_ONLY, KEYFILES, identity
+from br_ex.test_make import DHCP_ONLY, identity
+from br_ex.test_renamed import KEYFILE, STATIC
 from chain import NETDEV, ON_PREMISES
 from factories import NodeFactory
 from former_chain import ENABLED, FILES, SCRIPTS
@@ -19,21 +20,6 @@ MARKER = "/etc/nodenet/adopted"
 RECORD = "/var/lib/nodenet/adoption.json"
 DROP_INS = "find /etc/systemd/system /run/systemd/system -name '90-nodenet-adopt.conf'"
 HINTS = "/etc/default/nodeip-configuration"
-STATIC = """[connection]
-id=uplink
-uuid=6f1c1f0e-6a7b-4b4e-9d36-27a38ac0f0aa
-type=ethernet
-interface-name=eth0
-[ipv4]
-# by the network team
-method=manual
-address1=10.88.0.50/24
-gateway=10.88.0.1
-dns=10.88.0.1;
-[ipv6]
-method=disabled
-"""
-UPLINK = f"{KEYFILES}/uplink.nmconnection"
 CONFIRMED = "it is refused until the DHCP server has confirmed the lease of br-ex"
 FAMILY = 'families = ["ipv4"]\n'
 
@@ -43,7 +29,7 @@ def former_node(bare_node: NodeFactory, product: Any, *, static: bool) -> Node:
     wanted = {SETTINGS: FAMILY + ON_PREMISES, LAB: NETDEV, HINTS: "NODEIP_HINT=10.88.0.1\n", **FILES}
     node = bare_node(flavour=Flavour.OPENSHIFT, layers=[product], files=wanted)
     if static:
-        node.write(UPLINK, STATIC, 0o600)
+        node.write(KEYFILE, STATIC, 0o600)
     for name, text in SCRIPTS.items():
         node.write(name, text, 0o755)
     node.enable(*ENABLED)
@@ -74,7 +60,7 @@ def test_taken_over_and_given_back(bare_node: NodeFactory, product: Any, lan: La
     """Adopted, rebooted, handed back, rebooted; each of the two verbs a second time does nothing."""
     node = former_node(bare_node, product, static=True)
     before = whole(node)
-    profile = node.run(["cat", UPLINK]).stdout
+    profile = node.run(["cat", KEYFILE]).stdout
     dry = node.run("nodenetctl adopt --dry-run", timeout=60).stdout
     assert node.run(DROP_INS).stdout == ""
     with Pinger(lan, "10.88.0.50") as pinger:
@@ -114,7 +100,7 @@ def test_taken_over_and_given_back(bare_node: NodeFactory, product: Any, lan: La
         pinger.wait_for_reply()
     assert pinger.lost == set()
     assert node.record("kubelet").starts == 1
-    assert node.run(["cat", UPLINK]).stdout == profile
+    assert node.run(["cat", KEYFILE]).stdout == profile
 
     node.reboot()
     assert whole(node) == before
