@@ -1,4 +1,4 @@
-"""How does the tree become a system extension for systemd-sysext(8)? mksquashfs makes an image of it."""
+"""How is the tree packed as a system extension for systemd-sysext(8)? mksquashfs writes the image."""
 
 from __future__ import annotations
 

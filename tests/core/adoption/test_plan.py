@@ -120,7 +120,7 @@ def test_a_power_cut_at_any_moment_leaves_one_of_the_two(facts: AdoptionFacts) -
 
 @pytest.mark.parametrize("facts", [BEFORE, adopted(), adopted(bridges=(OLD,))])
 def test_undoing_from_any_step_gets_back_to_the_beginning(facts: AdoptionFacts) -> None:
-    """Only what harms nobody stays: nodenet forgets an earlier br-ex."""
+    """Only one harmless effect stays: nodenet forgets an earlier br-ex."""
     steps = (plan.hand_back if facts.marker else plan.adoption)(facts)
     for number in range(1, len(steps) + 1):
         moment = states(facts, steps[:number])[-1]

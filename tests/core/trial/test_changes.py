@@ -108,7 +108,7 @@ def test_a_value_is_one_line(value: Any, text: str) -> None:
     ids=str,
 )
 def test_what_the_node_works_with_is_named(difference: dict[str, Any], sentences: tuple[str, ...]) -> None:
-    """A lease may bring the node IP again: nothing is said of it."""
+    """A lease may bring the node IP again, so no sentence is printed."""
     assert meaning(difference, STATE, NODE) == sentences
 
 

@@ -1,4 +1,4 @@
-"""One trial: its order, its states, and what is said of it."""
+"""One trial: the order of its states, and the sentences that describe it."""
 
 from __future__ import annotations
 

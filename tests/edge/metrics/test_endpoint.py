@@ -1,4 +1,4 @@
-"""The figures over HTTP, whoever asks and however."""
+"""The metrics over HTTP: for right requests, wrong ones and too many."""
 
 from __future__ import annotations
 

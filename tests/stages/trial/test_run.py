@@ -153,7 +153,7 @@ async def test_a_network_manager_that_forgets_the_checkpoint_ends_the_trial() ->
         return await looked(seconds)
 
     rig.__dict__["decided"] = decided
-    with pytest.raises(TrialEnded, match="NetworkManager has no checkpoint of it any more"):
+    with pytest.raises(TrialEnded, match="NetworkManager no longer has the trial's checkpoint"):
         await rig.hold()
     assert rig.as_before
 

@@ -1,1 +1,1 @@
-"""The report for a bug: which parts it has, and how secrets stay out of it."""
+"""A bug report: which parts it has, and how secrets are kept out."""

@@ -48,7 +48,7 @@ LOOK_SECONDS = 2.0
 BRIDGES = (BRIDGE, EXTRA_BRIDGE)
 TIME_OVER = "its time is over, and it was not confirmed"
 ROLLED_BACK = "an administrator rolled it back"
-LOST = "NetworkManager has no checkpoint of it any more: it was started again, or another program ended the checkpoint"
+LOST = "NetworkManager no longer has the trial's checkpoint: it was restarted, or another program ended the checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
