@@ -16,7 +16,7 @@ from nodenet.core.hosted_services import cache, migration_progress
 from nodenet.core.hosted_services.api_int import refusal
 from nodenet.core.hosted_services.cluster import Cluster, known
 from nodenet.core.hosted_services.duties import why_disabled
-from nodenet.core.hosted_services.health import Result, Target
+from nodenet.core.hosted_services.health import Result, Target, readyz
 from nodenet.core.hosted_services.migration import is_own
 from nodenet.core.hosted_services.migration_progress import BAD_ANSWERS, GOOD_ANSWERS, Tries
 from nodenet.core.hosted_services.model import ClusterNode, Here, Options, Origin
@@ -68,7 +68,7 @@ async def verify(
     if not own and (wrong := refusal(addresses, options.api_vips, nodes)):
         return False, [wrong]
     shown, kind = " and ".join(map(str, addresses)), "the API VIP" if own else "an external load balancer"
-    lines = [f"checks    {shown}, {kind}, for api-int.{options.cluster_domain}"]
+    lines = [f"checks    {shown}, {kind}, for {options.api_int_name}"]
     split = list(_split(addresses, document)) if own else []
     tries, slowest = await _checked(addresses, options, ask)
     lines += [*split, *(_line(address, tries[address], slowest[address], options) for address in addresses)]
@@ -121,9 +121,8 @@ async def _checked(
     slowest = dict.fromkeys(addresses, 0.0)
 
     async def check(address: IPAddress) -> Result:
-        name, began = f"api-int.{options.cluster_domain}", time.monotonic()
-        target = Target(str(address), options.api_port, "/readyz", options.ca_file, name)
-        result = await ask(target, ANSWER_SECONDS)
+        began = time.monotonic()
+        result = await ask(readyz(options, str(address)), ANSWER_SECONDS)
         slowest[address] = max(slowest[address], time.monotonic() - began)
         return result
 
@@ -136,10 +135,9 @@ async def _checked(
 
 def _line(address: IPAddress, found: Tries, slowest: float, options: Options) -> str:
     if found.good >= GOOD_ANSWERS:
-        name = f"api-int.{options.cluster_domain}"
         return (
-            f"{address}  {found.good} of {GOOD_ANSWERS} answers of /readyz are good, with a certificate for {name}; "
-            f"the slowest took {slowest * 1000:.0f} ms"
+            f"{address}  {found.good} of {GOOD_ANSWERS} answers of /readyz are good, with a certificate for "
+            f"{options.api_int_name}; the slowest took {slowest * 1000:.0f} ms"
         )
     if found.good:
         return f"{address}  only the last {found.good} of {GOOD_ANSWERS} answers of /readyz were good"

@@ -10,7 +10,7 @@ from nodenet.core.errors import PublishFailed
 from nodenet.core.hosted_services import fallback
 from nodenet.core.hosted_services.api_int import load_balancer
 from nodenet.core.hosted_services.fallback import Trial, Way
-from nodenet.core.hosted_services.health import Answer, Target
+from nodenet.core.hosted_services.health import Answer, readyz
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
@@ -70,9 +70,7 @@ class ApiIntTrial:
         self._take(self._trial.addresses if self._trial.way is Way.VIP else frozenset())
 
     async def _answers(self, addresses: tuple[IPAddress, ...]) -> bool:
-        options = self._state.options
-        name = f"api-int.{options.cluster_domain}"
-        targets = [Target(str(one), options.api_port, "/readyz", options.ca_file, name) for one in addresses]
+        targets = [readyz(self._state.options, str(one)) for one in addresses]
         results = await asyncio.gather(*(self._checks.check(target, ANSWER_SECONDS) for target in targets))
         return any(result.answer is Answer.GOOD for result in results)
 

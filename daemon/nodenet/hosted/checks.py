@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 import structlog
 
@@ -20,6 +19,7 @@ from nodenet.core.hosted_services.health import (
     Target,
     Verdict,
     after,
+    readyz,
 )
 from nodenet.core.hosted_services.model import Mode, Purpose, Role, Service
 from nodenet.core.hosted_services.redirect import BY_WIRE
@@ -120,7 +120,7 @@ class HealthChecks:
         if node_ip is None or not self._may_hold(Purpose.API):
             self._state.report_failure(OWN, None)
             return
-        result = await self._checks.check(self._api(str(node_ip)), ANSWER_SECONDS)
+        result = await self._checks.check(readyz(self._state.options, str(node_ip)), ANSWER_SECONDS)
         self._take(API_SERVER, result.answer, HOLDER if self._holds(Purpose.API) else CANDIDATE)
         self._note_distrust(OWN, result)
 
@@ -155,7 +155,7 @@ class HealthChecks:
                 verdict, self._state.asked, self._state.reachable = Verdict(), address, None
                 self._state.report_failure(BY_NAME, None)
             if address is not None and self._asks_for_api():
-                target = replace(self._api(str(address)), mark=BY_WIRE)
+                target = readyz(self._state.options, str(address), mark=BY_WIRE)
                 result = await self._checks.check(target, VIP_ANSWER_SECONDS)
                 self._note_distrust(BY_NAME, result)
                 verdict = after(verdict, result.answer, THROUGH_VIP)
@@ -165,10 +165,6 @@ class HealthChecks:
                     self._state.reachable = reachable
                     self._state.changed()
             await asyncio.sleep(VIP_SECONDS)
-
-    def _api(self, host: str) -> Target:
-        options = self._state.options
-        return Target(host, options.api_port, "/readyz", options.ca_file, f"api-int.{options.cluster_domain}")
 
     def _asks_for_api(self) -> bool:
         if self._state.plan.mode is Mode.EXTERNAL:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 import structlog
 
 from nodenet.core.hosted_services import migration_progress
-from nodenet.core.hosted_services.health import Target
+from nodenet.core.hosted_services.health import readyz
 from nodenet.core.hosted_services.migration import Migration, Phase, is_own
 from nodenet.core.hosted_services.migration_progress import Facts, Tries
 from nodenet.core.hosted_services.model import Role, Service
@@ -104,11 +103,9 @@ class Mover:
 
     async def _try(self, addresses: tuple[IPAddress, ...]) -> None:
         options = self._state.options
-        name = f"api-int.{options.cluster_domain}"
         # By its own redirect, this node would ask its own haproxy, and say nothing about the holder of the VIP.
         mark = BY_WIRE if is_own(addresses, options.api_vips) else 0
-        made = Target("", options.api_port, "/readyz", options.ca_file, name, mark=mark)
-        targets = [replace(made, host=str(one)) for one in addresses]
+        targets = [readyz(options, str(one), mark=mark) for one in addresses]
         results = await asyncio.gather(*(self._checks.check(target, ANSWER_SECONDS) for target in targets))
         for address, result in zip(addresses, results, strict=True):
             self._tries[address] = migration_progress.after(self._tries.get(address, Tries()), result)
@@ -120,7 +117,7 @@ class Mover:
         server = next(iter(self._state.here.addresses), None)
         if server is None:
             return frozenset()
-        name = f"api-int.{self._state.options.cluster_domain}"
+        name = self._state.options.api_int_name
         families = {family_of(address) for address in migration.target}
         found = await asyncio.gather(*(self._lookup.addresses(server, name, one) for one in families))
         return frozenset().union(*found)

@@ -2,7 +2,18 @@
 
 import pytest
 
-from nodenet.core.hosted_services.health import BALANCER, CANDIDATE, HOLDER, Answer, Patience, Verdict, after
+from nodenet.core.hosted_services.health import (
+    BALANCER,
+    CANDIDATE,
+    HOLDER,
+    Answer,
+    Patience,
+    Target,
+    Verdict,
+    after,
+    readyz,
+)
+from nodenet.core.hosted_services.model import Options
 
 
 def run(verdict: Verdict, answers: str, patience: Patience) -> Verdict:
@@ -42,3 +53,10 @@ def test_when_all_come_back_together_the_holder_rises_first() -> None:
     assert run(down, "g", HOLDER).healthy
     assert not run(down, "gggg", CANDIDATE).healthy
     assert run(down, "ggggg", CANDIDATE).healthy
+
+
+def test_the_check_of_the_api_asks_for_a_certificate_of_api_int() -> None:
+    options = Options(cluster_domain="c1.example.com", api_port=7443, ca_file="/ca")
+    assert readyz(options, "192.0.2.9", mark=3) == Target(
+        "192.0.2.9", 7443, "/readyz", "/ca", "api-int.c1.example.com", mark=3
+    )

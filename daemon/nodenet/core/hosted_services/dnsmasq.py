@@ -30,7 +30,7 @@ def configuration(inputs: Inputs, duties: tuple[Duty, ...]) -> str | None:
 def hosts(inputs: Inputs, api: ApiInt) -> str:
     """Return the text of the file ``HOSTS``: the names of the API, then those of the nodes."""
     domain = inputs.options.cluster_domain
-    lines = [f"{address} api-int.{domain}" for address in api.addresses] if inputs.spec.api_int else []
+    lines = [f"{address} {inputs.options.api_int_name}" for address in api.addresses] if inputs.spec.api_int else []
     lines += [f"{vip} api.{domain}" for vip in inputs.options.api_vips]
     if inputs.spec.nodes_resolution:
         nodes = [node for node in inputs.nodes if _label(node.name, domain) not in RESERVED]
@@ -47,7 +47,7 @@ def _lines(inputs: Inputs) -> Iterator[str]:
     yield from ("no-resolv", "no-poll", "no-hosts", f"addn-hosts={HOSTS}", f"enable-dbus={BUS_NAME}")
     yield from ("domain-needed", "dns-loop-detect", "cache-size=10000", "edns-packet-max=1232")
     if inputs.spec.api_int:
-        yield f"local=/api-int.{domain}/"
+        yield f"local=/{inputs.options.api_int_name}/"
     yield f"local=/api.{domain}/"
     if inputs.spec.apps_resolution:
         yield from (_wildcard(domain, vip) for vip in inputs.options.ingress_vips)

@@ -84,7 +84,7 @@ def _frontends(inputs: Inputs) -> str:
 
 
 def _backend(inputs: Inputs) -> str:
-    name = f"api-int.{inputs.options.cluster_domain}"
+    name = inputs.options.api_int_name
     check = (
         f"    default-server check check-ssl check-sni {name} verify required verifyhost {name} "
         f"ca-file {inputs.options.ca_file} inter 1s fastinter 500ms fall 2 rise 3"

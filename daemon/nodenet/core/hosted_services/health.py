@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nodenet.core.hosted_services.model import Options
+
 
 class Answer(StrEnum):
     """The answer to one check."""
@@ -35,6 +37,11 @@ class Target:
     server_name: str = ""
     unix_socket: str = ""
     mark: int = 0
+
+
+def readyz(options: Options, host: str, *, mark: int = 0) -> Target:
+    """Return the check of the API at *host*, whose certificate must be for ``api-int``."""
+    return Target(host, options.api_port, "/readyz", options.ca_file, options.api_int_name, mark=mark)
 
 
 class Distrust(StrEnum):

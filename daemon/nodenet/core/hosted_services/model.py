@@ -136,6 +136,11 @@ class Options:
     lb_port: int = 9445
     ca_file: str = "/etc/kubernetes/ca.crt"
 
+    @property
+    def api_int_name(self) -> str:
+        """The name ``api-int`` with the cluster's domain; a certificate of the API has it."""
+        return f"api-int.{self.cluster_domain}"
+
     def vips(self, purpose: Purpose) -> tuple[IPAddress, ...]:
         """Return the VIPs of one purpose."""
         return self.api_vips if purpose is Purpose.API else self.ingress_vips
