@@ -6,7 +6,7 @@ from nodenet.core.settings.model import STAGES, values
 from nodenet.core.settings.parse import parse
 from nodenet.core.stage_name import StageName
 
-WRITTEN = b"""probe_targets = ['tcp://[2001:db8::1]:6443']
+WRITTEN = b"""probe_targets = ['tcp://[2001:db8::1]:6443', 'https://[2001:db8::1]:6443/readyz']
 api_vips = ['192.0.2.10']
 [bridge]
 datapath = 'netdev'

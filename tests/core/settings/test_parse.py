@@ -55,7 +55,10 @@ def test_every_key_is_understood() -> None:
         node_file_dir = "/etc//nodes/"
         on_failure = "wait"
         apply_timeout = 60
-        probe_targets = ["192.0.2.1", "tcp://192.0.2.1:6443", "tcp://[2001:db8::1]:22623"]
+        probe_targets = [
+          "192.0.2.1", "tcp://192.0.2.1:6443", "tcp://[2001:db8::1]:22623",
+          "https://192.0.2.1", "https://[2001:db8::1]:6443/readyz?verbose",
+        ]
         probe_timeout = 0
         good_after = 10
         quarantine_after = 3
@@ -96,6 +99,8 @@ def test_every_key_is_understood() -> None:
             ProbeTarget(ip_address("192.0.2.1")),
             ProbeTarget(ip_address("192.0.2.1"), 6443),
             ProbeTarget(ip_address("2001:db8::1"), 22623),
+            ProbeTarget(ip_address("192.0.2.1"), 443, "/"),
+            ProbeTarget(ip_address("2001:db8::1"), 6443, "/readyz?verbose"),
         ),
         probe_timeout=0,
         good_after=10,
@@ -180,7 +185,20 @@ def test_a_later_file_wins_key_by_key_and_is_named() -> None:
         ("probe_targets = ['udp://192.0.2.1:53']", ["tcp://ADDRESS:PORT"]),
         ("probe_targets = ['tcp://192.0.2.1:66000']", ["tcp://ADDRESS:PORT"]),
         ("probe_targets = ['example.com']", ["'example.com' is not an IP address"]),
-        ("probe_targets = ['https://192.0.2.1']", ["tcp://ADDRESS:PORT"]),
+        ("probe_targets = ['tcp://192.0.2.1']", ["tcp://ADDRESS:PORT"]),
+        ("probe_targets = ['tcp://192.0.2.1:6443/readyz']", ["tcp://ADDRESS:PORT"]),
+        (
+            "probe_targets = ['tcp://example.com:6443']",
+            ["'example.com' is not an IP address"],
+        ),
+        ("probe_targets = ['https://api.example.com:6443/readyz']", ["'api.example.com' is not an IP address"]),
+        ("probe_targets = ['https://root@192.0.2.1/']", ["'root@192.0.2.1' is not an IP address"]),
+        ("probe_targets = ['https://192.0.2.1:0/']", ["https://ADDRESS:PORT/PATH"]),
+        ("probe_targets = ['https://192.0.2.1/a b']", ["https://ADDRESS:PORT/PATH"]),
+        ("probe_targets = ['https://192.0.2.1/a#b']", ["https://ADDRESS:PORT/PATH"]),
+        ("probe_targets = ['https://192.0.2.1readyz']", ["is not an IP address"]),
+        ("probe_targets = ['http://192.0.2.1/readyz']", ["https://ADDRESS:PORT/PATH"]),
+        ("probe_targets = [6443]", ["probe_targets = [6443]", "string in quotes"]),
         ("probe_timeout = 31", ["from 0 to 30"]),
         ("good_after = 0", ["from 1 to 86400"]),
         ("quarantine_after = -1", ["from 0 to 100"]),

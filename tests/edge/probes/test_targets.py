@@ -6,8 +6,10 @@ import asyncio
 import os
 import shutil
 import socket
+import ssl
 from collections.abc import Iterator
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.probes.questions import Answer
 from nodenet.core.settings.model import ProbeTarget
 from nodenet.edge.probes.targets import Targets
+from tls_certificates import certificate
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),
@@ -117,3 +120,63 @@ def test_a_port_that_is_open_and_one_that_is_not(sides: tuple[Namespace, Namespa
     server = there.call(lambda: socket.create_server((str(FAR4), PORT)))
     with server:
         assert answer(here, FAR4, PORT) is Answer.YES
+
+
+HERE = ip_address("127.0.0.1")
+
+
+async def served(tmp_path: Path, said: bytes, ca_file: Path | None = None) -> tuple[Answer, bytes]:
+    """Return what an HTTPS server gives that answers *said*, and the line that it was asked.
+
+    Its certificate is one of the CA for another name than its address; *ca_file*: instead of that CA.
+    """
+    ca, ca_key = certificate(tmp_path, "ca", expired=False)
+    made, key = certificate(tmp_path, "api-int.c", expired=False, signed=("-CA", ca, "-CAkey", ca_key))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(made, key)
+    asked: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0])
+        writer.write(said)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, str(HERE), 0, ssl=tls) as server:
+        target = ProbeTarget(HERE, server.sockets[0].getsockname()[1], "/readyz", str(ca_file or ca))
+        found = await Targets().answers(target, LONGER if said.startswith(b"HTTP/1.1 2") else SHORT)
+    return found, asked[0] if asked else b""
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (b"HTTP/1.1 200 OK\r\n", Answer.YES),
+        (b"HTTP/1.1 401 Unauthorized\r\n", Answer.YES),
+        (b"HTTP/1.1 503 Service Unavailable\r\n", Answer.NO),
+        (b"", Answer.NO),
+        (b"SSH-2.0-x 200 x\r\n", Answer.NO),
+        (b"HTTP/1.1 \xb2\r\n", Answer.NO),
+        (b"x" * 5000, Answer.NO),
+    ],
+    ids=range(7),
+)
+async def test_an_https_server_answers_with_any_status_but_an_error_of_its_own(
+    tmp_path: Path, said: bytes, expected: Answer
+) -> None:
+    assert await served(tmp_path, said) == (expected, b"GET /readyz HTTP/1.1")
+
+
+async def test_an_https_server_of_another_ca_is_no_answer(tmp_path: Path) -> None:
+    other, _ = certificate(tmp_path, "other", expired=False)
+    assert await served(tmp_path, b"HTTP/1.1 200 OK\r\n", other) == (Answer.NO, b"")
+
+
+async def test_without_the_ca_an_https_server_cannot_be_asked(tmp_path: Path) -> None:
+    """It may come later: kubelet's configuration brings it to some nodes."""
+    assert await served(tmp_path, b"HTTP/1.1 200 OK\r\n", tmp_path / "none") == (Answer.UNKNOWN, b"")
+
+
+async def test_nobody_serves(tmp_path: Path) -> None:
+    ca, _ = certificate(tmp_path, "ca", expired=False)
+    assert await Targets().answers(ProbeTarget(HERE, 1, "/", str(ca)), SHORT) is Answer.NO

@@ -8,12 +8,15 @@ from ipaddress import ip_address
 
 import pytest
 
-from fakes import FakeProbe, FakeTargets
+from fakes import FakeProbe, FakeTargets, stage_edges
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Link, NextHop, Snapshot
 from nodenet.core.probes.questions import Answer
 from nodenet.core.probes.verdict import ProbeFailed
+from nodenet.core.settings.hosted import HostedSettings
+from nodenet.core.settings.model import ProbeTarget, Settings
+from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing
 from probes_rig import DEFAULT, GATEWAY, NEW, OFFLINE, ONLINE, SECONDS, WISH, Rig, SlowNeighbours, file, timed
 
@@ -232,3 +235,9 @@ def test_what_is_not_known_speaks_against_no_file() -> None:
     assert probing.answering == "; these answer: gateway 192.0.2.1, target 203.0.113.1"
     rig.kernel.broken = Unavailable("no buffer space")
     assert SECONDS <= timed(probing.accept) < SECONDS + 1
+
+
+def test_https_targets_are_verified_with_the_ca_of_the_cluster() -> None:
+    tcp, https = ProbeTarget(ip_address("192.0.2.1"), 6443), ProbeTarget(ip_address("192.0.2.1"), 6443, "/readyz")
+    settings = Settings(probe_targets=(tcp, https), hosted=HostedSettings(ca_file="/etc/ca.crt"))
+    assert Probes.of(stage_edges(), settings).scope.targets == (tcp, replace(https, ca_file="/etc/ca.crt"))

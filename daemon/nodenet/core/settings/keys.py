@@ -25,7 +25,8 @@ _THIS_NETWORK = ip_network("0.0.0.0/8")
 """RFC 1122, section 3.2.1.3: an address of "this" network is a source address only."""
 UNIT = "unit:"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_TARGET = re.compile(r"tcp://(?:\[([^\]]+)\]|([^:\[\]]+)):(\d{1,5})")
+_TARGET = re.compile(r"(tcp|https)://(?:\[([^\]]+)\]|([^:\[\]/]+))(?::(\d{1,5}))?(/[!-\"$-~]*)?")
+_HTTPS_PORT = 443
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9._+@/-]+")
 _T = TypeVar("_T")
 
@@ -178,9 +179,14 @@ def _probe_target(value: object) -> ProbeTarget:
     if "://" not in text:
         return ProbeTarget(_address(text))
     parts = _TARGET.fullmatch(text)
-    if not parts or not 1 <= int(parts[3]) <= 65535:
-        raise Refused(f"{shown(text)} is neither an address nor tcp://ADDRESS:PORT (IPv6: tcp://[ADDRESS]:PORT)")
-    return ProbeTarget(_address(parts[1] or parts[2]), int(parts[3]))
+    by_tcp = text.startswith("tcp:")
+    if not parts or (by_tcp and (parts[5] or not parts[4])) or not 1 <= int(parts[4] or _HTTPS_PORT) <= 65535:
+        raise Refused(
+            f"{shown(text)} is neither an address nor tcp://ADDRESS:PORT nor https://ADDRESS:PORT/PATH "
+            "(IPv6: tcp://[ADDRESS]:PORT)"
+        )
+    path = "" if by_tcp else parts[5] or "/"
+    return ProbeTarget(_address(parts[2] or parts[3]), int(parts[4] or _HTTPS_PORT), path)
 
 
 def _route_table(value: object) -> str:

@@ -48,17 +48,22 @@ class ResolverMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProbeTarget:
-    """An address that must answer after an apply: by ping, or by TCP where a *port* is given."""
+    """An address that must answer after an apply: by ping, by TCP where a *port* is given, by HTTPS with a *path*.
+
+    *ca_file*: the CA that must have signed the certificate of an HTTPS server.
+    """
 
     address: IPv4Address | IPv6Address
     port: int | None = None
+    path: str = ""
+    ca_file: str = ""
 
     def __str__(self) -> str:
         """As it is written in the settings."""
         if self.port is None:
             return str(self.address)
         host = f"[{self.address}]" if self.address.version == 6 else str(self.address)
-        return f"tcp://{host}:{self.port}"
+        return f"{'https' if self.path else 'tcp'}://{host}:{self.port}{self.path}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
-"""Does a host answer a ping or accept a TCP connection, and do packets as large as the MTU reach it?
+"""Does a host answer a ping, a TCP connection or an HTTPS request, and do packets as large as the MTU reach it?
 
 Pings use the kernel's ICMP sockets, which need no capability (icmp(7), ``net.ipv4.ping_group_range``). A large ping
 must not be fragmented (ip(7), IP_PMTUDISC_DO). If a router reports that it is too large, the path MTU is known: TCP
 works then (RFC 1191), and that is as good as an answer. If it vanishes, large packets of every connection do.
+
+An HTTPS server must have a certificate that the CA signed, so that no other server answers in its place. The name in
+the certificate is not compared: a target is an address, and the certificate of an API may have DNS names alone.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import asyncio
 import contextlib
 import errno
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -28,6 +32,9 @@ _SMALL, _LARGE = 1, 2
 _SMALL_PAYLOAD = 32
 _MOST = 65_535
 _DO = 2
+_LINE_BYTES = 1024
+_SERVER_ERROR = 500
+"""Statuses from here on say that the server does not work (RFC 9110, 15.6): it may be a proxy without its servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +65,19 @@ class Targets:
             async with asyncio.timeout(seconds):
                 if target.port is None:
                     await _pinged(target.address, heard)
+                elif target.path:
+                    await _served(target, target.port)
                 else:
                     await _connected(target.address, target.port)
         except TimeoutError:
             return Answer.SMALL if _SMALL in heard else Answer.NO
-        except PermissionError:
+        except (PermissionError, _CaUnusable):
             return Answer.UNKNOWN
         return Answer.YES
+
+
+class _CaUnusable(Exception):
+    """The CA cannot be read, so no server can be verified."""
 
 
 async def _connected(address: IPAddress, port: int) -> None:
@@ -75,6 +88,43 @@ async def _connected(address: IPAddress, port: int) -> None:
             writer.transport.abort()
             return
         await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _served(target: ProbeTarget, port: int) -> None:
+    """Return when the HTTPS server of *target* has answered with less than a server error. Raises _CaUnusable."""
+    context = _trusting(target.ca_file)
+    while True:
+        with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            if await _status(target, port, context) < _SERVER_ERROR:
+                return
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+def _trusting(ca_file: str) -> ssl.SSLContext:
+    """Return a TLS context that trusts this CA alone. Raises _CaUnusable."""
+    try:
+        made = ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise _CaUnusable(str(error)) from error
+    made.check_hostname = False
+    # Clusters have CAs without the extensions that Python 3.13 asks for beyond what a chain of trust needs.
+    made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return made
+
+
+async def _status(target: ProbeTarget, port: int, context: ssl.SSLContext) -> int:
+    """Return the status of one request. Raises OSError, ValueError and errors of the stream where there is none."""
+    reader, writer = await asyncio.open_connection(str(target.address), port, ssl=context, limit=_LINE_BYTES)
+    try:
+        host = f"[{target.address}]" if target.address.version == 6 else str(target.address)
+        writer.write(f"GET {target.path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode("ascii"))
+        await writer.drain()
+        protocol, status, *_ = (await reader.readuntil(b"\n")).split()
+    finally:
+        writer.transport.abort()
+    if not protocol.startswith(b"HTTP/"):
+        raise ValueError("not an HTTP response")
+    return int(status)
 
 
 async def _pinged(address: IPAddress, heard: set[int]) -> None:

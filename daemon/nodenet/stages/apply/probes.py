@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 import structlog
@@ -104,7 +104,10 @@ class Probes:
     @classmethod
     def of(cls, edges: StageEdges, settings: Settings) -> Probes:
         """Return the probes that *settings* ask for."""
-        scope = Scope(settings.probe_targets, settings.route_tables)
+        targets = [
+            replace(each, ca_file=settings.hosted.ca_file if each.path else "") for each in settings.probe_targets
+        ]
+        scope = Scope(tuple(targets), settings.route_tables)
         return cls(ProbeEdges.of(edges), scope, float(settings.probe_timeout))
 
     async def before(self, wish: Desired) -> Before:
