@@ -18,7 +18,7 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from simulation.addressing import NICS
 from simulation.keyfile import FAMILIES, gateways_of, ip_address, is_port, static_of
 from simulation.manager_memory import Point
-from simulation.nmstate_change import write
+from simulation.nmstate_change import write_bridges, write_nics
 from simulation.nmstate_document import Document, document_of, ip_settings, shown, wanted_destinations
 
 if TYPE_CHECKING:
@@ -91,7 +91,11 @@ class Nmstate:
         await self._cross("apply.made", 0.05)
         try:
             await self._meet("made", deadline)
-            write(self._world, document)
+            self._need_manager()
+            write_bridges(self._world, document)
+            await self._cross("apply.half", 0.0)  # each profile is a call of its own
+            self._need_manager()
+            write_nics(self._world, document)
             await self._cross("apply.written", 0.1)
             await self._meet("after", deadline)
             await self._verify(document, deadline)

@@ -14,23 +14,27 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 
-def write(world: World, document: Document) -> None:
-    """Write the profiles of *document* and activate them, the bridge first. Raises NmstateFailure."""
-    items = document.get("interfaces", ())
-    gone = [item for item in items if item["state"] == "absent"]
-    present = [item for item in items if item["state"] != "absent"]
-    bridges = [item for item in present if item["type"] == "ovs-bridge"]
-    ports = {port["name"]: item["name"] for item in bridges for port in item["bridge"]["port"]}
+def write_bridges(world: World, document: Document) -> None:
+    """Write the profiles of *document* for bridges and what is inside them, and activate those; remove what is gone."""
+    gone = [item for item in document.get("interfaces", ()) if item["state"] == "absent"]
     for item in gone:
         _remove(world, item["name"])
-    for item in bridges:
+    for item in _present(document, "ovs-bridge"):
         _write_bridge(world, item)
-    for item in present:
-        if item["type"] == "ovs-interface":
-            _write_interface(world, item, document)
-    for item in present:
-        if item["type"] in NICS:
-            _write_nic(world, item, document, ports.get(item["name"]))
+    for item in _present(document, "ovs-interface"):
+        _write_interface(world, item, document)
+
+
+def write_nics(world: World, document: Document) -> None:
+    """Write the other profiles of *document*, and activate them. Raises NmstateFailure."""
+    ports = {port["name"]: item["name"] for item in _present(document, "ovs-bridge") for port in item["bridge"]["port"]}
+    for item in _present(document, *NICS):
+        _write_nic(world, item, document, ports.get(item["name"]))
+
+
+def _present(document: Document, *kinds: str) -> list[Document]:
+    """Return the interfaces of *kinds* that are to be there."""
+    return [item for item in document.get("interfaces", ()) if item["state"] != "absent" and item["type"] in kinds]
 
 
 def _remove(world: World, name: str) -> None:

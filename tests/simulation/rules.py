@@ -87,7 +87,8 @@ class Rules:
     def offers_network(self) -> bool:
         """Whether the world lets the node have a network at this moment."""
         world = self.world
-        if not world.manager.running or world.manager.hung:
+        # Without the bus nothing can ask NetworkManager for anything; its own timers run on.
+        if not world.manager.running or world.manager.hung or not world.bus_up or world.bus_stalled:
             return False
         for mac, name in world.nics.items():
             link, segment = world.kernel.links.get(name), world.wire.tagged.get(mac) or world.wire.segments.get(mac)

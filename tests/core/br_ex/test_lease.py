@@ -60,6 +60,14 @@ def test_the_kernel_s_lifetime_comes_before_the_date_of_expiry() -> None:
     assert lease_of(facts, "eth0", wrong_clock) == StaticLease("10.88.0.113", wrong_clock, 3596.0)
 
 
+def test_a_lease_that_networkmanager_does_not_know_has_the_kernel_s_lifetime() -> None:
+    """The server answered between two looks; a static copy without a lease would be removed at once."""
+    facts = facts_of(CASES / "dhcp4")
+    asked_before = replace(facts, devices=tuple(replace(each, lease4=None) for each in facts.devices))
+    assert lease_of(asked_before, "eth0", THEN) == StaticLease("10.88.0.113", THEN, 3596.0)
+    assert lease_of(replace(asked_before, state={}), "eth0", THEN) is None
+
+
 @pytest.mark.parametrize(
     ("expires", "unix", "expected"),
     [(1_000.0, 900.0, 100.0), (1_000.0, 5_000.0, 3600.0), (90_000.0, 900.0, 3600.0), (None, 900.0, None)],

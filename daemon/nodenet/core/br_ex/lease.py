@@ -80,16 +80,19 @@ def verdict(lease: StaticLease, given: str | None, now: Moment) -> Verdict:
 def lease_of(facts: BridgeFacts, link: str, now: Moment) -> StaticLease | None:
     """Return the DHCPv4 lease that *link* has now, None without one.
 
-    The kernel's lifetime of the address comes first: no change of the wall clock moves it. NetworkManager's time of
-    expiry is a date; one that the length of the lease contradicts was noted by another clock.
+    The kernel's lifetime of the address comes first: no change of the wall clock moves it. It alone is known where
+    NetworkManager was asked before the server answered, or was started again since. NetworkManager's time of expiry is
+    a date; one that the length of the lease contradicts was noted by another clock.
     """
     device = facts.device(link)
-    if device is None or device.lease4 is None:
-        return None
-    lease = device.lease4
-    address = str(lease.address.ip)
+    lease = device.lease4 if device else None
     shown = (state.link(facts.state, link) or {}).get("ipv4", {}).get("address") or ()
-    seconds = next((_seconds(item.get("valid-life-time")) for item in shown if item.get("ip") == address), None)
+    lifetimes = {str(item.get("ip")): _seconds(item.get("valid-life-time")) for item in shown}
+    if lease is None:
+        ending = ((address, left) for address, left in lifetimes.items() if left is not None)
+        return next((StaticLease(address, now, left) for address, left in ending), None)
+    address = str(lease.address.ip)
+    seconds = lifetimes.get(address)
     if seconds is None and lease.expires is not None:
         left = lease.expires - now.unix
         believable = left > 0 and (lease.seconds is None or left <= lease.seconds)

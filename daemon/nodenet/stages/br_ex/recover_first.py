@@ -112,13 +112,8 @@ class RecoverFirst:
                 return waiting
         if record and record.originals and not self._looked:
             await self._free_orphan(record)
-        if (
-            record
-            and record.originals
-            and await self._switch.is_cause(self._pipeline.now(), lost=self._is_lost(record))
-        ):
-            return await self._give_up_bridge(record)
-        return None
+        given_up = await self._give_up_lost(record)
+        return given_up if isinstance(given_up, Waiting) else None
 
     async def follow_renamed(self) -> Waiting | None:
         """Restore the plain network of an uplink that has another name now; return what that waits for, if anything."""
@@ -130,10 +125,11 @@ class RecoverFirst:
             return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")
         return None
 
-    async def restore_lost(self, patience: float = PATIENCE_SECONDS) -> Waiting | None:
+    async def restore_lost(self, patience: float = PATIENCE_SECONDS) -> Waiting | BridgeRecord | None:
         """Restore the network from before br-ex where an apply of this boot without an end has lost the addresses.
 
-        Return what that waits for: NetworkManager, and the addresses for *patience* seconds. Never raises.
+        Return what that waits for: NetworkManager, and the addresses for *patience* seconds. With patience also where
+        Open vSwitch does not work: then return the record of what was given up. Never raises.
         """
         try:
             intent, record = self._pipeline.record, self._maker.record
@@ -142,11 +138,11 @@ class RecoverFirst:
             if without_end and record and self._is_lost(record):
                 return await self._recover(record, patience)
             self._missed = NEVER
+            return await self._give_up_lost(record) if patience else None
         except (Unavailable, RollbackFailed) as error:
             return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")
         except PublishFailed:  # the stage behind it reports that
-            pass
-        return None
+            return None
 
     async def _recover(self, record: BridgeRecord, patience: float = PATIENCE_SECONDS) -> Waiting | None:
         now = self._pipeline.now()
@@ -240,13 +236,17 @@ class RecoverFirst:
             await self._give_back(record, why)
         self._looked = True
 
-    async def _give_up_bridge(self, record: BridgeRecord) -> Waiting | None:
+    async def _give_up_lost(self, record: BridgeRecord | None) -> Waiting | BridgeRecord | None:
+        """Give br-ex up where Open vSwitch keeps the node from its address; return the record of what was given up."""
+        lost = record is not None and self._is_lost(record)
+        if not (record and record.originals and await self._switch.is_cause(self._pipeline.now(), lost=lost)):
+            return None
         # Early: NetworkManager's start may not end while a bridge does not come up.
         if waiting := await self._pipeline.obstacle(PLAIN, uses_ovs=False, early=True):
             return waiting
         why = f"Open vSwitch does not work, and the node has been without its address for {LOST_SECONDS:.0f} s"
         await self._give_back(record, why)
-        return None
+        return record
 
     def _is_lost(self, record: BridgeRecord) -> bool:
         """Return whether *record* has addresses and the node has none of them."""

@@ -1,30 +1,34 @@
-"""When does a node get its addresses back that an apply of this boot has lost, after kubelet was started with them?
+"""When does a node get its addresses back that br-ex has lost after kubelet was started with them?
 
 The stage that chooses the node IP runs no more then. NetworkManager forgets its checkpoint where it ends in the middle
-of an apply, so it rolls nothing back.
+of an apply, so it rolls nothing back. And it takes the addresses from a bridge that it finds without Open vSwitch.
 """
 
 from __future__ import annotations
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Failed, Outcome
+from nodenet.core.boot.outcome import Failed, Outcome, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.ports import Stage
+from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.stages.br_ex.recover_first import RecoverFirst
+from nodenet.stages.br_ex.stage import ConfigureOvsStage
 
 
 class RestoreFirst:
-    """Restores the network that an apply of this boot has lost, before the stage that makes br-ex and after it."""
+    """Restores the network that br-ex has lost in this boot, before the stage that makes br-ex and after it."""
 
-    def __init__(self, stage: Stage, recover: RecoverFirst) -> None:
+    def __init__(self, stage: ConfigureOvsStage, recover: RecoverFirst) -> None:
         """Run *stage*; *recover* knows the way back."""
         self._stage = stage
         self._recover = recover
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
-        """Return the stage's own outcome, or Waiting before that."""
-        if waiting := await self._recover.restore_lost():
-            return waiting
+        """Return the stage's own outcome, or Waiting before that; Failed where br-ex was given up."""
+        match await self._recover.restore_lost():
+            case Waiting() as waiting:
+                return waiting
+            case BridgeRecord() as record:
+                return self._stage.given_up(facts, record)
         outcome = await self._stage.attempt(facts, request)
         if isinstance(outcome, Failed):
             # The stage has waited for a rollback, and its next attempt may be minutes away.

@@ -7,7 +7,7 @@ before Open vSwitch is seen to work; a failure is rolled back, reported, and tri
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -65,6 +65,7 @@ PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
 """The uplink's name, where the shell script that made br-ex before kept it."""
 REMEDY = "Look at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
+GIVEN_UP = "Open vSwitch does not work and kept the node from its address: br-ex is gone until it works again"
 MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED})
 """Findings that no apply can repair: the links below would not get their configuration back."""
 
@@ -123,6 +124,17 @@ class ConfigureOvsStage:
         self._awaited, self._failures = NEVER, 0
         self._later.remember(outcome, request, facts)
         return replace(outcome, again=Again(CAUSES, MAX_LOOK_SECONDS)) if owes_checks else outcome
+
+    def given_up(self, facts: Facts, record: BridgeRecord) -> Failed:
+        """Return the outcome once the network of *record* from before br-ex was restored, as Open vSwitch is dead."""
+        self._later.forget()
+        self._awaited = NEVER
+        problem = Problem(Message.BRIDGE_FAILED, GIVEN_UP, REMEDY)
+        try:
+            self._edges.files.remove(BRIDGE_UP)
+        except PublishFailed as error:
+            problem = Problem.of(error, f"{GIVEN_UP}; {error.cause}")
+        return Failed(problem, _plain(facts, record.uplinks), Again(CAUSES, MAX_LOOK_SECONDS))
 
     async def _pass(self, facts: Facts, request: Request, record: BridgeRecord | None) -> Done | Skipped | Waiting:
         """Go as far as it goes."""
@@ -196,10 +208,7 @@ class ConfigureOvsStage:
         self._maker.forget(removed_in=self._pipeline.boot_id)
         self._edges.files.remove(BRIDGE_UP)
         self._later.forget()
-        selection = facts.selection
-        if selection and selection.link in names:
-            selection = replace(selection, link=known.uplink_of(str(selection.link)))
-        plain = replace(facts, bridge=None, uplink=None, selection=selection)
+        plain = _plain(facts, {name: known.uplink_of(name) for name in names})
         reason = f"{' and '.join(names)} removed as requested" if names else "there is no br-ex to remove"
         return Skipped(reason, plain, Message.BRIDGE_REMOVED)
 
@@ -273,6 +282,14 @@ class ConfigureOvsStage:
         """Return the failure of an apply: tried again with a back-off, or on an event of *topics*."""
         self._failures += 1
         return Failed(problem, facts, Again(topics, backoff(self._failures, 30.0, 900.0)))
+
+
+def _plain(facts: Facts, uplinks: Mapping[str, str | None]) -> Facts:
+    """Return *facts* without the bridges of *uplinks*: bridge → the link that has its addresses now."""
+    selection = facts.selection
+    if selection and selection.link in uplinks:
+        selection = replace(selection, link=uplinks[str(selection.link)])
+    return replace(facts, bridge=None, uplink=None, selection=selection)
 
 
 def _carries(record: BridgeRecord, facts: Facts) -> bool:

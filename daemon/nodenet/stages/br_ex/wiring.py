@@ -70,6 +70,8 @@ class BridgeWiring:
         self, nmstate: Stage, nodeip: Stage, configure_ovs: Stage
     ) -> tuple[FollowUplinkFirst, RecoverFirst, RestoreFirst]:
         """Return the stages behind a look at what they need of the network from before br-ex."""
+        if not isinstance(configure_ovs, ConfigureOvsStage):
+            raise TypeError(f"{configure_ovs!r} does not make br-ex")
         recover = self.recover_first(nodeip)
         return FollowUplinkFirst(nmstate, recover), recover, RestoreFirst(configure_ovs, recover)
 
