@@ -81,9 +81,13 @@ class Upkeep:
         """All claims were read again: what this node has may be of claims that are gone, and the API answers again."""
         self._leftovers()
         for owner in self._book.claim_owners():
-            if (claim := self._book.claims.get(owner.namespace, owner.name)) is not None and claim.uid == owner.uid:
-                self.changed(claim)
+            self._look_at(owner)
         self._chores.hurry()
+
+    def _look_at(self, owner: Owner) -> None:
+        """See whether the status of a claim agrees with the records."""
+        if (claim := self._book.claims.get(owner.namespace, owner.name)) is not None and claim.uid == owner.uid:
+            self.changed(claim)
 
     def _leftovers(self) -> None:
         """Free what an interrupted ADD or DEL left: on its way back, without a sandbox, or of a claim that is gone."""
@@ -163,9 +167,13 @@ class Upkeep:
         others = self._others(leases)
         for lease in repair.unknown_leases(self._book, leases):
             if lease not in others:
-                self._chores.add(("adopt", lease.uid), partial(self._run, repair.adopt, lease))
+                self._chores.add(("adopt", lease.uid), partial(self._adopt, lease))
         for row in repair.lost_leases(self._book, leases):
             self._restore(row)
+
+    async def _adopt(self, lease: Lease) -> None:
+        await self._run(repair.adopt, lease)
+        self._look_at(lease.owner)
 
     def _others(self, leases: Iterable[Lease]) -> tuple[Lease, ...]:
         """Return the Leases that a machine with the same node name has made, and report it once."""

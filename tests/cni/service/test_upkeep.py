@@ -135,3 +135,15 @@ async def test_own_leases_are_never_taken_for_those_of_another_machine() -> None
         await again.add("c5", api.put_pod("web-2"))
         await asyncio.sleep(2 * REAP_SECONDS)
         assert again.service.upkeep.problem is None
+
+
+async def test_a_status_that_lost_its_addresses_while_the_store_was_lost_gets_them_again() -> None:
+    api = FakeApi()
+    async with Rig(api) as rig:
+        api.put_claim("vm")
+        (address,) = await rig.add("c1", api.put_pod("vm-1", "vm"))
+    claim = api.claims["vms", "vm"]
+    claim["status"] = {}
+    async with Rig(api):
+        await until(lambda: claim["status"].get("ips") == [address])
+        await until(lambda: claim["status"].get("ownerPod") == {"name": "vm-1"})

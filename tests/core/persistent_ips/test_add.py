@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Save, Sync
+from nodenet.core.persistent_ips.effects import Save, Sync, WriteStatus
 from nodenet.core.persistent_ips.model import PodName, State
 from nodenet.core.persistent_ips.repair import adopt
 from persistent_ips_story import added, length, step_until, vm
@@ -339,4 +339,29 @@ def test_a_fault_at_each_step(case: str, number: int, fault: str) -> None:
     world.check()
     if case != "plain":
         assert world.api.claims["vms", "vm"].ips[0] == again
+    world.end()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_lease_that_an_add_has_only_moved_is_not_given_back(*, killed: bool) -> None:
+    """A person clears the status and sets another address, while the ADD of another node has just moved the Lease."""
+    world = World(2)
+    first, second = world.nodes
+    world.foreign = {"vm"}
+    (before,) = added(world, first, vm(world), "c1")
+    other = next(f"192.0.2.{one}/29" for one in (5, 6) if f"192.0.2.{one}/29" != before)
+    world.api.change_claim(world.api.claims["vms", "vm"], ips=())
+    run = world.add(second, vm(world, number=2), "c2")
+    while not isinstance(run.effect, WriteStatus):
+        second.step(run)
+    world.api.change_claim(world.api.claims["vms", "vm"], ips=(other,))
+    if killed:
+        second.kill()
+        world.do_chores(second)
+        run = world.add(second, vm(world, number=2), "c2")
+    world.finish(second)
+    assert tuple(map(str, run.outcome)) == (other,)
+    for node in (second, first):
+        world.do_chores(node)
+    assert {str(one.address) for one in world.api.leases.values()} == {before, other}
     world.end()

@@ -30,6 +30,7 @@ RECORDS: tuple[Record, ...] = (
     Attachment("c1", "net2", "blue", OWNER, (), None, "", "b1", 0.0),
     PodReference(POD, "net1", "blue", "vm", Workload("a", "b", "c"), "vms/blue", "u1", "vm-1"),
     NetworkSeen("blue", "d", "vms/blue"),
+    Reservation("blue", ADDRESSES[0], OWNER, State.RESERVED, "l2", "9", 12.5, made_here=True),
 )
 
 

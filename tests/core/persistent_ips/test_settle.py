@@ -72,6 +72,28 @@ def test_a_lost_status_is_written_again() -> None:
     assert (claim.ips, claim.owner_pod) == (before, "vm-1")
 
 
+@pytest.mark.parametrize("attached", [True, False])
+def test_a_lost_status_names_one_address_of_each_subnet(*, attached: bool) -> None:
+    """Those that a pod has; else the last ones. With two of one subnet no pod could use the claim."""
+    world = World(1, network(subnets="192.0.2.0/29,2001:db8::/125"))
+    node = world.nodes[0]
+    world.foreign = {"vm"}
+    first = added(world, node, vm(world), "c1")
+    world.wall += 60
+    edited = ("192.0.2.6/29", "2001:db8::6/125")
+    assert not set(edited) & set(first)
+    world.api.change_claim(world.api.claims["vms", "vm"], ips=edited)
+    assert added(world, node, vm(world, number=2), "c2") == edited
+    ended = "c2" if attached else "c1"
+    world.delete(node, (ended, "net1"))
+    world.finish(node)
+    world.api.change_claim(world.api.claims["vms", "vm"], ips=(), owner_pod="")
+    world.do_chores(node)
+    wanted = first if attached else edited
+    assert world.api.claims["vms", "vm"].ips == wanted
+    assert added(world, node, vm(world, number=3), "c3") == wanted
+
+
 def test_a_surplus_reservation_is_given_back() -> None:
     """Another node was faster: what stands in the status is kept, ours goes."""
     world = World(1)

@@ -263,7 +263,7 @@ def _drop_foreign(here: Here, asked: Asked, claim: Claim) -> Steps[None]:
     if not claim.ips:
         return
     held = here.book.held_by(claim.owner, asked.network.name)
-    rows = [row for row in held if row.state is State.RESERVED and not claim.has(row.address)]
+    rows = [row for row in held if row.is_fresh and not claim.has(row.address)]
     if rows and (attachment := here.book.attachment(asked.key)) is not None:
         yield Save((Drop(attachment),))
     used = {one for other in here.book.attachments_of(claim.owner) for one in other.addresses}

@@ -137,6 +137,15 @@ class Book:
         owned = self._of_owner.get((owner.kind, owner.uid), {})
         return tuple(one for one in owned.values() if isinstance(one, Attachment))
 
+    def one_of_each_subnet(self, rows: Iterable[Reservation]) -> tuple[Reservation, ...]:
+        """Return what an owner has now; an edited status left it more. What a sandbox has goes before newer ones."""
+        ordered = sorted(rows, key=lambda row: (self._is_attached(row), row.since))
+        return tuple({(row.network, row.address.network): row for row in ordered}.values())
+
+    def _is_attached(self, row: Reservation) -> bool:
+        attached = self.attachments_of(row.owner)
+        return any(row.network == one.network and row.address in one.addresses for one in attached)
+
     def claim_owners(self) -> tuple[Owner, ...]:
         """Return the claims that have a reservation here."""
         found = {one.owner.uid: one.owner for one in self.reservations() if one.owner.kind is OwnerKind.CLAIM}

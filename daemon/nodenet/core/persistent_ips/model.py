@@ -68,6 +68,13 @@ class Reservation:
     lease_version: str
     since: float
     """Seconds since 1970, for people only."""
+    made_here: bool = False
+    """Whether this node created the Lease. While no status has named the address, no other node can have it then."""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it can be undone: made here, and not yet in a status. Another Lease may be in use on any node."""
+        return self.made_here and self.state is State.RESERVED
 
     @property
     def place(self) -> tuple[str, IPAddress]:

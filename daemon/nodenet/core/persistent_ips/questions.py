@@ -61,7 +61,7 @@ def _from_disk(here: Here, asked: Asked, reference: PodReference) -> Claim | Non
     rows = here.book.held_by(owner, asked.network.name) if reference.claim_uid else ()
     if not rows or any(row.state is not State.REPORTED for row in rows):
         return None
-    ips = tuple(str(row.address) for row in rows)
+    ips = tuple(str(row.address) for row in here.book.one_of_each_subnet(rows))
     return Claim(namespace, name, owner.uid, "", asked.network.name, deleting=False, ips=ips, owner_pod="")
 
 

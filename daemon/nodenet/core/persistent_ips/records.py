@@ -84,6 +84,7 @@ def _reservation(found: Mapping[str, Any]) -> Reservation:
         str(found["lease_uid"]),
         str(found["lease_version"]),
         float(found["since"]),
+        bool(found.get("made_here")),  # not in records of earlier releases
     )
 
 

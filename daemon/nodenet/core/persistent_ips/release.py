@@ -82,7 +82,7 @@ def delete_lease(here: Here, row: Reservation) -> Steps[None]:
 
 
 def give_back(here: Here, rows: Iterable[Reservation]) -> Steps[None]:
-    """Undo reservations, the newest first. What cannot be undone now stays recorded as *releasing*."""
+    """Undo fresh reservations, the newest first. What cannot be undone now stays recorded as *releasing*."""
     undone = tuple(reversed(tuple(rows)))
     if not undone:
         return

@@ -97,12 +97,12 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
     claim = (yield from _claim(lease.owner)) if lease.owner.kind is OwnerKind.CLAIM else None
     attached = yield from _may_be_attached(here, lease)
     # A status without addresses: an ADD was interrupted before it wrote them. With others: a person may have edited it
-    # while a pod has this one, which is given back when the pod is gone.
+    # while a pod, of any node, has this one, which is free with the claim.
     named = claim is None or claim.has(lease.address)
     state = State.REPORTED if named else State.RESERVED
     row = Reservation(lease.network, lease.address, lease.owner, state, lease.uid, lease.version, here.now)
     changes: list[Change] = []
-    if attached or (claim is not None and (named or not claim.ips)):
+    if attached or claim is not None:
         changes.append(Put(row))
     if attached:  # of a claim too: without it, the address would be free with the claim though a pod has it
         changes.append(Put(_attachment(here, lease)))

@@ -72,7 +72,8 @@ def reserve(here: Here, asked: Asked, owner: Owner, wanted: tuple[Interface, ...
             row = next((one for one in held if one.address == address), None)
             found.append(row or _row(here, (yield from _claimed(here, asked, owner, address)), created))
         for pool in asked.network.pools if not wanted else ():
-            row = next((one for one in held if one.address.network == pool.subnet and pool.has(one.address.ip)), None)
+            usable = [one for one in held if one.address.network == pool.subnet and pool.has(one.address.ip)]
+            row = next(iter(here.book.one_of_each_subnet(usable)), None)
             found.append(row or _row(here, (yield from _any(here, asked, owner, pool)), created))
     except (CniError, ApiAway, Forbidden):
         yield from give_back(here, created)
@@ -82,7 +83,8 @@ def reserve(here: Here, asked: Asked, owner: Owner, wanted: tuple[Interface, ...
 
 def _row(here: Here, made: Made, created: list[Reservation]) -> Reservation:
     lease, is_new = made
-    row = Reservation(lease.network, lease.address, lease.owner, State.RESERVED, lease.uid, lease.version, here.now)
+    lease_id = (lease.uid, lease.version)
+    row = Reservation(lease.network, lease.address, lease.owner, State.RESERVED, *lease_id, here.now, is_new)
     if is_new:
         created.append(row)
     return row

@@ -60,8 +60,10 @@ def settle(here: Here, claim: Claim) -> Steps[None]:
     attachments = here.book.attachments_of(claim.owner)
     if claim.ips:
         rows = yield from _agree(here, claim, rows, attachments)
-    elif not claim.ips and all(row.state is State.RESERVED for row in rows):
-        return  # an ADD is on its way, or was interrupted: its repetition reports the address
+    elif not attachments and all(row.state is State.RESERVED for row in rows):
+        return  # an ADD was interrupted: its repetition reports the address
+    else:
+        rows = here.book.one_of_each_subnet(rows)
     pod = owner_pod(here.book, claim)
     if claim.owner_pod not in ("", pod) and not (yield from _was_ours(here, claim)):
         pod = claim.owner_pod
@@ -74,7 +76,7 @@ def settle(here: Here, claim: Claim) -> Steps[None]:
         yield from write_status(claim, allocated_patch(claim, addresses, pod, here.now))
     except (Conflict, NotFound):
         return
-    if not claim.ips:
+    if not claim.ips and not all(row.is_fresh for row in rows):
         yield Announce(LOST, f"The status of {claim.owner} had lost its addresses; they are written again", claim=claim)
 
 
@@ -118,14 +120,14 @@ def _agree(
 ) -> Steps[tuple[Reservation, ...]]:
     """Follow what the status says; return the rows that it names.
 
-    What it does not name goes only if it was never reported: a person may have edited the status.
+    What it does not name goes only if no pod can have it: a person may have edited the status.
     """
     used = {address for one in attachments for address in one.addresses}
     named = tuple(row for row in rows if claim.has(row.address))
     reported = tuple(replace(row, state=State.REPORTED) for row in named if row.state is State.RESERVED)
     if reported:
         yield Save(tuple(Put(row) for row in reported))
-    surplus = [row for row in rows if row not in named and row.state is State.RESERVED]
+    surplus = [row for row in rows if row not in named and row.is_fresh]
     yield from give_back(here, [row for row in surplus if row.address not in used])
     return named
 
