@@ -54,9 +54,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--settings", default=settings_files.DIRECTORY, metavar="DIR", help="where nodenet.toml is")
     parser.add_argument("--kubeconfig", required=True, metavar="FILE", help="the credentials")
     parser.add_argument("--namespace", default="kube-system", metavar="NAME", help="where the Lease of the leader is")
-    parser.add_argument(
-        "--metrics-port", type=_port, default=0, metavar="PORT", help="where /metrics is served by HTTP; 0: nowhere"
-    )
+    served = "where /metrics and /healthz are served by HTTP; 0: nowhere"
+    parser.add_argument("--metrics-port", type=_port, default=0, metavar="PORT", help=served)
     parser.add_argument("--name", default=socket.gethostname(), metavar="NAME", help="the name of this operator")
     return parser.parse_args(arguments)
 
