@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from structlog.testing import capture_logs
 
 from nodenet.core.errors import Forbidden, PublishFailed, Unavailable
 from nodenet.core.hosted_services import cache, resource
-from nodenet.core.hosted_services.model import Origin
+from nodenet.core.hosted_services.cluster import known
+from nodenet.core.hosted_services.model import Here, Options, Origin
+from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.watching import Known
 from nodenet.hosted.cluster_source import (
     BURST,
@@ -24,6 +27,7 @@ from nodenet.hosted.cluster_source import (
     ClusterSource,
     Identity,
 )
+from nodenet.stages.hosted_services.on_disk import OnDisk
 
 DOMAIN = "c1.example.com"
 IDENTITY = Identity("m0", DOMAIN, "boot-1")
@@ -43,6 +47,20 @@ def object_named(name: str = "cluster", generation: int = 1) -> dict[str, Any]:
         "metadata": {"name": name, "resourceVersion": "5", "generation": generation},
         "spec": {"ingressHa": "Disabled"},
     }
+
+
+HERE = Here("m0")
+OPTIONS = Options("baremetal", DOMAIN, (ip_address("192.0.2.2"),))
+
+
+class NoTrial:
+    """No load balancer has lost the name."""
+
+    def read(self) -> bytes | None:
+        return None
+
+    def write(self, content: bytes) -> None:
+        raise AssertionError(content)
 
 
 class FakeFiles:
@@ -331,6 +349,32 @@ async def test_the_phase_of_a_migration_is_taken_and_kept_on_disk() -> None:
     again = source({RESOURCES: Unavailable("connection refused")}, files)
     await again.read_disk()
     assert phase_of(again, Origin.CACHE) == "SwitchDNS"
+
+
+async def test_a_spec_that_becomes_invalid_in_a_migration_stops_no_phase_on_disk() -> None:
+    """The cache kept the phase before the edit, and nodenetd and nodenet-hosted wrote api-int in turns."""
+    files = FakeFiles()
+    api = FakeApi({RESOURCES: [moving("Verify")]})
+    made = ClusterSource(api, files, IDENTITY, lambda: None)
+    await during(made.follow_resource)
+    specs = known(made.cluster, OPTIONS, HERE).specs
+    disk = OnDisk(files, NoTrial(), OPTIONS)
+    for phase, address in (("Verify", "192.0.2.2"), ("SwitchDNS", "192.0.2.9"), ("External", "192.0.2.9")):
+        api.lists[RESOURCES] = [moving(phase) | {"spec": {"ingressHa": "perhaps"}}]
+        await during(made.follow_resource)
+        memory = known(made.cluster, OPTIONS, HERE, specs)
+        daemon = await disk.judged_at(HERE)
+        restarted = ClusterSource(api, files, IDENTITY, lambda: None)
+        await restarted.read_disk()
+        await during(restarted.follow_resource)
+        for plan_ in (plan(memory.inputs), daemon.plan, plan(known(restarted.cluster, OPTIONS, HERE).inputs)):
+            assert (phase, list(map(str, plan_.api_int.addresses))) == (phase, [address])
+        assert memory.inputs.spec.ingress_ha is daemon.inputs.spec.ingress_ha is False, "the last good spec"
+    bad = moving("Verify") | {"spec": {"ingressHa": "perhaps"}, "status": {"migration": {"phase": "Fast"}}}
+    api.lists[RESOURCES] = [bad]
+    await during(made.follow_resource)
+    assert phase_of(made, Origin.LIVE) == "Fast"
+    assert cache.parse(files.caches["cr"], DOMAIN).document["status"]["migration"]["phase"] == "External"  # type: ignore[index]
 
 
 async def test_an_object_that_was_made_again_moves_nothing_before_the_operator_has_checked_it() -> None:

@@ -12,11 +12,10 @@ from typing import Any
 import structlog
 
 from nodenet.core.errors import Forbidden, PublishFailed
-from nodenet.core.hosted_services import cache, migration, resource
+from nodenet.core.hosted_services import cache, live_object, resource
 from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.cache import Cached, CacheInvalid
 from nodenet.core.hosted_services.cluster import Cluster
-from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import Origin
 from nodenet.core.hosted_services.nodes import has_control_plane
 from nodenet.core.hosted_services.resource import QUICK_BYTES
@@ -31,8 +30,6 @@ log = structlog.get_logger()
 
 NODES = "/api/v1/nodes"
 RESOURCES = f"/apis/{resource.GROUP}/{resource.VERSION}/hostednetservices"
-AT_VIPS = migration.render(Migration(Phase.SELF_HOSTED))
-"""Where the API is when the object is removed: with the defaults, and at rest until nodenet-operator moves it."""
 OWN = "own"
 """What is known about this node's own Node if the credentials may not list all Nodes."""
 FILE_SECONDS = 5.0
@@ -79,6 +76,8 @@ class ClusterSource:
         self.cluster = Cluster()
         self._migration: Mapping[str, Any] | None = None
         """The last record of a migration."""
+        self._good: Mapping[str, Any] | None = None
+        """The last object that could be used, with the last record."""
         self.is_asked_for = False
         """Whether the cluster has the object HostedNetServices: without it, nothing reads what nodes report."""
 
@@ -101,7 +100,8 @@ class ClusterSource:
         resources = {Origin.CACHE: documents["cr"], Origin.FILE: filed}
         nodes = {Origin.CACHE: documents["nodes"]}
         self._led = has_control_plane(documents["nodes"])
-        self._migration = _migration_in(documents["cr"])
+        self._migration = live_object.migration_in(documents["cr"])
+        self._good = documents["cr"] if live_object.is_usable(documents["cr"]) else None
         self.cluster = Cluster(_present(resources), _present(nodes))
 
     async def follow_file(self) -> None:
@@ -184,7 +184,8 @@ class ClusterSource:
     def _hear(self, name: str, known: Known) -> None:
         self._heard.pop(name, None)  # the last word comes last
         self._heard[name] = known
-        if name == "cr" and _asked(known.objects.get(resource.NAME)) != _asked(self.cluster.resources.get(Origin.LIVE)):
+        before, found = self.cluster.resources.get(Origin.LIVE), known.objects.get(resource.NAME)
+        if name == "cr" and live_object.asked(found) != live_object.asked(before):
             self._edited.set()
         self._wake.set()
 
@@ -205,14 +206,21 @@ class ClusterSource:
         """Take the live object; a list without it means that the administrator removed it, and its cache goes."""
         found, others = known.objects.get(resource.NAME), _without(self.cluster.resources, Origin.LIVE)
         self.is_asked_for = found is not None
-        self._migration = _migration_in(found) or (self._migration and (AT_VIPS if found is None else self._migration))
+        if record := live_object.migration_in(found):
+            self._migration = record
+        elif found is None and self._migration:
+            self._migration = live_object.AT_VIPS
         if found is not None:
             # One that was made again has no status yet: nodenet-operator checks its address before nodes follow it.
             found = {**found, "status": {**found["status"], "migration": self._migration}} if self._migration else found
             self.cluster = replace(self.cluster, resources={Origin.LIVE: found, **others})
-            if _is_usable(found):  # one that is not would take the place of the last good one
-                await self._keep("cr", found, known.resource_version, found["metadata"].get("generation"))
+            self._good = live_object.led_on(self._good, found)
+            if self._good is not None:
+                await self._keep("cr", self._good, known.resource_version, self._good["metadata"].get("generation"))
+                if self._good is not found and Origin.CACHE in others:  # for a companion that has read no good one
+                    self.cluster = replace(self.cluster, resources={**self.cluster.resources, Origin.CACHE: self._good})
         else:
+            self._good = None
             self.cluster = replace(self.cluster, resources=_without(others, Origin.CACHE))
             self._forget("cr")
 
@@ -265,25 +273,6 @@ def _without(documents: Mapping[Origin, Any], origin: Origin) -> dict[Origin, An
 
 def _present(documents: Mapping[Origin, Any]) -> dict[Origin, Any]:
     return {origin: document for origin, document in documents.items() if document is not None}
-
-
-def _asked(document: Mapping[str, Any] | None) -> object:
-    """Return what an administrator edits, and the phase of a migration: these are taken at once."""
-    return (document.get("spec"), _migration_in(document)) if document else None
-
-
-def _migration_in(document: Any) -> Mapping[str, Any] | None:  # noqa: ANN401
-    status = document.get("status") if isinstance(document, Mapping) else None
-    found = status.get("migration") if isinstance(status, Mapping) else None
-    return found if isinstance(found, Mapping) else None
-
-
-def _is_usable(document: object) -> bool:
-    try:
-        resource.spec_of(document)
-    except resource.ResourceInvalid:
-        return False
-    return True
 
 
 def _now() -> float:
