@@ -32,6 +32,8 @@ class FakeApi:
         self.forbidden: set[str] = set()
         self.writes: list[tuple[str, str]] = []
         self.requests = 0
+        self.dropped: Callable[[dict[str, Any]], dict[str, Any]] = lambda status: status
+        """What the kind of this API keeps of a status."""
         self.before_write: Callable[[str], None] = lambda _: None
         self._watches: list[tuple[str, asyncio.Queue[Any]]] = []
 
@@ -102,6 +104,8 @@ class FakeApi:
         changed = document.get("spec") != before.get("spec")
         metadata["generation"] = before.get("metadata", {}).get("generation", 0) + changed
         made = {**copy.deepcopy(document), "metadata": metadata}
+        if "status" in made:
+            made["status"] = self.dropped(made["status"])
         self.objects[place] = made
         self._emit(place, kind, made)
         return copy.deepcopy(made)

@@ -61,6 +61,9 @@ class Migrator:
         if before is None:
             return migration_steps.adopted(replace(view, spec=Spec()) if self._removed else view)
         self._removed = False
+        if before.at_rest and record.lost_fields(record.render(before), status["migration"]):
+            # The first phase is written where the API is known to keep all of the record.
+            return migration_steps.renewed(before, view)
         is_due, is_late = (self._is_over(before, further) for further in (0.0, WAIT_SECONDS))
         after = migration_steps.step(before, replace(view, is_due=is_due, is_late=is_late))
         if (after.attempt, after.phase, after.outcome, after.failed) != (

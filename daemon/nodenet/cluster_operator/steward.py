@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 
+from nodenet.cluster_operator.kept import Kept
 from nodenet.cluster_operator.migrator import Migrator, log_phase, rendered
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_cluster import cluster_status, heartbeats
@@ -89,6 +90,7 @@ class Steward:
         self._lonely: Mapping[IPAddress, float] | None = None
         self._claims: Claims = {}
         self._problems: dict[str, str] = {}
+        self._kind = Kept()
 
     async def follow_nodes(self) -> None:
         """Follow the Nodes with their reports. Never ends."""
@@ -158,14 +160,18 @@ class Steward:
         before = self.status
         wanted = cluster_status.status(self._seen(found, self._nodes, self._beats), before, rendered(self._clock()))
         self._announce(wanted["conditions"])
-        differs = any(before.get(key) != value for key, value in wanted.items())
         self._moved = self._migrator.moves(before, wanted)
+        skipped = () if self._moved else self._kind.skipped(_now())
+        differs = any(before.get(key) != value for key, value in wanted.items() if key not in skipped)
         self._held = differs and held and not self._moved
         if self._held or not differs:
             return False
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-        await self._api.merge(f"{RESOURCES}/{resource.NAME}/status", {"metadata": version, "status": wanted})
+        change = {"metadata": version, "status": wanted}
+        kept = await self._api.merge(f"{RESOURCES}/{resource.NAME}/status", change)
         self._log(before, wanted)
+        if self._kind.read_back(wanted, kept, _now()):
+            self._changed()  # a condition says it
         return True
 
     def _seen(self, found: Mapping[str, Any], nodes: Known, beats: Heartbeats) -> Seen:
@@ -185,6 +191,7 @@ class Steward:
             present,
             problem,
             now=now,
+            lost_fields=self._kind.lost,
         )
         if self._problems.keys() & SIGHT:
             self._migrator.lost_sight()

@@ -21,8 +21,10 @@ from nodenet.core.ip import IPAddress
 
 OTHER = ip_address("192.0.2.8")
 Reports = Callable[[Migration, str], Progress | None]
-SELF = Migration(Phase.SELF_HOSTED, (API,), (API,), message=f"The API is at its VIP {API}")
-EXTERNAL = Migration(Phase.EXTERNAL, (LB,), (LB,), message=f"The API is at the external load balancer {LB}")
+SELF = Migration(Phase.SELF_HOSTED, (API,), (API,), message=f"The API is at its VIP {API}", vips=(API,))
+EXTERNAL = Migration(
+    Phase.EXTERNAL, (LB,), (LB,), message=f"The API is at the external load balancer {LB}", vips=(API,)
+)
 OUT = [Phase.VERIFY, Phase.SWITCH_DNS, Phase.REDIRECT_OFF, Phase.DRAIN_HAPROXY, Phase.EXTERNAL]
 IN = [Phase.START_HAPROXY, Phase.VERIFY_VIP, Phase.SWITCH_DNS, Phase.DRAIN_EXTERNAL, Phase.SELF_HOSTED]
 
@@ -335,3 +337,18 @@ def test_vips_of_other_settings_are_no_migration() -> None:
     after = step(old, Simulation(()).view(old))
     assert after == replace(SELF, attempt=4)
     assert step(after, Simulation((API,)).view(after)) == after
+    moved = replace(SELF, origin=(OTHER,), target=(OTHER,), vips=(OTHER,), message=f"The API is at its VIP {OTHER}")
+    assert step(moved, Simulation(()).view(moved)) == SELF
+
+
+@pytest.mark.parametrize("start", [SELF, EXTERNAL])
+def test_vips_that_change_in_the_middle_stay_the_vips(start: Migration) -> None:
+    """A new operator with other VIPs took those of before for an external load balancer."""
+    found = Simulation((LB,) if start is SELF else ())
+    for phase in OUT[:-1] if start is SELF else IN[:-1]:
+        record = found.run(start, until=phase)
+        late = Simulation(found.asked, options=replace(OPTIONS, api_vips=(OTHER,)))
+        end = late.run(record)
+        assert end.phase is (Phase.EXTERNAL if start is SELF else Phase.SELF_HOSTED)
+        assert (end.origin, end.target) == (((OTHER,), (LB,)) if start is SELF else ((LB,), (OTHER,)))
+        assert end.vips == (OTHER,)

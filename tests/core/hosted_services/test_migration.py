@@ -9,11 +9,24 @@ from typing import Any
 import pytest
 
 from hosted_services_cases import CASES, read_inputs
-from nodenet.core.hosted_services.migration import AT_REST, Migration, Outcome, Phase, is_own, parse, render
-from nodenet.core.hosted_services.model import Inputs, Mode, Service
+from nodenet.core.hosted_services.cluster import Cluster, known
+from nodenet.core.hosted_services.migration import (
+    AT_REST,
+    Migration,
+    Outcome,
+    Phase,
+    is_own,
+    lost_fields,
+    parse,
+    render,
+)
+from nodenet.core.hosted_services.model import Inputs, Mode, Origin, Service
 from nodenet.core.hosted_services.plan import plan
+from nodenet.core.hosted_services.resource import GROUP, KIND, VERSION
 
 VIP, LB = ip_address("192.0.2.2"), ip_address("192.0.2.200")
+OLD = (ip_address("192.0.2.250"),)
+"""The API VIPs of an operator whose settings are older than those of the nodes."""
 OUT, IN = ((VIP,), (LB,)), ((LB,), (VIP,))
 
 
@@ -66,8 +79,47 @@ def test_an_edit_moves_nothing_while_the_record_says_otherwise() -> None:
     assert plan(replace(inputs, spec=replace(asked, migration=None))).api_int.addresses == (LB,)
 
 
+@pytest.mark.parametrize("way", [(OLD, (LB,)), ((LB,), OLD)], ids=["out", "in"])
+@pytest.mark.parametrize("phase", [phase for phase in Phase if phase not in AT_REST])
+def test_an_operator_with_older_vips_than_the_nodes_stops_no_haproxy(phase: Phase, way: Any) -> None:
+    """Its VIPs were an external load balancer to the nodes: api-int led there, and haproxy stopped."""
+    inputs: Inputs = read_inputs(CASES / "control-plane")
+    (vip,) = inputs.options.api_vips
+    origin, target = way
+    made = Migration(phase, origin, target, 1, vips=OLD)
+    right = Migration(phase, (vip,) if origin == OLD else origin, (vip,) if target == OLD else target, 1)
+    document = {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": KIND,
+        "metadata": {"name": "cluster"},
+        "spec": {},
+        "status": {"migration": render(made)},
+    }
+    found = known(Cluster({Origin.LIVE: document}), inputs.options, inputs.here)
+    assert found.inputs.spec.migration == replace(right, vips=OLD)
+    here = plan(replace(inputs, spec=found.inputs.spec))
+    assert here == plan(replace(inputs, spec=replace(inputs.spec, migration=right)))
+    assert Service.HAPROXY in here.texts
+    assert set(OLD).isdisjoint(here.api_int.addresses)
+    (problem,) = found.problems
+    assert problem == (
+        f"The settings of nodenet-operator have the API VIP {OLD[0]}, and those of this node have {vip}: make "
+        "`api_vips` the same in both"
+    )
+
+
+def test_an_api_that_drops_fields_is_seen_by_what_it_has_kept() -> None:
+    record = render(Migration(Phase.VERIFY))
+    assert lost_fields(record, record) == ()
+    assert lost_fields(None, None) == ()
+    assert lost_fields(record, None) == ("status.migration",)
+    assert lost_fields(record, {key: record[key] for key in record if key != "apiVips"}) == (
+        "status.migration.apiVips",
+    )
+
+
 def test_a_record_is_read_as_it_was_written() -> None:
-    made = Migration(Phase.SWITCH_DNS, (VIP,), (LB,), 3, 2, Outcome.ROLLED_BACK, "2026-01-01T00:00:00Z", "text")
+    made = Migration(Phase.SWITCH_DNS, (VIP,), (LB,), 3, 2, Outcome.ROLLED_BACK, "2026-01-01T00:00:00Z", "text", (VIP,))
     assert parse({"status": {"migration": render(made)}}) == made
     assert parse({"status": {"migration": {"phase": "External", "from": [], "to": []}}}) == Migration(Phase.EXTERNAL)
     assert parse({"status": {}}) is None
@@ -90,6 +142,8 @@ def test_a_record_is_read_as_it_was_written() -> None:
         {"attempt": True},
         {"failedGeneration": 1.5},
         {"outcome": "Great"},
+        {"apiVips": "192.0.2.2"},
+        {"apiVips": ["lb.example.com"]},
     ],
 )
 def test_a_record_of_another_shape_is_refused(change: dict[str, Any]) -> None:

@@ -43,6 +43,7 @@ class Seen:
 
     *lonely*: VIPs without a holder, and since when; *claims*: which node reports which VIP, and since when; *now* is on
     the same clock. *problem*: why the object is not used. *migration*: where the API is, and where it moves.
+    *lost_fields*: what the API has not kept of the status.
     """
 
     options: Options
@@ -54,6 +55,7 @@ class Seen:
     claims: Claims = field(default_factory=dict)
     now: float = 0.0
     migration: Migration | None = None
+    lost_fields: tuple[str, ...] = ()
 
     @property
     def external(self) -> bool:
@@ -68,6 +70,17 @@ class Seen:
         yield from ((vip, Purpose.API) for vip in self.options.api_vips)
         if self.spec.ingress_ha:
             yield from ((vip, Purpose.INGRESS) for vip in self.options.ingress_vips)
+
+
+UPDATE_KIND = "Apply crd-hostednetservices.yaml of the same version as nodenet-operator"
+
+
+def outdated(lost: Sequence[str]) -> str:
+    """Return what is wrong where the API has dropped fields of a status."""
+    return (
+        f"The API does not keep {' and '.join(lost)}: its kind HostedNetServices is older than nodenet-operator, which "
+        "begins no migration"
+    )
 
 
 def conditions(seen: Seen) -> tuple[Condition, ...]:
@@ -157,6 +170,8 @@ def _problems(seen: Seen) -> Iterator[tuple[str, str]]:
     """Yield the reason and the text of each problem, the worst first."""
     if seen.problem:
         yield "ResourceInvalid", f"The object is not used, and the nodes keep the last good one: {seen.problem}"
+    if seen.lost_fields:
+        yield "KindOutdated", f"{outdated(seen.lost_fields)}. {UPDATE_KIND}"
     for vip, purpose in () if seen.external else seen.vips():
         if any(one.sees_two(vip, purpose) for one in seen.members):
             yield (

@@ -85,8 +85,14 @@ def adopted(view: View) -> Migration | None:
     return _at_rest(view, view.options.api_vips if stays or view.refusal(asked) else asked)
 
 
+def renewed(before: Migration, view: View) -> Migration:
+    """Return the same record with the VIPs of the present settings."""
+    return replace(before.at(view.options.api_vips), vips=view.vips)
+
+
 def step(before: Migration, view: View) -> Migration:
     """Return the record that follows; a new one has no deadline yet (``seconds``)."""
+    before = renewed(before, view)
     asked = view.asked(before.target)
     if before.at_rest:
         return _from_rest(before, view, asked)
@@ -111,8 +117,9 @@ def seconds(migration: Migration, options: Options) -> float | None:
 def _from_rest(before: Migration, view: View, asked: Addresses) -> Migration:
     now = before.addresses or view.options.api_vips
     if set(asked) == set(now):
-        right = not before.failed and set(before.target) == set(now)
-        return before if right else replace(_at_rest(view, now), attempt=before.attempt)
+        rest = _at_rest(view, now)
+        right = not before.failed and set(before.target) == set(now) and before.message.endswith(rest.message)
+        return before if right else replace(rest, attempt=before.attempt)
     again = view.is_due and before.outcome is Outcome.VERIFY_FAILED
     if before.failed == view.generation and not again:
         return before
@@ -126,7 +133,8 @@ def _begun(before: Migration, view: View, asked: Addresses) -> Migration:
     now = before.addresses or view.options.api_vips
     if set(asked) == set(now):
         return _back(replace(before, failed=0), view, Outcome.ABORTED, "the object was edited again")
-    return _phase(Migration(Phase.VERIFY, now, asked, before.attempt + 1), view, _phases(now, asked, view)[0])
+    made = Migration(Phase.VERIFY, now, asked, before.attempt + 1, vips=view.vips)
+    return _phase(made, view, _phases(now, asked, view)[0])
 
 
 def _phases(origin: Addresses, target: Addresses, view: View) -> list[Phase]:
@@ -203,7 +211,7 @@ def _at_rest(view: View, addresses: Addresses) -> Migration:
     own = is_own(addresses, view.vips)
     shown = " and ".join(map(str, addresses))
     text = f"The API is at {'its VIP' if own else 'the external load balancer'} {shown}"
-    return Migration(Phase.SELF_HOSTED if own else Phase.EXTERNAL, addresses, addresses, message=text)
+    return Migration(Phase.SELF_HOSTED if own else Phase.EXTERNAL, addresses, addresses, message=text, vips=view.vips)
 
 
 def _back(before: Migration, view: View, outcome: Outcome, why: str) -> Migration:

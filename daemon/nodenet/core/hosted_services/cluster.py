@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from nodenet.core.hosted_services.migration import Migration
 from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Origin, Role, Spec
 from nodenet.core.hosted_services.nodes import of_objects, of_status
 from nodenet.core.hosted_services.resource import ResourceInvalid, migration_of, spec_of
@@ -62,16 +63,29 @@ def known(cluster: Cluster, options: Options, here: Here, last: Mapping[Origin, 
             f"No Node of the API has the control-plane role, and the list of the {chosen.nodes_origin} is used: wait "
             "until these nodes have registered, or label their Node objects"
         )
-    role = options.role or _own_role(cluster)
+    role, spec = options.role or _own_role(cluster), chosen.spec
+    if spec.migration:
+        problems += _other_vips(spec.migration, options)
+        spec = replace(spec, migration=spec.migration.at(options.api_vips))
     inputs = Inputs(
         options if options.role is role else replace(options, role=role),
         here,
-        chosen.spec,
+        spec,
         chosen.spec_origin,
         chosen.nodes,
         chosen.nodes_origin,
     )
     return Known(inputs, tuple(problems), specs)
+
+
+def _other_vips(migration: Migration, options: Options) -> Iterator[str]:
+    """Yield what is wrong where nodenet-operator has other API VIPs in its settings than this node."""
+    if migration.vips and not options.user_managed_lb and set(migration.vips) != set(options.api_vips):
+        theirs, ours = (" and ".join(map(str, vips)) for vips in (migration.vips, options.api_vips))
+        yield (
+            f"The settings of nodenet-operator have the API VIP {theirs}, and those of this node have {ours}: make "
+            "`api_vips` the same in both"
+        )
 
 
 def _led_on(last: Spec, document: object) -> Spec:

@@ -7,7 +7,7 @@ load balancers serve until the last phase: a node that follows late fails no req
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import ip_address
 from typing import Any
@@ -60,7 +60,8 @@ class Migration:
     """The record. *origin* and *target*: addresses of ``api-int``, none for the API VIPs.
 
     *attempt* counts migrations. *failed*: the generation of the object whose migration did not succeed, 0 without one.
-    *deadline*: when the phase ends, or the next attempt begins (RFC 3339), empty without one.
+    *deadline*: when the phase ends, or the next attempt begins (RFC 3339), empty without one. *vips*: the API VIPs in
+    the settings of nodenet-operator, none where the cluster serves none itself.
     """
 
     phase: Phase
@@ -71,6 +72,7 @@ class Migration:
     outcome: Outcome = Outcome.NONE
     deadline: str = ""
     message: str = ""
+    vips: tuple[IPAddress, ...] = ()
 
     @property
     def at_rest(self) -> bool:
@@ -88,6 +90,15 @@ class Migration:
         if self.phase is Phase.SELF_HOSTED:
             return ()
         return self.target if self.at_rest or self.switched else self.origin
+
+    def at(self, vips: tuple[IPAddress, ...]) -> Migration:
+        """Return the record for a reader whose settings have these API *vips*.
+
+        The writer may have older settings: what is the VIPs to it is the VIPs to the reader.
+        """
+        own = set(self.vips)
+        origin, target = (vips if own and set(side) == own else side for side in (self.origin, self.target))
+        return replace(self, origin=origin, target=target)
 
     def balances(self, vips: tuple[IPAddress, ...]) -> bool:
         """Return whether haproxy runs on the control plane; *vips*: those that the cluster itself serves."""
@@ -110,6 +121,7 @@ def render(migration: Migration) -> dict[str, Any]:
     return {
         "from": [str(one) for one in migration.origin],
         "to": [str(one) for one in migration.target],
+        "apiVips": [str(one) for one in migration.vips],
         "phase": migration.phase.value,
         "attempt": migration.attempt,
         "failedGeneration": migration.failed,
@@ -117,6 +129,19 @@ def render(migration: Migration) -> dict[str, Any]:
         "deadline": migration.deadline,
         "message": migration.message[:LONGEST_MESSAGE],
     }
+
+
+def lost_fields(record: Mapping[str, Any] | None, found: object) -> tuple[str, ...]:
+    """Return what an API that was given the *record* has not kept: it has *found*.
+
+    An API drops the fields that its kind does not have: https://kubernetes.io/docs/tasks/extend-kubernetes/
+    custom-resources/custom-resource-definitions/#field-pruning
+    """
+    if record is None:
+        return ()
+    if not isinstance(found, Mapping):
+        return ("status.migration",)
+    return tuple(f"status.migration.{key}" for key in record if key not in found)
 
 
 def parse(document: object) -> Migration | None:
@@ -141,6 +166,7 @@ def _parsed(found: Mapping[str, Any]) -> Migration:
         Outcome(found.get("outcome", "")),
         str(found.get("deadline", "")),
         str(found.get("message", ""))[:LONGEST_MESSAGE],
+        _addresses(found.get("apiVips", [])),
     )
 
 
