@@ -64,6 +64,8 @@ class StateFile:
         self._path = path
         self._files = files
         self._rendered = rendered
+        self._last: tuple[BootStatus, bytes] | None = None
+        """The last status, and its content."""
         self._failures = 0
 
     def show(self, status: BootStatus) -> float | None:
@@ -72,7 +74,7 @@ class StateFile:
         That is logged once. The gate of kubelet reads this file, so it is written again until it is there.
         """
         try:
-            self._files.write(self._path, self._rendered(document(status)))
+            self._files.write(self._path, self._content(status))
         except PublishFailed as error:
             self._failures += 1
             if self._failures == 1:
@@ -80,6 +82,11 @@ class StateFile:
             return backoff(self._failures, 1.0, 10.0)
         self._failures = 0
         return None
+
+    def _content(self, status: BootStatus) -> bytes:
+        if self._last is None or self._last[0] != status:
+            self._last = status, self._rendered(document(status))
+        return self._last[1]
 
 
 class ServiceManager:

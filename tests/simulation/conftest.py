@@ -1,4 +1,4 @@
-"""Runs of the simulation leave little behind that only the collector can free: it may run seldom meanwhile."""
+"""Runs of the simulation leave little behind that only the collector can free: it runs after each test."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from simulation.summary import quiet_collector
 @pytest.fixture(autouse=True, scope="module")
 def quiet() -> Iterator[None]:
     """Let the collector pass over what other tests have left."""
-    before = gc.get_threshold()
     quiet_collector()
     yield
-    gc.set_threshold(*before)
+    gc.enable()
     gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Free what the runs of a test have left."""
+    yield
+    gc.collect()

@@ -6,14 +6,14 @@ It has what the shipped code uses, and nothing else: a start of the daemon takes
 from __future__ import annotations
 
 import asyncio
-import functools
-import heapq
 import itertools
 import sys
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import contextmanager
+from functools import partial
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from simulation.engine import Killed, Timeline, Violation
@@ -36,12 +36,12 @@ MOST_TASKS = 200
 
 
 class Due:
-    """A call that is due, or will be."""
+    """A call that is due, or will be, unless it is cancelled."""
 
-    __slots__ = ("args", "call", "cancelled", "context")
+    __slots__ = ("args", "call", "cancelled")
 
-    def __init__(self, call: Callable[..., object], args: tuple[Any, ...], context: Context | None) -> None:
-        self.call, self.args, self.context, self.cancelled = call, args, context, False
+    def __init__(self, call: Callable[..., object], args: tuple[Any, ...]) -> None:
+        self.call, self.args, self.cancelled = call, args, False
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -53,7 +53,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def __init__(self, timeline: Timeline, life: Life) -> None:
         self._timeline = timeline
         self._life = life
-        self._ready: deque[Due] = deque()
+        self._ready: deque[Due | partial[object]] = deque()
         self._timers: list[tuple[float, int, Due]] = []
         self._numbers = itertools.count()
         self._tasks: list[asyncio.Task[Any]] = []
@@ -71,21 +71,24 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def is_closed(self) -> bool:
         return self._closed
 
-    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> Due:  # type: ignore[override]
-        due = Due(callback, args, context)
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> Due | None:
+        if context is not None:  # a step of a task, or a callback of a future: asyncio cancels none of them
+            self._ready.append(partial(context.run, callback, *args))
+            return None
+        due = Due(callback, args)
         self._ready.append(due)
         return due
 
-    def call_later(  # type: ignore[override]
-        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> Due:
-        return self.call_at(self._timeline.now + delay, callback, *args, context=context)
+    def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> Due:  # type: ignore[override]
+        due = Due(callback, args)
+        heappush(self._timers, (self._timeline.now + delay, next(self._numbers), due))
+        return due
 
-    def call_at(  # type: ignore[override]
-        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> Due:
-        due = Due(callback, args, context)
-        heapq.heappush(self._timers, (when, next(self._numbers), due))
+    def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> Due:  # type: ignore[override]
+        due = Due(callback, args)
+        heappush(self._timers, (when, next(self._numbers), due))
         return due
 
     def create_future(self) -> asyncio.Future[Any]:
@@ -128,7 +131,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         """Let time pass until something is due, and do all that is due then."""
         timers, ready, timeline = self._timers, self._ready, self._timeline
         while timers and timers[0][2].cancelled:
-            heapq.heappop(timers)
+            heappop(timers)
         left = timers[0][0] - timeline.now if timers else NEVER
         if ready or left <= 0:
             self._pass_a_moment()
@@ -137,16 +140,14 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             self._sleep(timeline.now + max(left, MOMENT_SECONDS))
         until = timeline.now + MOMENT_SECONDS
         while timers and timers[0][0] < until:
-            ready.append(heapq.heappop(timers)[2])
+            ready.append(heappop(timers)[2])
         try:
             for _ in range(len(ready)):
                 due = ready.popleft()
-                if due.cancelled:
-                    continue
-                if due.context is None:
+                if isinstance(due, partial):
+                    due()
+                elif not due.cancelled:
                     due.call(*due.args)
-                else:
-                    due.context.run(due.call, *due.args)
         except Exception as error:
             raise Violation("P7", f"an error in a callback of the event loop: {error!r}") from error
 
@@ -220,7 +221,7 @@ _KNOWN: dict[Any, Any] = {}
 
 
 def _remembered(func: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    if not (isinstance(func, functools.partial) and func.args and not func.keywords):
+    if not (isinstance(func, partial) and func.args and not func.keywords):
         return func(*args)
     key = func.args
     if key not in _KNOWN:

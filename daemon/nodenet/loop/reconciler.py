@@ -135,7 +135,7 @@ class Reconciler(LoopOrders):
             boot = self._remove_bridge(boot, taken)
         for name in self._requests.reruns:
             boot = boot.again_from(name, Request(next(self._runs), retry_refused=True, by_name=True))
-        self._status = replace(self._status, boot=boot.woken(self._requests.topics, self._clock.boottime()))
+        self._change(boot.woken(self._requests.topics, self._clock.boottime()), show=False)
         self._requests.reruns.clear()
         self._requests.topics.clear()
 
@@ -269,10 +269,10 @@ class Reconciler(LoopOrders):
         refused = self._status.refused
         if refused and refused.stage is name and boot[name].over and self._in_force.is_settled(facts):
             refused = None  # the stage itself has seen the file
-        self._status = replace(self._status, facts=facts, refused=refused)
         if journal.is_news(before, boot[name]):
             journal.outcome(boot[name], outcome, before.logged)
-        self._change(boot)
+        self._status = replace(self._status, boot=boot, facts=facts, refused=refused)
+        self._show()
         if name is StageName.NODEIP and self._status.ready:
             self._see_drift(sure=True)
 
@@ -291,7 +291,8 @@ class Reconciler(LoopOrders):
         self._show()
 
     def _change(self, boot: Boot, *, show: bool = True) -> None:
-        self._status = replace(self._status, boot=boot)
+        if boot is not self._status.boot:
+            self._status = replace(self._status, boot=boot)
         if show:
             self._show()
 

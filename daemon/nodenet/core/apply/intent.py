@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from types import UnionType
 
 from nodenet.core.network_manager.checkpoint import Checkpoint
@@ -102,6 +103,7 @@ def render(record: Intent) -> bytes:
     return json.dumps({"version": VERSION, **asdict(record)}, indent=1).encode() + b"\n"
 
 
+@lru_cache(maxsize=4)
 def parse(content: bytes) -> Intent:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
     found = fields(content, VERSION)

@@ -39,8 +39,8 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-SETTLED = frozenset({Status.DONE, Status.SKIPPED})
-OVER = SETTLED | {Status.FAILED}
+SETTLED = (Status.DONE, Status.SKIPPED)
+OVER = (*SETTLED, Status.FAILED)
 
 TRANSITIONS: dict[tuple[Status, type[Outcome] | None], Status] = {
     # (status, what the stage said; None: it begins) → status
@@ -103,26 +103,43 @@ class StageState:
         """Return the stage as it runs: what it waited for is no longer true, and it keeps the time it first began."""
         started = now if self.started is None else self.started
         waited = self.waited + (0.0 if self.waiting_since is None else now - self.waiting_since)
-        status = TRANSITIONS[self.status, None]
-        fresh = replace(self, status=status, started=started, ended=None, waited=waited, waiting_since=None)
-        return replace(fresh, resumed=now, detail="", waited_for=self.detail)
+        return replace(
+            self,
+            status=TRANSITIONS[self.status, None],
+            detail="",
+            started=started,
+            ended=None,
+            waited=waited,
+            waiting_since=None,
+            waited_for=self.detail,
+            resumed=now,
+        )
 
     def after(self, outcome: Outcome, now: float, elsewhere: float) -> StageState:
         """Return the stage as *outcome* leaves it, of an attempt in which others worked for *elsewhere* seconds."""
         status = TRANSITIONS[self.status, type(outcome)]
         failed = None if isinstance(outcome, Waiting) else isinstance(outcome, Failed)
-        stage = self._awaiting(again_of(outcome), now, self.pace.after(now, failed=failed))
+        again, pace = again_of(outcome), self.pace.after(now, failed=failed)
+        due = None if again.seconds is None else max(now + again.seconds, pace.rests_until)
         if self.over and isinstance(outcome, Waiting):
-            return stage
-        if not isinstance(outcome, Waiting):
-            stage = replace(stage, request=self.request.carried_out)
-        ended = None if status is Status.WAITING else self.ended or now
-        since = now if status is Status.WAITING else None
+            return replace(self, again=again, due=due, pace=pace)
         problem = outcome.problem if isinstance(outcome, (Done, Failed)) else None
-        stage = replace(stage, aside=isinstance(outcome, Waiting) and outcome.aside)
-        stage = replace(stage, waiting_since=since, elsewhere=self.elsewhere + (0.0 if self.over else elsewhere))
-        logged = self.logged if isinstance(outcome, Waiting) else problem
-        return replace(stage, status=status, detail=detail_of(outcome), ended=ended, problem=problem, logged=logged)
+        waits = status is Status.WAITING
+        return replace(
+            self,
+            status=status,
+            detail=detail_of(outcome),
+            ended=None if waits else self.ended or now,
+            problem=problem,
+            logged=self.logged if waits else problem,
+            again=again,
+            due=due,
+            waiting_since=now if waits else None,
+            aside=isinstance(outcome, Waiting) and outcome.aside,
+            elsewhere=self.elsewhere + (0.0 if self.over else elsewhere),
+            request=self.request if waits else self.request.carried_out,
+            pace=pace,
+        )
 
     def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
         """Return the stage as events of *topics* leave it: due as soon as its pace allows, if it waits for one.
@@ -134,7 +151,3 @@ class StageState:
             return self
         wakes = self.pace.wakes(now)
         return replace(self, due=wakes if self.due is None else min(self.due, wakes))
-
-    def _awaiting(self, again: Again, now: float, pace: Pace) -> StageState:
-        due = None if again.seconds is None else max(now + again.seconds, pace.rests_until)
-        return replace(self, again=again, due=due, pace=pace)

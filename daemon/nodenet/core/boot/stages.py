@@ -44,7 +44,10 @@ class Boot:
 
     def __getitem__(self, name: StageName) -> StageState:
         """Return one stage."""
-        return next(stage for stage in self.stages if stage.name is name)
+        for stage in self.stages:
+            if stage.name is name:
+                return stage
+        raise KeyError(name)
 
     def next(self) -> StageName | None:
         """Return the stage that is due: the first one unsettled; none when all is over or a failure blocks.
@@ -53,11 +56,12 @@ class Boot:
         """
         aside = None
         for stage in self.stages:
-            if stage.status is Status.FAILED and not self.degrade:
+            status = stage.status
+            if status is Status.FAILED and not self.degrade:
                 return None
-            if stage.waits_aside:
+            if status is Status.WAITING and stage.aside:
                 aside = aside or stage.name
-            elif stage.status in (Status.PENDING, Status.WAITING):
+            elif status is Status.PENDING or status is Status.WAITING:
                 return stage.name
         return aside
 
@@ -78,7 +82,10 @@ class Boot:
 
     def woken(self, topics: AbstractSet[Topic], now: float) -> Boot:
         """Return the boot as events of *topics* leave it."""
-        return replace(self, stages=tuple(stage.woken(topics, now) for stage in self.stages))
+        if not topics:
+            return self
+        stages = tuple([stage.woken(topics, now) for stage in self.stages])
+        return self if stages == self.stages else replace(self, stages=stages)
 
     @property
     def topics(self) -> frozenset[Topic]:
@@ -94,8 +101,9 @@ class Boot:
     @property
     def current(self) -> StageName | None:
         """The stage that runs, waits or is due; none when all are over. One that waits aside comes last."""
-        unsettled = sorted((stage for stage in self.stages if not stage.over), key=lambda stage: stage.waits_aside)
-        return unsettled[0].name if unsettled else None
+        unsettled = [stage for stage in self.stages if not stage.over]
+        first = next((stage for stage in unsettled if not stage.waits_aside), None)
+        return first.name if first else unsettled[0].name if unsettled else None
 
     def begun(self, name: StageName, now: float) -> Boot:
         """Return the boot with stage *name* running."""
@@ -105,7 +113,7 @@ class Boot:
         """Return the boot with the *outcome* of stage *name*; in that others worked for *elsewhere* seconds."""
         stage = self[name]
         looked = self.looked | {name} if stage.over or stage.aside else frozenset()  # aside: it had waited so
-        return replace(self._with(stage.after(outcome, now, elsewhere)), looked=looked)
+        return replace(self, stages=self._stages_with(stage.after(outcome, now, elsewhere)), looked=looked)
 
     def again_from(self, name: StageName, request: Request = NOTHING) -> Boot:
         """Return the boot with *name* and every stage behind it pending again, *name* with *request*.
@@ -143,8 +151,7 @@ class Boot:
         """Whether kubelet may start: a node IP is published and no other stage is still open."""
         if self[StageName.NODEIP].status is not Status.DONE:
             return False
-        open_ends = (stage for stage in self.stages if stage.status not in SETTLED)
-        return all(stage.status is Status.FAILED and self.degrade for stage in open_ends)
+        return all(stage.status in SETTLED or (self.degrade and stage.status is Status.FAILED) for stage in self.stages)
 
     @property
     def problem(self) -> tuple[StageName, Problem] | None:
@@ -168,8 +175,10 @@ class Boot:
         return Health.FAILED if blocked else Health.WAITING
 
     def _with(self, changed: StageState) -> Boot:
-        stages = tuple(changed if stage.name is changed.name else stage for stage in self.stages)
-        return replace(self, stages=stages)
+        return replace(self, stages=self._stages_with(changed))
+
+    def _stages_with(self, changed: StageState) -> tuple[StageState, ...]:
+        return tuple([changed if stage.name is changed.name else stage for stage in self.stages])
 
 
 def new_boot(providers: dict[str, str], *, degrade: bool) -> Boot:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -80,6 +81,7 @@ def render(record: BridgeRecord) -> bytes:
     return json.dumps({"version": VERSION, **asdict(record)}, indent=1).encode() + b"\n"
 
 
+@lru_cache(maxsize=4)
 def parse(content: bytes) -> BridgeRecord:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
     found = fields(content, VERSION)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.hostname.name import stems
@@ -78,6 +79,7 @@ def search(hostname: str | None, listing: Iterable[str]) -> Search:
     return Search(None, tuple(tried))
 
 
+@lru_cache(maxsize=4)
 def read(name: str, content: bytes) -> NodeFile:
     """Return the node file *name* from its bytes. Raises NodeFileInvalid when they are not UTF-8 text."""
     try:

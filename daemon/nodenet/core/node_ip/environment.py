@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -57,7 +58,7 @@ def drop_in_variables(content: bytes) -> dict[str, str]:
 
 def drop_in_removals(content: bytes) -> tuple[str, ...]:
     """Return what the UnsetEnvironment= lines of a drop-in name: variables, or variables with the value they lose."""
-    return tuple(_words(content, "UnsetEnvironment"))
+    return _words(content, "UnsetEnvironment")
 
 
 def is_removed(name: str, value: str, removals: Collection[str]) -> bool:
@@ -65,7 +66,8 @@ def is_removed(name: str, value: str, removals: Collection[str]) -> bool:
     return name in removals or f"{name}={value}" in removals
 
 
-def _words(content: bytes, wanted: str) -> list[str]:
+@lru_cache(maxsize=32)
+def _words(content: bytes, wanted: str) -> tuple[str, ...]:
     """Return the words that the lines of one key list; an empty line forgets those before it."""
     found: list[str] = []
     for _, line in logical_lines(content.decode("utf-8", errors="replace")):
@@ -77,4 +79,4 @@ def _words(content: bytes, wanted: str) -> list[str]:
         except ValueError:
             continue
         found = [*found, *words] if words else []
-    return found
+    return tuple(found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import PurePosixPath
 
@@ -37,6 +38,7 @@ class LastPublished:
     in_vain: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=4)
 def parse(content: bytes, boot_id: str) -> LastPublished:
     """Return the record, read in the boot *boot_id*. Raises ValueError when it is not one of ours."""
     document = fields(content, VERSION)

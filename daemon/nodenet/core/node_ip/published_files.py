@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import PurePosixPath
 
@@ -45,6 +46,7 @@ class PublishedFile:
     unit: str | None = None
 
 
+@lru_cache(maxsize=4)
 def files(publication: Publication) -> tuple[PublishedFile, ...]:
     """Return every published file, in the order of writing: `primary-ip` is last, because scripts wait for it."""
     families = {4: None, 6: None} | {address.version: str(address) for address in publication.node_ips[::-1]}

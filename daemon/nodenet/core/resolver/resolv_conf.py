@@ -8,6 +8,7 @@ understood is kept byte for byte; lines of our own end in LF.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from ipaddress import ip_address
 
 from nodenet.core.ip import IPAddress
@@ -62,6 +63,7 @@ def without_note(content: bytes) -> bytes:
     return b"".join(line for line in _LINE.findall(content) if line.rstrip(b"\n") != NOTE.rstrip(b"\n"))
 
 
+@lru_cache(maxsize=4)
 def nameservers(content: bytes | None) -> tuple[IPAddress, ...]:
     """Return the nameservers in their order; also those after the third, which glibc ignores."""
     found = map(_server, _LINE.findall(content or b""))

@@ -59,7 +59,7 @@ class BootStatus:
         if self.refused:
             found.append((self.refused.stage, self.refused.problem))
         found += [(stage.name, stage.problem) for stage in self.boot.stages if stage.problem]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(found)) if found else ()
 
     @property
     def problem(self) -> tuple[StageName | None, Problem] | None:
@@ -72,6 +72,7 @@ def document(status: BootStatus) -> dict[str, Any]:
     boot, facts = status.boot, status.facts
     selection = facts.selection
     current = boot.current
+    problems = [_error(stage, problem) for stage, problem in status.problems]
     return {
         "schema_version": SCHEMA_VERSION,
         "boot_id": status.boot_id,
@@ -89,8 +90,8 @@ def document(status: BootStatus) -> dict[str, Any]:
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
         "trial": described(status.trial),
-        "last_error": _last_error(status),
-        "problems": [_error(stage, problem) for stage, problem in status.problems],
+        "last_error": problems[0].copy() if problems else None,
+        "problems": problems,
         "stages": [_stage(stage, status.inhibitors) for stage in boot.stages],
     }
 
@@ -156,22 +157,17 @@ def _stage(stage: StageState, inhibitors: Inhibitors) -> dict[str, Any]:
         "waited": round(stage.waited, 6),
         "next_try": next_try(stage),
         "failures": stage.pace.failures,
-        "held": [
-            {"who": inhibitor.who, "why": inhibitor.why} for inhibitor in inhibitors if inhibitor.stage is stage.name
-        ],
+        "held": _held(stage, inhibitors) if inhibitors else [],
     }
+
+
+def _held(stage: StageState, inhibitors: Inhibitors) -> list[dict[str, str]]:
+    return [{"who": inhibitor.who, "why": inhibitor.why} for inhibitor in inhibitors if inhibitor.stage is stage.name]
 
 
 def next_try(stage: StageState) -> float | None:
     """Return when a stage that waits or failed is tried again at the latest; seconds of CLOCK_BOOTTIME."""
     return stage.due if stage.status in (Status.WAITING, Status.FAILED) else None
-
-
-def _last_error(status: BootStatus) -> dict[str, str | None] | None:
-    if status.problem is None:
-        return None
-    name, problem = status.problem
-    return _error(name, problem)
 
 
 def _error(stage: str | None, problem: Problem) -> dict[str, str | None]:
