@@ -17,6 +17,7 @@ from cli.test_main import environment, nodenetctl
 from nodenet.cli.report import _path, gathered
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.report.parts import PARTS, Part
+from nodenet.edge.report.sources import RECORDS
 
 
 def test_the_archive_begins_with_its_contents_and_is_private(tmp_path: Path) -> None:
@@ -72,6 +73,29 @@ def test_a_part_that_fails_has_a_note_and_the_others_are_there() -> None:
 def test_what_commands_print_is_without_secrets() -> None:
     (made,) = (one for one in gathered((Part("a", "A", ("echo", "psk=hunter2")),)) if one.name == "a")
     assert made.content == b"psk=<hidden>\n"
+
+
+def test_a_record_is_shown_without_its_secrets_and_one_that_is_torn_is_not(tmp_path: Path) -> None:
+    """The record of br-ex has the uplink's profile with its secrets (802.1X)."""
+    record = {"settings": {"802-1x": ["dict", {"password": ["variant", "s", ["plain", "hunter2"]]}]}, "bridge": "br-ex"}
+    whole, torn, gone = (tmp_path / name for name in ("whole", "torn", "gone"))
+    whole.write_text(json.dumps(record, indent=1))
+    torn.write_text(whole.read_text()[:-2])
+    parts = tuple(Part(f"{path.name}.json", "", ("cat", str(path)), record=True) for path in (whole, torn, gone))
+    made = {one.name: one for one in gathered(parts)}
+    assert json.loads(made["whole.json"].content)["bridge"] == "br-ex"
+    assert b"hunter2" not in made["whole.json"].content
+    assert (made["torn.json"].content, made["torn.json"].note) == (
+        b"",
+        "left out: it is not valid JSON, so its secrets cannot be found",
+    )
+    assert made["gone.json"].note == "exit status 1"
+    assert b"No such file" in made["gone.json"].content
+
+
+def test_every_part_from_a_record_with_secrets_is_known_as_one() -> None:
+    assert {part.name for part in PARTS if part.record} == {"bridge.json", "trial.json"}
+    assert {Path(part.command[1]) for part in PARTS if part.record} == set(map(Path, RECORDS))
 
 
 def test_the_archive_on_standard_output(tmp_path: Path) -> None:

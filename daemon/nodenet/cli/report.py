@@ -19,7 +19,7 @@ from nodenet.cli.outputs import note
 from nodenet.cli.table import Table, printable
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.node_file.find import CLUSTER
-from nodenet.core.report import journal, secrets
+from nodenet.core.report import journal, known_secrets, secrets
 from nodenet.core.report.parts import CONTENTS, LONGEST_SECONDS, PARTS, Made, Part, document, within_limit
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
@@ -32,6 +32,7 @@ FOLDER = Path("/var/tmp")  # noqa: S108  (the file gets its name by rename(2): a
 STDOUT = Path("-")
 AT_ONCE = 4
 BEFORE_SENDING = "Look at it before you publish it: host names and addresses are in it."
+NOT_READABLE = "left out: it is not valid {}, so its secrets cannot be found"
 LAST_GOOD = "last-good-node-file.json"
 
 
@@ -83,7 +84,8 @@ def gathered(commands: tuple[Part, ...] = PARTS) -> list[Made]:
         printed = list(pool.map(lambda part: _printed(part, until), commands))
     files, known = _node_files()
     redaction = secrets.Redaction(known)
-    return within_limit([_without_secrets(one, redaction) for one in (*files, *printed)])
+    records = {part.name for part in commands if part.record}
+    return within_limit([_without_secrets(one, redaction, records) for one in (*files, *printed)])
 
 
 def _printed(part: Part, until: float) -> Made:
@@ -101,7 +103,8 @@ def _moment(seconds: float) -> str:
 
 def _node_files() -> tuple[list[Made], set[str]]:
     """Return the node files without their secrets, and every secret that files of this node have."""
-    known = {word for text in sources.keyfiles() for word in secrets.in_lines(text)}
+    known = {word for text in sources.keyfiles() for word in known_secrets.in_lines(text)}
+    known.update(word for text in sources.records() for word in known_secrets.in_json(text))
     files: list[Made] = []
     try:
         directory = PurePath(_settings().node_file_dir)
@@ -120,13 +123,16 @@ def _node_file(name: str, what: str, text: str | NodenetError, known: set[str]) 
     shown, found = secrets.node_file(name, text)
     known |= found
     if shown is None:
-        return Made(name, what, note="left out: it is not valid YAML, so its secrets cannot be found")
+        return Made(name, what, note=NOT_READABLE.format("YAML"))
     return Made(name, f"{what}, as JSON", shown.encode())
 
 
-def _without_secrets(one: Made, redaction: secrets.Redaction) -> Made:
-    content = redaction.hidden_in(one.content.decode(errors="replace"))
-    return Made(one.name, one.what, content.encode(), redaction.hidden_in(one.note))
+def _without_secrets(one: Made, redaction: secrets.Redaction, records: set[str]) -> Made:
+    text, note = one.content.decode(errors="replace"), redaction.hidden_in(one.note)
+    shown = secrets.document(text, redaction) if one.name.endswith(".json") else None
+    if shown is None and one.name in records and text and not text.startswith("cat: "):
+        return Made(one.name, one.what, note=NOT_READABLE.format("JSON"))
+    return Made(one.name, one.what, (shown or redaction.hidden_in(text)).encode(), note)
 
 
 def _settings() -> Settings:

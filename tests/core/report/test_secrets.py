@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.node_file.yaml_values import typed
-from nodenet.core.report.secrets import Redaction, in_lines, node_file
+from nodenet.core.report.known_secrets import in_lines
+from nodenet.core.report.secrets import Redaction, document, node_file
 
 ODD = "h\u00fcn'ter \"2\\: #x"
 NODE_FILE = """
@@ -84,13 +85,6 @@ def test_a_file_that_cannot_be_read_is_left_out_and_its_secrets_are_known() -> N
     assert "1500" not in known
 
 
-def test_secrets_of_a_keyfile() -> None:
-    """nm-settings-keyfile(5): a backslash begins an escape."""
-    known = in_lines("[wifi-security]\npsk=ab\\;cd\\sef\nkey-mgmt=wpa-psk\n[802-1x]\npassword-raw=1;2;3\nidentity=me\n")
-    assert {"ab\\;cd\\sef", "ab;cd ef", "1;2;3"} <= known
-    assert not {"me", "wpa-psk"} & known
-
-
 @pytest.mark.parametrize(
     ("text", "hidden"),
     [
@@ -105,6 +99,14 @@ def test_secrets_of_a_keyfile() -> None:
         ("-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----\nx", "<hidden>\nx"),
         ("-----BEGIN PRIVATE KEY-----\nhunter2 and no end", "<hidden>"),
         ("802-1x.password:  --\npassword=", "802-1x.password:  --\npassword="),
+        ("wireguard.private-key=QLJg+/=", "wireguard.private-key=<hidden>"),
+        ("preshared-key: /Fx+aQ=", "preshared-key: <hidden>"),
+        ("802-1x.private-key:  /etc/pki/key.pem", "802-1x.private-key:  /etc/pki/key.pem"),
+        ("802-1x.password-flags:  0 (none)", "802-1x.password-flags:  0 (none)"),
+        ("client-key-data: LS0tLS1CRUdJTiBSU0Eg", "client-key-data: <hidden>"),
+        ("from the file LS0tLS1CRUdJTiBSU0Eg+/= it came", "from the file <hidden> it came"),
+        ("ca: LS0tLS1CRUdJTiBDRVJUSUZJ", "ca: LS0tLS1CRUdJTiBDRVJUSUZJ"),
+        ("kubelet --bootstrap-token abc.def --v 2", "kubelet --bootstrap-token <hidden> --v 2"),
     ],
 )
 def test_what_looks_like_a_secret_is_hidden_in_its_place(text: str, hidden: str) -> None:
@@ -124,6 +126,40 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert Redaction({"ab", "hunter2"}).hidden_in(text) == text
 
 
+RECORD = {
+    "originals": {
+        "eth0": {
+            "settings": {"802-1x": ["dict", {"password": ["variant", "s", ["plain", "hunter2"]], "pin": 4711}]},
+            "keyfile": "[802-1x]\nidentity=me\npassword=hunter3\n",
+        }
+    },
+    "mtu": 1500,
+    "up": True,
+}
+
+
+def test_a_record_has_its_values_but_not_its_secrets() -> None:
+    """A setting is stored with its type, and JSON has one line for each part of it."""
+    shown = document(json.dumps(RECORD, indent=1), Redaction(()))
+    assert shown is not None
+    (original,) = json.loads(shown)["originals"].values()
+    hidden = ["<hidden>", "<hidden>", ["<hidden>", "<hidden>"]]
+    assert original["settings"] == {"802-1x": ["dict", {"password": hidden, "pin": "<hidden>"}]}
+    assert original["keyfile"] == "[802-1x]\nidentity=me\npassword=<hidden>\n"
+    assert (json.loads(shown)["mtu"], json.loads(shown)["up"]) == (1500, True)
+
+
+def test_a_document_has_no_known_secret_in_keys_and_numbers_either() -> None:
+    shown = document('{"hunter2": [12345678, 5, "", null]}', Redaction({"hunter2", "12345678"}))
+    assert shown is not None
+    assert json.loads(shown) == {"<hidden>": ["<hidden>", 5, "", None]}
+
+
+@pytest.mark.parametrize("text", ["", "{", "no document", "[" * 100_000])
+def test_what_is_no_document_is_not_taken_for_one(text: str) -> None:
+    assert document(text, Redaction(())) is None
+
+
 @given(st.text())
 def test_any_text_is_taken(text: str) -> None:
     """A report is made of what is broken."""
@@ -133,7 +169,19 @@ def test_any_text_is_taken(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["a", "a.", "psk ", "://", "eyJaaaaaa.", "password", "password=", "-----BEGIN PRIVATE KEY-----"]
+    "piece",
+    [
+        "a",
+        "a.",
+        "psk ",
+        "--psk ",
+        "LS0tLS1CRUdJTi",
+        "://",
+        "eyJaaaaaa.",
+        "password",
+        "password=",
+        "-----BEGIN PRIVATE KEY-----",
+    ],
 )
 def test_no_text_takes_the_square_of_its_length(piece: str) -> None:
     """Forty times the text would take 1600 times as long; a machine that pauses is no reason to fail."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nodenet.core.errors import NodenetError
-from nodenet.edge.report.sources import keyfiles, last_good, node_files
+from nodenet.edge.report.sources import keyfiles, last_good, node_files, records
 
 
 def test_node_files_with_the_ones_that_cannot_be_read(tmp_path: Path) -> None:
@@ -57,3 +57,9 @@ def test_a_record_that_is_none(content: str, tmp_path: Path) -> None:
 def test_the_text_of_the_last_good_file(tmp_path: Path) -> None:
     (tmp_path / "good.json").write_text(json.dumps({"version": 1, "text": "a: 1\n"}))
     assert last_good(tmp_path / "good.json") == "a: 1\n"
+
+
+def test_the_records_that_there_are(tmp_path: Path) -> None:
+    (tmp_path / "bridge.json").write_text("{}")
+    (tmp_path / "folder").mkdir()
+    assert list(records((tmp_path / "bridge.json", tmp_path / "folder", tmp_path / "gone"))) == ["{}"]

@@ -23,7 +23,10 @@ UNITS = ("nodenet*", "NetworkManager.service")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file of a report: what is in it, and the command that prints it. *journal*: it prints journalctl's JSON."""
+    """A file of a report: what is in it, and the command that prints it. *journal*: it prints journalctl's JSON.
+
+    *record*: it is JSON and may have secrets, which can be found only where it is valid JSON.
+    """
 
     name: str
     what: str
@@ -31,6 +34,7 @@ class Part:
     seconds: float = 15.0
     most_bytes: int = 2 << 20
     journal: bool = False
+    record: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,10 @@ class Made:
 
 def _file(name: str, what: str, path: str) -> Part:
     return Part(name, what, ("cat", path))
+
+
+def _record(name: str, what: str) -> Part:
+    return Part(name, what, ("cat", f"/var/lib/nodenet/{name}"), record=True)
 
 
 def _verb(name: str, what: str, *words: str) -> Part:
@@ -89,21 +97,17 @@ PARTS = (
     _verb("boot-report.txt", "where the time of this boot went", "boot-report"),
     _verb("boot-report-last.txt", "where the time of the last boot went", "boot-report", "--boot=-1"),
     _file("probes.json", "what was probed around the last apply", "/run/nodenet/probes.json"),
-    _file("bridge.json", "record of br-ex", "/var/lib/nodenet/bridge.json"),
-    _file("trial.json", "boots with a new node file", "/var/lib/nodenet/trial.json"),
+    _record("bridge.json", "record of br-ex"),
+    _record("trial.json", "boots with a new node file"),
     _file("adoption.json", "record of an adoption that has not ended", "/var/lib/nodenet/adoption.json"),
     _shell("metrics.prom", "metrics of the programs", "cat /run/nodenet/*.prom"),
     _shell("files.txt", "names and sizes of files", "ls -lnR /run/nodenet /var/lib/nodenet /etc/nodenet /etc/nmstate"),
-    _shell(
-        "units.txt", "state of the units", "systemctl --no-pager --lines=0 status 'nodenet*' NetworkManager kubelet"
-    ),
+    _shell("units.txt", "state of the units", _STATES),
     _journal("journal.txt", "journal of nodenet and NetworkManager in this boot", 0),
     _journal("journal-last.txt", "the same in the last boot", -1),
     _file("resolv.conf", "DNS servers", "/etc/resolv.conf"),
     _shell("ip-address.txt", "links and addresses", "ip -details address show"),
-    _shell(
-        "ip-route.txt", "routes and rules", "ip rule; ip -6 rule; ip route show table all; ip -6 route show table all"
-    ),
+    _shell("ip-route.txt", "routes and rules", _ROUTES),
     _shell("ip-neighbour.txt", "neighbours", "ip neighbour show"),
     _shell("nm-devices.txt", "NetworkManager's devices", "nmcli general; nmcli device show"),
     _shell("nm-profiles.txt", "NetworkManager's profiles without their secrets", _PROFILES),

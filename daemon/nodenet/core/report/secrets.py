@@ -1,8 +1,9 @@
 """How do secrets stay out of a report?
 
 In three steps. A node file is printed again from its values, so that a secret cannot hide behind YAML's quotes, and
-without comments. Secrets of node files and of NetworkManager's keyfiles are then known, and hidden in every spelling in
-every part. What looks like a secret by its name or its form is hidden in its place.
+without comments. Secrets of node files, of NetworkManager's keyfiles and of nodenetd's records are then known, and
+hidden in every spelling in every part. What looks like a secret by its name or its form is hidden in its place; in a
+JSON document that is everything below the name.
 """
 
 from __future__ import annotations
@@ -13,24 +14,22 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from nodenet.core.node_file import yaml_text
-from nodenet.core.node_file.secret import HIDDEN, is_secret, secrets_of, spellings
+from nodenet.core.node_file.secret import HIDDEN, is_secret, secrets_of
 from nodenet.core.node_file.yaml_text import Block, Misread, Node, Scalar
 from nodenet.core.node_file.yaml_values import json_values
+from nodenet.core.report.known_secrets import NAME, in_lines, is_name, is_place
 
 SHORTEST = 3
 """Shorter secrets are hidden in their own place only: a text without each `1` cannot be read."""
-_WORD = "passw(?:or)?d|passphrase|secret|psk|cak|token|credential|wep-key|community|private-key-data"
-_NAME = rf"[\w.-]{{0,64}}(?:{_WORD})[\w.-]{{0,64}}"
-"""Bounded, as a text of one word must not take the square of its length."""
 _VALUE = r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|[^\n]*"
-_PAIR = re.compile(
-    rf"(?P<name>(?<![\w.-]){_NAME})(?P<sign>[\"']?[ \t]*(?:=|:)[ \t]*)(?P<value>{_VALUE})", re.IGNORECASE
-)
+_PAIR = re.compile(rf"(?P<name>(?<![\w.-]){NAME})(?P<sign>[\"']?[ \t]*(?:=|:)[ \t]*)(?P<value>{_VALUE})", re.IGNORECASE)
 _KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _BEARER = re.compile(r"(?P<before>\b(?:bearer|basic)[ \t]+)[A-Za-z0-9+/=._~-]{8,}", re.IGNORECASE)
 _JWT = re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
+_ENCODED = re.compile(r"LS0tLS1CRUdJTi(?!BDRVJU)[A-Za-z0-9+/=_-]*")
+"""A key in PEM, encoded in base64 once more as in a kubeconfig; what is spared begins as a certificate does."""
+_OPTION = re.compile(rf"(?P<before>(?<!\S)--?{NAME}[ \t]+)(?![-=])\S+", re.IGNORECASE)
 _USER = re.compile(r"(?P<before>://)[^\s/@\"']+@")
-_LINE = re.compile(r"^[ \t]*(?:-[ \t]+)?[\"']?([\w.-]+)[\"']?[ \t]*[=:][ \t]*(.+?)[ \t]*$", re.MULTILINE)
 
 
 def node_file(name: str, text: str) -> tuple[str | None, frozenset[str]]:
@@ -46,19 +45,28 @@ def node_file(name: str, text: str) -> tuple[str | None, frozenset[str]]:
     return f"{shown}\n", frozenset(secrets_of(tree).spellings)
 
 
-def in_lines(text: str) -> frozenset[str]:
-    """Return the spellings of what follows the name of a secret in the lines of a keyfile or of broken YAML."""
-    found: set[str] = set()
-    for name, value in _LINE.findall(text):
-        if is_secret(name) or re.fullmatch(_NAME, name, re.IGNORECASE):
-            for each in (value, value.strip("\"'"), _unescaped(value)):
-                found.update(spellings(each))
-    return frozenset(found)
+def document(text: str, redaction: Redaction) -> str | None:
+    """Return a JSON document without secrets, None where *text* is none: its structure says which values are secret."""
+    try:
+        return f"{json.dumps(_hidden(json.loads(text), redaction, secret=False), indent=1, ensure_ascii=False)}\n"
+    except (ValueError, RecursionError):
+        return None
 
 
-def _unescaped(value: str) -> str:
-    """Return a value of a keyfile without its escapes (nm-settings-keyfile(5))."""
-    return re.sub(r"\\(.)", lambda escape: {"s": " ", "t": "\t", "n": "\n"}.get(escape[1], escape[1]), value)
+def _hidden(value: Any, redaction: Redaction, *, secret: bool) -> Any:  # noqa: ANN401  (a JSON document)
+    match value:
+        case dict():
+            return {
+                redaction.hidden_in(key): _hidden(each, redaction, secret=secret or is_name(key))
+                for key, each in value.items()
+            }
+        case list():
+            return [_hidden(each, redaction, secret=secret) for each in value]
+        case None | bool() | "":
+            return value
+        case str():
+            return HIDDEN if secret and not is_place(value) else redaction.hidden_in(value)
+    return HIDDEN if secret or redaction.hidden_in(shown := json.dumps(value)) != shown else value
 
 
 def _shown(node: Node | None, *, secret: bool) -> Any:  # noqa: ANN401  (a JSON document)
@@ -91,15 +99,17 @@ class Redaction:
             known = self._known
             yield lambda text: known.sub(HIDDEN, text)
         yield lambda text: _KEY.sub(HIDDEN, text)
+        yield lambda text: _ENCODED.sub(HIDDEN, text)
         yield lambda text: _JWT.sub(HIDDEN, text)
         yield lambda text: _BEARER.sub(rf"\g<before>{HIDDEN}", text)
         yield lambda text: _USER.sub(rf"\g<before>{HIDDEN}@", text)
         yield lambda text: _PAIR.sub(_without_value, text)
+        yield lambda text: _OPTION.sub(rf"\g<before>{HIDDEN}", text)
 
 
 def _without_value(found: re.Match[str]) -> str:
     value = found["value"].strip()
-    if not value or value in ("--", "null", '""'):
+    if not value or value in ("--", "null", '""') or is_place(value) or found["name"].endswith("-flags"):
         return found[0]
     quote = value[0] if value[0] in "\"'" else ""
     return f"{found['name']}{found['sign']}{quote}{HIDDEN}{quote}"

@@ -16,6 +16,7 @@ KEYFILES = (
     PurePath("/run/NetworkManager/system-connections"),
     PurePath("/usr/lib/NetworkManager/system-connections"),
 )
+RECORDS = (PurePath("/var/lib/nodenet/bridge.json"), PurePath("/var/lib/nodenet/trial.json"))
 GOOD = PurePath("/var/lib/nodenet/good.json")
 
 
@@ -45,6 +46,11 @@ def keyfiles(directories: tuple[PurePath, ...] = KEYFILES) -> Iterator[str]:
         for name in names:
             if content := _content(directory / name):
                 yield content.decode(errors="replace")
+
+
+def records(paths: tuple[PurePath, ...] = RECORDS) -> Iterator[str]:
+    """Yield the text of each record of nodenetd that may have secrets; one that cannot be read is left out."""
+    yield from (content.decode(errors="replace") for path in paths if (content := _content(path)))
 
 
 def last_good(path: PurePath = GOOD) -> str:
