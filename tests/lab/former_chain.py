@@ -112,7 +112,10 @@ WantedBy=multi-user.target
     ),
     # The userspace datapath gives a link that leaves its bridge the state from before: down, where NetworkManager was
     # slower. It would take the uplink away again that NetworkManager activates. The kernel datapath leaves links alone.
-    f"{SYSTEM}/ovs-vswitchd.service.d/10-lab-up.conf": "[Service]\nExecStartPre=/bin/sh -c 'ip link set dev eth0 up'\n",
+    # Without an address: NetworkManager leaves a link that has one when it starts to whoever configured it.
+    f"{SYSTEM}/ovs-vswitchd.service.d/10-lab-up.conf": (
+        "[Service]\nExecStartPre=/bin/sh -c 'ip link set dev eth0 addrgenmode none && ip link set dev eth0 up'\n"
+    ),
     "/etc/NetworkManager/conf.d/99-kni.conf": "[main]\nrc-manager=unmanaged\n",
     f"{SYSTEM}/node-dns.service": f"""[Unit]
 After=nodenet-ready.service kubelet-dependencies.target
