@@ -176,6 +176,23 @@ def test_a_signal_undoes_the_steps_and_undoing_is_not_interrupted(sender: Sender
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []).isdisjoint({signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
 
 
+@dataclass
+class Impatient(Signalled):
+    """Gets the signal before each step is done or undone: Ctrl-C that is held down."""
+
+    def say(self, number: int, step: Step, undoing: bool) -> None:  # noqa: FBT001  (as carry_out calls it)
+        super().say(number, step, undoing)
+        self.send()
+
+
+def test_a_signal_that_waits_for_a_step_does_not_let_the_next_one_interrupt_undoing() -> None:
+    undone = pytest.raises(Undone, match=r"^interrupted by SIGTERM; every step was undone$")
+    send = partial(signal.raise_signal, signal.SIGTERM)
+    with undone, interruptible():
+        run(PLANS[0][1:], node := Impatient(send=send))
+    assert node.done == ["enabled-"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root adopts a node")
 def test_one_adoption_runs_at_a_time_and_no_other_user_can_take_its_lock(tmp_path: Path) -> None:
     """flock(2) needs a descriptor that reads, no more."""

@@ -26,5 +26,5 @@ def run(arguments: argparse.Namespace) -> int:
     from nodenet.core.adoption.plan import NOTHING_TO_ADOPT, adoption  # noqa: PLC0415
     from nodenet.core.messages import Message  # noqa: PLC0415
 
-    verb = Verb("adopt", adoption, Message.ADOPTED, lambda _: DONE, NOTHING_TO_ADOPT)
+    verb = Verb("adopt", adoption, Message.ADOPTED, lambda *_: DONE, NOTHING_TO_ADOPT)
     return change(verb, dry_run=arguments.dry_run)

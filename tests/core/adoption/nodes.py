@@ -13,9 +13,10 @@ from nodenet.core.br_ex.condition import Owner
 
 OLD = SeenBridge("br-ex", Owner.OLD_SCRIPT, "eth0", (), ("a", "b"))
 OURS = SeenBridge("br-ex", Owner.OURS, "eth0", ("a", "b"), ())
+TARGET = ("kubelet-dependencies.target",)
 UNITS: Mapping[str, UnitState] = {
-    "nodeip-configuration.service": UnitState("loaded", "inactive", "enabled"),
-    "ovs-configuration.service": UnitState("loaded", "inactive", "enabled"),
+    "nodeip-configuration.service": UnitState("loaded", "inactive", "enabled", starters=TARGET),
+    "ovs-configuration.service": UnitState("loaded", "inactive", "enabled", starters=TARGET),
     RESOLVER_PATH: UnitState("loaded", "active", "enabled"),
     NODENETD: UnitState("loaded", "inactive", "disabled"),
 }

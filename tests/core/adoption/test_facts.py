@@ -9,6 +9,11 @@ SHOWN = """Id=nodeip-configuration.service
 LoadState=loaded
 ActiveState=inactive
 UnitFileState=enabled
+Job=1234
+RequiredBy=kubelet-dependencies.target
+WantedBy=
+TriggeredBy=a.path b.timer
+DropInPaths=/etc/systemd/system/a.conf /run/b.conf
 ExecStart={ path=/usr/bin/podman ; argv[]=/usr/bin/podman run --platform BareMetal 192.0.2.2 ; }
 
 Id=nodenet-compat-ovs-configuration.service
@@ -32,6 +37,9 @@ def test_units_are_known_by_their_own_names() -> None:
         "nodenetd.service",
     }
     assert found["nodeip-configuration.service"].command.endswith("192.0.2.2 ; }")
+    assert found["nodeip-configuration.service"].job
+    assert found["nodeip-configuration.service"].starters == ("kubelet-dependencies.target", "a.path", "b.timer")
+    assert found["nodeip-configuration.service"].drop_ins == ("/etc/systemd/system/a.conf", "/run/b.conf")
     assert found["nodenetd.service"] == UnitState("masked", "inactive", "masked", "")
     assert unit_states("") == {}
 

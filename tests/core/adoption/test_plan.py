@@ -146,9 +146,38 @@ def test_a_unit_is_started_only_where_systemd_does_not_skip_it(facts: AdoptionFa
 def test_the_same_boot_after_a_hand_back() -> None:
     facts = replace(BEFORE, held=True, bridges=(IN_MEMORY,))
     steps = names(plan.adoption(facts))
-    assert steps[0] == "not-held+"
     assert "bridge-on-disk+" in steps
     assert "old-record+" not in steps
+
+
+@pytest.mark.parametrize("facts", [adopted(), replace(BEFORE, held=True, bridges=(IN_MEMORY,))])
+def test_a_unit_that_deletes_br_ex_never_starts_beside_a_br_ex_of_nodenet(facts: AdoptionFacts) -> None:
+    """Without the marker its own drop-in lets it start: it is held before the marker goes, until the marker is back."""
+    steps = (plan.hand_back if facts.marker else plan.adoption)(facts)
+    for moment in states(facts, steps):
+        assert moment.marker or moment.held
+    for number in range(1, len(steps) + 1):
+        moment = states(facts, steps[:number])[-1]
+        for back in (step.undone for step in steps[number - 1 :: -1]):
+            moment = after(moment, back) if back else moment
+            assert moment.marker or moment.held, (steps[number - 1], back)
+
+
+def test_a_node_that_could_not_boot_with_nodenet_is_to_be_rebooted_after_it_is_handed_back() -> None:
+    """The former chain was skipped in this boot, and nodenetd published nothing: kubelet waits."""
+    for stuck in (adopted(published=(), bridges=()), adopted(published=())):
+        assert plan.handed_back(stuck, plan.hand_back(stuck)) == (
+            "nodenetd does not configure this node any more. The former chain does from the next boot on. No node IP "
+            "was published in this boot, and kubelet waits for one: reboot the node."
+        )
+    elsewhere = replace(adopted(published=(), bridges=()), stages={"nodeip": "skip"})
+    assert plan.handed_back(elsewhere, plan.hand_back(elsewhere)) == plan.NOW
+
+
+def test_a_hand_back_that_is_completed_names_the_boot_in_which_the_former_chain_begins() -> None:
+    """The first command has written the drop-ins that hold its units, the second one has no step for it."""
+    rest = replace(adopted(marker=False, bridges=(IN_MEMORY,)), held=True)
+    assert plan.handed_back(rest, plan.hand_back(rest)) == plan.NEXT_BOOT
 
 
 def test_a_refused_node_gets_no_steps() -> None:
@@ -196,12 +225,13 @@ def test_the_drop_ins_of_another_program_stay_when_nodenet_is_removed() -> None:
 
 
 def test_the_last_sentence_says_who_configures_the_node() -> None:
-    assert plan.handed_back(plan.hand_back(adopted())) == (
+    assert plan.handed_back(adopted(), plan.hand_back(adopted())) == (
         "nodenetd does not configure this node any more. The former chain does from the next boot on. Until then br-ex "
         "stays as it is, and nmstate-configuration.service and ovs-configuration.service do not start."
     )
-    assert plan.handed_back(plan.hand_back(adopted(bridges=(OLD,)))) == (
+    before_a_boot = adopted(bridges=(OLD,))
+    assert plan.handed_back(before_a_boot, plan.hand_back(before_a_boot)) == (
         "nodenetd does not configure this node any more. The former chain does, now and at every boot."
     )
     alone = AdoptionFacts({NODENETD: UnitState("loaded", "active", "enabled")})
-    assert plan.handed_back(plan.uninstall(alone)) == "nodenetd does not configure this node any more."
+    assert plan.handed_back(alone, plan.uninstall(alone)) == "nodenetd does not configure this node any more."

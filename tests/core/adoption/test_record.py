@@ -8,6 +8,7 @@ import pytest
 
 from nodenet.core.adoption.record import AdoptionRecord, parse, render
 
+REST = "`nodenetctl adopt` completes the way to nodenet, `nodenetctl hand-back` the way to the former chain"
 RECORD = AdoptionRecord("adopt", "b" * 32, ("drop-ins+", "marker+"), 1)
 
 
@@ -38,9 +39,9 @@ def test_what_is_no_record_is_refused(content: bytes) -> None:
 def test_an_interrupted_run_says_on_which_side_the_node_is() -> None:
     assert RECORD.interrupted(marker=True, same_boot=False) == (
         "A `nodenetctl adopt` was interrupted before the last boot (step 2 of 2): /etc/nodenet/adopted exists, so "
-        "nodenet configures this node at every boot"
+        f"nodenet configures this node at every boot. {REST}"
     )
     assert RECORD.interrupted(marker=False, same_boot=True) == (
         "A `nodenetctl adopt` was interrupted in this boot (step 2 of 2): /etc/nodenet/adopted does not exist, so the "
-        "former chain configures this node at every boot"
+        f"former chain configures this node at every boot. {REST}"
     )

@@ -36,6 +36,14 @@ REFUSED: list[tuple[AdoptionFacts, str]] = [
         "ovs-configuration.service has not ended (activating)",
     ),
     (
+        with_units(BEFORE, ovs_configuration__service=UnitState("loaded", "inactive", "enabled", job=True)),
+        "ovs-configuration.service is about to be started or stopped",
+    ),
+    (
+        replace(BEFORE, resets=("/etc/systemd/system/nodenetd.service.d/99.conf",)),
+        "/etc/systemd/system/nodenetd.service.d/99.conf has an empty condition, which voids that of an adoption",
+    ),
+    (
         with_units(BEFORE, mtu_migration__service=UnitState("loaded", "inactive", "enabled")),
         "mtu-migration.service is enabled: the MTU of the cluster is being changed",
     ),
@@ -105,6 +113,19 @@ def test_without_a_unit_that_names_them_no_vips_are_proposed() -> None:
             "nodenet-keepalived.service runs here for the cluster, and the former chain has no such unit",
         ),
         (adopted(unfinished="nodenetd is changing br-ex"), "nodenetd is changing br-ex"),
+        (adopted(trial="a trial of a.yml holds the network"), "a trial of a.yml holds the network"),
+        (
+            with_units(adopted(), nodeip_configuration__service=UnitState("loaded", "inactive", "disabled")),
+            "nodeip-configuration.service is not enabled, and without it the node has no node IP in the next boot",
+        ),
+        (
+            with_units(adopted(), nodeip_configuration__service=UnitState("masked", "inactive", "masked")),
+            "nodeip-configuration.service is masked, and without it the node has no node IP in the next boot",
+        ),
+        (
+            with_units(adopted(), ovs_configuration__service=UnitState()),
+            "ovs-configuration.service is not-found, and without it the node has no br-ex in the next boot",
+        ),
     ],
 )
 def test_a_node_that_would_be_left_without_is_not_handed_back(facts: AdoptionFacts, cause: str) -> None:
@@ -114,5 +135,15 @@ def test_a_node_that_would_be_left_without_is_not_handed_back(facts: AdoptionFac
     assert refused.value.remedy
 
 
-def test_an_adopted_node_may_be_handed_back() -> None:
-    refuse_hand_back(adopted())
+@pytest.mark.parametrize(
+    "facts",
+    [
+        adopted(),
+        with_units(adopted(bridges=()), ovs_configuration__service=UnitState()),
+        with_units(adopted(present=()), nodeip_configuration__service=UnitState("masked")),
+        with_units(adopted(stages={"nodeip": "skip"}), nodeip_configuration__service=UnitState("masked")),
+    ],
+)
+def test_an_adopted_node_may_be_handed_back(facts: AdoptionFacts) -> None:
+    """A unit that the node did not have when it was adopted, or does not need, is not asked for."""
+    refuse_hand_back(facts)

@@ -221,3 +221,17 @@ def test_a_pipe_and_a_device_are_empty(tmp_path: Path, written: bytes) -> None:
         os.close(writer)
     assert results == [b""]
     assert files.read(tmp_path / "masked") == b""
+
+
+@ROOT
+def test_what_is_not_there_is_removed_from_a_read_only_file_system_too(tmp_path: Path) -> None:
+    """unlink(2) reports EROFS there before it looks for the file."""
+    program = f"""
+from pathlib import PurePath
+from nodenet.edge.files import disk as files
+assert files.remove(PurePath("{tmp_path}/never/was")) is False
+assert files.remove(PurePath("{tmp_path}/never")) is False
+"""
+    mount = f'mount -t tmpfs -o ro tmpfs {tmp_path} && exec {sys.executable} -c "$0"'
+    isolated = ["unshare", "--mount", "sh", "-c", mount, program]
+    subprocess.run(isolated, check=True, env=_environment())

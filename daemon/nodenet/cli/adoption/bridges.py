@@ -83,6 +83,7 @@ def to_memory(names: tuple[str, ...]) -> None:
     asyncio.run(_with_profiles(change))
     for kept in originals.values():
         _put_back(kept)  # also of a profile that libnmstate replaced by one of its own
+    disk.sync(KEYFILES)  # NetworkManager does not; the next boot must not begin with what was removed
 
 
 def to_disk(names: tuple[str, ...]) -> None:

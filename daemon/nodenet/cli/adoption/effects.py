@@ -14,8 +14,17 @@ from nodenet.cli import status
 from nodenet.cli.adoption import bridges, gather
 from nodenet.cli.adoption.gather import Before
 from nodenet.cli.adoption.published import remove_published, take_note_out
-from nodenet.core.adoption.facts import FAILED, RUNNING, unit_states
-from nodenet.core.adoption.former_chain import COMPANIONS, MARKER, MARKER_TEXT, NODENETD, all_drop_ins, drop_ins, held
+from nodenet.core.adoption.facts import FAILED, INACTIVE, RUNNING, UnitState, unit_states
+from nodenet.core.adoption.former_chain import (
+    COMPANIONS,
+    MARKER,
+    MARKER_TEXT,
+    NODENETD,
+    OURS,
+    all_drop_ins,
+    drop_ins,
+    held,
+)
 from nodenet.core.adoption.steps import Kind, Step
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.errors import StageFailed, Unavailable
@@ -27,6 +36,7 @@ from nodenet.edge.systemd.systemctl import show, systemctl
 READY_SECONDS = 300.0
 STOP_SECONDS = 180.0
 POLL_SECONDS = 0.5
+SYSTEM = Path("/etc/systemd/system")
 
 
 class Effects:
@@ -61,9 +71,15 @@ class Effects:
         else:
             _remove(all_drop_ins())
         systemctl("daemon-reload")
+        if step.forward and (void := gather.resets(unit_states(show((*step.names, *OURS))), step.names)):
+            remedy = f"Remove the empty `Condition…=` from {void[0]}"
+            raise StageFailed(f"{void[0]} has an empty condition, which voids that of an adoption", remedy=remedy)
 
     def _enabled(self, step: Step) -> None:
         systemctl("--quiet", "enable" if step.forward else "disable", *step.names)
+        # systemctl does not sync the links, and after a power cut the marker must not be there without them.
+        for directory in (SYSTEM, *sorted(SYSTEM.glob("*.wants")), *sorted(SYSTEM.glob("*.requires"))):
+            disk.sync(directory)
 
     def _bridge_on_disk(self, step: Step) -> None:
         (bridges.to_disk if step.forward else bridges.to_memory)(step.names)
@@ -104,8 +120,12 @@ class Effects:
             document = status.read()
             if document is not None and not has_vanished(document) and document["ready"]:
                 return
-            if _state() == FAILED:
+            state = unit_states(show((NODENETD,))).get(NODENETD, UnitState())
+            if state.active == FAILED:
                 raise StageFailed(f"{NODENETD} failed", remedy="Look at `journalctl -u nodenetd`")
+            if state.active == INACTIVE and not state.job:
+                remedy = f"Look at `systemctl status {NODENETD}`, which names a condition that is not met"
+                raise StageFailed(f"systemd does not start {NODENETD}", remedy=remedy)
             time.sleep(POLL_SECONDS)
         why = "nodenetd is not ready"
         raise StageFailed(f"{why} after {READY_SECONDS:g} s", remedy="Look at `journalctl -u nodenetd`")
@@ -118,7 +138,7 @@ class Effects:
             raise StageFailed(f"the DNS servers were {_servers(self._before)} and are {_servers(now)}")
         if step.forward:
             _check_stages()
-        elif _state() in RUNNING:
+        elif unit_states(show((NODENETD,))).get(NODENETD, UnitState()).active in RUNNING:
             raise StageFailed(f"{NODENETD} runs again", remedy=f"Look at `systemctl status {NODENETD}`")
 
 
@@ -128,10 +148,6 @@ def _check_stages() -> None:
     for stage in document["stages"] if document else ():
         if stage["status"] == Status.FAILED:
             raise StageFailed(f"the stage {stage['name']} failed: {stage['detail']}", remedy="See `nodenetctl status`")
-
-
-def _state() -> str:
-    return next((state.active for state in unit_states(show((NODENETD,))).values()), "")
 
 
 def _write(files: Mapping[PurePosixPath, bytes]) -> None:

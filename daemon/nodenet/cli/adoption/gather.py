@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from nodenet.cli import status
 from nodenet.cli.adoption import bridges
-from nodenet.core.adoption.facts import AdoptionFacts, unit_states
+from nodenet.core.adoption.facts import AdoptionFacts, UnitState, unit_states
 from nodenet.core.adoption.former_chain import (
     COMPANIONS,
     DNS,
@@ -18,6 +20,7 @@ from nodenet.core.adoption.former_chain import (
     OURS,
     all_drop_ins,
     drop_ins,
+    drops_conditions,
     held,
 )
 from nodenet.core.errors import SettingsInvalid
@@ -29,6 +32,7 @@ from nodenet.core.resolver import resolv_conf
 from nodenet.core.resolver.view import RESOLV_CONF
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings
+from nodenet.core.trial.trial import RUNNING as TRIAL_RUNNING
 from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import netlink
@@ -59,7 +63,7 @@ def facts(*, with_bridges: bool = True) -> AdoptionFacts:
     published, this_boot = _published()
     found = AdoptionFacts(
         units=unit_states(systemctl.show(UNITS)),
-        marker=disk.read(MARKER) is not None,
+        marker=marked(),
         present=tuple(str(path) for path in all_drop_ins() if disk.read(path) is not None),
         held=any(disk.read(path) is not None for path in held(NETWORK_UNITS)),
         network_type=settings.network_type,
@@ -70,10 +74,31 @@ def facts(*, with_bridges: bool = True) -> AdoptionFacts:
         node_file=changed_node_file(settings),
     )
     missing = tuple(str(path) for path, text in drop_ins(found.former).items() if disk.read(path) != text)
-    found = replace(found, missing=missing)
+    found = replace(found, missing=missing, resets=resets(found.units, found.former), trial=_trial())
     if not with_bridges:
         return found
     return replace(found, bridges=bridges.seen(), remembered=bridges.remembered(), unfinished=bridges.unfinished())
+
+
+def resets(units: Mapping[str, UnitState], former: Iterable[str]) -> tuple[str, ...]:
+    """Return the drop-ins of *former* and of nodenet's own units that void the conditions of an adoption."""
+    known = [units[unit].drop_ins for unit in (*former, *OURS) if unit in units]
+    texts = {path: disk.read(path) or b"" for paths in known for path in map(PurePosixPath, paths)}
+    return tuple(str(path) for path, text in texts.items() if drops_conditions(path, text.decode(errors="replace")))
+
+
+def marked() -> bool:
+    """Return whether the marker exists. Raises PublishFailed."""
+    return disk.read(MARKER) is not None
+
+
+def _trial() -> str:
+    """Return what holds the network, "" where nothing does. nodenetd rolls a trial back when it is stopped."""
+    document = status.read()
+    trial = document.get("trial") if document and "running" not in document else None
+    if not trial or trial["state"] not in TRIAL_RUNNING:
+        return ""
+    return f"a trial of {trial['node_file']} holds the network; {trial['who']} started it"
 
 
 def before() -> Before:

@@ -179,8 +179,10 @@ def interruptible() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _signals(*, arrive: bool) -> Iterator[None]:
-    mask = signal.pthread_sigmask(signal.SIG_UNBLOCK if arrive else signal.SIG_BLOCK, SIGNALS)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        # One that has waited arrives here: what it undoes must not be interrupted by the next one.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK if arrive else signal.SIG_BLOCK, SIGNALS)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)

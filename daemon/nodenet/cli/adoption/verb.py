@@ -10,12 +10,10 @@ from nodenet.cli.adoption import gather, run
 from nodenet.cli.adoption.effects import Effects
 from nodenet.cli.outputs import note
 from nodenet.core.adoption.facts import AdoptionFacts
-from nodenet.core.adoption.former_chain import MARKER
 from nodenet.core.adoption.record import AdoptionRecord
 from nodenet.core.adoption.steps import Step
 from nodenet.core.messages import Message
 from nodenet.edge.clock import boot_id
-from nodenet.edge.files import disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class Verb:
     name: str
     plan: Callable[[AdoptionFacts], tuple[Step, ...]]
     message: Message
-    done: Callable[[tuple[Step, ...]], str]
+    done: Callable[[AdoptionFacts, tuple[Step, ...]], str]
     nothing: str
     with_bridges: Callable[[AdoptionFacts], bool] = lambda _: True
 
@@ -35,9 +33,9 @@ def change(verb: Verb, *, dry_run: bool) -> int:
     with run.alone():
         here, left = boot_id(), run.stored()
         if left is not None:
-            marker = disk.read(MARKER) is not None
-            note(f"nodenetctl: {left.interrupted(marker=marker, same_boot=left.boot_id == here)}")
-        steps = verb.plan(_facts(verb))
+            note(f"nodenetctl: {left.interrupted(marker=gather.marked(), same_boot=left.boot_id == here)}")
+        facts = _facts(verb)
+        steps = verb.plan(facts)
         for number, step in enumerate(steps, 1):
             print(f"{number}. {step.text}", flush=True)
         if not steps:
@@ -45,7 +43,7 @@ def change(verb: Verb, *, dry_run: bool) -> int:
         if dry_run:
             return 0
         if steps:
-            _carry_out(verb, steps, AdoptionRecord(verb.name, here, tuple(map(str, steps))))
+            _carry_out(verb, facts, steps, AdoptionRecord(verb.name, here, tuple(map(str, steps))))
         run.store(None)
     return 0
 
@@ -55,7 +53,7 @@ def _facts(verb: Verb) -> AdoptionFacts:
     return gather.facts() if verb.with_bridges(plain) else plain
 
 
-def _carry_out(verb: Verb, steps: tuple[Step, ...], record: AdoptionRecord) -> None:
+def _carry_out(verb: Verb, facts: AdoptionFacts, steps: tuple[Step, ...], record: AdoptionRecord) -> None:
     effects = Effects(gather.before())
     try:
         with run.interruptible():
@@ -63,7 +61,7 @@ def _carry_out(verb: Verb, steps: tuple[Step, ...], record: AdoptionRecord) -> N
     except run.Undone as error:
         run.log(Message.ADOPTION_UNDONE, f"nodenetctl {verb.name}: {error.cause}", remedy=error.remedy)
         raise
-    text = verb.done(steps)
+    text = verb.done(facts, steps)
     run.log(verb.message, text)
     print(text)
 

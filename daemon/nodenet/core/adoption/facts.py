@@ -10,19 +10,33 @@ from nodenet.core.br_ex.condition import Owner
 from nodenet.core.ip import IPAddress
 from nodenet.core.stage_name import StageName
 
-LOADED, ACTIVE, FAILED, MASKED = "loaded", "active", "failed", "masked"
+LOADED, MASKED = "loaded", "masked"
+ACTIVE, INACTIVE, FAILED = "active", "inactive", "failed"
 ENABLED = frozenset({"enabled", "enabled-runtime"})
+STARTERS = ("RequiredBy", "WantedBy", "UpheldBy", "TriggeredBy")
 RUNNING = frozenset({"active", "activating", "reloading", "refreshing", "deactivating"})
 
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """A unit as systemd shows it (org.freedesktop.systemd1(5)); *command* is what ExecStart= says, for people."""
+    """A unit as systemd shows it (org.freedesktop.systemd1(5)); *command* is what ExecStart= says, for people.
+
+    *job*: systemd is to start or stop it. *starters* are the units that start it, such as targets and path units.
+    *drop_ins* are the paths of its drop-ins.
+    """
 
     load: str = "not-found"
     active: str = "inactive"
     file: str = ""
     command: str = ""
+    job: bool = False
+    starters: tuple[str, ...] = ()
+    drop_ins: tuple[str, ...] = ()
+
+    @property
+    def starts(self) -> bool:
+        """Whether systemd starts it at boot, or when another unit does."""
+        return self.load == LOADED and bool(self.starters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +58,8 @@ class AdoptionFacts:
     *held*: drop-ins keep units of the former chain from starting in this boot. *network_type*, *vips* and *stages* are
     those of the settings. *published* are the node IPs of this boot, *addresses* those of the node. *node_file* is the
     name of a node file that differs from what was applied. *remembered*: nodenetd has a record of bridges. *unfinished*
-    is why br-ex cannot be handed back now.
+    is why br-ex cannot be handed back now. *resets* are drop-ins of the administrator that would void ours. *trial* is
+    the trial that holds the network, "" where there is none.
     """
 
     units: Mapping[str, UnitState]
@@ -61,6 +76,8 @@ class AdoptionFacts:
     node_file: str = ""
     remembered: bool = False
     unfinished: str = ""
+    resets: tuple[str, ...] = ()
+    trial: str = ""
 
     def unit(self, name: str) -> UnitState:
         """Return the state of a unit; that of a unit that does not exist where systemd has none."""
@@ -105,6 +122,12 @@ def unit_states(text: str) -> dict[str, UnitState]:
     for block in text.split("\n\n"):
         values = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
         if name := values.get("Id"):
-            read = (values.get(key, "") for key in ("LoadState", "ActiveState", "UnitFileState", "ExecStart"))
-            found[name] = UnitState(*read)
+            load, active, file, command = (
+                values.get(key, "") for key in ("LoadState", "ActiveState", "UnitFileState", "ExecStart")
+            )
+            starters = tuple(unit for key in STARTERS for unit in values.get(key, "").split())
+            job = values.get("Job", "") not in ("", "0")
+            found[name] = UnitState(
+                load, active, file, command, job, starters, tuple(values.get("DropInPaths", "").split())
+            )
     return found

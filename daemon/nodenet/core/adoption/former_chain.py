@@ -8,6 +8,7 @@ one rename(2) changes who configures the node in the next boot.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
@@ -37,12 +38,20 @@ UNITS: Mapping[StageName, tuple[str, ...]] = {
     StageName.CONFIGURE_OVS: ("ovs-configuration.service", "wait-for-br-ex-up.service"),
 }
 """Stage → the units that did it."""
+MAIN: Mapping[StageName, tuple[str, ...]] = {
+    StageName.NODEIP: UNITS[StageName.NODEIP][:2],
+    StageName.CONFIGURE_OVS: UNITS[StageName.CONFIGURE_OVS][:1],
+}
+"""Stage → the units of which one must start for kubelet to start."""
 NETWORK_UNITS = (*UNITS[StageName.NMSTATE], *UNITS[StageName.CONFIGURE_OVS][:1])
 """These delete br-ex when they run in a boot that did not begin with them."""
 EVERY_UNIT = tuple(unit for units in UNITS.values() for unit in units)
 
 _SYSTEM, _VOLATILE = PurePosixPath("/etc/systemd/system"), PurePosixPath("/run/systemd/system")
 _NAME = "90-nodenet-adopt.conf"
+_HELD = "91-nodenet-hand-back.conf"
+"""Another name: of two drop-ins with one name, systemd reads only that in /etc (systemd.unit(5))."""
+_EMPTY_CONDITION = re.compile(r"^[ \t]*Condition\w*[ \t]*=[ \t]*$", re.MULTILINE)
 _WHO = "# Made by `nodenetctl adopt`, removed by `nodenetctl hand-back`.\n"
 
 
@@ -59,7 +68,22 @@ def all_drop_ins() -> tuple[PurePosixPath, ...]:
 
 def held(units: Iterable[str]) -> dict[PurePosixPath, bytes]:
     """Return drop-ins that keep *units* from starting until the next boot, which empties /run."""
-    return {_VOLATILE / f"{unit}.d" / _NAME: _condition("!/run") for unit in units}
+    return {_VOLATILE / f"{unit}.d" / _HELD: _condition("!/run") for unit in units}
+
+
+def drops_conditions(path: PurePosixPath, text: str) -> bool:
+    """Return whether the drop-in *path* with *text* voids the condition of an adoption.
+
+    An empty condition removes all that were read before, of whatever kind; systemd reads drop-ins in the order of their
+    names, whichever directory they are in (systemd.unit(5)).
+    """
+    return path.name > _NAME and _EMPTY_CONDITION.search(text) is not None
+
+
+def adopted_units(present: Iterable[str]) -> tuple[str, ...]:
+    """Return the units of the former chain that have one of the drop-ins *present*."""
+    units = {PurePosixPath(path).parent.name.removesuffix(".d") for path in present}
+    return tuple(unit for unit in EVERY_UNIT if unit in units)
 
 
 def units_of(stages: Mapping[str, str]) -> tuple[str, ...]:

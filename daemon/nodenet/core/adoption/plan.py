@@ -39,6 +39,10 @@ NEXT_BOOT = (
     f"{HANDED_BACK} The former chain does from the next boot on. Until then br-ex stays as it is, and "
     f"{' and '.join(NETWORK_UNITS)} do not start."
 )
+NOT_IN_THIS_BOOT = (
+    f"{HANDED_BACK} The former chain does from the next boot on. No node IP was published in this boot, and kubelet "
+    "waits for one: reboot the node."
+)
 BACKWARD = {step: step.undone or step for step in (ENABLED, MARKED, PREPENDER_STOPPED, STARTED, NOT_HELD)}
 
 
@@ -74,16 +78,16 @@ def uninstall(facts: AdoptionFacts) -> tuple[Step, ...]:
     return (BACKWARD[STARTED], *steps, *files) if facts.runs else (*steps, *files)
 
 
-def handed_back(steps: tuple[Step, ...]) -> str:
-    """Return what is so after *steps* of a hand-back or an uninstallation."""
-    if BACKWARD[NOT_HELD] in steps:
+def handed_back(facts: AdoptionFacts, steps: tuple[Step, ...]) -> str:
+    """Return what is so after *steps* of a hand-back or an uninstallation; *facts* are those of before."""
+    if CHECK_HANDED_BACK in steps and not facts.published and facts.builtin(StageName.NODEIP):
+        return NOT_IN_THIS_BOOT
+    if BACKWARD[NOT_HELD] in steps or (CHECK_HANDED_BACK in steps and facts.held):
         return NEXT_BOOT
     return NOW if CHECK_HANDED_BACK in steps else HANDED_BACK
 
 
 def _adoption(facts: AdoptionFacts) -> Iterator[Step]:
-    if facts.held:
-        yield NOT_HELD
     if facts.missing:
         yield drop_ins_written(facts.former)
     if not facts.enabled:
@@ -96,6 +100,8 @@ def _adoption(facts: AdoptionFacts) -> Iterator[Step]:
         yield PREPENDER_STOPPED  # before the marker: what undoes it can start the unit only without the marker
     if not facts.marker:
         yield MARKED
+    if facts.held:
+        yield NOT_HELD  # only now: without the marker, these units would delete the br-ex that nodenetd made
     if not facts.runs:
         yield RESOLV_CONF_KEPT
         yield STARTED

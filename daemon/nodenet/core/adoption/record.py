@@ -33,7 +33,8 @@ class AdoptionRecord:
         side = "nodenet" if marker else "the former chain"
         return (
             f"A `nodenetctl {self.verb}` was interrupted {when} ({what}): {MARKER} "
-            f"{'exists' if marker else 'does not exist'}, so {side} configures this node at every boot"
+            f"{'exists' if marker else 'does not exist'}, so {side} configures this node at every boot. "
+            "`nodenetctl adopt` completes the way to nodenet, `nodenetctl hand-back` the way to the former chain"
         )
 
 

@@ -10,7 +10,15 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from nodenet.core.adoption.facts import ACTIVE, ENABLED, FAILED, LOADED, MASKED, RUNNING, AdoptionFacts
-from nodenet.core.adoption.former_chain import MARKER, MTU_MIGRATION, NODENETD, RESOLVER_PATH, UNITS
+from nodenet.core.adoption.former_chain import (
+    MAIN,
+    MARKER,
+    MTU_MIGRATION,
+    NODENETD,
+    RESOLVER_PATH,
+    UNITS,
+    adopted_units,
+)
 from nodenet.core.br_ex.condition import Owner
 from nodenet.core.errors import NodenetError
 from nodenet.core.stage_name import StageName
@@ -27,21 +35,22 @@ class AdoptionRefused(NodenetError):
 
 def refuse_adoption(facts: AdoptionFacts) -> None:
     """Raise AdoptionRefused where *facts* are not those of a node on which the former chain has done its work."""
-    for question in (_no_program, _nothing_to_adopt, _unsettled, _addresses, _bridge, _name_servers, _node_file):
+    questions = (_no_program, _nothing_to_adopt, _resets, _unsettled, _addresses, _bridge, _name_servers, _node_file)
+    for question in questions:
         for cause, remedy in question(facts):
             raise AdoptionRefused(f"this node cannot be adopted: {cause}", remedy=remedy)
 
 
 def refuse_hand_back(facts: AdoptionFacts) -> None:
     """Raise AdoptionRefused where the former chain could not take the node back."""
-    for question in (_nothing_to_go_back_to, _hosts):
+    for question in (_nothing_to_go_back_to, _would_not_start, _hosts):
         for cause, remedy in question(facts):
             raise AdoptionRefused(f"{NOT_BACK}: {cause}", remedy=remedy)
     refuse_unfinished(facts)
 
 
 def refuse_unfinished(facts: AdoptionFacts) -> None:
-    """Raise AdoptionRefused where br-ex cannot be handed back now."""
+    """Raise AdoptionRefused where br-ex cannot be handed back now, or a trial would be cut off."""
     for cause, remedy in _unfinished(facts):
         raise AdoptionRefused(f"{NOT_BACK}: {cause}", remedy=remedy)
 
@@ -65,9 +74,22 @@ def _nothing_to_adopt(facts: AdoptionFacts) -> _Answers:
         )
 
 
+def _resets(facts: AdoptionFacts) -> _Answers:
+    for path in facts.resets:
+        yield (
+            f"{path} has an empty condition, which voids that of an adoption",
+            f"Remove the empty `Condition…=` from {path}, then run `systemctl daemon-reload`",
+        )
+
+
 def _unsettled(facts: AdoptionFacts) -> _Answers:
     for name in facts.former:
         state = facts.unit(name).active
+        if facts.unit(name).job:
+            yield (
+                f"{name} is about to be started or stopped",
+                "Wait until `systemctl list-jobs` does not name it",
+            )
         if state == FAILED:
             yield f"{name} has failed", f"Look at `systemctl status {name}`, and repair the node first"
         if state in RUNNING and state != ACTIVE:
@@ -144,6 +166,23 @@ def _nothing_to_go_back_to(facts: AdoptionFacts) -> _Answers:
         )
 
 
+def _would_not_start(facts: AdoptionFacts) -> _Answers:
+    units = adopted_units(facts.present)
+    needed = [(StageName.NODEIP, "node IP")]
+    if facts.bridges:
+        needed.append((StageName.CONFIGURE_OVS, "br-ex"))
+    for stage, what in needed:
+        some = [unit for unit in MAIN[stage] if unit in units]
+        if some and facts.builtin(stage) and not any(facts.unit(unit).starts for unit in some):
+            state = facts.unit(some[0]).load
+            how = {LOADED: "enable", MASKED: "unmask"}.get(state)
+            why = "not enabled" if state == LOADED else state
+            yield (
+                f"{some[0]} is {why}, and without it the node has no {what} in the next boot",
+                f"Run `systemctl {how} {some[0]}`" if how else "Install it again, or leave the node to nodenet",
+            )
+
+
 def _hosts(facts: AdoptionFacts) -> _Answers:
     if facts.hosts:
         yield (
@@ -153,5 +192,7 @@ def _hosts(facts: AdoptionFacts) -> _Answers:
 
 
 def _unfinished(facts: AdoptionFacts) -> _Answers:
+    if facts.trial:
+        yield facts.trial, "End it with `nodenetctl confirm` or `nodenetctl rollback`"
     if facts.unfinished:
         yield facts.unfinished, "Look at `nodenetctl status`, and try again when configure-ovs is done"

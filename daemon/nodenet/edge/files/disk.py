@@ -90,10 +90,9 @@ def write(path: PurePath, content: bytes, mode: int = 0o644) -> bool:
 def remove(path: PurePath) -> bool:
     """Remove a file, durably; return whether it was there. Raises PublishFailed."""
     with _explained(path, "removed"):
-        try:
-            Path(path).unlink()
-        except (FileNotFoundError, NotADirectoryError):
+        if not os.path.lexists(path):  # on a read-only file system, unlink(2) of no file is an error too
             return False
+        Path(path).unlink(missing_ok=True)
         _sync(path.parent)
         return True
 

@@ -12,7 +12,7 @@ import subprocess
 from nodenet.core.errors import Unavailable
 
 SECONDS = 60.0
-PROPERTIES = "Id,LoadState,ActiveState,UnitFileState,ExecStart"
+PROPERTIES = "Id,LoadState,ActiveState,UnitFileState,ExecStart,Job,RequiredBy,WantedBy,UpheldBy,TriggeredBy,DropInPaths"
 
 
 def systemctl(*words: str, seconds: float = SECONDS) -> str:
