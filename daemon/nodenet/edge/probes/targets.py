@@ -14,14 +14,17 @@ import asyncio
 import contextlib
 import errno
 import socket
-import ssl
 import struct
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.probes.questions import Answer
 from nodenet.core.settings.model import ProbeTarget
+
+if TYPE_CHECKING:
+    import ssl
 
 AGAIN_SECONDS = 0.3
 """Between two pings, and between two connections that are refused."""
@@ -103,8 +106,10 @@ async def _served(target: ProbeTarget, port: int) -> None:
 def _trusting(ca_file: str) -> ssl.SSLContext:
     """Return a TLS context that trusts this CA alone. Raises _CaUnusable."""
     try:
+        import ssl  # noqa: PLC0415 - OpenSSL costs 5 MB, and nodenetd starts without it
+
         made = ssl.create_default_context(cafile=ca_file)
-    except OSError as error:
+    except (ImportError, OSError) as error:
         raise _CaUnusable(str(error)) from error
     made.check_hostname = False
     # Clusters have CAs without the extensions that Python 3.13 asks for beyond what a chain of trust needs.
