@@ -29,6 +29,8 @@ OPTIONS = (
     *("--edition=2021", "-O", "-Ctarget-feature=+crt-static", "-Crelocation-model=static", "-Cpanic=abort"),
     *("-Cstrip=symbols", "-Ccodegen-units=1", "-Dwarnings"),
 )
+RECIPE = 1
+"""To be increased when the same sources become another program."""
 INSIDE = Path("/build/cni")
 """Where sources and program are in the root file system."""
 
@@ -66,7 +68,7 @@ def cached_plugin() -> Path:
 
 def source_hash() -> str:
     """Return a name for everything that decides what the program does."""
-    digest = hashlib.sha256(f"{platform.machine()} {' '.join(OPTIONS)}".encode())
+    digest = hashlib.sha256(f"{platform.machine()} {RECIPE} {' '.join(OPTIONS)}".encode())
     for path in sources():
         digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:32]
@@ -103,7 +105,8 @@ def _links_statically(rustc: str, scratch: Path) -> bool:
 
 
 def _command(rustc: str, directory: Path, program: Path) -> Sequence[str]:
-    return [rustc, *OPTIONS, f"--crate-name={NAME.replace('-', '_')}", "-o", str(program), str(directory / "main.rs")]
+    named = (f"--crate-name={NAME.replace('-', '_')}", f"--remap-path-prefix={directory}={NAME}")
+    return [rustc, *OPTIONS, *named, "-o", str(program), str(directory / "main.rs")]
 
 
 if __name__ == "__main__":

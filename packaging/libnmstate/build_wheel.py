@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import build_root
+import reproducible
 from build_terminal import BuildError, run, run_watched, say
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def cached_wheel(*, rootfs: Path | None = None, in_rootfs: bool = False) -> Path
 
 def source_hash() -> str:
     """Names everything that decides what is in the wheel."""
-    digest = hashlib.sha256(platform.machine().encode())
+    digest = hashlib.sha256(f"{platform.machine()} {reproducible.RECIPE}".encode())
     for path in _sources():
         digest.update(f"\0{path.relative_to(HERE)}\0".encode())
         digest.update(path.read_bytes())
@@ -127,6 +128,7 @@ def _kept(out: Path, home: Path) -> Path:
     built = _wheel_in(out)
     if built is None:
         raise BuildError(f"maturin ended well but left no wheel in {out}")
+    reproducible.normalize(built)
     staged = out / "staged"
     staged.mkdir()
     wheel = built.rename(staged / built.name)
@@ -158,7 +160,7 @@ def _rust_version(rustc: Path) -> tuple[int, ...]:
 
 def _build_here(toolchain: Path, cache: Path, out: Path) -> None:
     environment = {
-        **os.environ,
+        **reproducible.environment(os.environ, HERE),
         "PATH": f"{toolchain}{os.pathsep}{os.environ['PATH']}",
         "CARGO_TARGET_DIR": str(cache / "cargo-target"),
     }
@@ -170,7 +172,7 @@ def _build_in_root(root: Path, cache: Path, out: Path) -> None:
     build_root.lay_out(root, HERE, [*_sources(), HERE / "README.md"], _maturin(cache))
     arguments = _maturin_arguments(build_root.SOURCE, build_root.OUT, "/usr/bin/python3")
     command = build_root.chrooted(root, ["/build/maturin", *arguments])
-    _build(command, build_root.inner_environment(), cache)
+    _build(command, reproducible.environment(build_root.inner_environment(), build_root.SOURCE), cache)
     for wheel in (root / build_root.OUT.relative_to("/")).glob("*.whl"):
         shutil.copy2(wheel, out)
 

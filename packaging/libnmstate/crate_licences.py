@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import build_root
 from build_terminal import BuildError, output, say
 from build_wheel import HERE, cache_directory, cached_wheel, local_rust, source_hash
+from reproducible import BOM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 APACHE = HERE.parents[1] / "LICENSE"
 """Its text, for the crates of that licence that have no file with it."""
 FILES = re.compile(r"(?i)(licen[cs]e|copying|copyright|notice|unlicense)")
-BOM = re.compile(r"\.dist-info/sboms/.*\.cyclonedx\.json$")
 
 
 def main() -> int:
