@@ -13,6 +13,7 @@ import pytest
 from factories import NO_BRIDGE, NodeFactory, installed, keep_evidence, started
 from harness import Lab, Lan, Node, Suite
 from harness.rootfs import DEFAULT
+from images import Images
 from suites import MAIN_BOOTS
 
 HERE = Path(__file__).parent
@@ -69,6 +70,13 @@ def bare_node(lab: Lab, lan: Lan, suite: Suite) -> NodeFactory:
         return lab.node(name, **{"nics": [lan], "suite": suite, **options})  # type: ignore[arg-type]
 
     return make
+
+
+@pytest.fixture
+def images(lab_session: Lab) -> Iterator[Images]:  # noqa: ARG001 -- decides the skip
+    """A builder of images. A test whose nodes boot one names it before `lab` and `lan`: those end first."""
+    with Images() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

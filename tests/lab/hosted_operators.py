@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness import eventually
+from harness import LabError, eventually
 from harness.kube import Cluster
 from harness.kube_bulk import Request, send_all
+from harness.kube_client import connect
 from hosted_cluster_objects import FOLDER, RESOURCE
 from ipam_site import manifest
 from nodenet.core.hosted_cluster.node_report import ANNOTATION, NodeReport, Stack, render
@@ -20,6 +24,8 @@ from nodenet.core.hosted_services.model import Mode
 from nodenet.core.hosted_services.report import HostedHealth
 from nodenet.core.ip import IPAddress
 
+MANIFEST = FOLDER / "operator.yaml"
+API_OF_PODS = "https://kubernetes.default.svc"
 DAEMON = Path(__file__).resolve().parents[2] / "daemon"
 SETTINGS = """platform = "baremetal"
 cluster_domain = "c1.example.com"
@@ -35,10 +41,19 @@ TOKENS = "/api/v1/namespaces/kube-system/serviceaccounts/nodenet-operator/token"
 PATIENCE = 60.0
 
 
+def kubeconfig(places: Mapping[str, str]) -> str:
+    """Return the kubeconfig of the manifest, in which each key of *places* has become its value."""
+    (text,) = (found["data"]["kubeconfig"] for found in manifest(str(MANIFEST)) if found["kind"] == "ConfigMap")
+    for place, here in places.items():
+        assert place in text
+        text = text.replace(place, here)
+    return str(text)
+
+
 def operated(cluster: Cluster) -> Cluster:
     """Return a cluster with the operator's manifest; no program that runs pods is there."""
     cluster.kubectl("create", "namespace", "kube-node-lease", check=False)
-    cluster.kubectl("apply", "-f", str(FOLDER / "operator.yaml"))
+    cluster.kubectl("apply", "-f", str(MANIFEST))
     return cluster
 
 
@@ -50,29 +65,23 @@ class Operators:
         self.directory = cluster.directory
         (self.directory / "nodenet.toml").write_text(settings)
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        token = self.directory / "operator.token"
-        token.touch(0o600)
-        token.write_text(cluster.admin.create(TOKENS, asked)["status"]["token"])
+        self.token = self.directory / "operator.token"
+        self.token.touch(0o600)
+        self.token.write_text(cluster.admin.create(TOKENS, asked)["status"]["token"])
         self.names: list[str] = []
 
     def start(self, name: str, *options: str, url: str = "", stopped: bool = False) -> int:
         """Start one whose API is at *url*; return its process. *stopped*: it waits for SIGCONT before it begins."""
-        kubeconfig = self.directory / f"{name}.kubeconfig"
-        (text,) = [
-            document["data"]["kubeconfig"]
-            for document in manifest(str(FOLDER / "operator.yaml"))
-            if document["kind"] == "ConfigMap"
-        ]
-        for place, here in (
-            ("https://kubernetes.default.svc", url or self.cluster.server.url),
-            ("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", self.cluster.server.authority),
-            ("/var/run/secrets/kubernetes.io/serviceaccount/token", self.directory / "operator.token"),
-        ):
-            assert place in text
-            text = text.replace(place, str(here))
-        kubeconfig.write_text(text)
+        config = self.directory / f"{name}.kubeconfig"
+        account = "/var/run/secrets/kubernetes.io/serviceaccount"
+        places = {
+            API_OF_PODS: url or self.cluster.server.url,
+            f"{account}/ca.crt": str(self.cluster.server.authority),
+            f"{account}/token": str(self.token),
+        }
+        config.write_text(kubeconfig(places))
         words = [sys.executable, "-m", "nodenet.cluster_operator.process", "--settings", str(self.directory)]
-        words += ["--kubeconfig", str(kubeconfig), "--name", name, *options]
+        words += ["--kubeconfig", str(config), "--name", name, *options]
         before = ["sh", "-c", 'kill -STOP $$; exec "$@"', "sh"] if stopped else []
         self.cluster.run(name, "env", f"PYTHONPATH={DAEMON}", *before, *words)
         self.names.append(name)
@@ -107,6 +116,22 @@ class Operators:
         for path in (RESOURCE, OWN):
             if self.cluster.admin.find(path):
                 self.cluster.admin.delete(path)
+
+
+def shows(cluster: Cluster, port: int, *lines: str) -> None:
+    """Wait until an operator has each of *lines* at /metrics."""
+
+    def found() -> bool:
+        connection = http.client.HTTPConnection(cluster.server.address, port)
+        try:
+            connection.sock = connect(cluster.server.netns, cluster.server.address, port)
+        except LabError:  # it begins
+            return False
+        with contextlib.closing(connection):
+            connection.request("GET", "/metrics")
+            return set(lines) <= set(connection.getresponse().read().decode().splitlines())
+
+    eventually(lambda: found() or None, f"{lines} at /metrics", timeout=PATIENCE)
 
 
 def report_of(*vips: IPAddress | str, generation: int = 1) -> str:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from harness import LabError, eventually
+from harness import eventually
 from harness.api_proxy import ApiProxy
 from harness.kube import Cluster
-from harness.kube_client import ApiError, Client, connect
+from harness.kube_client import ApiError, Client
 from hosted_cluster_objects import FOLDER, RESOURCE, RESOURCES, resource
-from hosted_operators import ACCOUNT, LEASES, NODE_LEASES, OWN, PATIENCE, Operators, beat, operated, report, status
+from hosted_operators import (
+    ACCOUNT,
+    LEASES,
+    NODE_LEASES,
+    OWN,
+    PATIENCE,
+    Operators,
+    beat,
+    operated,
+    report,
+    shows,
+    status,
+)
 from ipam_site import manifest
 from kube_nodes import add_node
 from nodenet import __version__
@@ -65,22 +75,6 @@ def two_masters(cluster: Cluster) -> None:
     beat(cluster, "master-0", "master-1")
     report(cluster, "master-0", "10.88.0.5", "10.88.0.6")
     report(cluster, "master-1")
-
-
-def shows(cluster: Cluster, port: int, *lines: str) -> None:
-    """Wait until an operator has each of *lines* at /metrics."""
-
-    def found() -> bool:
-        connection = http.client.HTTPConnection(cluster.server.address, port)
-        try:
-            connection.sock = connect(cluster.server.netns, cluster.server.address, port)
-        except LabError:  # it begins
-            return False
-        with contextlib.closing(connection):
-            connection.request("GET", "/metrics")
-            return set(lines) <= set(connection.getresponse().read().decode().splitlines())
-
-    eventually(lambda: found() or None, f"{lines} at /metrics", timeout=PATIENCE)
 
 
 def test_two_operators_keep_one_status_and_one_follows_when_the_other_stops(operators: Operators) -> None:
