@@ -7,6 +7,7 @@ what is the same however the boot went, and returns what two boots of one node m
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from factories import NodeFactory
@@ -120,10 +121,10 @@ def started_after_ready(node: Node, node_ip: str) -> None:
     assert crio.environment["CONTAINER_STREAM_ADDRESS"] == node_ip
 
 
-def whole(node: Node, *, first: bool = False, timeout: float = 90) -> dict[str, Any]:
+def whole(node: Node, *, first: bool = False, vips: Sequence[str] = (), timeout: float = 90) -> dict[str, Any]:
     """Wait for READY, assert that nothing is missing, and return the final state.
 
-    *first*: the node's own resolver is known to answer, and is asked first.
+    *first*: the node's own resolver is known to answer, and is asked first. *vips*: those that the node holds.
     """
     settle(node, timeout=timeout)
     # kubelet need not wait for it, but it is part of the end.
@@ -136,7 +137,7 @@ def whole(node: Node, *, first: bool = False, timeout: float = 90) -> dict[str, 
     assert (document["health"], document["ready"], document["last_error"]) == ("ok", True, None), document
     assert (document["bridge"], document["uplink"], document["link"]) == ("br-ex", "eth0", "br-ex")
     (node_ip,) = document["node_ips"]
-    assert node.addresses("br-ex") == [node_ip]
+    assert set(node.addresses("br-ex")) == {node_ip, *vips}
     assert node.addresses("eth0") == []
     assert node_ip not in VIPS
     assert {each["status"] for each in document["stages"]} <= {"done", "skipped"}

@@ -37,9 +37,9 @@ from nodenet.core.hosted_services.plan import plan  # noqa: E402
 from nodenet.core.ip import Family  # noqa: E402
 from nodenet.core.node_ip.last_published import SELECTION  # noqa: E402
 from story import settle  # noqa: E402
+from vip_rig import PROGRAMS  # noqa: E402
 
 MODULE = Path(__file__).with_name("coredns")
-PROGRAMS = ("dnsmasq-base", "keepalived", "haproxy", "nftables")
 DOMAIN = "c.example.com"
 NODES = 50
 SECONDS, CLIENTS = 5, 20

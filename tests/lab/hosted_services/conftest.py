@@ -11,10 +11,8 @@ import pytest
 from factories import NodeFactory
 from harness import Flavour, Node, Suite
 from harness.rootfs import packages
+from vip_rig import PROGRAMS, SWITCHED_OFF
 
-PROGRAMS = ("dnsmasq-base", "keepalived", "haproxy", "nftables")
-OFF = "[Service]\nType=oneshot\nExecStart=/bin/true\n"
-"""For the distribution's own units, which nodenet does not use."""
 SETTINGS = """platform = "baremetal"
 api_vips = ["10.88.0.5"]
 ingress_vips = ["10.88.0.6"]
@@ -38,7 +36,7 @@ def hosted_node(
 
     def make(name: str = "m0", **options: object) -> Node:
         given: dict[str, str] = options.pop("files", {})  # type: ignore[assignment]
-        off = {f"/etc/systemd/system/{unit}.service": OFF for unit in ("haproxy", "keepalived")}
+        off = {f"/etc/systemd/system/{unit}.service": SWITCHED_OFF for unit in ("haproxy", "keepalived")}
         layers = [programs(suite), products(suite)]
         return product_node(
             name, **{"layers": layers, "flavour": Flavour.OPENSHIFT, **options, "files": {FILE: SETTINGS} | off | given}

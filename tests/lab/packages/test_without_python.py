@@ -1,23 +1,32 @@
-"""Does a node without any Python boot through every stage, with the tree that has its own?"""
+"""Does a node without any Python do all that nodenet does, in every boot, with the tree that has its own?"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from chain import WATCH, WATCHER, chain_node, hold_vips, whole
-from factories import NodeFactory, installed
-from harness import Dhcp, Ipv6, Lan
+from chain import ON_PREMISES, VIPS, WATCH, WATCHER, chain_node, whole
+from factories import installed
+from harness import Dhcp, Ipv6, Lab, Node
 from harness.product import PACKAGES, PYTHON, Tree
-from harness.rootfs import rootfs
+from harness.rootfs import DEFAULT, packages, rootfs
 from harness.stubs import STUBS
-from story import mtu, node_file, settle, stage, with_mtu
+from ipam_installed import UNIT, call, furnish
+from ipam_site import Pod, Site, element
+from story import mtu, node_file, settle, stage, status, with_mtu
+from vip_rig import FILED, PROGRAMS, SWITCHED_OFF, cluster
 
 if TYPE_CHECKING:
     import pytest
 
+INGRESS_VIP = VIPS[1]
+HOSTED = 'hosted.enabled = "auto"\n'
+OF_PYTHON = ("nodenetd.service", "nodenet-hosted.service", UNIT)
+SERVICES = (*OF_PYTHON, "nodenet-dnsmasq.service", "nodenet-keepalived.service")
 NODES_OWN = "#!/usr/bin/python3"
 RECORDER = "usr/libexec/lab-record"
 PYTHONS = (
@@ -57,22 +66,64 @@ def without_python(layer: Path) -> Path:
     return layer
 
 
-def test_a_node_without_python(
-    product_node: NodeFactory, lan: Lan, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    """Host name, node file, DNS, node IP, br-ex and kubelet; nodenetd uses no library of the node."""
-    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, domain="lab.test"))
-    hold_vips(lan)
-    layers = [installed(request, kind=Tree.BUNDLED), without_python(tmp_path / "layer")]
-    node = chain_node(product_node, layers=layers, files={node_file("cluster.yml"): with_mtu(1402)})
+def defined(lab: Lab, site: Site, *layers: Path) -> Node:
+    """Return a node that has work for every stage, hosted services and nodenet-ipam; it is off."""
+    site.lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, domain="lab.test"))
+    made = functools.partial(lab.node, "worker-0", nics=[site.lan], layers=layers, enable=["nodenetd.service"])
+    files = {
+        node_file("cluster.yml"): with_mtu(1402),
+        FILED: cluster(["worker-0"], workers=1),  # a worker holds the VIP of ingress without an API server
+        **{f"/etc/systemd/system/{unit}.service": SWITCHED_OFF for unit in ("haproxy", "keepalived")},
+    }
+    node = chain_node(made, ON_PREMISES + HOSTED, files=files)
     node.write(WATCH, WATCHER.replace(NODES_OWN, f"#!{PYTHON}"), 0o755)
-    node.boot()
-    whole(node)
-    assert node.run(PROGRAMS_LEFT).stdout == ""
-    assert stage(settle(node), "nmstate")["status"] == "done"
-    assert mtu(node) == mtu(node, "br-ex") == 1402
-    maps = node.run("cat /proc/$(systemctl show -P MainPID nodenetd.service)/maps").stdout
+    furnish(node, site)
+    return node
+
+
+def booted(node: Node) -> dict[str, Any]:
+    """Wait until all of nodenet has done its part in this boot; return what must be the same in the next one."""
+    settle(node, timeout=90)
+    for unit in SERVICES:
+        node.wait_until(["systemctl", "is-active", unit])
+    node.wait_until(f"ip -4 address show dev br-ex | grep -qF ' {INGRESS_VIP}/'", timeout=60)
+    return whole(node, first=True, vips=[INGRESS_VIP])
+
+
+def test_a_node_without_python(lab: Lab, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Every stage, hosted services and persistent IPs: in the first boot, after a reboot and after a power cut.
+
+    No process of nodenet uses a library of the node.
+    """
+    with Site(lab, proxy=False) as site, contextlib.closing(site.space()) as space:
+        programs, product = packages(DEFAULT, *PROGRAMS), installed(request, kind=Tree.BUNDLED)
+        node = defined(lab, site, programs, product, without_python(tmp_path / "layer"))
+        node.boot()
+        first = booted(node)
+        assert node.run(PROGRAMS_LEFT).stdout == ""
+        assert stage(status(node), "nmstate")["status"] == "done"
+        assert mtu(node) == mtu(node, "br-ex") == 1402
+        for unit in OF_PYTHON:
+            assert foreign_libraries(node, unit) == set(), unit
+        assert int(node.run([PYTHON, "-I", "-c", IMPORT_ALL]).stdout) > 40
+        network = site.network()
+        space.claim("vm.blue", network)
+        addresses = call(node, "add", network, space.pod("pod-1", element(network, "vm.blue")))
+        assert addresses == space.ips("vm.blue") != []
+
+        node.reboot()
+        assert booted(node) == first
+        space.remove_pod(Pod(space.name, "pod-1", ""))
+        assert call(node, "add", network, space.pod("pod-2", element(network, "vm.blue"))) == addresses
+
+        node.power_cut()
+        node.boot()
+        assert booted(node) == first
+
+
+def foreign_libraries(node: Node, unit: str) -> set[str]:
+    """Return the libraries in the memory of a unit's process that are not nodenet's own."""
+    maps = node.run(f"cat /proc/$(systemctl show -P MainPID {unit})/maps").stdout
     libraries = {line.split()[-1] for line in maps.splitlines() if ".so" in line}
-    assert libraries
-    assert {path for path in libraries if not path.startswith(f"{PACKAGES}/")} == set()
-    assert int(node.run([PYTHON, "-I", "-c", IMPORT_ALL]).stdout) > 40
+    assert libraries, unit
+    return {path for path in libraries if not path.startswith(f"{PACKAGES}/")}

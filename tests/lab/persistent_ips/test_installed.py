@@ -9,44 +9,18 @@ import kubevirt_double
 from claim_reaping import reap, unplug
 from factories import NO_BRIDGE
 from harness import LabError, Node, eventually
-from harness.cni_programs import Cni, cni_programs
-from ipam_site import PATIENCE, PLUGIN, Network, Pod, Site, Space, element, manifest
+from ipam_installed import PLUGINS, UNIT, call, furnish
+from ipam_site import PATIENCE, PLUGIN, Network, Site, Space, element, manifest
 from kubevirt_double import Machine
 from nodenet.core.persistent_ips.network import parse
-
-UNIT = "nodenet-ipam.service"
-KUBECONFIG = "/etc/nodenet/ipam.kubeconfig"
-PLUGINS = "/opt/cni/bin"
-TOOL = "/usr/local/bin/cnitool"
-CERTIFICATE = "/etc/nodenet/api.crt"
 
 
 def furnished(site: Site, product: Path) -> Node:
     """Return a node with the product, credentials, and the programs that runtimes bring."""
     site.lan.start_dhcp()
-    config = json.loads(site.kubeconfig(proxy=False))
-    config["clusters"][0]["cluster"]["certificate-authority"] = CERTIFICATE
-    files = {
-        **NO_BRIDGE,
-        CERTIFICATE: site.cluster.server.authority.read_text(),
-        "/etc/nodenet/nodenet.toml.d/20-ipam.toml": f'[ipam]\nkubeconfig = "{KUBECONFIG}"\n',
-    }
-    units = ["nodenetd.service", UNIT]
-    node = site.lab.node("worker-0", nics=[site.lan], layers=[product], files=files, enable=units)
-    node.write(KUBECONFIG, json.dumps(config), 0o600)
-    for program in Cni:
-        name = program.value.rpartition("/")[2]
-        place = TOOL if program is Cni.TOOL else f"{PLUGINS}/{name}"
-        node.write(place, (cni_programs() / name).read_bytes(), 0o755)
+    node = site.lab.node("worker-0", nics=[site.lan], layers=[product], files=NO_BRIDGE, enable=["nodenetd.service"])
+    furnish(node, site)
     return node
-
-
-def call(node: Node, verb: str, network: Network, pod: Pod) -> list[str]:
-    """Let cnitool attach or detach a pod on the node; return the addresses."""
-    node.write(f"/etc/cni/net.d/{network.name}.conflist", network.conflist())
-    inside = f"ip netns add {pod.name} 2>/dev/null; CNI_PATH={PLUGINS} CNI_ARGS='{pod.args}' CNI_IFNAME=net1"
-    printed = node.run(f"{inside} {TOOL} {verb} {network.name} /run/netns/{pod.name}", timeout=PATIENCE).stdout
-    return [entry["address"] for entry in json.loads(printed)["ips"]] if printed.strip() else []
 
 
 def listed(node: Node, network: Network) -> dict[str, dict[str, object]]:
