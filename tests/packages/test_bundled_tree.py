@@ -82,6 +82,15 @@ def test_two_builds_are_the_same(tree: Path, tmp_path: Path) -> None:
     assert content(tmp_path / "tree") == content(tree)
 
 
+def test_no_file_names_the_directories_of_the_build(tree: Path) -> None:
+    """Another machine would build other bytes."""
+    names = [str(ROOT), "/.cargo/registry", os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")]
+    files = [path for path in tree.rglob("*") if path.is_file()]
+    assert len(files) > 1000
+    named = [(path.name, name) for path in files for name in names if name.encode() in path.read_bytes()]
+    assert named == []
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root")
 def test_the_tree_needs_nothing_else(tree: Path) -> None:
     """As the only files of a root file system: no C library, no Python, no /proc."""
