@@ -1,6 +1,6 @@
-"""How large is each form of the package, and what is in it?
+"""How large is each form of the package, how does the bundled interpreter run, and how long does an upgrade take?
 
-`python tools/bench/packages.py` builds the packages, and writes the section of docs/benchmarks.md.
+`python tools/bench/packages.py` builds the packages, boots nodes (root), and writes the section of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
-    sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "packaging" / "interpreter")]
+    own = ("tools", "tests", "tests/lab", "daemon")
+    forms = ("forms", "deb", "rpm", "sysext", "tree", "interpreter", "libnmstate")
+    sys.path[:0] = [str(ROOT / place) for place in (*own, *(f"packaging/{name}" for name in forms))]
 
-from bench.figures import PACKAGES, table, with_section  # noqa: E402 -- found there
+from bench import packages_running  # noqa: E402 -- found there
+from bench.figures import PACKAGES, Figure, table, with_section  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 KINDS = {".deb": "Debian package (xz)", ".rpm": "RPM package (xz)", ".raw": "system extension (zstd)"}
@@ -41,18 +44,25 @@ def packed(place: Path) -> int:
         return file.tell()
 
 
-def section(forms: Mapping[str, int], parts: Sequence[tuple[str, int, int]]) -> str:
+def section(forms: Mapping[str, int], parts: Sequence[tuple[str, int, int]], running: Sequence[Figure]) -> str:
     """Return the section of the page, from bytes: of each form, and of each part unpacked and packed.
 
-    The first part is the interpreter, which has aims.
+    The first part is the interpreter, which has aims. *running* are the figures of booted nodes.
     """
     files = table(("form", "size"), [(name, _mb(size)) for name, size in forms.items()])
     met = "met" if parts[0][1] <= AIM_UNPACKED and parts[0][2] <= AIM_PACKED else "missed"
     aims = [f"≤ {_mb(AIM_UNPACKED)}, {_mb(AIM_PACKED)}: {met}", *("" for _ in parts[1:])]
     rows = [(name, _mb(large), _mb(small), aim) for (name, large, small), aim in zip(parts, aims, strict=True)]
-    return (
-        f"{PACKAGES}\nWritten by `python tools/bench/packages.py`; MB are 10⁶ bytes.\n\n{files}\n"
-        f"{table(('part', 'on the node', 'compressed alone', 'aim'), rows)}"
+    misses = [f"- {figure.name}, missed: {figure.why_missed}" for figure in running if figure.met is False]
+    return "\n".join(
+        (
+            f"{PACKAGES}\nWritten by `python tools/bench/packages.py`; MB are 10⁶ bytes.\n",
+            files,
+            table(("part", "on the node", "compressed alone", "aim"), rows),
+            table(("figure", "measured", "aim", ""), [figure.cells for figure in running]),
+            *(f"- {figure.name}: {figure.detail}" for figure in running if figure.detail),
+            *misses,
+        )
     )
 
 
@@ -76,7 +86,8 @@ def measured() -> str:
             "nodenet itself": library / "nodenet",
             "everything": tree,
         }
-        return section(forms, [(name, unpacked(place), packed(place)) for name, place in places.items()])
+        sizes = [(name, unpacked(place), packed(place)) for name, place in places.items()]
+    return section(forms, sizes, packages_running.figures())
 
 
 if __name__ == "__main__":
