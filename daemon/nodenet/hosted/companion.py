@@ -28,6 +28,7 @@ from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Signal, name_owner_changed
 from nodenet.edge.files import disk
 from nodenet.edge.hosted_services import adverts
+from nodenet.edge.hosted_services.address_events import AddressEvents
 from nodenet.edge.hosted_services.balancer import Balancer
 from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
@@ -52,6 +53,7 @@ from nodenet.hosted.gather import Gather
 from nodenet.hosted.mover import Mover
 from nodenet.hosted.reconcile import Edges, Reconciler, follow, watch_manifests
 from nodenet.hosted.reporter import Reporter
+from nodenet.hosted.source_guard import SourceGuard
 from nodenet.hosted.state import State
 from nodenet.hosted.vip_guard import PROGRAM, VipGuard
 from nodenet.hosted.vip_keeper import VipKeeper
@@ -93,6 +95,7 @@ class Companion:
             self._cluster_changed,
         )
         self._processes = Processes(UNITS[Service.KEEPALIVED])
+        self._source = SourceGuard(self.state, AddressEvents(), VipAddresses(), self.keeper.write_weights)
         self._guard = VipGuard(self._processes, VipAddresses(), self._removable, self._resign)
         self.drain = Drain(self.state, self.keeper.look_now.set, _keep_drained)
         units = ServiceUnits(self.bus, lambda _: self.state.changed())
@@ -119,6 +122,7 @@ class Companion:
         self._follow_nodenetd()
         background.start("the connection to the bus", self.bus.run, self.state.changed)
         background.start("the guard of the VIPs", self._guard.run)
+        background.start("the guard of the node IPs", self._source.run)
         background.start("the services of this node", self._run)
         background.start("the static pods", lambda: watch_manifests(self._stacks, self.state.changed))
         background.start("the checks of haproxy", self._checks.watch_balancer)

@@ -185,11 +185,13 @@ class VipKeeper:
         """Write the number of each purpose that this node has VIPs of, where it differs."""
         for purpose in self._purposes():
             position = self._state.positions.get(purpose, Position())
-            number = stance.weight(position.stance, purpose, self._healthy(purpose))
+            deaf = purpose in self._state.deaf
+            number = stance.OUT if deaf else stance.weight(position.stance, purpose, self._healthy(purpose))
             try:
                 if self._weights.write(WEIGHT_FILES[purpose], number):
+                    why = "no node IP" if deaf else position.stance
                     log.info(
-                        f"The weight of this node for the {purpose} VIPs is {number} ({position.stance})",
+                        f"The weight of this node for the {purpose} VIPs is {number} ({why})",
                         message=Message.HOSTED_CHANGED,
                     )
                 self._state.report_failure(f"weight {purpose}", None)

@@ -31,6 +31,16 @@ class Addresses(Protocol):
         """Take one off its link; return whether it was there. Raises Unavailable."""
 
 
+class AddressEvents(Protocol):
+    """The changes of addresses on this node's links."""
+
+    async def next(self) -> None:
+        """Return after a change since the last call, and at once the first time. Raises Unavailable."""
+
+    def close(self) -> None:
+        """Listen no longer; the next wait is the first one again."""
+
+
 class Wire(Protocol):
     """The hosts on a link."""
 

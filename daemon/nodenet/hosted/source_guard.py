@@ -1,0 +1,73 @@
+"""Does VRRP of this node still have the address that its peers send to? Without it, this node takes no VIP.
+
+keepalived hears nothing when ``unicast_src_ip`` is on no link: after three intervals it takes the holder for dead, and
+a second host has the VIP. Its option ``track_src_ip`` does not prevent that (2.2.7, and
+https://github.com/acassen/keepalived/issues/1847). A holder stays one: the peers still hear it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import structlog
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services.model import Purpose
+from nodenet.core.ip import family_of
+from nodenet.core.messages import Message
+from nodenet.hosted.state import State
+from nodenet.ports.vips import Addresses, AddressEvents
+
+log = structlog.get_logger()
+
+PAUSE_SECONDS = 1.0
+"""Before the next look where the kernel does not answer."""
+
+
+class SourceGuard:
+    """Keeps ``State.deaf``."""
+
+    def __init__(self, state: State, events: AddressEvents, addresses: Addresses, changed: Callable[[], None]) -> None:
+        """*changed* is called when another purpose is deaf, or one hears again."""
+        self._state = state
+        self._events = events
+        self._addresses = addresses
+        self._changed = changed
+
+    async def run(self) -> None:
+        """Look after each change of an address, until cancelled."""
+        try:
+            while True:
+                try:
+                    await self._events.next()
+                    self._look()
+                    self._state.report_failure("addresses", None)
+                except Unavailable as error:
+                    self._state.report_failure("addresses", str(error))
+                    await asyncio.sleep(PAUSE_SECONDS)
+        finally:
+            self._events.close()
+
+    def _look(self) -> None:
+        """Take what is there now. Raises Unavailable."""
+        deaf = frozenset(self._deaf())
+        if deaf != self._state.deaf:
+            self._state.deaf = deaf
+            self._log(deaf)
+            self._changed()
+            self._state.changed()
+
+    def _deaf(self) -> Iterator[Purpose]:
+        """Yield the purposes that this node holds no VIP of, and whose holder it cannot hear. Raises Unavailable."""
+        state, places = self._state, self._state.here.places
+        vips = {duty.address: duty.purpose for duty in state.plan.vips if duty.wanted}
+        there = {one.address for one in self._addresses.present((*vips, *state.here.addresses))}
+        for purpose in Purpose:
+            mine = {vip for vip, wanted in vips.items() if wanted is purpose}
+            if mine.isdisjoint(there) and any(places[family_of(vip)].address not in there for vip in mine):
+                yield purpose
+
+    def _log(self, deaf: frozenset[Purpose]) -> None:
+        text = "A node IP is on no link: this node takes no VIP until it is back" if deaf else "The node IPs are there"
+        log.info(text, message=Message.HOSTED_CHANGED)
