@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,6 +15,7 @@ import structlog
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.hosted_cluster import node_report
 from nodenet.core.hosted_services.keepalived import WEIGHT_FILES
+from nodenet.core.hosted_services.kubeconfig import by_vips
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.options import options_of
 from nodenet.core.hosted_services.paths import RUN, UNITS
@@ -84,7 +86,9 @@ class Companion:
         self._weights = Weights()
         self._checks = HealthChecks(self.state, HttpChecks(), Processes(UNITS[Service.HAPROXY]), self._weigh)
         self.keeper = VipKeeper(self.state, Wire(), VipAddresses(), self._weights, self._checks.healthy)
-        cluster = KubernetesCluster(settings.kubernetes.kubeconfig, self._note_weak)
+        options = self.state.options
+        vips = partial(by_vips, vips=options.api_vips, port=options.api_port, domain=options.cluster_domain)
+        cluster = KubernetesCluster(settings.kubernetes.kubeconfig, self._note_weak, vips)
         self._reporter = Reporter(OwnNode(cluster, self.state.node), self._for_cluster)
         report, renders = self._reporter.changed_in_migration, settings.hosted.mode is HostedMode.RENDER
         self._mover = Mover(self.state, HttpChecks(), NameLookup(), report, renders=renders)

@@ -2,6 +2,8 @@
 
 import base64
 import json
+from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import PurePosixPath
 
 import pytest
@@ -13,6 +15,7 @@ from nodenet.core.hosted_services.kubeconfig import (
     Access,
     KubeconfigInvalid,
     Material,
+    by_vips,
     parse,
     warnings,
 )
@@ -32,6 +35,21 @@ SERVER = 'server: "https://api-int.c1.example.com:6443"'
 
 def read(cluster: str = SERVER, user: str = "token: secret") -> Access:
     return parse(FRAME.format(cluster=cluster, user=user).encode(), HERE)
+
+
+def test_the_api_is_also_at_its_vips_where_the_server_is_a_name_of_the_cluster() -> None:
+    vips = (ip_address("192.0.2.2"), ip_address("2001:db8::2"))
+    access = read(f"{SERVER}, certificate-authority-data: {DATA}")
+    name = "api-int.c1.example.com"
+    assert by_vips(access, vips, 6444, "c1.example.com") == (
+        replace(access, server="https://192.0.2.2:6444", server_name=name),
+        replace(access, server="https://[2001:db8::2]:6444", server_name=name),
+    )
+    named = replace(access, server="https://api.c1.example.com:6443/x", server_name="kubernetes")
+    assert by_vips(named, vips[:1], 6443, "c1.example.com") == (replace(named, server="https://192.0.2.2:6443/x"),)
+    assert by_vips(replace(access, insecure=True), vips, 6443, "c1.example.com") == ()
+    assert by_vips(replace(access, server="https://192.0.2.9:6443"), vips, 6443, "c1.example.com") == ()
+    assert by_vips(access, vips, 6443, "c2.example.com") == ()
 
 
 def test_client_certificates_in_files_and_in_the_text() -> None:

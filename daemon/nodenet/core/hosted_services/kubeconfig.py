@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from nodenet.core.hosted_services.resource import doubled
+from nodenet.core.ip import IPAddress
 from nodenet.core.node_file.yaml_text import Misread, load
 from nodenet.core.node_file.yaml_values import json_values
 
@@ -70,6 +71,21 @@ def parse(content: bytes, directory: PurePosixPath) -> Access:
         _optional(cluster, "tls-server-name"),
         cluster.get("insecure-skip-tls-verify") is True,
     )
+
+
+def by_vips(access: Access, vips: tuple[IPAddress, ...], port: int, domain: str) -> tuple[Access, ...]:
+    """Return other ways to the same API: by its *vips*, where the server is ``api-int`` or ``api`` of *domain*.
+
+    These names may lead to a load balancer that the API has left. None for a server that is not verified: credentials
+    are given to no host that only its address stands for.
+    """
+    parts = urlsplit(access.server)
+    host = parts.hostname or ""
+    if access.insecure or host not in (f"api-int.{domain}", f"api.{domain}"):
+        return ()
+    shown = (f"[{vip}]" if vip.version == 6 else str(vip) for vip in vips)
+    name = access.server_name or host
+    return tuple(replace(access, server=f"https://{one}:{port}{parts.path}", server_name=name) for one in shown)
 
 
 def _values(content: bytes) -> object:

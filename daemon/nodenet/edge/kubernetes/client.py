@@ -144,15 +144,33 @@ class Api:
 class KubernetesCluster:
     """The cluster that a kubeconfig names, read again for each connection: kubelet renews its certificate."""
 
-    def __init__(self, kubeconfig: str, weak: Callable[[tuple[str, ...]], None]) -> None:
-        """*weak* is called with the weaknesses of the file at each connection."""
+    def __init__(
+        self,
+        kubeconfig: str,
+        weak: Callable[[tuple[str, ...]], None],
+        elsewhere: Callable[[Access], tuple[Access, ...]] = lambda _: (),
+    ) -> None:
+        """*weak* is called with the weaknesses of the file at each connection.
+
+        *elsewhere* returns other ways to the same API: where one does not answer, the next connection uses another.
+        """
         self._kubeconfig = kubeconfig
         self._weak = weak
+        self._elsewhere = elsewhere
+        self._way = 0
 
     @contextlib.asynccontextmanager
     async def connect(self) -> AsyncIterator[Api]:
         """Connect with the credentials as they are now, for as long as the block lasts. Raises Unavailable."""
         access, weaknesses = await asyncio.to_thread(credentials.load, self._kubeconfig)  # a file may be long
         self._weak(weaknesses)
-        async with Api(access) as api:
-            yield api
+        ways = (access, *self._elsewhere(access))
+        used = self._way % len(ways)
+        try:
+            async with Api(ways[used]) as api:
+                yield api
+        except Forbidden:  # an answer
+            raise
+        except Unavailable:
+            self._way = (used + 1) % len(ways)
+            raise
