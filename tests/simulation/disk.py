@@ -36,13 +36,14 @@ class Disk:
         return tuple(sorted(names))
 
     def read(self, path: str) -> bytes | None:
-        return self.content.get(str(self.links.get(path, path)))
+        return self.content.get(str(self.links[path]) if path in self.links else path)
 
     def why_not(self, path: str) -> str | None:
         """Return the text of the error that writing *path* meets."""
-        found = (errno for begin, errno in self.refusals.items() if errno and path.startswith(begin))
-        errno = next(found, None)
-        return None if errno is None else ERRORS[errno]
+        for begin, errno in self.refusals.items():
+            if errno and path.startswith(begin):
+                return ERRORS[errno]
+        return None
 
     def write_synced(self, path: str, content: bytes | None) -> None:
         """Write (None: remove) as nodenet does: old or new after a power cut, never anything else."""

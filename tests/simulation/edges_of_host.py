@@ -34,9 +34,10 @@ class Files(Edge):
         return self.world.disk.content[path]
 
     def read(self, path: PurePath) -> bytes | None:
-        if str(path) in self.world.disk.unreadable:
+        disk, where = self.world.disk, str(path)
+        if where in disk.unreadable:
             raise PublishFailed(f"{path} cannot be read: Input/output error", remedy="Look at `journalctl -k`")
-        return self.world.disk.read(str(path))
+        return disk.read(where)
 
     def leads_to(self, path: PurePath) -> PurePosixPath | None:
         return self.world.disk.links.get(str(path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -25,6 +25,9 @@ class Start:
     boot: int
     now: float
     variables: dict[str, str]
+
+
+_path = lru_cache(maxsize=64)(PurePosixPath)
 
 
 @lru_cache(maxsize=256)
@@ -66,8 +69,8 @@ class Systemd:
         variables: dict[str, str] = {}
         for path in paths:
             variables |= _variables(self._read[path])
-        found = UnitEnvironment(variables, drop_ins=tuple(map(PurePosixPath, paths)))
-        return replace(found, needs_reload=self._read != self._drop_ins())
+        drop_ins = tuple(map(_path, paths))
+        return UnitEnvironment(variables, drop_ins=drop_ins, needs_reload=self._read != self._drop_ins())
 
     def notified(self, lines: tuple[str, ...]) -> bool:
         """Take a message; return False where the queue is full."""

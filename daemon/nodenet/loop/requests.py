@@ -69,7 +69,7 @@ class Requests:
 
     def take(self, order: Order, answer_by: float) -> Taken | None:
         """Begin *order* if it was given; return its callers."""
-        if order not in self.asked:
+        if not self.asked or order not in self.asked:
             return None
         taken = Taken(self.asked.pop(order), answer_by)
         self.begun.setdefault(order, []).append(taken)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from dataclasses import fields as fields_of
 from enum import StrEnum
 from functools import lru_cache
 from types import UnionType
@@ -100,7 +101,8 @@ def plan(digest: str, record: Intent | None, boot_id: str, *, matches: bool, ret
 
 def render(record: Intent) -> bytes:
     """Return the record as it is stored."""
-    return json.dumps({"version": VERSION, **asdict(record)}, indent=1).encode() + b"\n"
+    values = {each.name: getattr(record, each.name) for each in fields_of(record)}
+    return json.dumps({"version": VERSION, **values}, indent=1).encode() + b"\n"
 
 
 @lru_cache(maxsize=4)

@@ -71,9 +71,9 @@ class Boot:
         Second looks come first, but each once only between two attempts of stages in turn: events that come faster than
         a look takes do not keep the next stage from its turn.
         """
-        again = (stage for stage in self.stages if stage.over or stage.waits_aside)
-        looks = [stage for stage in again if stage.due is not None and stage.due <= now]
-        if (look := next((stage for stage in looks if stage.name not in self.looked), None)) is not None:
+        timed = (stage for stage in self.stages if stage.due is not None and stage.due <= now)
+        looks = [stage for stage in timed if stage.over or stage.waits_aside]
+        if looks and (look := next((stage for stage in looks if stage.name not in self.looked), None)) is not None:
             return look.name
         name = self.next()
         if name is not None and (self[name].status is Status.PENDING or (self[name].due or 0.0) <= now):
@@ -95,15 +95,20 @@ class Boot:
     def seconds_left(self, now: float) -> float:
         """Return how long nothing is due, if no event comes; infinite when nothing is. See ``due``."""
         name = self.next()
-        counted = (stage for stage in self.stages if stage.over or stage.waits_aside or stage.name is name)
-        return min((stage.due - now for stage in counted if stage.due is not None), default=math.inf)
+        timed = ((stage, stage.due) for stage in self.stages if stage.due is not None)
+        counted = (due - now for stage, due in timed if stage.over or stage.waits_aside or stage.name is name)
+        return min(counted, default=math.inf)
 
     @property
     def current(self) -> StageName | None:
         """The stage that runs, waits or is due; none when all are over. One that waits aside comes last."""
-        unsettled = [stage for stage in self.stages if not stage.over]
-        first = next((stage for stage in unsettled if not stage.waits_aside), None)
-        return first.name if first else unsettled[0].name if unsettled else None
+        aside = None
+        for stage in self.stages:
+            if stage.waits_aside:
+                aside = aside or stage.name
+            elif not stage.over:
+                return stage.name
+        return aside
 
     def begun(self, name: StageName, now: float) -> Boot:
         """Return the boot with stage *name* running."""
@@ -149,9 +154,11 @@ class Boot:
     @property
     def ready(self) -> bool:
         """Whether kubelet may start: a node IP is published and no other stage is still open."""
-        if self[StageName.NODEIP].status is not Status.DONE:
-            return False
-        return all(stage.status in SETTLED or (self.degrade and stage.status is Status.FAILED) for stage in self.stages)
+        for stage in self.stages:
+            may_follow = stage.status in SETTLED or (self.degrade and stage.status is Status.FAILED)
+            if not may_follow or (stage.name is StageName.NODEIP and stage.status is not Status.DONE):
+                return False
+        return True
 
     @property
     def problem(self) -> tuple[StageName, Problem] | None:

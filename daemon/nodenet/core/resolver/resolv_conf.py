@@ -63,7 +63,6 @@ def without_note(content: bytes) -> bytes:
     return b"".join(line for line in _LINE.findall(content) if line.rstrip(b"\n") != NOTE.rstrip(b"\n"))
 
 
-@lru_cache(maxsize=4)
 def nameservers(content: bytes | None) -> tuple[IPAddress, ...]:
     """Return the nameservers in their order; also those after the third, which glibc ignores."""
     found = map(_server, _LINE.findall(content or b""))
@@ -93,6 +92,7 @@ def _words(line: bytes) -> list[bytes]:
     return [word for word in _BLANK.split(line) if word]
 
 
+@lru_cache(maxsize=32)
 def _server(line: bytes) -> IPAddress | None:
     match _words(line):
         case [b"nameserver", value, *_]:

@@ -148,9 +148,9 @@ def _ended(known: Mapping[str, Any], problem: Problem) -> dict[str, Any]:
 
 def _stage(stage: StageState, inhibitors: Inhibitors) -> dict[str, Any]:
     return {
-        "name": stage.name.value,
+        "name": str(stage.name),
         "provider": stage.provider,
-        "status": stage.status.value,
+        "status": str(stage.status),
         "detail": stage.detail,
         "started": stage.started,
         "ended": stage.ended,
