@@ -9,17 +9,20 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1] / place) for place in ("tests", "daemon")]
 
+from simulation.faults import POINTS
 from simulation.kinds import KINDS
+from simulation.missing import Missing, missing
 from simulation.mutants import MUTANT, MUTANTS, Mutant, put_back
 from simulation.result import run, smallest
 from simulation.scenario import Scenario, from_json, to_json
-from simulation.search import CALLS, ORDINARY, learn_calls, scenario_of, sweep
+from simulation.search import CALLS, ORDINARY, known_calls, learn_calls, scenario_of, sweep
 from simulation.summary import Found, Summary, first_found, summaries, summaries_of_seeds
 
 KEPT = Path(__file__).parents[1] / "fixtures" / "seeds"
@@ -45,14 +48,21 @@ def report(summary: Summary, seconds: float, jobs: int) -> None:
     print(f"{rates}; {summary.seconds / 3600:.0f} simulated hours")
     print("faults:     " + ", ".join(f"{kind} {count}" for kind, count in sorted(summary.struck.items())))
     print("properties: " + ", ".join(f"{rule} {count}" for rule, count in sorted(summary.checked.items())))
-    places = {(stage, call) for stage, call, _ in summary.covered}
-    print(f"{len(summary.covered)} triples of stage, call and fault, of {len(places) * len(KINDS)} possible ones")
+    never = list(never_struck(summary))
+    seldom = sum(each.is_seldom for each in never)
+    print(f"{len(summary.covered)} triples of stage, call and fault; {len(never)} never, {seldom} of them seldom ones")
     struck = {(stage, kind) for stage, _, kind in summary.covered}
     for stage in sorted({stage for stage, _ in struck}):
-        if never := sorted(kind for kind in KINDS if (stage, kind) not in struck):
-            print(f"never in {stage or 'no stage'}: {', '.join(never)}")
+        if kinds := sorted(kind for kind in KINDS if (stage, kind) not in struck):
+            print(f"never in {stage or 'no stage'}: {', '.join(kinds)}")
     for found in summary.failed[:20]:
         print_found(found)
+
+
+def never_struck(summary: Summary) -> Iterator[Missing]:
+    """Yield the triples that no run had."""
+    known = chain.from_iterable(calls.all for calls in known_calls().values())
+    return missing(summary.covered, {*POINTS, *(point for point, _ in known)})
 
 
 def print_found(found: Found) -> None:
@@ -120,6 +130,7 @@ def main() -> int:
     )
     parser.add_argument("--kinds", default="power-cut,daemon-killed", help="with --sweep: which faults")
     parser.add_argument("--then", default="", metavar="KIND", help="with --sweep: what follows two seconds later")
+    parser.add_argument("--missing", metavar="FILE", help="write the triples that no run had, and why, to this file")
     parser.add_argument("--learn-calls", action="store_true", help="write which calls ordinary nodes make: other seeds")
     options = parser.parse_args()
     if options.learn_calls:
@@ -140,6 +151,8 @@ def main() -> int:
         summary.take(part)
         progress(summary.runs, number, began, len(summary.failed))
     report(summary, time.monotonic() - began, options.jobs)
+    if options.missing:
+        Path(options.missing).write_text("".join(f"{each}\n" for each in never_struck(summary)))
     return 1 if summary.failed else 0
 
 

@@ -14,7 +14,7 @@ import structlog
 from simulation import kinds  # noqa: F401 -- a run looks its faults up by name
 from simulation.engine import Violation
 from simulation.rules import Spoken
-from simulation.run import Run
+from simulation.run import Run, Triple
 from simulation.scenario import Scenario
 
 
@@ -30,8 +30,7 @@ class Result:
     seconds: float = 0.0
     struck: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
-    covered: frozenset[tuple[str, str, str]] = frozenset()
-    """(stage, call to the outside, kind of fault)."""
+    covered: Counter[Triple] = field(default_factory=Counter)
     lines: tuple[Spoken, ...] = ()
     points: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
@@ -69,7 +68,7 @@ def run(scenario: Scenario) -> Result:
         going.world.now,
         going.struck,
         going.world.rules.checked,
-        frozenset(going.covered),
+        going.covered,
         tuple(going.world.rules.journal),
         going.world.points,
         going.calls,

@@ -39,6 +39,10 @@ VOLATILE = frozenset({"/run/nodenet/state.json", str(PROBE_OWED)})
 ANSWERED_SECONDS = 900.0
 
 
+Triple = tuple[str, str, str]
+"""Stage, call to the outside, kind of fault."""
+
+
 class Finished(SystemExit):
     """All has been seen."""
 
@@ -62,7 +66,7 @@ class Run:
         self.process: Process | None = None
         self.processes = 0
         self.struck: Counter[str] = Counter()
-        self.covered: set[tuple[str, str, str]] = set()
+        self.covered: Counter[Triple] = Counter()
         self.to_heal: list[Callable[[], None]] = []
         self.healed = False
         self.left = len(scenario.faults)
@@ -170,7 +174,7 @@ class Run:
         return str(self.process.reconciler.status.boot.current or "over")
 
     def _cover(self, fault: Fault) -> None:
-        self.covered.add((self.stage, self.world.last_point, fault.kind))
+        self.covered[self.stage, self.world.last_point, fault.kind] += 1
 
     def _heal(self) -> None:
         if self.healed:

@@ -12,6 +12,7 @@ from functools import partial
 
 from simulation.mutants import MUTANT, put_back
 from simulation.result import Result, run
+from simulation.run import Triple
 from simulation.scenario import Scenario
 from simulation.search import scenario_of
 
@@ -36,7 +37,7 @@ class Summary:
     seconds: float = 0.0
     struck: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
-    covered: set[tuple[str, str, str]] = field(default_factory=set)
+    covered: Counter[Triple] = field(default_factory=Counter)
     failed: list[Found] = field(default_factory=list)
 
     def add(self, result: Result) -> None:
@@ -47,7 +48,7 @@ class Summary:
         self.seconds += result.seconds
         self.struck += result.struck
         self.checked += result.checked
-        self.covered |= result.covered
+        self.covered += result.covered
         if result.failed:
             self.failed.append(Found(result.scenario, result.text))
 
@@ -59,7 +60,7 @@ class Summary:
         self.seconds += other.seconds
         self.struck += other.struck
         self.checked += other.checked
-        self.covered |= other.covered
+        self.covered += other.covered
         self.failed += other.failed
 
 
