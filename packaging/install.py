@@ -21,7 +21,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -46,6 +47,10 @@ from tree_files import (  # noqa: E402  (in its own directory)
 
 PIP_OPTIONS = ("--require-hashes", "--no-deps", "--no-compile", "--only-binary=:all:")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
+PROGRAMS = tuple(
+    f"nodenet{name}.service" for name in ("d", "-ready", "-ipam", "-hosted", "-keepalived", "-haproxy", "-dnsmasq")
+)
+"""The units that run."""
 LAUNCHER = """#!{python} {options}
 import gc
 import sys
@@ -95,7 +100,18 @@ def main() -> int:
     except BuildError as error:
         print(f"nodenet: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"nodenet: {first_cause(error)}. What was installed before goes on", file=sys.stderr)
+        return 1
     return 0
+
+
+def first_cause(error: OSError) -> str:
+    """Return what went wrong first: an error of `shutil.copytree` has a list of (from, to, reason)."""
+    if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
+        _, place, reason = error.args[0][0]
+        return f"{place}: {reason}"
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 
 def destination(text: str) -> Path:
@@ -113,7 +129,12 @@ def build_name(text: str) -> str:
 
 
 def refuse_package(destdir: Path) -> None:
-    """Raise BuildError where nodenet was installed as a package: only the package manager knows all its files."""
+    """Raise BuildError where nodenet has another form: only that one's program knows all its files."""
+    if (release := destdir / "usr/lib/extension-release.d/extension-release.nodenet").exists():
+        raise BuildError(
+            f"nodenet is a system extension here (/{release.relative_to(destdir)}). Remove it with `nodenet-sysext "
+            "remove` first; settings and state stay"
+        )
     for found in sorted((destdir / LIBRARY).glob("[0-9]*/nodenet")):
         build = found.parent.relative_to(destdir)
         raise BuildError(
@@ -148,9 +169,9 @@ def install(destdir: Path, layout: Layout) -> None:
         if layout.interpreter:
             add_interpreter(fresh, layout, layout.interpreter, {path: content for path, (content, _) in others.items()})
         readable(fresh)
-        swap(fresh, library)
-    for path, (content, mode) in others.items():
-        write(destdir / path, content, mode)
+        with prepared({destdir / path: file for path, file in others.items()}) as put_in_place:
+            swap(fresh, library)
+            put_in_place()
     if not layout.interpreter:
         compile_bytecode(destdir)
     if destdir.resolve() == Path("/"):
@@ -259,6 +280,29 @@ def uninstall(destdir: Path) -> None:
                 link.parent.rmdir()
     if destdir.resolve() == Path("/"):
         notify_system()
+        stop_programs()
+    forget_metrics(destdir)
+
+
+def stop_programs() -> None:
+    """Stop what runs of nodenet. No unit requires the gate any more, so kubelet goes on."""
+    if Path("/run/systemd/system").is_dir():
+        subprocess.run(["systemctl", "stop", *PROGRAMS], check=False)
+
+
+def forget_metrics(destdir: Path) -> None:
+    """Remove the metrics: a monitoring system would show the last values for ever, and warn of programs that are gone.
+
+    Each program has written where the copy is that it keeps in the directory of the settings (`metrics_dir`).
+    """
+    state = destdir / "var/lib/nodenet"
+    for memory in (*state.glob("metrics-*"), *state.glob("hosted/metrics-*")):
+        copy = memory.read_text(encoding="utf-8", errors="surrogateescape").rstrip("\n")
+        if copy.startswith("/"):
+            (destdir / copy.removeprefix("/")).unlink(missing_ok=True)
+        memory.unlink()
+    for figures in (destdir / "run/nodenet").glob("*.prom"):
+        figures.unlink()
 
 
 def is_ours(link: Path, destdir: Path) -> bool:
@@ -273,13 +317,29 @@ def is_ours(link: Path, destdir: Path) -> bool:
     return str(target.relative_to("/")) in UNITS.values()
 
 
-def write(path: Path, content: bytes, mode: int) -> None:
-    """Replace a file in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".nodenet-{path.name}")
-    fresh.write_bytes(content)
-    fresh.chmod(mode)
-    fresh.replace(path)
+@contextmanager
+def prepared(files: Mapping[Path, tuple[bytes, int]]) -> Iterator[Callable[[], None]]:
+    """Write files with their modes beside their places; what is yielded puts each of them in its place in one step.
+
+    A disk that is full is noticed before the first of them, and of the library, is in its place.
+    """
+    made: dict[Path, Path] = {}
+
+    def put_in_place() -> None:
+        for fresh, path in made.items():
+            fresh.replace(path)
+
+    try:
+        for path, (content, mode) in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = path.with_name(f".nodenet-{path.name}")
+            made[fresh] = path
+            fresh.write_bytes(content)
+            fresh.chmod(mode)
+        yield put_in_place
+    finally:
+        for fresh in made:
+            fresh.unlink(missing_ok=True)
 
 
 def cache() -> Path:

@@ -30,6 +30,7 @@ OURS = {
     "usr/libexec/nodenet-ipam",
     "usr/libexec/nodenet/cni/install-plugin",
     "usr/libexec/nodenet/cni/nodenet-ipam",
+    "usr/libexec/nodenet/former-chain",
     "usr/lib/systemd/system/nodenetd.service",
     "usr/lib/systemd/system/nodenet-ready.service",
     "usr/lib/systemd/system/nodenet-wait@.service",
@@ -171,13 +172,42 @@ def test_bytecode_is_there_for_the_python_that_installed(tree: Path) -> None:
     assert str(tree).encode() not in cached.read_bytes()
 
 
-def test_installing_again_replaces_everything(tree: Path) -> None:
+def test_installing_again_replaces_everything(tree: Path, tmp_path: Path) -> None:
+    """And writes no file in place: a power cut leaves each as it was or as it will be, as its second name shows."""
     before = content(tree)
     stale = tree / LIBRARY / "nodenet/core/gone.py"
     stale.write_text("raise SystemExit")
+    names = {tmp_path / str(number): name for number, name in enumerate(sorted(OURS))}
+    for link, name in names.items():
+        (tree / name).write_text(f"old {name}")
+        link.hardlink_to(tree / name)
     subprocess.run([*INSTALL, tree], check=True)
     assert content(tree) == before
+    assert {link: link.read_text() for link in names} == {link: f"old {name}" for link, name in names.items()}
     assert [path.name for path in (tree / LIBRARY).parent.iterdir() if path.name.startswith(".nodenet")] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted")
+def test_a_full_disk_leaves_the_older_tree(tree: Path, tmp_path: Path) -> None:
+    """The cause is printed, and nothing is replaced: neither the library nor a file beside it."""
+    size = sum(path.stat().st_size for path in tree.rglob("*") if path.is_file())
+    root = tmp_path / "small"
+    root.mkdir()
+    script = f"""
+mount -t tmpfs -o size={size * 3 // 2} tmpfs {root}
+cp -a {tree}/usr {root}/
+echo older >{root}/{LIBRARY}/nodenet/older.py
+echo older >{root}/usr/share/nodenet/nodenet.toml
+"$@" {root} >&2 && exit 1
+cat {root}/{LIBRARY}/nodenet/older.py {root}/usr/share/nodenet/nodenet.toml
+find {root} -name '.nodenet*'
+"""
+    command = ["unshare", "--mount", "sh", "-euc", script, "sh", *INSTALL]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.endswith("What was installed before goes on\n")
+    assert (done.stdout, done.returncode) == ("older\nolder\n", 0)
 
 
 def two_trees(directory: Path) -> tuple[Path, Path]:
@@ -277,6 +307,21 @@ def test_uninstalling_leaves_nothing_of_ours(tree: Path, tmp_path: Path, spellin
     assert [path for path in tmp_path.rglob("*") if path.is_symlink()] == [others]
     assert [path.name for path in (tmp_path / "etc/systemd/system").iterdir()] == ["multi-user.target.wants"]
     assert not (tmp_path / LIBRARY).exists()
+
+
+def test_uninstalling_leaves_no_metrics(tmp_path: Path) -> None:
+    """Neither in /run nor in the directory of `metrics_dir`; files of other programs stay."""
+    copies = {"": "nodenetd", "hosted/": "nodenet-hosted"}
+    for place, program in copies.items():
+        memory = tmp_path / f"var/lib/nodenet/{place}metrics-{program}"
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        memory.write_text(f"/var/textfile/{program}.prom\n")
+    paths = ("var/textfile/nodenetd.prom", "var/textfile/nodenet-hosted.prom", "var/textfile/node.prom")
+    for path in (*paths, "run/nodenet/nodenetd.prom"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    subprocess.run([*INSTALL, tmp_path, "--uninstall"], check=True)
+    assert list(content(tmp_path)) == ["var/textfile/node.prom"]
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -15,7 +15,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from nodenet.cli.adoption.former_chain import IN_CHARGE
 from nodenet.cli.main import VERBS
+from nodenet.core.adoption.former_chain import CONFIGURING, MARKER
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.hosted_services import paths
 from nodenet.core.hosted_services.dnsmasq import BUS_NAME
@@ -254,7 +256,7 @@ class Unit(ConfigParser):
         self.optionxform = str  # type: ignore[assignment]
         seen: dict[tuple[str, str], str] = {}
         section = ""
-        for line in path.read_text().splitlines():
+        for line in path.read_text().replace("\\\n", " ").splitlines():
             if line.startswith("["):
                 section = line.strip("[]")
             elif "=" in line and not line.startswith("#"):
@@ -304,20 +306,79 @@ def test_the_gate_holds_whatever_must_wait() -> None:
     assert gate["Service"]["RemainAfterExit"] == "yes"
 
 
+def command(unit: str, key: str) -> str:
+    """Return the script that a unit gives to the shell, as the shell gets it."""
+    words = shlex.split(Unit(UNITS / unit)["Service"][key].removeprefix("+").replace("\\\\", "\\"))
+    assert words[:2] == ["/bin/sh", "-c"]
+    return words[2].replace("$$", "$")
+
+
+@pytest.mark.parametrize("result", ["success", "exec-condition"])
 @pytest.mark.parametrize(("ready", "active"), [(True, False), (False, False), (False, True)])
-def test_the_gate_opens_when_the_state_file_or_systemd_says_so(tmp_path: Path, ready: bool, active: bool) -> None:  # noqa: FBT001
-    """The file may be missing where /run is full (R16)."""
+def test_the_gate_opens_when_the_state_file_or_systemd_says_so(
+    tmp_path: Path,
+    ready: bool,  # noqa: FBT001
+    active: bool,  # noqa: FBT001
+    result: str,
+) -> None:
+    """The file may be missing where /run is full (R16). A nodenetd that is skipped holds nothing."""
     state = tmp_path / "state.json"
     status = BootStatus(new_boot({}, degrade=True), ready=ready)
     state.write_text(json.dumps(document(status), indent=1))
-    (line,) = (
-        line for line in (UNITS / "nodenet-ready.service").read_text().splitlines() if line.startswith("ExecStart=")
-    )
-    script = shlex.split(line.removeprefix("ExecStart=").replace("\\\\", "\\"))[2]
+    script = command("nodenet-ready.service", "ExecStart")
     script = script.replace("/run/nodenet/state.json", str(state)).replace("do sleep 1", "do exit 75")
-    script = f"systemctl() {{ return {int(not active)}; }}; {script}"
-    ready = ready or active
-    assert subprocess.run(["/bin/sh", "-c", script], check=False).returncode == (0 if ready else 75)
+    shown = f"show) echo {result} ;; is-active) return {int(not active)} ;;"
+    script = f"systemctl() {{ case $1 in {shown} esac; }}; {script}"
+    is_open = ready or active or result == "exec-condition"
+    assert subprocess.run(["/bin/sh", "-c", script], check=False).returncode == (0 if is_open else 75)
+
+
+def starts(root: Path, answer: int | None) -> bool:
+    """Return whether the condition of nodenetd.service holds below *root*; *answer* is that of the program, if any."""
+    script = command("nodenetd.service", "ExecCondition")
+    for place in ("/etc/nodenet", "/usr/lib/systemd"):
+        script = script.replace(place, f"{root}{place}")
+    script = script.replace("/usr/libexec", f"{root}/usr/libexec")
+    script = script.replace("in /etc /run /usr/lib;", f"in {root}/etc {root}/run {root}/usr/lib;")
+    program = root / "usr/libexec/nodenet/former-chain"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    if answer is not None:
+        program.write_text(f"#!/bin/sh\ntouch {root}/asked\nexit {answer}\n")
+        program.chmod(0o755)
+    done = subprocess.run(["/bin/sh", "-c", script], check=False, capture_output=True)
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode == 0
+
+
+@pytest.mark.parametrize("place", ["etc", "run", "usr/lib"])
+@pytest.mark.parametrize("name", sorted({unit.rpartition(".")[0] for unit in CONFIGURING}))
+def test_nodenetd_is_skipped_where_the_former_chain_configures_the_node(tmp_path: Path, place: str, name: str) -> None:
+    """Until the node is adopted. An answer that is none, such as a traceback, keeps no node from its network."""
+    unit = tmp_path / place / f"systemd/system/{name}.service"
+    unit.parent.mkdir(parents=True)
+    assert starts(tmp_path, IN_CHARGE)
+    assert not (tmp_path / "asked").exists(), "no program is started for a node without the chain"
+    unit.touch()
+    assert not starts(tmp_path, IN_CHARGE)
+    assert [starts(tmp_path, answer) for answer in (0, 1, 78, 127)] == [True] * 4
+    (tmp_path / "usr/libexec/nodenet/former-chain").unlink()
+    assert starts(tmp_path, None)
+    (tmp_path / MARKER.relative_to("/").parent).mkdir(parents=True)
+    (tmp_path / MARKER.relative_to("/")).touch()
+    assert starts(tmp_path, IN_CHARGE)
+
+
+def test_an_alias_of_nodenet_is_no_unit_of_the_former_chain(tmp_path: Path) -> None:
+    """`systemctl enable nodenet-compat.target` makes links with these names: no program is started for them."""
+    for name in ("nodeip-configuration", "ovs-configuration"):
+        own = tmp_path / f"usr/lib/systemd/system/nodenet-compat-{name}.service"
+        link = tmp_path / f"etc/systemd/system/{name}.service"
+        for path in (own, link):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        own.touch()
+        link.symlink_to(own)
+    assert starts(tmp_path, IN_CHARGE)
+    assert not (tmp_path / "asked").exists()
 
 
 def entries() -> dict[str, tuple[dict[str, str], str]]:

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -157,7 +158,7 @@ def main() -> int:
     """Run nodenetd until it is asked to stop; return its exit code (sysexits.h)."""
     gc.freeze()  # what was imported stays: the launcher switched collecting off for that time (40 ms)
     gc.enable()
-    program = ProgramMetrics(Program.NODENETD, __version__)
+    program = ProgramMetrics(Program.NODENETD, __version__, time.time())
     journal.configure("nodenetd", seen=program.seen)
     try:
         own_the_node()

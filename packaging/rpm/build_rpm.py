@@ -22,21 +22,25 @@ OWN = (LIBRARY, "usr/libexec/nodenet", "usr/share/nodenet", staging.DOCUMENTS)
 """Directories that are nodenet's alone; the others are of the system."""
 COMPRESSED, QUICK = "w9.xzdio", "w.ufdio"
 """rpm's names of the compression; zstd saves less."""
+COMMAND, PROGRAM = "usr/bin/nodenetctl", "usr/libexec/nodenet/nodenetctl"
 REMEDY = "install rpm, and see the messages above"
 
 
-def file_name(build: staging.Build) -> str:
+def file_name(build: staging.Build, machine: str = platform.machine()) -> str:
     """Return the package's file name."""
-    return f"nodenet-{build.version}-1.{platform.machine()}.rpm"
+    return f"nodenet-{build.version}-1.{machine}.rpm"
 
 
-def pack(build: staging.Build, tree: Path, out: Path) -> Path:
+def pack(build: staging.Build, tree: Path, out: Path, machine: str = platform.machine()) -> Path:
     """Write the package with the files of *tree* into *out* and return its path. Documents are added to *tree*.
+
+    *machine* is the architecture for which the files are, as rpm names it.
 
     Raises BuildError when rpmbuild fails. The same files give the same bytes: time and host of the build are fixed.
     """
     staging.complete(build, tree, {})
-    file = out / file_name(build)
+    _link_command(tree)
+    file = out / file_name(build, machine)
     with tempfile.TemporaryDirectory(prefix="rpm-", dir=out) as scratch:
         top = Path(scratch)
         files = top / "files"
@@ -55,8 +59,19 @@ def pack(build: staging.Build, tree: Path, out: Path) -> Path:
         }
         defined = [word for name, value in macros.items() for word in ("--define", f"{name} {value}")]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(staging.EPOCH), "LC_ALL": "C.UTF-8"}
-        run(["rpmbuild", "-bb", "--quiet", *defined, str(spec)], remedy=REMEDY, environment=environment)
+        command = ["rpmbuild", "-bb", "--quiet", "--target", f"{machine}-linux", *defined, str(spec)]
+        run(command, remedy=REMEDY, environment=environment)
     return file
+
+
+def _link_command(tree: Path) -> None:
+    """Let the program in /usr/bin be a link, the same in each version.
+
+    rpm puts files in place in the order of their names: the launcher would come before the build that it starts.
+    """
+    (tree / PROGRAM).parent.mkdir(parents=True, exist_ok=True)
+    (tree / COMMAND).rename(tree / PROGRAM)
+    (tree / COMMAND).symlink_to(os.path.relpath(PROGRAM, Path(COMMAND).parent))
 
 
 def _spec(build: staging.Build, tree: Path, files: Path) -> str:
@@ -77,9 +92,11 @@ def _spec(build: staging.Build, tree: Path, files: Path) -> str:
 def _files(tree: Path) -> Iterator[str]:
     """Yield a line of the spec's list for each file, and for each directory that is nodenet's alone."""
     for path in sorted(tree.rglob("*")):
-        os.utime(path, (staging.EPOCH, staging.EPOCH))
+        os.utime(path, (staging.EPOCH, staging.EPOCH), follow_symlinks=False)
         name = path.relative_to(tree)
-        if path.is_file():
+        if path.is_symlink():
+            yield f'%attr(-, root, root) "/{name}"'
+        elif path.is_file():
             yield f'%attr({path.stat().st_mode & 0o777:04o}, root, root) "/{name}"'
         elif any(name.is_relative_to(own) for own in OWN):
             yield f'%dir %attr(0755, root, root) "/{name}"'

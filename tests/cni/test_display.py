@@ -41,7 +41,7 @@ def run(directory: Path, service: Service, pauses: list[float]) -> None:
 
 
 async def changing(directory: Path, service: Service, pauses: list[float]) -> None:
-    display = Display(service, [service.show], MetricsFile(Program.IPAM, directory))
+    display = Display(service, [service.show], MetricsFile(Program.IPAM, directory, state=directory))
     task = asyncio.create_task(display.run())
     for pause in pauses:
         await asyncio.sleep(pause)

@@ -82,7 +82,7 @@ async def working(private_bus: PrivateBus, directory: Path) -> AsyncIterator[tup
     store, api, lines = Store(directory / "ipam.sqlite"), Api(), list[str]()
     service = Service(Identity("worker-0", "b1"), api, store, Clock(Idle()), lambda _: False)
     bus = Bus(address=private_bus.address, changed=lambda _: None)
-    people = People(service, bus, MetricsFile(Program.IPAM, directory), lines.append)
+    people = People(service, bus, MetricsFile(Program.IPAM, directory, state=directory), lines.append)
     background = Background()
     try:
         service.start(background)

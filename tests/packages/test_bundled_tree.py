@@ -204,6 +204,20 @@ def test_a_package_is_left_alone(tmp_path: Path, words: list[str]) -> None:
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [module]
 
 
+@pytest.mark.parametrize("words", [[], ["--bundled"], ["--uninstall"]])
+def test_a_system_extension_is_left_alone(tmp_path: Path, words: list[str]) -> None:
+    release = tmp_path / "usr/lib/extension-release.d/extension-release.nodenet"
+    release.parent.mkdir(parents=True)
+    release.touch()
+    done = subprocess.run([*INSTALL, tmp_path, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "nodenet: nodenet is a system extension here (/usr/lib/extension-release.d/extension-release.nodenet). Remove "
+        "it with `nodenet-sysext remove` first; settings and state stay\n"
+    )
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [release]
+
+
 def test_parts_of_the_standard_library_that_are_left_out() -> None:
     out = ("test/support/smtpd.py", "lib-dynload/_testcapi.cpython-313-x86_64-linux-gnu.so", "sitecustomize.py")
     assert all(build_interpreter.omitted(Path(name)) for name in out)

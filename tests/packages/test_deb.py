@@ -145,6 +145,29 @@ def test_a_removal_where_no_system_runs_leaves_the_former_chain_in_charge(tmp_pa
     assert not marker.exists()
 
 
+def test_a_removal_leaves_no_metrics(tmp_path: Path) -> None:
+    """Neither in /run nor in the directory of `metrics_dir`; a purge finds nothing to do about them."""
+    text = staging.script((ROOT / "packaging/deb/postrm").read_text())
+    for place in ("/run/systemd/system", "/run/nodenet", "/etc/nodenet", "/var/lib/nodenet"):
+        text = text.replace(place, f"{tmp_path}{place}")
+    files = {
+        "var/lib/nodenet/metrics-nodenetd": f"{tmp_path}/textfile/nodenetd.prom\n",
+        "var/lib/nodenet/hosted/metrics-nodenet-hosted": f"{tmp_path}/text file/nodenet-hosted.prom\n",
+        "var/lib/nodenet/metrics-nodenet-ipam": "",
+        **dict.fromkeys(("textfile/nodenetd.prom", "text file/nodenet-hosted.prom", "run/nodenet/ipam.prom"), "a 1\n"),
+        **dict.fromkeys(("textfile/node.prom", "var/lib/nodenet/selection.json"), "kept"),
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    for word in ("remove", "remove", "upgrade"):
+        subprocess.run(["sh", "-c", text, "postrm", word], check=True)
+        left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+        assert left == {"textfile/node.prom", "var/lib/nodenet/selection.json"}
+    subprocess.run(["sh", "-c", text, "postrm", "purge"], check=True)
+    assert not (tmp_path / "var/lib/nodenet").exists()
+
+
 @needs_dpkg
 def test_a_package_of_another_architecture_is_refused(deb: Path, tmp_path: Path) -> None:
     """Both are named, and nothing is unpacked."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -51,7 +52,9 @@ def test_files(rpm: Path) -> None:
     files = {name.lstrip("/"): mode for mode, _, name in entries if mode.startswith("10")}
     documents = {f"{staging.DOCUMENTS}/{name}": 0o644 for name in ("CHANGELOG.md.gz", "copyright")}
     wanted = {f"{name}.gz" if "/man/" in name else name: mode for name, mode in FILES.items()} | documents
+    wanted[build_rpm.PROGRAM] = wanted.pop(build_rpm.COMMAND)
     assert {name: int(mode[-4:], 8) for name, mode in files.items()} == wanted
+    assert [name for mode, _, name in entries if mode.startswith("12")] == [f"/{build_rpm.COMMAND}"]
     directories = {name.lstrip("/") for mode, _, name in entries if mode.startswith("4")}
     assert {LIBRARY, f"{LIBRARY}/{BUILD.name}", staging.DOCUMENTS} <= directories
     assert {"usr", "usr/bin", "usr/lib", "usr/libexec"}.isdisjoint(directories)
@@ -70,6 +73,19 @@ def test_the_same_tree_gives_the_same_package(rpm: Path, tmp_path: Path) -> None
     os.utime(tree / "usr/bin/nodenetctl", (0, 0))
     again = build_rpm.pack(BUILD, tree, tmp_path)
     assert again.read_bytes() == rpm.read_bytes()
+
+
+def test_a_package_of_another_architecture_is_refused(tmp_path: Path) -> None:
+    """Nothing is unpacked."""
+    other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
+    package = build_rpm.pack(BUILD, small_tree(tmp_path / "tree"), tmp_path, other)
+    root = tmp_path / "root"
+    root.mkdir()
+    install = ["rpm", "--root", str(root), "--nodeps", "--noscripts", "--install", str(package)]
+    done = subprocess.run(install, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert f"package nodenet-1.2.3-1.{other} is intended for a different architecture" in done.stderr
+    assert not (root / "usr").exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted")

@@ -176,8 +176,8 @@ def test_the_rules_fire_when_they_should() -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        text([*status.lines(DEGRADED), *ProgramMetrics(Program.NODENETD, "1").lines()]),
-        text([*hosted.lines(report.document(HOSTED)), *ProgramMetrics(Program.HOSTED, "1").lines()]),
+        text([*status.lines(DEGRADED), *ProgramMetrics(Program.NODENETD, "1", 1.5).lines()]),
+        text([*hosted.lines(report.document(HOSTED)), *ProgramMetrics(Program.HOSTED, "1", 1.5).lines()]),
         ipam.text(CLAIMS, ipam.Figures()),
         operator.text("1", operator.Figures(), 7, cluster_status(CLUSTER, {}, "T")),
     ],

@@ -8,6 +8,7 @@ import gc
 import signal
 import socket
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     gc.freeze()
     gc.enable()
-    program = ProgramMetrics(Program.IPAM, __version__)
+    program = ProgramMetrics(Program.IPAM, __version__, time.time())
     journal.configure("nodenet-ipam", seen=program.seen)
     try:
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
@@ -78,13 +79,17 @@ async def serve(options: argparse.Namespace, program: ProgramMetrics) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    store = Store(options.store or options.root / STORE.relative_to("/"))
+    store = Store(_store(options))
     try:
         await _serve(options, settings, store, stop, program)
     finally:
         store.close()
     log.info("nodenet-ipam stops; pods keep their addresses", message=Message.IPAM_STOPPED)
     return 0
+
+
+def _store(options: argparse.Namespace) -> Path:
+    return Path(options.store or options.root / STORE.relative_to("/"))
 
 
 async def _serve(
@@ -104,7 +109,7 @@ async def _serve(
     slices = not was_lost(path.with_name("ipam.boot"), boot, fresh=store.fresh)
     service = Service(Identity(node, boot, ignore, slices), api, store, Clock(Idle()), sandboxes.is_gone)
     listening = PluginSocket(path, service.verbs.answer)
-    figures = MetricsFile(Program.IPAM, path.parent, settings.metrics_dir)
+    figures = MetricsFile(Program.IPAM, path.parent, settings.metrics_dir, _store(options).parent)
     people = People(service, Bus(changed=lambda _: None), figures, notifier.status)
     people.answers.figures().program = program
     background = Background()

@@ -259,5 +259,7 @@ class Message(Enum):
     """nodenetctl adopt took this node over."""
     HANDED_BACK = "04fee417938c4cc390ab932b8a468998"
     """nodenetctl hand-back gave this node back."""
+    FORMER_CHAIN_IN_CHARGE = "49c00e3c1fa24caeb6afc06915af5632"
+    """nodenetd does not start, because units of the former chain configure this node."""
     ADOPTION_UNDONE = "9345a02fe6444803a7ea03d2cfc8cc49"
     """A step of nodenetctl adopt or hand-back failed."""

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import signal
 import sys
+import time
 from contextlib import suppress
 
 import structlog
@@ -19,7 +20,7 @@ from nodenet.core.metrics.program import Program, ProgramMetrics
 from nodenet.core.settings.parse import parse
 from nodenet.edge.clock import boot_id
 from nodenet.edge.files import settings as settings_files
-from nodenet.edge.metrics.file import Metrics, MetricsFile
+from nodenet.edge.metrics.file import STATE, Metrics, MetricsFile
 from nodenet.edge.systemd import journal
 from nodenet.edge.systemd.notify import Notifier
 from nodenet.hosted.bus_object import BusObject
@@ -37,7 +38,7 @@ def main() -> int:
     """Run nodenet-hosted until it is asked to stop; return its exit code (sysexits.h)."""
     gc.freeze()
     gc.enable()
-    program = ProgramMetrics(Program.HOSTED, __version__)
+    program = ProgramMetrics(Program.HOSTED, __version__, time.time())
     journal.configure("nodenet-hosted", seen=program.seen)
     try:
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
@@ -63,7 +64,8 @@ async def serve(program: ProgramMetrics) -> int:
     if reason := why_disabled(companion.state.options):
         log.info(f"No hosted service runs here: {reason}", message=Message.HOSTED_STARTED)
     on_bus = BusObject(companion.bus, lambda: companion.document, companion.drain.drain, companion.drain.undo)
-    figures = Metrics(MetricsFile(Program.HOSTED, directory=settings.metrics_dir), program, metrics.lines)
+    file = MetricsFile(Program.HOSTED, directory=settings.metrics_dir, state=STATE / "hosted")
+    figures = Metrics(file, program, metrics.lines)
     companion.shown += [on_bus.show, figures.show]
     background = Background()
     await companion.start(background)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.adoption.nodes import BEFORE, FORMER, adopted, with_units
-from nodenet.core.adoption.facts import UnitState, unit_states
+from nodenet.core.adoption.facts import UnitState, in_charge, unit_states
 
 SHOWN = """Id=nodeip-configuration.service
 LoadState=loaded
@@ -58,3 +58,22 @@ def test_what_runs_and_what_is_enabled() -> None:
     assert (adopted().hosts, dns.hosts) == ("", "nodenet-dnsmasq.service")
     companion = with_units(adopted(), nodenet_hosted__service=UnitState("loaded", "active", "static"))
     assert companion.hosts == ""
+
+
+def test_the_former_chain_is_in_charge_where_it_is_started_at_boot() -> None:
+    """Also by a unit that requires it. What is masked, started by nothing, or only checks does not configure it."""
+    target = ("kubelet-dependencies.target",)
+    units = {
+        "nodeip-configuration.service": UnitState("loaded", file="static", starters=target),
+        "nmstate-configuration.service": UnitState("loaded", file="disabled"),
+        "ovs-configuration.service": UnitState("loaded", file="enabled"),
+        "on-prem-resolv-prepender.path": UnitState("masked", file="masked", starters=target),
+        "on-prem-resolv-prepender.service": UnitState(
+            "loaded", file="static", starters=("on-prem-resolv-prepender.path",)
+        ),
+        "node-valid-hostname.service": UnitState("loaded", file="enabled"),
+        "nodenet-compat-ovs-configuration.service": UnitState("loaded", file="enabled"),
+    }
+    assert in_charge(units, {}) == ("nodeip-configuration.service", "ovs-configuration.service")
+    assert in_charge(units, {"configure-ovs": "unit:ovs-configuration.service", "nodeip": "skip"}) == ()
+    assert in_charge({}, {}) == ()

@@ -19,7 +19,7 @@ ELSEWHERE = {Program.NODENETD: ("hosted/", "cni/", "cluster_operator/", "cli/"),
 
 def test_events_are_counted_from_zero() -> None:
     """A monitoring system sees the first event only if there was a zero before."""
-    metrics, changes = ProgramMetrics(Program.NODENETD, "1.2.3"), list[str]()
+    metrics, changes = ProgramMetrics(Program.NODENETD, "1.2.3", 1.5), list[str]()
     metrics.changed = lambda: changes.append("changed")
     metrics.seen(Message.ROLLED_BACK)
     metrics.seen(Message.STARTED)
@@ -31,11 +31,12 @@ def test_events_are_counted_from_zero() -> None:
 
 
 def test_version_and_end_are_shown() -> None:
-    metrics = ProgramMetrics(Program.IPAM, "1.2.3")
+    metrics = ProgramMetrics(Program.IPAM, "1.2.3", 1.5)
     metrics.running = False
     lines = list(metrics.lines())
     assert 'nodenet_info{program="nodenet-ipam",version="1.2.3"} 1' in lines
     assert 'nodenet_running{program="nodenet-ipam"} 0' in lines
+    assert 'nodenet_start_time_seconds{program="nodenet-ipam"} 1.5' in lines
 
 
 @pytest.mark.parametrize("program", Program)

@@ -18,8 +18,8 @@ Shown = Metrics[list[str]]
 
 
 def figures(run: Path, directory: str = "") -> tuple[Shown, ProgramMetrics]:
-    program = ProgramMetrics(Program.HOSTED, "1")
-    return Metrics(MetricsFile(Program.HOSTED, run, directory), program, lambda lines: lines), program
+    program = ProgramMetrics(Program.HOSTED, "1", 1.5)
+    return Metrics(MetricsFile(Program.HOSTED, run, directory, run / "state"), program, lambda lines: lines), program
 
 
 def during(scene: Callable[[], Awaitable[None]]) -> None:
@@ -77,7 +77,7 @@ def test_every_user_may_read_the_file_in_both_places(tmp_path: Path) -> None:
 
 def test_another_directory_leaves_no_file_behind(tmp_path: Path) -> None:
     """Else a monitoring system would show the values of before for ever."""
-    file = MetricsFile(Program.NODENETD, tmp_path, str(tmp_path / "old"))
+    file = MetricsFile(Program.NODENETD, tmp_path, str(tmp_path / "old"), tmp_path / "state")
     assert file.put("a 1\n")
     file.move_to(str(tmp_path / "new"))
     assert file.put("a 2\n")
@@ -85,6 +85,24 @@ def test_another_directory_leaves_no_file_behind(tmp_path: Path) -> None:
     assert (tmp_path / "new/nodenetd.prom").read_text() == (tmp_path / "nodenetd.prom").read_text() == "a 2\n"
     file.move_to("")
     assert file.paths == (tmp_path / "nodenetd.prom",)
+    assert file.put("a 3\n")
+    assert [list((tmp_path / name).iterdir()) for name in ("old", "new", "state")] == [[], [], []]
+
+
+def test_a_directory_that_changed_while_the_program_did_not_run_has_no_file_either(tmp_path: Path) -> None:
+    """The path is remembered through a restart and a boot; a file with another name is not removed."""
+    state = tmp_path / "state"
+    for directory in ("old", "new"):
+        assert MetricsFile(Program.IPAM, tmp_path, str(tmp_path / directory), state).put("a 1\n")
+    assert list((tmp_path / "old").iterdir()) == []
+    memory = state / "metrics-nodenet-ipam"
+    assert memory.read_text() == f"{tmp_path}/new/nodenet-ipam.prom\n"
+    memory.write_bytes(b"\xff/ipam.prom\n")
+    assert MetricsFile(Program.IPAM, tmp_path, str(tmp_path / "new"), state).put("a 1\n")
+    memory.write_text(f"{tmp_path}/ipam.prom\n")
+    assert MetricsFile(Program.IPAM, tmp_path, "", state).put("a 1\n")
+    assert (tmp_path / "ipam.prom").read_text() == "a 1\n"
+    assert (tmp_path / "new/nodenet-ipam.prom").exists(), "the memory did not name it"
 
 
 def test_a_directory_that_cannot_be_written_is_logged_once_and_tried_again(tmp_path: Path) -> None:

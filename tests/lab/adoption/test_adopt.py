@@ -11,6 +11,7 @@ from chain import NETDEV, ON_PREMISES
 from factories import NodeFactory
 from former_chain import ENABLED, FILES, SCRIPTS
 from harness import Flavour, Lan, Node
+from nodenet.core.messages import Message
 from pinger import Pinger
 from story import CRIO, KUBELET, nothing_left, settle
 
@@ -24,15 +25,15 @@ CONFIRMED = "it is refused until the DHCP server has confirmed the lease of br-e
 FAMILY = 'families = ["ipv4"]\n'
 
 
-def former_node(bare_node: NodeFactory, product: Any, *, static: bool) -> Node:
-    """Define and boot a node of the former chain, with nodenet installed and not enabled; wait until kubelet runs."""
+def former_node(bare_node: NodeFactory, product: Any, *, static: bool, enabled: tuple[str, ...] = ENABLED) -> Node:
+    """Define and boot a node of the former chain with nodenet, and these units *enabled*; wait until kubelet runs."""
     wanted = {SETTINGS: FAMILY + ON_PREMISES, LAB: NETDEV, HINTS: "NODEIP_HINT=10.88.0.1\n", **FILES}
     node = bare_node(flavour=Flavour.OPENSHIFT, layers=[product], files=wanted)
     if static:
         node.write(KEYFILE, STATIC, 0o600)
     for name, text in SCRIPTS.items():
         node.write(name, text, 0o755)
-    node.enable(*ENABLED)
+    node.enable(*enabled)
     node.boot()
     whole(node)
     return node
@@ -167,3 +168,34 @@ def cut_off(node: Node, verb: str, step: str) -> None:
     node.wait_until(f'python3 -c "{begun}" 2>/dev/null || {gone}', timeout=60)
     node.run(f"systemctl kill --signal=KILL lab-{verb}.service", check=False)
     node.power_cut()
+
+
+def test_an_image_that_enables_nodenetd_changes_nothing_before_the_adoption(
+    bare_node: NodeFactory, product: Any
+) -> None:
+    """Two programs never configure one network: nodenetd is skipped with cause and remedy, and kubelet is not held."""
+    node = former_node(bare_node, product, static=True, enabled=(*ENABLED, "nodenetd.service"))
+    before = whole(node)
+    assert node.wait_settled() == "running"
+    shown = node.run(
+        "systemctl show -P ActiveState -P Result nodenetd.service; systemctl is-active nodenet-ready.service"
+    )
+    assert shown.stdout.split() == ["inactive", "exec-condition", "active"]
+    assert node.run("cat /run/former-bridge.runs").stdout == "run\n"
+    (entry,) = (one for one in node.journal("nodenetd.service") if "REMEDY" in one)
+    assert entry["MESSAGE_ID"] == Message.FORMER_CHAIN_IN_CHARGE.value
+    assert entry["CAUSE"] == (
+        "on-prem-resolv-prepender.path, on-prem-resolv-prepender.service, nodeip-configuration.service and "
+        "ovs-configuration.service configure the network of this node"
+    )
+    node.run("systemctl restart nodenetd.service", timeout=60)
+    assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
+    node.run("nodenetctl adopt", timeout=120)
+    assert whole(node) == before
+    node.run("systemctl restart nodenetd.service", timeout=60)
+    assert settle(node)["link"] == "br-ex"
+    node.run("nodenetctl hand-back", timeout=120)
+    node.run("systemctl start nodenetd.service", timeout=60)
+    assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
+    assert whole(node) == before
+    assert node.record("kubelet").starts == 1

@@ -87,7 +87,7 @@ def test_install_upgrade_downgrade_remove_purge(bare_node: NodeFactory, lan: Lan
     assert node.run(f"ls {KUBELET} {CRIO}", check=False).stdout == ""
     assert "nodenetd" not in node.run(["cat", RESOLV_CONF]).stdout
     assert "nameserver 10.88.0.1" in node.run(["cat", RESOLV_CONF]).stdout
-    assert node.run(LINKS).stdout == ""
+    assert node.run(f"{LINKS}; ls /run/nodenet/*.prom", check=False).stdout == ""
     assert starts_of_kubelet(node) == 3
     node.run("test ! -e /usr/lib/nodenet && test -d /var/lib/nodenet && test -d /etc/nodenet")
     dpkg(node, "--purge", "nodenet")
@@ -102,6 +102,12 @@ def two_forms_are_refused(node: Node) -> None:
     assert done.returncode != 0
     assert f"nodenet: this node has nodenet from `make install` ({tree})." in done.stderr
     node.run(f"rmdir -p --ignore-fail-on-non-empty {tree} && ! test -e /usr/bin/nodenetctl")
+    release = "/usr/lib/extension-release.d/extension-release.nodenet"
+    node.run(f"mkdir -p {Path(release).parent} && touch {release}")
+    done = node.run(["dpkg", "--install", f"/root/{build_deb.file_name(OLD)}"], check=False, timeout=120)
+    assert done.returncode != 0
+    assert "nodenet: this node has nodenet as a system extension (/var/lib/extensions)." in done.stderr
+    node.run(f"rm {release} && ! test -e /usr/bin/nodenetctl")
 
 
 def cut_during_the_upgrade(node: Node) -> None:

@@ -45,6 +45,12 @@ def test_install_upgrade_downgrade_remove(
     assert refused.returncode != 0
     assert f"nodenet: this node has nodenet from `make install` ({other})." in refused.stderr
     node.run(f"rmdir -p --ignore-fail-on-non-empty {other} && ! test -e /usr/bin/nodenetctl")
+    release = "/usr/lib/extension-release.d/extension-release.nodenet"
+    node.run(f"mkdir -p {Path(release).parent} && touch {release}")
+    refused = node.run(["rpm", "--install", "--nodeps", old], check=False, timeout=90)
+    assert refused.returncode != 0
+    assert "nodenet: this node has nodenet as a system extension (/var/lib/extensions)." in refused.stderr
+    node.run(f"rm {release} && ! test -e /usr/bin/nodenetctl")
 
     node.run(["rpm", "--install", "--nodeps", old], timeout=90)
     assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
@@ -67,6 +73,6 @@ def test_install_upgrade_downgrade_remove(
 
     node.run(["rpm", "--erase", "nodenet"], timeout=90)
     assert node.run("systemctl is-active kubelet.service").stdout == "active\n"
-    assert node.run(LINKS).stdout == ""
+    assert node.run(f"{LINKS}; ls /run/nodenet/*.prom", check=False).stdout == ""
     assert starts_of_kubelet(node) == 4
     node.run("test ! -e /usr/lib/nodenet && test ! -e /usr/share/nodenet && test -d /var/lib/nodenet")

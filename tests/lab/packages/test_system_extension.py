@@ -14,6 +14,7 @@ from harness import Flavour, Lan, Node
 from harness.product import Tree
 from package_builds import NEW, OLD, named, published, starts_of_kubelet, wait_for
 from pinger import Pinger
+from story import CRIO, KUBELET
 
 INSTALLER = "/root/nodenet-sysext"
 NOT_MERGED = (
@@ -75,11 +76,36 @@ def test_install_reboot_upgrade_remove(bare_node: NodeFactory, lan: Lan, images:
     assert node.record("kubelet").starts == 1
     assert starts_of_kubelet(node) == 2
 
+    assert node.run("ls /run/nodenet/*.prom").stdout != ""
     node.run([INSTALLER, "remove"], timeout=90)
+    nothing_is_left(node)
+    assert starts_of_kubelet(node) == 3
+    one_that_is_not_merged_is_removed_too(node)
+
+
+def nothing_is_left(node: Node) -> None:
+    """Of the program, its units and its metrics; kubelet goes on, and state stays."""
     assert node.run("systemctl is-active kubelet.service").stdout == "active\n"
     assert node.run(UNITS).stdout == ""
-    assert starts_of_kubelet(node) == 3
+    assert node.run("ls -A /var/lib/extensions; ls /run/nodenet/*.prom", check=False).stdout == ""
+    assert node.run(f"ls {KUBELET} {CRIO}", check=False).stdout == ""
     node.run("test ! -e /usr/lib/nodenet && test ! -e /usr/bin/nodenetctl && test -d /var/lib/nodenet")
+
+
+def one_that_is_not_merged_is_removed_too(node: Node) -> None:
+    """What nodenetd published below /etc goes as well: the files of the image do that, over /usr for one command."""
+    node.run([INSTALLER, "install", f"/root/{OLD.version}"], timeout=90)
+    node.run("systemctl start nodenetd.service", timeout=60)
+    published(node)
+    node.run(
+        "systemctl stop nodenetd.service nodenet-hosted.service && systemd-sysext unmerge && systemctl daemon-reload"
+    )
+    done = node.run([INSTALLER, "remove"], timeout=90)
+    assert "cannot be used" not in done.stderr
+    nothing_is_left(node)
+    assert node.run([INSTALLER, "remove"], check=False).stderr == (
+        "nodenet: this node has no nodenet as a system extension\n"
+    )
 
 
 def bad_images_are_refused(node: Node) -> None:
@@ -99,10 +125,10 @@ def bad_images_are_refused(node: Node) -> None:
     assert "usr/libexec/nodenetd: No such file or directory" in refused
     assert f"nodenet: /root/{OLD.version} is damaged or was copied in part" in refused
     node.run(f"mv /tmp/nodenetd {program}")
-    other = "/usr/lib/nodenet/nodenet"
-    node.run(["mkdir", "-p", other])
-    assert f"this node has nodenet in another form ({other})" in install(node, f"/root/{OLD.version}")
-    node.run(["rmdir", "-p", "--ignore-fail-on-non-empty", other])
+    for other in ("/usr/lib/nodenet/nodenet", "/usr/lib/nodenet/1.2.3-abcd/nodenet"):
+        node.run(["mkdir", "-p", other])
+        assert f"this node has nodenet in another form ({other})" in install(node, f"/root/{OLD.version}")
+        node.run(["rmdir", "-p", "--ignore-fail-on-non-empty", other])
     node.run('test -z "$(ls -A /var/lib/extensions)" && test ! -e /etc/systemd/system/nodenetd.service')
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nodenet.core.adoption.former_chain import BUILTIN, COMPANIONS, DNS, NODENETD, units_of
+from nodenet.core.adoption.former_chain import BUILTIN, COMPANIONS, CONFIGURING, DNS, EVERY_UNIT, NODENETD, units_of
 from nodenet.core.br_ex.condition import Owner
 from nodenet.core.ip import IPAddress
 from nodenet.core.stage_name import StageName
@@ -131,3 +131,17 @@ def unit_states(text: str) -> dict[str, UnitState]:
                 load, active, file, command, job, starters, tuple(values.get("DropInPaths", "").split())
             )
     return found
+
+
+def in_charge(units: Mapping[str, UnitState], stages: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the units of the former chain that configure this node at boot and whose stage nodenetd would do too.
+
+    *stages* are those of the settings. A unit that is masked, or that only units of the chain start which nothing
+    starts, does not count.
+    """
+    started = {
+        name
+        for name, state in units.items()
+        if state.load == LOADED and (state.file in ENABLED or not set(state.starters) <= set(EVERY_UNIT))
+    }
+    return tuple(unit for unit in units_of(stages) if unit in CONFIGURING and unit in started)

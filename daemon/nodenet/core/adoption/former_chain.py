@@ -46,6 +46,13 @@ MAIN: Mapping[StageName, tuple[str, ...]] = {
 NETWORK_UNITS = (*UNITS[StageName.NMSTATE], *UNITS[StageName.CONFIGURE_OVS][:1])
 """These delete br-ex when they run in a boot that did not begin with them."""
 EVERY_UNIT = tuple(unit for units in UNITS.values() for unit in units)
+CONFIGURING = (
+    *UNITS[StageName.NMSTATE],
+    *UNITS[StageName.RESOLV_PREPENDER],
+    *UNITS[StageName.NODEIP][:2],
+    *UNITS[StageName.CONFIGURE_OVS][:1],
+)
+"""These change the network of the node or publish its IPs; the others check or wait."""
 
 _SYSTEM, _VOLATILE = PurePosixPath("/etc/systemd/system"), PurePosixPath("/run/systemd/system")
 _NAME = "90-nodenet-adopt.conf"

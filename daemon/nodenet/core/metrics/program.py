@@ -19,13 +19,16 @@ class Program(StrEnum):
 
 INFO = Family("nodenet_info", Kind.GAUGE, "1, with the version of the program.", ("program", "version"))
 RUNNING = Family("nodenet_running", Kind.GAUGE, "1 while the program runs, 0 after it has stopped.", ("program",))
+STARTED = Family(
+    "nodenet_start_time_seconds", Kind.GAUGE, "Unix time at which this run of the program started.", ("program",)
+)
 EVENTS = Family(
     "nodenet_events_total",
     Kind.COUNTER,
     "Events that the program has logged since it started, by the name of their MESSAGE_ID.",
     ("program", "event"),
 )
-FAMILIES = (INFO, RUNNING, EVENTS)
+FAMILIES = (INFO, RUNNING, STARTED, EVENTS)
 COUNTED: Mapping[Program, tuple[Message, ...]] = {
     Program.NODENETD: (
         Message.NETWORK_APPLIED,
@@ -89,13 +92,14 @@ COUNTED: Mapping[Program, tuple[Message, ...]] = {
 class ProgramMetrics:
     """What one run of a program counts, beside the metrics of its own."""
 
-    def __init__(self, program: Program, version: str) -> None:
-        """Begin with zeros."""
+    def __init__(self, program: Program, version: str, started: float) -> None:
+        """Begin with zeros. *started* is the present Unix time: it distinguishes one run from the next."""
         self.running = True
         self.changed: Callable[[], None] = lambda: None
         """Is called when a count has changed."""
         self._program = program
         self._version = version
+        self._started = started
         self._counts = dict.fromkeys(COUNTED[program], 0)
 
     def seen(self, message: Message) -> None:
@@ -108,4 +112,5 @@ class ProgramMetrics:
         """Yield the lines of the text."""
         yield from INFO.lines([(1, (self._program, self._version))])
         yield from RUNNING.lines([(self.running, (self._program,))])
+        yield from STARTED.lines([(self._started, (self._program,))])
         yield from EVENTS.lines((count, (self._program, event.name.lower())) for event, count in self._counts.items())

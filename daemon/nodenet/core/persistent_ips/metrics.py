@@ -71,7 +71,7 @@ class Figures:
         """By the names of ``COUNTERS``."""
         self.verbs = {verb: Histogram() for verb in Verb}
         """From the plugin's request to the answer."""
-        self.program = ProgramMetrics(Program.IPAM, __version__)
+        self.program = ProgramMetrics(Program.IPAM, __version__, 0.0)
         """What every program counts."""
         self._requests = {label: Histogram() for label in REQUESTS.values()}
 

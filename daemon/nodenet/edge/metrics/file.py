@@ -22,21 +22,32 @@ from nodenet.edge.files import disk
 log = structlog.get_logger()
 
 RUN = PurePosixPath("/run/nodenet")
+PRIVATE = 0o600
 PAUSE_SECONDS = 1.0
 """Changes within this time are written once."""
+STATE = PurePosixPath("/var/lib/nodenet")
 LONGEST_SECONDS = 600.0
 """Between two tries on a disk that takes nothing."""
 T = TypeVar("T")
 
 
 class MetricsFile:
-    """The text of one program: in ``/run/nodenet``, and in the directory of the settings (``metrics_dir``)."""
+    """The text of one program: in ``/run/nodenet``, and a copy in the directory of the settings (``metrics_dir``).
 
-    def __init__(self, program: Program, run: PurePath = RUN, directory: str = "") -> None:
-        """*run* has the file for everyone; *directory* is that of the settings, empty for none."""
+    The path of the copy is remembered on the disk: when the setting has changed while the program did not run, and
+    when nodenet is removed, no copy stays that a monitoring system would read for ever.
+    """
+
+    def __init__(self, program: Program, run: PurePath = RUN, directory: str = "", state: PurePath = STATE) -> None:
+        """*run* has the file for everyone; *directory* is that of the settings, empty for none.
+
+        *state* is where the path of the copy is remembered, in ``metrics-PROGRAM``.
+        """
         self._program = program
         self._run = run
         self._directory = directory
+        self._memory = state / f"metrics-{program}"
+        self._remembered: str | None = None
         self._failed = False
 
     @property
@@ -47,13 +58,12 @@ class MetricsFile:
 
     def move_to(self, directory: str) -> None:
         """Use another directory of the settings from the next write on; the file in the one of before is removed."""
-        if self._directory and directory != self._directory:
-            with suppress(PublishFailed):
-                disk.remove(self.paths[-1])
         self._directory = directory
 
     def put(self, content: str) -> bool:
         """Write the text; return whether it is everywhere now. Of failures in a row the first is logged."""
+        with suppress(PublishFailed):  # on a disk that takes nothing, a later write does it
+            self._remember(str(self.paths[1]) if self._directory else "")
         failures = [error for path in self.paths if (error := _failure(path, content.encode())) is not None]
         for error in () if self._failed else failures:
             remedy = (
@@ -62,6 +72,19 @@ class MetricsFile:
             log.warning(error.cause, message=error.message, cause=error.cause, remedy=remedy)
         self._failed = bool(failures)
         return not failures
+
+    def _remember(self, copy: str) -> None:
+        """Remove the copy of before where it was elsewhere, and remember this one. Raises PublishFailed."""
+        if copy == self._remembered:
+            return
+        before = (disk.read(self._memory) or b"").decode(errors="replace").rstrip("\n")
+        if before != copy and before.endswith(f"/{self._program}.prom"):
+            disk.remove(PurePosixPath(before))
+        if copy:
+            disk.write(self._memory, f"{copy}\n".encode(), PRIVATE)
+        else:
+            disk.remove(self._memory)
+        self._remembered = copy
 
 
 def _failure(path: PurePath, content: bytes) -> PublishFailed | None:
