@@ -14,7 +14,7 @@ from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.persistent_ips import claim as claims
 from nodenet.core.persistent_ips import lease as leases
 from nodenet.core.persistent_ips import pod as pods
-from nodenet.core.persistent_ips import repair, settle, sweep
+from nodenet.core.persistent_ips import repair, settle, succession, sweep
 from nodenet.core.persistent_ips.add import add
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, NotFound
 from nodenet.core.persistent_ips.book import Book, Change, Drop, Put
@@ -69,6 +69,8 @@ class Api:
         self.leases: dict[str, Lease] = {}
         self.events: list[tuple[str, Claim]] = []
         self.requests: list[str] = []
+        self.controllers: dict[str, str] = {}
+        """UID of each pod that ever was → its workload."""
         self._number = 0
 
     def number(self) -> str:
@@ -82,7 +84,12 @@ class Api:
         if controller:
             metadata["ownerReferences"] = [{"controller": True, "uid": controller}]
         self.pods[NAMESPACE, name] = {"metadata": metadata, "status": {"phase": "Running"}}
+        self.controllers[metadata["uid"]] = controller
         return PodName(NAMESPACE, name, metadata["uid"])
+
+    def is_running(self, pod: PodName) -> bool:
+        found = self.pods.get((pod.namespace, pod.name))
+        return found is None or found["status"]["phase"] == "Running"
 
     def put_claim(self, name: str, network: str = "blue", **changes: Any) -> Claim:
         made = Claim(NAMESPACE, name, f"claim-{self.number()}", self.number(), network, False, (), "")
@@ -126,7 +133,7 @@ class Api:
                 return tuple(one for one in self.leases.values() if _selected(one, selector))
             case MoveLease(lease):
                 old = self._lease(lease.name)
-                if old.owner.uid != lease.owner.uid:
+                if (old.owner.uid, old.version) != (lease.owner.uid, lease.version):
                     raise Conflict(lease.name)
                 self.leases[lease.name] = replace(lease, uid=old.uid, version=self.number())
                 return self.leases[lease.name]
@@ -353,17 +360,20 @@ class Node:
             claim = book.claims.get(owner.namespace, owner.name)
             if claim is not None and claim.uid == owner.uid:
                 yield f"settle {owner}", settle.settle(here, claim)
-        yield from ((f"take over {one.key}", settle.take_over(here, one)) for one in book.attachments())
+        yield from ((f"take over {one.key}", succession.take_over(here, one)) for one in book.attachments())
         yield "repair", self._repair()
         yield "sweep", self._sweep()
 
     def _repair(self) -> Steps[None]:
         here = self.here()
         found = yield ListLeases(leases.node_selector(self.name))
-        for lease in repair.unknown_leases(self.book, found):
+        changed = repair.changed_leases(self.book, found, self.boot_id)
+        for lease in (*repair.unknown_leases(self.book, found), *changed):
             self.begin(f"adopt {lease.name}", repair.adopt(here, lease))
         for row in repair.lost_leases(self.book, found):
             self.begin(f"restore {row.address}", repair.restore(here, row))
+        for one in succession.unnamed(self.book, found):
+            self.begin(f"take over {one.key}", succession.take_over(here, one))
 
     def _sweep(self) -> Steps[None]:
         here = self.here()
@@ -378,7 +388,7 @@ def _release_if_gone(here: Here, owner: Any) -> Steps[None]:
 
 
 def _reap(here: Here, attachment: Any) -> Steps[None]:
-    if (yield from sweep.pod_is_gone(attachment.pod)):
+    if (yield from succession.pod_is_gone(attachment.pod)):
         yield from detach(here, attachment)
 
 
@@ -440,6 +450,7 @@ class World:
 
     def check(self) -> None:
         """Raise Broken when a promise does not hold."""
+        self._check_workloads()
         given: dict[Any, str] = {}
         for key, (owner, addresses) in self.live.items():
             for address in addresses:
@@ -456,6 +467,20 @@ class World:
                 held = self.api.leases.get(leases.name_of(claim.network, address))
                 if held is None or held.owner.uid != claim.uid:
                     raise Broken(f"{claim.name} has {text}; the Lease is {held}")
+
+    def _check_workloads(self) -> None:
+        """One address never answers for two workloads."""
+        found: dict[str, str] = {}
+        for key, (owner, _) in self.live.items():
+            pod = self.sandboxes.get(key)
+            workload = self.api.controllers.get(pod.uid) if pod is not None and self.api.is_running(pod) else None
+            if workload is not None and found.setdefault(owner, workload) != workload:
+                raise Broken(f"{pod} of workload {workload} has what {owner} of {found[owner]} has")
+
+    def is_named(self, key: tuple[str, str, str]) -> bool:
+        """Return whether the Leases of a live sandbox name it."""
+        found = [self.api.leases[leases.name_of(self.network.name, one)] for one in self.live[key][1]]
+        return all(key in [(one.node, *one.key) for one in lease.sandboxes] for lease in found)
 
     def is_of_slice(self, node: str, address: Any) -> bool:
         """Return whether only *node* gives this address: its Lease may come later."""
@@ -515,6 +540,7 @@ class Play:
         self.world = world or World()
         self.log: list[str] = []
         self._made = 0
+        self._copies: dict[str, dict[tuple[str, str], str]] = {}
 
     def of(self, things: Any) -> Any:
         listed = list(things)
@@ -530,13 +556,21 @@ class Play:
             self.log.append(f"{node.name}: {run.what}: {type(run.effect).__name__} {fault}")
             node.step(run, fault)
         elif kind < 20:
-            starts = (self.machine, self.machine, self.plain, self.stateful, self.container)
+            starts = (self.machine, self.machine, self.plain, self.stateful, self.container, self.thief)
             ends = (self.end_pod, self.end_pod, self.delete_machine, self.force_delete)
-            self.of((*starts, *ends, self.again))()
+            self.of((*starts, *ends, self.again, self.calm, self.calm))()
         else:
             self.world.uptime += self.pick(100)
-            self.of((self.kill, self.watch, self.watch, self.chores, self.chores, self.trouble))()
+            self.of((self.kill, self.watch, self.watch, self.chores, self.chores, self.trouble, self.person))()
         self.world.check()
+
+    def calm(self) -> None:
+        """Let everything that was begun end, and a node do its chores."""
+        for node in self.world.nodes:
+            self.world.finish(node)
+        node = self.of(self.world.nodes)
+        self.log.append(f"calm, and chores of {node.name}")
+        self.world.do_chores(node)
 
     def machine(self) -> None:
         """Start, restart or migrate a virtual machine: another pod with its claim."""
@@ -547,6 +581,17 @@ class Play:
         pod = self.world.api.put_pod(f"{name}-{self._made}", name, controller=name)
         node = self.of(self.world.nodes)
         self.log.append(f"{node.name}: pod {pod.name}")
+        self.world.add(node, pod)
+
+    def thief(self) -> None:
+        """Start a pod of another workload that references the claim of a machine: it has to wait for the machine."""
+        if not self.world.api.claims:
+            return
+        claim = self.of(self.world.api.claims)[1]
+        self._made += 1
+        pod = self.world.api.put_pod(f"{claim}-{self._made}", claim, controller=f"other-{self._made}")
+        node = self.of(self.world.nodes)
+        self.log.append(f"{node.name}: pod {pod.name} of another workload")
         self.world.add(node, pod)
 
     def plain(self) -> None:
@@ -624,24 +669,51 @@ class Play:
             self.world.api.delete_claim(key)
 
     def force_delete(self) -> None:
-        """Delete a claim by hand, without its finalizer, while its pod runs; its Leases name this one sandbox.
+        """Delete a claim by hand, without its finalizer, while its pods run, and its Leases name them.
 
-        A Lease names no second sandbox, and names a new one only after its ADD was answered: until then, a node that
-        loses its store does not learn of it.
+        Where a node has had a claim before, its Lease names the sandbox only after the ADD was answered.
         """
-        named: dict[str, set[tuple[str, str, str]]] = {}
-        for lease in self.world.api.leases.values():
-            named.setdefault(lease.owner.uid, set()).add((lease.node, lease.container_id, lease.ifname))
         found = []
         for claim in self.world.api.claims.values():
             live = {key for key, (owner, _) in self.world.live.items() if owner == claim.uid}
-            one = len(live) == 1 and live == named.get(claim.uid)
-            if one and not any(node.runs for node in self.world.nodes):
+            if live and all(map(self.world.is_named, live)) and not any(node.runs for node in self.world.nodes):
                 found.append(claim.key)
         if found:
             key = self.of(found)
             self.log.append(f"delete claim {key[1]} by force")
             self.world.api.delete_claim(key)
+
+    def person(self) -> None:
+        """Edit or clear the status of a claim, or bring an older copy of a store back."""
+        changed = [claim for claim in self.world.api.claims.values() if claim.ips]
+        what = self.pick(3)
+        if what == 2:
+            self.restore()
+        elif changed:
+            claim = self.of(changed)
+            used = {one.address for one in self.world.api.leases.values()}
+            used |= {one for other in changed for one in claims.known_addresses(other)}
+            every = [map(pool.interface, pool.candidates("")) for pool in self.world.network.pools]
+            free = [[one for one in part if one not in used] for part in every]
+            made = tuple(str(self.of(part)) for part in free) if what and all(free) else ()
+            self.log.append(f"{claim.name}: {claim.ips} is changed to {made}")
+            self.world.foreign.add(claim.name)
+            self.world.api.change_claim(claim, ips=made)
+
+    def restore(self) -> None:
+        """Keep a copy of a store, or bring it back, where nothing is known of this node that only its store has."""
+        node = self.of(self.world.nodes)
+        only = any(pod is None for (name, *_), pod in self.world.sandboxes.items() if name == node.name)
+        if any(pool.slices for pool in self.world.network.pools) or only:
+            return
+        back = node.name in self._copies and self.pick(2) == 1
+        self.log.append(f"{node.name}: {'the copy of the store is back' if back else 'the store is copied'}")
+        if back:
+            node.store = dict(self._copies[node.name])
+            node.kill()
+        else:
+            node.flush()
+            self._copies[node.name] = dict(node.store)
 
     def kill(self) -> None:
         node = self.of(self.world.nodes)

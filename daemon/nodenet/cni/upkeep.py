@@ -19,7 +19,8 @@ from nodenet.core.persistent_ips.effects import Here, Save, Steps, list_leases
 from nodenet.core.persistent_ips.lease import Lease, all_selector, node_selector
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation
 from nodenet.core.persistent_ips.release import detach, is_gone, release, release_pending
-from nodenet.core.persistent_ips.settle import is_settled, settle, take_over
+from nodenet.core.persistent_ips.settle import is_settled, settle
+from nodenet.core.persistent_ips.succession import pod_is_gone, take_over, unnamed
 
 log = structlog.get_logger()
 
@@ -29,6 +30,8 @@ REAP_SECONDS = 600.0
 """A sandbox that ended without DEL is found within this time after its pod is gone; sooner after a start."""
 YOUNG_SECONDS = 60.0
 """The sandbox of a younger attachment is not looked at: the runtime may still be making it."""
+USED_SECONDS = 60.0
+"""After so long it is asked again whether a pod of another node has the address of a claim that is gone."""
 DOUBT_SECONDS = 5.0
 NAMESAKE = "Give each machine its own name (`[kubernetes] node_name`), then restart nodenet-ipam on both"
 MOST_PODS = 1000
@@ -128,7 +131,7 @@ class Upkeep:
 
     def attached(self, attachment: Attachment) -> None:
         """An address that this node had before is attached again: the node becomes responsible for its Leases."""
-        self._chores.add(("take over", attachment.owner.uid), partial(self._run, take_over, attachment))
+        self._chores.add(("take over", *attachment.key), partial(self._run, take_over, attachment))
 
     def doubtful(self) -> None:
         """A Lease may have been created though no answer came, or is still to be created."""
@@ -151,7 +154,10 @@ class Upkeep:
         if not certain and not await self._runner.run(is_gone(owner)):
             return
         rows = self._book.reservations_of(owner)
-        if await self._runner.run(release(self._here(), owner)) and rows:
+        if not await self._runner.run(release(self._here(), owner)):
+            free = partial(self._free_claim, owner, certain=certain)
+            self._chores.add(("free", owner.kind, owner.uid), free, USED_SECONDS)
+        elif rows:
             addresses = ", ".join(str(row.address) for row in rows)
             log.info(f"{addresses} of {owner} is free again", message=Message.ADDRESS_RELEASED)
 
@@ -165,11 +171,14 @@ class Upkeep:
         self._given = False
         leases = await self._runner.run(list_leases(node_selector(self._here().node)))
         others = self._others(leases)
-        for lease in repair.unknown_leases(self._book, leases):
+        changed = repair.changed_leases(self._book, leases, self._here().boot_id)
+        for lease in (*repair.unknown_leases(self._book, leases), *changed):
             if lease not in others:
                 self._chores.add(("adopt", lease.uid), partial(self._adopt, lease))
         for row in repair.lost_leases(self._book, leases):
             self._restore(row)
+        for attachment in unnamed(self._book, leases):
+            self.attached(attachment)
 
     async def _adopt(self, lease: Lease) -> None:
         await self._run(repair.adopt, lease)
@@ -223,7 +232,7 @@ class Upkeep:
 
     async def _reap(self, attachment: Attachment) -> None:
         pod = attachment.pod
-        if pod is None or not await self._runner.run(sweep.pod_is_gone(pod)):
+        if pod is None or not await self._runner.run(pod_is_gone(pod)):
             return
         text = f"Pod {pod} is gone and was never detached: its attachment {attachment.ifname} is removed"
         log.info(text, message=Message.ATTACHMENTS_REAPED)
@@ -231,7 +240,7 @@ class Upkeep:
 
     async def _forget(self, pod: PodName) -> None:
         try:
-            if not await self._runner.run(sweep.pod_is_gone(pod)):
+            if not await self._runner.run(pod_is_gone(pod)):
                 return
         except (ApiAway, Forbidden):
             return  # the next reaping asks again

@@ -151,8 +151,8 @@ class FakeApi:
         self._found(self.leases, name)
         metadata = self.leases[name]["metadata"]
         for one in operations:
-            _, _, part, key = one["path"].split("/")
-            found, key = metadata[part], key.replace("~1", "/")
+            *parts, key = (part.replace("~1", "/") for part in one["path"].split("/")[2:])
+            found = metadata[parts[0]] if parts else metadata
             if one["op"] == "test" and found.get(key) != one["value"]:
                 raise Conflict(name)
             found[key] = one["value"]

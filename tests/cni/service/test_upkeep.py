@@ -76,6 +76,7 @@ async def test_a_step_of_the_wall_clock_frees_nothing_and_delays_nothing(step: f
         rig.clock.step = -step
         await until(lambda: len(api.leases) == 1, REAP_SECONDS + 1)
         await other.ask("DEL", "c4")
+        api.pods.clear()
         api.delete_claim("vm")
         await until(lambda: not api.leases, 60)
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from ipaddress import ip_interface
 
 import pytest
@@ -28,7 +27,7 @@ RECORDS: tuple[Record, ...] = (
     Reservation("blue", ADDRESSES[0], OWNER, State.REPORTED, "l1", "9", 12.5),
     Attachment("c1", "net1", "blue", OWNER, ADDRESSES, POD, "/run/netns/c1", "b1", 12.5),
     Attachment("c1", "net2", "blue", OWNER, (), None, "", "b1", 0.0),
-    PodReference(POD, "net1", "blue", "vm", Workload("a", "b", "c"), "vms/blue", "u1", "vm-1"),
+    PodReference(POD, "net1", "blue", "vm", Workload("a", "b", "c"), "vms/blue", "u1"),
     NetworkSeen("blue", "d", "vms/blue"),
     Reservation("blue", ADDRESSES[0], OWNER, State.RESERVED, "l2", "9", 12.5, made_here=True),
 )
@@ -37,13 +36,6 @@ RECORDS: tuple[Record, ...] = (
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_record_is_read_as_it_was_written(record: Record) -> None:
     assert record_of(row_of(record)) == record
-
-
-def test_a_pod_of_an_earlier_release_names_no_predecessor() -> None:
-    found = RECORDS[3]
-    assert isinstance(found, PodReference)
-    kind, key, text = row_of(found)
-    assert record_of((kind, key, text.replace(',"predecessor":"vm-1"', ""))) == replace(found, predecessor="")
 
 
 def test_two_records_have_two_keys() -> None:

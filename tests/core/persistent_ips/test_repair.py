@@ -50,6 +50,7 @@ def test_a_claim_that_is_deleted_after_a_lost_store_frees_nothing_that_a_pod_has
     assert len(world.api.leases) == 2
     world.delete(node, ("c1", "net1"))
     world.finish(node)
+    del world.api.pods["vms", "vm-1"]
     world.do_chores(node)
     assert [one.owner.kind for one in world.api.leases.values()] == ["pod"]
 

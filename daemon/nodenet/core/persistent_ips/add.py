@@ -192,8 +192,7 @@ def _recorded(here: Here, asked: Asked, reference: PodReference, claim: Claim) -
     kept = tuple(replace(row, state=state) if row.state is State.RESERVED else row for row in reserved.rows)
     known = here.book.held_by(claim.owner, asked.network.name)
     new: list[Change] = [Put(row) for row in kept if row not in known]
-    before = reference.predecessor if claim.owner_pod in ("", reference.pod.name) else claim.owner_pod
-    changes = [*new, *_records(here, asked, replace(reference, claim_uid=claim.uid, predecessor=before))]
+    changes = [*new, *_records(here, asked, replace(reference, claim_uid=claim.uid))]
     attachment = _attachment(here, asked, reference, kept)
     if here.book.attachment(asked.key) != attachment:
         changes.append(Put(attachment))

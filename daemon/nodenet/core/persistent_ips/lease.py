@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_interface
 from typing import Any
 
 from nodenet.core.persistent_ips import moment
-from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName
+from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName, Sandbox
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "nodenet-ipam"
@@ -24,6 +25,7 @@ PREFIX = "ipam.nodenet.org/"
 NETWORK_ID, NODE_ID = f"{PREFIX}network-id", f"{PREFIX}node-id"
 """Labels; a label cannot hold every name of a network or node, so it has a digest."""
 MOST_NETWORK_IN_NAME = 120
+MOST_SHOWN = 200
 
 
 class LeaseInvalid(ValueError):
@@ -46,6 +48,30 @@ class Lease:
     boot_id: str = ""
     uid: str = ""
     version: str = ""
+    earlier: tuple[Sandbox, ...] = ()
+    """Those that had it before, and may have it still: the source of a migration. The newest comes first."""
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The sandbox that had it last."""
+        return Sandbox(self.node, self.boot_id, self.container_id, self.ifname, self.pod)
+
+    @property
+    def sandboxes(self) -> tuple[Sandbox, ...]:
+        """All that may have it."""
+        return self.sandbox, *self.earlier
+
+    def before(self, pod: str) -> tuple[Sandbox, ...]:
+        """Return those that had it before the pod of this name; all, where that is not among them."""
+        names = [one.pod.name if one.pod else "" for one in self.sandboxes]
+        return self.sandboxes[names.index(pod) + 1 :] if pod in names else self.sandboxes
+
+    def taken_by(self, new: Sandbox) -> Lease:
+        """Return this Lease as it is when *new* has the address too; a pod has one sandbox, its last one."""
+        earlier = tuple(one for one in self.sandboxes if one.pod is not None and one.pod != new.pod)
+        container_id, ifname = new.key
+        made = replace(self, node=new.node, pod=new.pod, container_id=container_id, ifname=ifname)
+        return replace(made, boot_id=new.boot_id, earlier=earlier)
 
     @property
     def name(self) -> str:
@@ -91,7 +117,8 @@ def document(lease: Lease, now: float) -> dict[str, Any]:
         "owner-namespace": lease.owner.namespace,
         "owner-name": lease.owner.name,
         "owner-uid": lease.owner.uid,
-        **_holder(lease),
+        **_holder(lease.sandbox),
+        "earlier": _text_of(lease.earlier),
     }
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -131,6 +158,7 @@ def parse(found: object) -> Lease:
         text("boot-id"),
         str(metadata.get("uid") or ""),
         str(metadata.get("resourceVersion") or ""),
+        _earlier(text("earlier")),
     )
     if not made.network or not owner.uid or not made.uid or made.name != metadata.get("name"):
         raise LeaseInvalid(f"the Lease {metadata.get('name')!a} has annotations of another address")
@@ -138,22 +166,43 @@ def parse(found: object) -> Lease:
 
 
 def move(lease: Lease) -> list[dict[str, Any]]:
-    """Return the JSON patch that makes node and boot of *lease* responsible, if its owner has the Lease."""
+    """Return the JSON patch that writes the sandboxes of *lease*, and whose node is responsible.
+
+    It holds only if its owner has the Lease, and it is as it was read (version).
+    """
     operations: list[dict[str, Any]] = [
         {"op": "test", "path": _annotation("owner-uid"), "value": lease.owner.uid},
+        {"op": "test", "path": "/metadata/resourceVersion", "value": lease.version},
         {"op": "replace", "path": f"/metadata/labels/{NODE_ID.replace('/', '~1')}", "value": digest(lease.node)},
     ]
-    for key, value in _holder(lease).items():
+    for key, value in {**_holder(lease.sandbox), "earlier": _text_of(lease.earlier)}.items():
         operations.append({"op": "add", "path": _annotation(key), "value": value})
     return operations
 
 
-def _holder(lease: Lease) -> dict[str, str]:
+def _holder(one: Sandbox) -> dict[str, str]:
     """Return who has the address: the repair after a lost store takes it for attached there."""
-    name = lease.pod or PodName("", "")
+    name = one.pod or PodName("", "")
     pod = {"pod-namespace": name.namespace, "pod-name": name.name, "pod-uid": name.uid}
-    sandbox = {"boot-id": lease.boot_id, "container-id": lease.container_id, "ifname": lease.ifname}
-    return {"node": lease.node, **pod, **sandbox}
+    return {"node": one.node, **pod, "boot-id": one.boot_id, "container-id": one.container_id, "ifname": one.ifname}
+
+
+def _text_of(sandboxes: tuple[Sandbox, ...]) -> str:
+    return json.dumps([_holder(one) for one in sandboxes]) if sandboxes else ""
+
+
+def _earlier(text: str) -> tuple[Sandbox, ...]:
+    """Return the earlier sandboxes; a Lease of an earlier release has none. Raises LeaseInvalid."""
+    try:
+        return tuple(_sandbox(one) for one in json.loads(text or "[]"))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise LeaseInvalid(f"the Lease has earlier sandboxes that cannot be read: {error!r}"[:MOST_SHOWN]) from None
+
+
+def _sandbox(found: Mapping[str, Any]) -> Sandbox:
+    pod = PodName(str(found["pod-namespace"]), str(found["pod-name"]), str(found["pod-uid"]))
+    node, boot_id, container_id, ifname = (str(found[key]) for key in ("node", "boot-id", "container-id", "ifname"))
+    return Sandbox(node, boot_id, container_id, ifname, pod)
 
 
 def _annotation(key: str) -> str:

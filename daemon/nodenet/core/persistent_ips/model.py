@@ -96,6 +96,22 @@ class PodName:
 
 
 @dataclass(frozen=True, slots=True)
+class Sandbox:
+    """An interface of a sandbox, as a Lease names it."""
+
+    node: str
+    boot_id: str
+    container_id: str
+    ifname: str
+    pod: PodName | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What CNI identifies it by."""
+        return self.container_id, self.ifname
+
+
+@dataclass(frozen=True, slots=True)
 class Attachment:
     """An interface of a sandbox on this node, and what its addresses belong to."""
 
@@ -141,8 +157,6 @@ class PodReference:
     """The NetworkAttachmentDefinition, NAMESPACE/NAME; empty where it is not known."""
     claim_uid: str = ""
     """The claim whose addresses the pod was given; empty before that. Only this one is served without the API."""
-    predecessor: str = ""
-    """The pod that the claim's status named before: the source of a migration, which keeps the claim if this fails."""
 
     @property
     def key(self) -> tuple[str, str, str]:

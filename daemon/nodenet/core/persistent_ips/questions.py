@@ -5,13 +5,17 @@ The disk answers for a pod that was read before, so that a pod starts again whil
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from nodenet.core.persistent_ips import pod as pods
 from nodenet.core.persistent_ips.api import ApiAway, Forbidden, NotFound
-from nodenet.core.persistent_ips.claim import Claim
+from nodenet.core.persistent_ips.claim import Claim, known_addresses
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Here, Steps, await_claim, read_claim, read_pod
+from nodenet.core.persistent_ips.effects import Here, Steps, await_claim, read_claim, read_lease, read_pod
+from nodenet.core.persistent_ips.lease import name_of
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, PodReference, State
 from nodenet.core.persistent_ips.reserve import Asked
+from nodenet.core.persistent_ips.succession import living_pods
 
 
 def pod_reference(here: Here, asked: Asked) -> Steps[PodReference | None]:
@@ -93,7 +97,22 @@ def check_sharing(here: Here, asked: Asked, reference: PodReference, claim: Clai
         else:
             judged.add(one.pod.name)
     for name in sorted(others - judged):
-        yield from _check_pod(name, reference, claim)
+        if not (yield from _uses(name, reference, claim)) and name == claim.owner_pod:
+            for earlier in sorted((yield from _earlier(here, claim)) - others - judged):
+                yield from _uses(earlier, reference, claim)
+
+
+def _earlier(here: Here, claim: Claim) -> Steps[frozenset[str]]:
+    """Return the pods that may have the claim's addresses though its status does not name them.
+
+    A migration failed because the target's node died: nothing has written to the status that the source has them.
+    """
+    found: set[str] = set()
+    for address in known_addresses(claim):
+        with suppress(NotFound):
+            lease = yield from read_lease(name_of(claim.network, address))
+            found.update(pod.name for pod in (yield from living_pods(here, lease.network, lease.sandboxes)))
+    return frozenset(found)
 
 
 def _references(one: Attachment, claim: Claim) -> Steps[bool]:
@@ -106,20 +125,24 @@ def _references(one: Attachment, claim: Claim) -> Steps[bool]:
     return pods.reference(pod, one.ifname, one.network, name.uid).claim == claim.name
 
 
-def _check_pod(name: str, reference: PodReference, claim: Claim) -> Steps[None]:
-    """Refuse a claim that the pod *name* has, if it is of another workload. Raises CniError, ApiAway, Forbidden."""
+def _uses(name: str, reference: PodReference, claim: Claim) -> Steps[bool]:
+    """Return whether the pod *name* uses the claim; refuse the claim if that is of another workload.
+
+    Raises CniError, ApiAway, Forbidden.
+    """
     try:
         pod = yield from read_pod(claim.namespace, name)
     except NotFound:
-        return
+        return False
     except ApiAway:
         if reference.claim_uid != claim.uid:
             raise
-        return  # it was judged when it got the claim
+        return True  # it was judged when it got the claim
     if pod.finished or not pods.references_claim(pod, claim.name):
-        return
+        return False
     if not pods.may_share(pod.workload, reference.workload):
         raise _busy(claim, str(pod.name))
+    return True
 
 
 def _busy(claim: Claim, other: str) -> CniError:

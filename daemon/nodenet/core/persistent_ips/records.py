@@ -111,7 +111,6 @@ def _pod(found: Mapping[str, Any]) -> PodReference:
         Workload(**found["workload"]),
         str(found["source"]),
         str(found["claim_uid"]),
-        str(found.get("predecessor", "")),  # not in records of earlier releases
     )
 
 

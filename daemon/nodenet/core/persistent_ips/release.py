@@ -17,6 +17,7 @@ from nodenet.core.persistent_ips.book import Change, Drop, Put
 from nodenet.core.persistent_ips.effects import DeleteLease, Here, Hold, Save, Steps, read_claim, read_lease
 from nodenet.core.persistent_ips.lease import name_of
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, Reservation, State
+from nodenet.core.persistent_ips.succession import living_pods
 
 
 def detach(here: Here, attachment: Attachment) -> Steps[bool]:
@@ -37,7 +38,7 @@ def detach(here: Here, attachment: Attachment) -> Steps[bool]:
 
 
 def release(here: Here, owner: Owner) -> Steps[bool]:
-    """Free everything that *owner* has here; it is gone. Return False while a sandbox still has an address.
+    """Free everything that *owner* has here; it is gone. Return False while a pod, of any node, may have an address.
 
     Raises ApiAway, Forbidden, PublishFailed: the records stay, and it is done again later.
     """
@@ -45,6 +46,9 @@ def release(here: Here, owner: Owner) -> Steps[bool]:
     if here.book.attachments_of(owner):
         return False
     rows = here.book.reservations_of(owner)
+    for row in rows:
+        if owner.kind is OwnerKind.CLAIM and row.state is not State.RELEASING and (yield from _is_used(here, row)):
+            return False
     marks = [Put(replace(row, state=State.RELEASING)) for row in rows if row.state is not State.RELEASING]
     if marks:
         yield Save(tuple(marks))
@@ -53,6 +57,16 @@ def release(here: Here, owner: Owner) -> Steps[bool]:
         yield Save((Drop(row),), wait=False)
         here.book.note_free(*row.place)
     return True
+
+
+def _is_used(here: Here, row: Reservation) -> Steps[bool]:
+    """Return whether the Lease of *row* is this node's, and a pod may have its address: the source of a migration."""
+    try:
+        lease = yield from read_lease(name_of(row.network, row.address))
+    except NotFound:
+        return False
+    ours = lease.uid == row.lease_uid and lease.node == here.node
+    return ours and bool((yield from living_pods(here, lease.network, lease.sandboxes)))
 
 
 def release_pending(here: Here, owner: Owner) -> Steps[None]:

@@ -24,8 +24,8 @@ from nodenet.core.persistent_ips.effects import (
     read_lease,
 )
 from nodenet.core.persistent_ips.lease import Lease, name_of
-from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, State
-from nodenet.core.persistent_ips.sweep import pod_is_gone
+from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, Sandbox, State
+from nodenet.core.persistent_ips.succession import living_pods, pod_is_gone, take_over, unnamed
 
 CONFLICT = "IPAddressConflict"
 
@@ -65,6 +65,12 @@ def unknown_leases(book: Book, leases: Iterable[Lease]) -> tuple[Lease, ...]:
     return tuple(lease for lease in leases if lease.uid not in known)
 
 
+def changed_leases(book: Book, leases: Iterable[Lease], boot_id: str) -> tuple[Lease, ...]:
+    """Return the Leases that this node has moved in this boot, and whose records are older: a backup was restored."""
+    versions = {row.lease_uid: row.lease_version for row in book.reservations()}
+    return tuple(one for one in leases if one.boot_id == boot_id and versions.get(one.uid, one.version) != one.version)
+
+
 def of_a_namesake(book: Book, leases: Iterable[Lease], before: Collection[str], boot_id: str) -> tuple[Lease, ...]:
     """Return the Leases of this node that another machine with its name has made; *before*: UIDs of an earlier list.
 
@@ -80,13 +86,14 @@ def lost_leases(book: Book, leases: Iterable[Lease]) -> tuple[Reservation, ...]:
 
 
 def adopt(here: Here, listed: Lease) -> Steps[None]:
-    """Record a Lease of this node that no record has, or delete it. Raises ApiAway, Forbidden, PublishFailed.
+    """Record a Lease of this node that no record has as it is, or delete it. Raises ApiAway, Forbidden, PublishFailed.
 
     The store may have been lost, so a pod that is still there is taken as attached: in this boot, or on another
     machine that has the same node name by mistake. Without Kubernetes only a sandbox of this boot is.
     """
     yield Hold(listed.owner.hold)
-    if any(row.lease_uid == listed.uid for row in here.book.reservations_of(listed.owner)):
+    known = {row.lease_uid: row for row in here.book.reservations_of(listed.owner)}.get(listed.uid)
+    if known is not None and known.lease_version == listed.version:
         return
     try:
         lease = yield from read_lease(listed.name)  # the list is older than what this node did meanwhile
@@ -94,20 +101,18 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
         return
     if lease.node != here.node or lease.uid != listed.uid:
         return
+    attached = yield from _attached(here, lease)
+    if known is not None:
+        yield Save((Put(replace(known, lease_version=lease.version)), *attached))
+        return
     claim = (yield from _claim(lease.owner)) if lease.owner.kind is OwnerKind.CLAIM else None
-    attached = yield from _may_be_attached(here, lease)
     # A status without addresses: an ADD was interrupted before it wrote them. With others: a person may have edited it
     # while a pod, of any node, has this one, which is free with the claim.
     named = claim is None or claim.has(lease.address)
     state = State.REPORTED if named else State.RESERVED
     row = Reservation(lease.network, lease.address, lease.owner, state, lease.uid, lease.version, here.now)
-    changes: list[Change] = []
-    if attached or claim is not None:
-        changes.append(Put(row))
-    if attached:  # of a claim too: without it, the address would be free with the claim though a pod has it
-        changes.append(Put(_attachment(here, lease)))
-    if changes:
-        yield Save(tuple(changes))
+    if attached or claim is not None or (yield from _is_of_another_node(here, lease)):
+        yield Save((Put(row), *attached))
         return
     try:
         yield DeleteLease(lease.name, lease.uid, lease.version)
@@ -115,24 +120,42 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
         return
 
 
-def _may_be_attached(here: Here, lease: Lease) -> Steps[bool]:
-    """Return whether the sandbox of a Lease may have its address."""
-    if not lease.container_id:
+def _is_of_another_node(here: Here, lease: Lease) -> Steps[bool]:
+    """Return whether a pod of another node may have the address: its migration to this node failed."""
+    others = [one for one in lease.earlier if one.node != here.node]
+    return bool((yield from living_pods(here, lease.network, others)))
+
+
+def _attached(here: Here, lease: Lease) -> Steps[list[Change]]:
+    """Return the attachments of this node that follow from a Lease, of a claim too.
+
+    Without them, the address would be free with the claim though a pod has it.
+    """
+    found: list[Change] = []
+    for one in lease.sandboxes:
+        if one.node == here.node and (yield from _may_be_attached(here, lease, one)):
+            found += (Put(_attachment(here, lease, one)),)
+    return found
+
+
+def _may_be_attached(here: Here, lease: Lease, sandbox: Sandbox) -> Steps[bool]:
+    """Return whether a sandbox of a Lease may have its address."""
+    if not sandbox.container_id:
         return False  # it was made again while no sandbox had the address
-    other = here.book.attachment((lease.container_id, lease.ifname))
+    other = here.book.attachment(sandbox.key)
     given = other.addresses if other is not None and other.netns else ()  # recorded by its ADD, not by a repair
     if lease.address not in given and any(one.network == lease.address.network for one in given):
         return False  # it was given another one: no answer came when this Lease was created
-    if lease.pod is None:
-        return lease.boot_id == here.boot_id
-    return not (yield from pod_is_gone(lease.pod))
+    if sandbox.pod is None:
+        return sandbox.boot_id == here.boot_id
+    return not (yield from pod_is_gone(sandbox.pod))
 
 
-def _attachment(here: Here, lease: Lease) -> Attachment:
-    key = (lease.container_id, lease.ifname)
-    other = here.book.attachment(key)
+def _attachment(here: Here, lease: Lease, one: Sandbox) -> Attachment:
+    other = here.book.attachment(one.key)
     if other is None:
-        return Attachment(*key, lease.network, lease.owner, (lease.address,), lease.pod, "", here.boot_id, here.now)
+        addresses = (lease.address,)
+        return Attachment(*one.key, lease.network, lease.owner, addresses, one.pod, "", here.boot_id, here.now)
     return other if lease.address in other.addresses else replace(other, addresses=(*other.addresses, lease.address))
 
 
@@ -167,15 +190,17 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
         return
     if found.uid != row.lease_uid:
         yield Save((Put(replace(row, lease_uid=found.uid, lease_version=found.version)), Drop(row)))
+    for attachment in unnamed(here.book, (found,)):
+        yield from take_over(here, attachment)
 
 
 def _lease(here: Here, row: Reservation) -> Lease:
-    """Return the Lease of *row*, as the ADD made it that attached it last."""
+    """Return the Lease of *row*, with the sandboxes of this node that have it."""
     made = Lease(row.network, row.address, row.owner, here.node, None, boot_id=here.boot_id)
-    attached = here.book.attachments_of(row.owner)
-    if not attached:
-        return made
-    return replace(made, pod=attached[-1].pod, container_id=attached[-1].container_id, ifname=attached[-1].ifname)
+    for one in here.book.attachments_of(row.owner):
+        if row.address in one.addresses:
+            made = made.taken_by(Sandbox(here.node, here.boot_id, *one.key, one.pod))
+    return made
 
 
 def gone_pods(book: Book) -> tuple[PodName, ...]:

@@ -6,16 +6,18 @@ A Lease is created for each new address before anything else. What is made here 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Here, Steps, create_lease, list_leases, move_lease, read_lease
+from nodenet.core.persistent_ips.effects import Here, Steps, create_lease, list_leases
 from nodenet.core.persistent_ips.lease import Lease, network_selector
 from nodenet.core.persistent_ips.model import Interface, Owner, PodName, Reservation, State
 from nodenet.core.persistent_ips.network import Network
 from nodenet.core.persistent_ips.pool import Pool
 from nodenet.core.persistent_ips.release import give_back
+from nodenet.core.persistent_ips.succession import succeed
 from nodenet.core.persistent_ips.sweep import reclaim
 
 MOST_COLLISIONS = 3
@@ -107,26 +109,14 @@ def _claimed(here: Here, asked: Asked, owner: Owner, address: Interface) -> Step
     """Return the Lease of an address that the claim has; there is none where another program wrote the status."""
     lease = _lease(here, asked, owner, address)
     for _ in range(ROUNDS):
-        try:
-            return (yield from move_lease(lease)), False
-        except NotFound:
-            pass
-        except Conflict:
-            try:
-                held = yield from read_lease(lease.name)
-            except NotFound:
-                continue
+        with suppress(NotFound):
+            held = yield from succeed(here, lease)
             if held.owner.uid == owner.uid:
-                continue
-            raise Taken(
-                Code.TRY_AGAIN,
-                f"{owner} has {address} in its status, which is reserved for {held.owner}",
-                "Delete one of both",
-            ) from None
-        try:
+                return held, False
+            text = f"{owner} has {address} in its status, which is reserved for {held.owner}"
+            raise Taken(Code.TRY_AGAIN, text, "Delete one of both")
+        with suppress(Conflict):
             return (yield from create_lease(lease)), True
-        except Conflict:
-            continue
     raise ApiAway(f"The Lease {lease.name} was made and deleted while it was read")
 
 
@@ -143,7 +133,7 @@ def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made]:
             if collisions == MOST_COLLISIONS and not last:
                 break
             tried.add(ip)
-            made = yield from _try(_lease(here, asked, owner, pool.interface(ip)))
+            made = yield from _try(here, _lease(here, asked, owner, pool.interface(ip)))
             if made is not None:
                 return made
             collisions += 1
@@ -155,16 +145,15 @@ def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made]:
     )
 
 
-def _try(lease: Lease) -> Steps[Made | None]:
+def _try(here: Here, lease: Lease) -> Steps[Made | None]:
     """Return the Lease if it could be created or is this owner's; None when another one has it."""
-    try:
+    with suppress(Conflict):
         return (yield from create_lease(lease)), True
-    except Conflict:
-        pass
-    try:
-        return (yield from move_lease(lease)), False  # an interrupted attempt of the same owner
-    except (Conflict, NotFound):
-        return None
+    with suppress(NotFound):
+        found = yield from succeed(here, lease)
+        if found.owner.uid == lease.owner.uid:
+            return found, False  # an interrupted attempt of the same owner
+    return None
 
 
 def _list(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made | None]:
@@ -174,7 +163,7 @@ def _list(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made | No
     for lease in mine:
         if pool.has(lease.address.ip):
             with_us = _lease(here, asked, owner, lease.address)
-            found = yield from _try(with_us)
+            found = yield from _try(here, with_us)
             if found is not None:
                 return found
     here.book.note_taken(asked.network.name, (one.address.ip for one in leases), all_of_them=True)

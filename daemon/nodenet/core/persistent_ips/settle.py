@@ -7,16 +7,17 @@ no address beside those of the status. The ADD is answered by then, so this may 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from nodenet.core.persistent_ips.api import Conflict, NotFound
 from nodenet.core.persistent_ips.book import Book, Put
 from nodenet.core.persistent_ips.claim import Claim, allocated_patch
-from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, move_lease, read_pod, write_status
-from nodenet.core.persistent_ips.lease import Lease
-from nodenet.core.persistent_ips.model import Attachment, Interface, OwnerKind, Reservation, State
-from nodenet.core.persistent_ips.pod import references_claim
+from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, read_lease, read_pod, write_status
+from nodenet.core.persistent_ips.lease import name_of
+from nodenet.core.persistent_ips.model import Attachment, Interface, Reservation, State
 from nodenet.core.persistent_ips.release import give_back
+from nodenet.core.persistent_ips.succession import living_pods
 
 LOST = "StatusLost"
 
@@ -67,8 +68,8 @@ def settle(here: Here, claim: Claim) -> Steps[None]:
     pod = owner_pod(here.book, claim)
     if claim.owner_pod not in ("", pod) and not (yield from _was_ours(here, claim)):
         pod = claim.owner_pod
-    elif not pod:
-        pod = yield from _predecessor(here, claim)
+    elif claim.owner_pod and not pod:
+        pod = yield from _earlier(here, claim)
     if claim.ips and pod == claim.owner_pod:
         return
     addresses: Iterable[Interface] = (row.address for row in rows)
@@ -93,19 +94,17 @@ def _was_ours(here: Here, claim: Claim) -> Steps[bool]:
     return not known.isdisjoint((pod.name.uid, pod.static_uid))
 
 
-def _predecessor(here: Here, claim: Claim) -> Steps[str]:
-    """Return the pod that had the claim before one of this node and has it again, empty for none: a migration failed.
+def _earlier(here: Here, claim: Claim) -> Steps[str]:
+    """Return the pod that had the claim before one of this node and has it still, empty for none: a migration failed.
 
     While the status names no pod, a pod of another workload could get the claim on a third node.
     """
-    pods = [one for one in here.book.pod_references() if (one.pod.namespace, one.claim) == claim.key]
-    for name in sorted({one.predecessor for one in pods if one.pod.name == claim.owner_pod} - {""}):
-        try:
-            pod = yield from read_pod(claim.namespace, name)
-        except NotFound:
-            continue
-        if not pod.finished and references_claim(pod, claim.name):
-            return name
+    for row in _rows(here.book, claim):
+        with suppress(NotFound):
+            lease = yield from read_lease(name_of(row.network, row.address))
+            before = lease.before(claim.owner_pod) if lease.owner.uid == claim.uid else ()
+            if living := (yield from living_pods(here, row.network, before)):
+                return living[0].name
     return ""
 
 
@@ -130,24 +129,3 @@ def _agree(
     surplus = [row for row in rows if row not in named and row.is_fresh]
     yield from give_back(here, [row for row in surplus if row.address not in used])
     return named
-
-
-def take_over(here: Here, attachment: Attachment) -> Steps[None]:
-    """Make this node responsible for the Leases of what was attached here. Raises ApiAway, Forbidden."""
-    if attachment.owner.kind is not OwnerKind.CLAIM:
-        return
-    yield Hold(attachment.owner.hold)
-    if here.book.attachment(attachment.key) is None:
-        return  # it was detached before the API answered: another node may have taken over since
-    for row in here.book.held_by(attachment.owner, attachment.network):
-        if row.address not in attachment.addresses:
-            continue
-        sandbox = (attachment.pod, *attachment.key, here.boot_id)
-        try:
-            found = yield from move_lease(Lease(row.network, row.address, row.owner, here.node, *sandbox))
-        except (Conflict, NotFound):
-            continue  # the repair of missing Leases says more
-        if (found.uid, found.version) != (row.lease_uid, row.lease_version):
-            changed = replace(row, lease_version=found.version)
-            if found.uid == row.lease_uid and row in here.book.held_by(row.owner, row.network):
-                yield Save((Put(changed),), wait=False)

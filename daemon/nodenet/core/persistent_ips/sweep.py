@@ -1,7 +1,7 @@
 """Which Leases of other nodes have no owner any more, and may be deleted by any node?
 
 A node deletes the Leases that it is responsible for. A node that does not come back leaves them. A Lease is an orphan
-when the API says that its claim was deleted and that the pod that had the address last is gone.
+when the API says that its claim was deleted and that the pods that had the address are gone.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
-from nodenet.core.persistent_ips.effects import DeleteLease, Here, Steps, read_pod
+from nodenet.core.persistent_ips.effects import DeleteLease, Here, Steps
 from nodenet.core.persistent_ips.lease import Lease
-from nodenet.core.persistent_ips.model import OwnerKind, PodName
+from nodenet.core.persistent_ips.model import OwnerKind
 from nodenet.core.persistent_ips.release import is_gone
+from nodenet.core.persistent_ips.succession import living_pods
 
 ORPHAN_SECONDS = 600.0
 """A pod that was deleted by force may still run on a node that is cut off: its address stays taken for so long."""
@@ -40,7 +41,7 @@ def suspects(here: Here, leases: Iterable[Lease]) -> tuple[Lease, ...]:
 def sweep(here: Here, lease: Lease) -> Steps[bool]:
     """Delete *lease* if it has been an orphan for long enough; return whether it is gone. Raises ApiAway, Forbidden."""
     gone = lease.owner.kind is not OwnerKind.CLAIM or (yield from is_gone(lease.owner))
-    if not gone or (lease.pod is not None and not (yield from pod_is_gone(lease.pod))):
+    if not gone or (yield from living_pods(here, lease.network, lease.sandboxes)):
         here.book.orphans.pop(lease.uid, None)
         return False
     if here.uptime - here.book.orphans.setdefault(lease.uid, here.uptime) < ORPHAN_SECONDS:
@@ -69,12 +70,3 @@ def reclaim(here: Here, leases: Iterable[Lease]) -> Steps[None]:
         with suppress(ApiAway, Forbidden):
             if (yield from sweep(here, lease)):
                 return
-
-
-def pod_is_gone(name: PodName) -> Steps[bool]:
-    """Return whether this pod (its UID, where it is known) is gone or has ended. Raises ApiAway, Forbidden."""
-    try:
-        pod = yield from read_pod(name.namespace, name.name)
-    except NotFound:
-        return True
-    return pod.finished or bool(name.uid and name.uid not in (pod.name.uid, pod.static_uid))
