@@ -158,35 +158,53 @@ async def test_a_failed_verification_is_a_condition_and_is_tried_again() -> None
         assert nodes.api.states["VerifyFailed"] == "False"
 
 
-@pytest.mark.parametrize("phase", THERE[:-1])
-async def test_an_operator_that_is_killed_in_a_phase_is_continued_by_the_next_one(phase: str) -> None:
+WAYS = [*((LB, phase) for phase in THERE[:-1]), *(("", phase) for phase in BACK[:-1])]
+"""The address that is asked for, and a phase on the way there."""
+
+
+async def begun(nodes: Nodes, address: str, phase: str, **part: Any) -> None:
+    """Return when a migration to *address* is in *phase*, of which m1 reports *part*."""
+    await asyncio.sleep(30)
+    if not address:
+        edit(nodes.api, LB)
+        await asyncio.sleep(DRAIN_SECONDS + 30)
+    if part:
+        nodes.parts[phase] = part
+    edit(nodes.api, address)
+    before = len(nodes.phases)
+    while phase not in nodes.phases[before:]:
+        await asyncio.sleep(0.05)
+
+
+def assert_completed(nodes: Nodes, address: str) -> None:
+    """The last migration has gone through all its phases."""
+    phases = THERE if address else BACK
+    assert nodes.phases[-len(phases) :] == phases
+    assert ends(nodes.api) == (phases[-1], [address or str(API)], "Completed")
+
+
+@pytest.mark.parametrize(("address", "phase"), WAYS)
+async def test_an_operator_that_is_killed_in_a_phase_is_continued_by_the_next_one(address: str, phase: str) -> None:
     async with cluster() as nodes:
-        await until_phase(nodes, phase)
+        async with stewarded(nodes.api, QUICK):
+            await begun(nodes, address, phase)
         await asyncio.sleep(600)
         assert nodes.phases[-1] == phase, "nodes wait in the phase, where both load balancers serve"
         async with stewarded(nodes.api, QUICK):
             await asyncio.sleep(DRAIN_SECONDS + 60)
-    assert nodes.phases[1:] == THERE
-    assert ends(nodes.api) == ("External", [LB], "Completed")
+        assert_completed(nodes, address)
 
 
 async def until_phase(nodes: Nodes, phase: str) -> None:
     """Begin a migration, and kill its operator in *phase*."""
     async with stewarded(nodes.api, QUICK):
-        await asyncio.sleep(30)
-        edit(nodes.api, LB)
-        while nodes.phases[-1] != phase:
-            await asyncio.sleep(0.05)
+        await begun(nodes, LB, phase)
 
 
-@pytest.mark.parametrize("phase", THERE[:-1])
-async def test_an_api_that_is_away_in_a_phase(phase: str) -> None:
+@pytest.mark.parametrize(("address", "phase"), WAYS)
+async def test_an_api_that_is_away_in_a_phase(address: str, phase: str) -> None:
     async with cluster() as nodes, stewarded(nodes.api, QUICK):
-        await asyncio.sleep(30)
-        nodes.parts[phase] = {"ready": False}
-        edit(nodes.api, LB)
-        while nodes.phases[-1] != phase:
-            await asyncio.sleep(0.05)
+        await begun(nodes, address, phase, ready=False)
         nodes.api.away = True
         nodes.api.break_watches()
         await asyncio.sleep(2 * WAIT_SECONDS)
@@ -194,22 +212,61 @@ async def test_an_api_that_is_away_in_a_phase(phase: str) -> None:
         nodes.api.away = False
         nodes.api.node("m1", well(migration=Progress(found(nodes.api)["attempt"], Phase(phase), ready=True)))
         await asyncio.sleep(180 + DRAIN_SECONDS)
-        assert nodes.phases[1:] == THERE
-        assert ends(nodes.api) == ("External", [LB], "Completed")
+        assert_completed(nodes, address)
+
+
+@pytest.mark.parametrize(("address", "phase"), WAYS)
+async def test_a_node_that_goes_off_in_a_phase_and_comes_back_after_it(address: str, phase: str) -> None:
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await begun(nodes, address, phase, ready=False)
+        nodes.off = {"m1"}
+        await asyncio.sleep(SILENT_SECONDS + DRAIN_SECONDS + 60)
+        assert_completed(nodes, address)
+        assert [one["healthy"] for one in nodes.api.status["nodes"]] == ["True", "Unknown", "True"]
+        record = found(nodes.api)
+        old = Progress(record["attempt"], Phase(phase), lost=True, problem="what it reported last")
+        nodes.api.node("m1", well(generation=2, migration=old))
+        nodes.off = set()
+        await asyncio.sleep(60)
+        assert [one["healthy"] for one in nodes.api.status["nodes"]] == ["True"] * 3
+        assert found(nodes.api) == record, "what it reports of a phase that has ended moves nothing"
+
+
+@pytest.mark.parametrize(("address", "phase"), WAYS)
+async def test_an_object_that_is_edited_back_in_a_phase_ends_where_it_began(address: str, phase: str) -> None:
+    async with cluster() as nodes, stewarded(nodes.api, QUICK):
+        await begun(nodes, address, phase, ready=False)
+        nodes.parts = {}
+        switched = phase not in ("Verify", "StartHaproxy", "VerifyVIP")
+        edit(nodes.api, "" if address else LB)
+        await asyncio.sleep(2 * DRAIN_SECONDS + 60)
+        at = ("SelfHosted", [str(API)]) if address else ("External", [LB])
+        assert ends(nodes.api) == (*at, "Completed" if switched else "Aborted")
+
+
+async def test_two_operators_that_both_lead_make_one_migration() -> None:
+    """As while one of them was frozen: each write is refused where the other one was first."""
+    async with cluster() as nodes, stewarded(nodes.api, QUICK), stewarded(nodes.api, QUICK):
+        await begun(nodes, LB, "Verify")
+        await asyncio.sleep(DRAIN_SECONDS + 60)
+        assert_completed(nodes, LB)
+        assert nodes.phases == ["SelfHosted", *THERE]
+        assert found(nodes.api)["attempt"] == 1
 
 
 @pytest.mark.parametrize("phase", THERE[:-1])
-async def test_a_node_that_goes_off_in_a_phase_and_comes_back_after_it(phase: str) -> None:
+async def test_a_database_that_was_restored_from_a_backup_of_a_migration_continues_it(phase: str) -> None:
+    """Spec and status are those of the phase, with a deadline that is long over; the API had moved back since."""
     async with cluster() as nodes, stewarded(nodes.api, QUICK):
-        await asyncio.sleep(30)
-        nodes.parts[phase] = {"ready": False}
-        edit(nodes.api, LB)
-        while nodes.phases[-1] != phase:
-            await asyncio.sleep(0.05)
-        nodes.off = {"m1"}
-        await asyncio.sleep(SILENT_SECONDS + DRAIN_SECONDS + 60)
+        await begun(nodes, LB, phase)
+        old = nodes.api.objects[RESOURCE]
+        await asyncio.sleep(DRAIN_SECONDS + 60)
+        edit(nodes.api)
+        await asyncio.sleep(DRAIN_SECONDS + 60)
+        assert_completed(nodes, "")
+        nodes.api.put(RESOURCE, old)
+        await asyncio.sleep(DRAIN_SECONDS + 120)
         assert ends(nodes.api) == ("External", [LB], "Completed")
-        assert [one["healthy"] for one in nodes.api.status["nodes"]] == ["True", "Unknown", "True"]
 
 
 @pytest.mark.parametrize("phase", ["SwitchDNS", "DrainHaproxy"])

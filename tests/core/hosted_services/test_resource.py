@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from ipaddress import ip_address
 from itertools import pairwise
 from typing import Any
@@ -12,7 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.hosted_services.model import Spec
+from hosted_services_cases import CASES, read_inputs
+from nodenet.core.hosted_services.cluster import Cluster, known
+from nodenet.core.hosted_services.model import Origin, Spec
+from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.resource import GROUP, ResourceInvalid, document_of, spec_of
 
 
@@ -106,6 +110,47 @@ def test_a_wrong_object_is_refused_by_field(wrong: object, text: str) -> None:
     with pytest.raises(ResourceInvalid) as caught:
         spec_of(wrong)
     assert str(caught.value) == text
+
+
+SWITCHED = ("nodesResolution", "appsResolution", "apiInt")
+NO_TEXT = (True, False, 0, 7, 1.5, [], ["Enabled"], {}, {"a": 1})
+NO_SWITCH = (*NO_TEXT, None, "", "enabled", "ENABLED", "Disabled ", "on", "no", "Removed")
+NO_ADDRESS = (
+    *NO_TEXT,
+    *("", " ", "VIP", "lb.example.com", "192.0.2", "192.0.2.256", "192.0.2.09", " 192.0.2.9", "192.0.2.9\n", "0x7f.1"),
+    *("192.0.2.9:6443", "https://192.0.2.9", "192.0.2.9/32", "[2001:db8::9]", "2001:db8::9/128", "2001:db8::9%1"),
+    *("0.0.0.0", "127.0.0.1", "169.254.1.1", "224.0.0.18", "240.0.0.1", "255.255.255.255"),  # noqa: S104
+    *("::", "::1", "fe80::1", "ff02::12", "::ffff:192.0.2.9"),
+)
+NO_OBJECT = (True, False, 0, 7, "", "x", [], [{}])
+NO_LIST = (True, 7, "", "192.0.2.9", {}, [], ["192.0.2.9"] * 3, ["192.0.2.9", "192.0.2.8"], [None], [["192.0.2.9"]])
+WRONG = [
+    *(({"dns": {key: value}}, f"spec.dns.{key}") for key in SWITCHED for value in NO_SWITCH),
+    *(({"ingressHa": value}, "spec.ingressHa") for value in NO_SWITCH),
+    *(({"apiintIpAddress": value}, "spec.apiintIpAddress") for value in NO_ADDRESS),
+    *(({"dns": {"apiintIpAddress": value}}, "spec.dns.apiintIpAddress") for value in NO_ADDRESS),
+    *(({"apiintIpAddresses": [value]}, "spec.apiintIpAddresses[0]") for value in NO_ADDRESS),
+    *(({"apiintIpAddresses": value}, "spec.apiintIpAddresses") for value in NO_LIST),
+    *(({"dns": value}, "spec.dns") for value in NO_OBJECT),
+    *((value, "spec") for value in NO_OBJECT),
+    *(({"dns": {key: "Enabled"}}, "spec.dns") for key in ("apiint", "NodesResolution", "ingressHa", "")),
+    *(({key: "Enabled"}, "spec") for key in ("apiInt", "IngressHa", "nodesResolution", "")),
+]
+
+
+def test_every_field_wrong_in_every_way_is_named_and_stops_nothing_that_runs() -> None:
+    inputs = read_inputs(CASES / "control-plane")
+    good = known(Cluster({Origin.LIVE: document({"ingressHa": "Disabled"})}), inputs.options, inputs.here)
+    before = plan(replace(good.inputs, nodes=inputs.nodes))
+    for spec, field in WRONG:
+        with pytest.raises(ResourceInvalid) as caught:
+            spec_of(document(spec))
+        text = str(caught.value)
+        assert text.startswith(field), (spec, text)
+        assert text.isprintable()
+        found = known(Cluster({Origin.LIVE: document(spec)}), inputs.options, inputs.here, good.specs)
+        assert found.problems == (f"HostedNetServices (cr) is not used: {text}",)
+        assert plan(replace(found.inputs, nodes=inputs.nodes)) == before, spec
 
 
 JSON = st.recursive(

@@ -58,8 +58,8 @@ def spec_of(document: object) -> Spec:
     """Return what one object asks for, as JSON values. Raises ResourceInvalid."""
     root = _mapping(document, "the document")
     _identity(root)
-    spec = _mapping(root.get("spec") or {}, "spec")
-    dns = _mapping(spec.get("dns") or {}, "spec.dns")
+    spec = _part(root, "spec", "spec")
+    dns = _part(spec, "dns", "spec.dns")
     _unknown(spec, {"dns", "apiintIpAddress", "apiintIpAddresses", "ingressHa"}, "spec")
     _unknown(dns, {"nodesResolution", "appsResolution", "apiInt", "apiintIpAddress"}, "spec.dns")
     return Spec(
@@ -87,7 +87,7 @@ def _identity(root: Mapping[str, object]) -> None:
         raise ResourceInvalid(f"apiVersion is {_shown(version)}; expected {GROUP}/{VERSION}")
     if kind != KIND:
         raise ResourceInvalid(f"kind is {_shown(kind)}; expected {KIND}")
-    name = _mapping(root.get("metadata") or {}, "metadata").get("name")
+    name = _part(root, "metadata", "metadata").get("name")
     if name != NAME:
         raise ResourceInvalid(f"metadata.name is {_shown(name)}; there is one object, and its name is {NAME}")
 
@@ -141,6 +141,11 @@ def _unknown(parent: Mapping[str, object], known: set[str], place: str) -> None:
         raise ResourceInvalid(
             f"{place} has the unknown field {_shown(strange[0])}; expected {', '.join(sorted(known))}"
         )
+
+
+def _part(parent: Mapping[str, object], key: str, place: str) -> Mapping[str, object]:
+    found = parent.get(key)
+    return _mapping({} if found is None else found, place)
 
 
 def _mapping(value: object, place: str) -> Mapping[str, object]:
