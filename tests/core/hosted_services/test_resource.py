@@ -113,7 +113,7 @@ def test_a_wrong_object_is_refused_by_field(wrong: object, text: str) -> None:
 
 
 SWITCHED = ("nodesResolution", "appsResolution", "apiInt")
-NO_TEXT = (True, False, 0, 7, 1.5, [], ["Enabled"], {}, {"a": 1})
+NO_TEXT: tuple[Any, ...] = (True, False, 0, 7, 1.5, [], ["Enabled"], {}, {"a": 1})
 NO_SWITCH = (*NO_TEXT, None, "", "enabled", "ENABLED", "Disabled ", "on", "no", "Removed")
 NO_ADDRESS = (
     *NO_TEXT,
@@ -122,8 +122,19 @@ NO_ADDRESS = (
     *("0.0.0.0", "127.0.0.1", "169.254.1.1", "224.0.0.18", "240.0.0.1", "255.255.255.255"),  # noqa: S104
     *("::", "::1", "fe80::1", "ff02::12", "::ffff:192.0.2.9"),
 )
-NO_OBJECT = (True, False, 0, 7, "", "x", [], [{}])
-NO_LIST = (True, 7, "", "192.0.2.9", {}, [], ["192.0.2.9"] * 3, ["192.0.2.9", "192.0.2.8"], [None], [["192.0.2.9"]])
+NO_OBJECT: tuple[Any, ...] = (True, False, 0, 7, "", "x", [], [{}])
+NO_LIST: tuple[Any, ...] = (
+    True,
+    7,
+    "",
+    "192.0.2.9",
+    {},
+    [],
+    ["192.0.2.9"] * 3,
+    ["192.0.2.9", "192.0.2.8"],
+    [None],
+    [["192.0.2.9"]],
+)
 WRONG = [
     *(({"dns": {key: value}}, f"spec.dns.{key}") for key in SWITCHED for value in NO_SWITCH),
     *(({"ingressHa": value}, "spec.ingressHa") for value in NO_SWITCH),
