@@ -376,7 +376,9 @@ def pip(*arguments: str) -> None:
         tools = cache() / "pip"
         subprocess.run([python, "-m", "venv", str(tools)], check=True)
         python = str(tools / "bin" / "python")
-    subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], check=True)
+    environment = {**os.environ, "PIP_ROOT_USER_ACTION": "ignore"}  # it warns of changes to the system; here are none
+    command = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+    subprocess.run(command, check=True, env=environment)
 
 
 def wheel() -> Path:
