@@ -23,6 +23,8 @@ from story import NODE_FILES, settle, status
 from story import story as entries_of
 
 CALM_SECONDS = 15.0
+ADDRESSES = {"": Ipv6.NONE, "dhcp": Ipv6.DHCP}
+"""What the LAN gives a node, by its ``ipv6``; else a router announces a prefix."""
 KEYFILE = """[connection]
 id=uplink
 uuid=b0000000-0000-4000-8000-000000000001
@@ -78,7 +80,7 @@ def take_step(node: LabNode, step: str) -> None:
 
 def told(lab: Lab, case: Case, product: Path) -> dict[str, Any]:
     """Return the story of *case* on a booted node."""
-    lan = lab.lan(dhcp=Dhcp(ipv6=Ipv6.SLAAC if case.node.ipv6 else Ipv6.NONE))
+    lan = lab.lan(dhcp=Dhcp(ipv6=ADDRESSES.get(case.node.ipv6, Ipv6.SLAAC)))
     node = lab.node(
         nics=[lan], layers=[product], enable=["nodenetd.service"], flavour=Flavour.OPENSHIFT, files=files_of(case)
     )

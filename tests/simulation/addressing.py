@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address, IPv4Interface, IPv6Interface
 from typing import TYPE_CHECKING
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profiles import Profile
-from simulation.keyfile import gateways_of, ip_address, metric_of, static_of
+from simulation.keyfile import client6, gateways_of, ip_address, metric_of, static_of
 from simulation.wire import ROUTER6
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ NICS = {"ethernet": "802-3-ethernet", "bond": "bond", "vlan": "vlan"}
 ROUTER_SECONDS = 0.3
 """Until a router answers a solicitation (RFC 4861 section 6.2.6: up to half a second)."""
 SOLICIT_SECONDS = 4.0
+DHCP6_SECONDS = 1.0
+"""Until the first answer of a DHCPv6 server is taken (RFC 8415 section 18.2.1)."""
+LEASED6_BITS = 128
 CARRIER_SECONDS = 5.0
 """After which a link without a carrier loses its configuration."""
 
@@ -45,7 +49,7 @@ class Device:
     tries: int = 0
     carrier_lost: int = 0
     announced: IPv6Interface | None = None
-    """The address made from the prefix that a router announced."""
+    """The address made from the prefix that a router announced, or leased by DHCPv6."""
     soliciting: int = 0
     assumed: bool = False
     """Whether its lease is that of an earlier process."""
@@ -120,17 +124,31 @@ class Addressing:
             kernel.route(device.link, gateway, number)
 
     def _solicit(self, device: Device, turn: int) -> None:
-        """Ask for a router, and take the prefix that it announces."""
+        """Ask for a router, and a DHCPv6 server where it says so."""
+        if device.soliciting != turn:
+            return
+        given = self._given(device)
+        if given is None:
+            self._manager.later(SOLICIT_SECONDS, lambda: self._solicit(device, turn))
+            return
+        answer = partial(self._world.answer, self._manager.later, lambda: self._announced(device, turn, given))
+        self._manager.later(DHCP6_SECONDS if given.network.prefixlen == LEASED6_BITS else 0.0, answer)
+
+    def _given(self, device: Device) -> IPv6Interface | None:
+        """Return the address that the LAN of *device* lets it have now."""
+        profile, segment = self._manager.memory.profiles.get(device.profile or ""), self._world.segment_of(device.link)
+        if profile is None or segment is None or segment.announced is None:
+            return None
+        if segment.managed:
+            return segment.leased6(client6(profile, device.link, self._world.kernel.links[device.link].mac))
+        return IPv6Interface((int(segment.announced.network_address) + identifier(profile, device.link), 64))
+
+    def _announced(self, device: Device, turn: int, given: IPv6Interface) -> None:
         profile = self._manager.memory.profiles.get(device.profile or "")
         if device.soliciting != turn or profile is None:
             return
-        segment = self._world.segment_of(device.link)
-        prefix = segment.announced if segment else None
-        if prefix is None:
-            self._manager.later(SOLICIT_SECONDS, lambda: self._solicit(device, turn))
-            return
-        device.announced = IPv6Interface((int(prefix.network_address) + identifier(profile, device.link), 64))
-        self._world.kernel.give(device.link, device.announced.ip, 64, leased=True, who="nm")
+        device.announced = given
+        self._world.kernel.give(device.link, given.ip, given.network.prefixlen, leased=True, who="nm")
         self._set_routes(device, profile)
         if device.state == 70:
             device.state = 100
@@ -156,7 +174,8 @@ class Addressing:
                 return  # a link with IPv6 goes on to ask for IPv4
         segment = self._world.segment_of(device.link)
         if segment is not None and segment.offer is not None:
-            self._manager.later(segment.delay, lambda: self._bind(device, number))
+            answer = partial(self._world.answer, self._manager.later, lambda: self._bind(device, number))
+            self._manager.later(segment.delay, answer)
         pause = PAUSES[min(sent, len(PAUSES) - 1)]
         self._manager.later(pause, lambda: self._discover(device, number, sent + 1, until))
 

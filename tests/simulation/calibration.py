@@ -66,6 +66,8 @@ CASES = {
     "static-br-ex-reboot": Case(node(profile="static", ovn=True), "reboot"),
     "dual-stack-br-ex": Case(node(ovn=True, ipv6="router")),
     "dual-stack-br-ex-reboot": Case(node(ovn=True, ipv6="router"), "reboot"),
+    "dhcpv6-br-ex": Case(node(ovn=True, ipv6="dhcp")),
+    "dhcpv6-br-ex-reboot": Case(node(ovn=True, ipv6="dhcp"), "reboot"),
     "file-dhcp": Case(node(file="dhcp")),
     "file-static-br-ex": Case(node(file="static", ovn=True)),
     "file-static-br-ex-reboot": Case(node(file="static", ovn=True), "reboot"),

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from nodenet.core.boot.stages import Health
 from nodenet.core.messages import Message
+from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.status.document import BootStatus, document
 from nodenet.stages.br_ex.duplicate_checks import ACCEPT_DAD, NO_PROBE
+from nodenet.stages.resolver import RELOAD_OWED
 from simulation.rules import UNSEEN_SECONDS
 
 if TYPE_CHECKING:
@@ -92,9 +94,12 @@ def look_at_status(run: Run) -> None:
     if node.file in REFUSED and not world.disk.torn:
         rules.hold("P8", "a file that cannot be applied, and health ok", holds=shown["health"] != "ok")
     if shown["health"] == "ok":
+        flag = str(BRIDGE_UP) in world.disk.content
+        rules.hold("P9", f"{BRIDGE_UP} is left of a bridge that was removed", holds=bool(bridge) or not flag)
         usual = world.kernel.defaults[ACCEPT_DAD]
         rules.hold("P9", f"accept_dad of new links is {usual}", holds=usual == "1")
         rules.hold("P9", f"{NO_PROBE} is left", holds=str(NO_PROBE) not in world.disk.content)
+        rules.hold("P8", "systemd-resolved has not read its drop-in", holds=str(RELOAD_OWED) not in world.disk.content)
     for uuid in rules.foreign_profiles:
         there = uuid in world.manager.memory.profiles
         rules.hold("P5", f"the profile {uuid} of another program is gone", holds=there)
@@ -103,7 +108,7 @@ def look_at_status(run: Run) -> None:
 def _look_at_node_ips(run: Run, shown: dict[str, Any]) -> None:
     rules, world = run.world.rules, run.world
     held = {str(one) for link in world.kernel.links.values() for one in link.addresses}
-    if all((address in held) is not shown["node_ips_missing"] for address in shown["node_ips"]):
+    if (not held.issuperset(shown["node_ips"])) is shown["node_ips_missing"]:
         rules.unlike_since = None
     else:
         rules.unlike_since = rules.unlike_since or world.now

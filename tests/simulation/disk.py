@@ -38,10 +38,10 @@ class Disk:
     def read(self, path: str) -> bytes | None:
         return self.content.get(str(self.links[path]) if path in self.links else path)
 
-    def why_not(self, path: str) -> str | None:
-        """Return the text of the error that writing *path* meets."""
+    def why_not(self, path: str, *, removes: bool = False) -> str | None:
+        """Return the text of the error that writing *path* meets, or removing it: that needs no space."""
         for begin, errno in self.refusals.items():
-            if errno and path.startswith(begin):
+            if errno and path.startswith(begin) and not (removes and errno == "enospc"):
                 return ERRORS[errno]
         return None
 

@@ -13,7 +13,7 @@ from simulation.edge import Edge
 @dataclass(slots=True)
 class Clock(Edge):
     def boottime(self) -> float:
-        return self.world.timeline.now - self.world.boot_began
+        return self.world.boottime
 
     def unix(self) -> float:
         return self.world.wall + self.world.now
@@ -74,7 +74,7 @@ class Files(Edge):
 
     def _change(self, what: str, path: str) -> None:
         self.life.step(f"files.{what}")
-        if why := self.world.disk.why_not(path):
+        if why := self.world.disk.why_not(path, removes=what == "remove"):
             raise PublishFailed(f"{path} cannot be written: {why}", remedy="Look at `df -h`")
 
 

@@ -11,12 +11,12 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import DISCONNECTED, Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.network_manager.profiles import Device, Lease4, Profile
+from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
 from nodenet.core.resolver.view import ManagerDns
-from simulation.addressing import NICS
+from simulation.addressing import LEASED6_BITS, NICS
 from simulation.addressing import Device as SimulatedDevice
 from simulation.edge import STALLED_SECONDS, Edge
-from simulation.keyfile import made
+from simulation.keyfile import client6, made
 
 WORDS = {20: "unavailable", 30: DISCONNECTED, 40: "preparing", 70: "getting its IP configuration", 100: "activated"}
 
@@ -50,8 +50,7 @@ class Manager(Edge):
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         await self._ask("manager.checkpoints")
-        began = self.world.boot_began
-        return tuple(Checkpoint(one.path, one.created - began) for one in self.world.manager.memory.points.values())
+        return tuple(Checkpoint(one.path, one.boottime) for one in self.world.manager.memory.points.values())
 
     async def fragile_dns(self) -> object | None:
         await self._ask("manager.fragile_dns")
@@ -86,8 +85,9 @@ class Profiles(Manager):
             profile = memory.profiles.get(device.profile or "")
             link = links.get(device.link)
             mac = link.mac if link and device.kind != "ovs-bridge" else None
-            lease = self._lease(device)
-            devices.append(Device(device.link, device.kind, mac, mac, profile if profiles else None, lease))
+            known = profile if profiles else None
+            leases = self._lease(device), _lease6(device, profile, mac or "")
+            devices.append(Device(device.link, device.kind, mac, mac, known, *leases))
             states[device.link] = WORDS.get(device.state, "failed")
         settled = frozenset(one.link for one in order if one.state in (100, 120))
         automatic = frozenset(
@@ -182,6 +182,13 @@ class Profiles(Manager):
         device = self._device(link)
         if found := self.world.manager.candidates(device):
             self.world.manager.activate(device, found[0])
+
+
+def _lease6(device: SimulatedDevice, profile: Profile | None, mac: str) -> Lease6 | None:
+    leased = device.announced and device.announced.network.prefixlen == LEASED6_BITS
+    if not leased or profile is None or device.announced is None:
+        return None
+    return Lease6(device.announced.ip, *client6(profile, device.link, mac))
 
 
 @dataclass(slots=True)

@@ -118,10 +118,13 @@ class SystemdEdge(Edge):
 class Resolved(Edge):
     async def runs(self) -> bool:
         await self.life.cross("resolved.runs", 0.001)
-        return False
+        return self.world.resolved and self.world.bus_up and not self.world.bus_stalled
 
     async def reload(self) -> None:
-        await self.life.cross("resolved.reload", 0.001)
+        try:
+            await self.bus("resolved.reload", 0.1)
+        except Unavailable as error:
+            raise PublishFailed(f"systemd-resolved did not read its drop-in again: {error.cause}", remedy="") from error
 
 
 @dataclass(slots=True)

@@ -113,6 +113,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             future.set_exception(error)
         return future
 
+    def deadlines(self) -> list[float]:
+        """Return when timers end."""
+        return [when for when, _, due in self._timers if not due.cancelled]
+
     # -- turns
 
     def run_until_complete(self, future: Coroutine[Any, Any, Any]) -> Any:  # type: ignore[override]

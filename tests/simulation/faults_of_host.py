@@ -12,6 +12,11 @@ from simulation.units import USUAL_SECONDS
 if TYPE_CHECKING:
     from simulation.run import Run
 
+MOST_FLOODED = 100.0
+"""Seconds."""
+BUSY_SECONDS = 0.15
+"""How much longer each answer takes on a busy host."""
+
 
 @kind
 def power_cut(run: Run, fault: Fault) -> None:  # noqa: ARG001
@@ -30,12 +35,36 @@ def daemon_stopped(run: Run, fault: Fault) -> None:  # noqa: ARG001
 
 
 @kind
+def suspended(run: Run, fault: Fault) -> None:
+    """The node sleeps for up to a minute: CLOCK_BOOTTIME and the wall clock go on, no timer does (clock_gettime(2))."""
+    world, seconds = run.world, fault.pick * 60.0
+    world.slept += seconds
+    world.wall += seconds
+    world.leased_until = {address: until - seconds for address, until in world.leased_until.items()}
+
+
+@kind
+def answers_late(run: Run, fault: Fault) -> Callable[[], None]:
+    """An answer of a DHCP server or router, or the end of a check for duplicates, comes as the daemon gives up."""
+    run.world.late = fault.pick
+    return lambda: setattr(run.world, "late", None)
+
+
+@kind
 def wall_clock_steps(run: Run, fault: Fault) -> None:
     run.world.wall += (fault.pick - 0.5) * 20 * 365 * 86400
 
 
 def _refused(run: Run, fault: Fault, errno: str) -> Callable[[], None]:
-    places = ("/etc/", "/var/", "/run/", "/etc/systemd/", "/var/lib/nodenet/bridge", "/run/nodenet/")
+    places = (
+        "/etc/",
+        "/var/",
+        "/var/lib/nodenet/",
+        "/run/",
+        "/etc/systemd/",
+        "/var/lib/nodenet/bridge",
+        "/run/nodenet/",
+    )
     begin = places[int(fault.pick * len(places))]
     run.world.disk.refusals[begin] = errno
     return lambda: run.world.disk.refusals.update({begin: ""})
@@ -109,17 +138,24 @@ def notifications_lost(run: Run, fault: Fault) -> Callable[[], None]:
 
 @kind
 def events_flood(run: Run, fault: Fault) -> Callable[[], None]:
-    """Ten signals a second, true or forged, that say nothing new."""
-    over, number = [False], int(min(fault.lasts, 60.0) * 10)
-    topics = sorted(Topic) if fault.pick < 0.5 else [sorted(Topic)[int(fault.pick * 997) % len(Topic)]]
+    """Ten signals a second, true or forged, that say nothing new; those of one topic come while the host is busy."""
+    over, number = [False], int(min(fault.lasts, MOST_FLOODED) * 10)
+    every = fault.pick < 0.3
+    topics = sorted(Topic) if every else [sorted(Topic)[int(fault.pick * 997) % len(Topic)]]
+    world, busy = run.world, 0.0 if every else BUSY_SECONDS
+    world.busy += busy
 
     def one(left: int) -> None:
         if left and not over[0]:
-            run.world.signal(topics[left % len(topics)])
-            run.world.after(0.1, lambda: one(left - 1))
+            world.signal(topics[left % len(topics)])
+            world.after(0.1, lambda: one(left - 1))
+
+    def end() -> None:
+        over[0] = True
+        world.busy -= busy
 
     one(number)
-    return lambda: over.__setitem__(0, True)
+    return end
 
 
 @kind
@@ -136,7 +172,8 @@ def disk_lies(run: Run, fault: Fault) -> None:
     if found:
         path = found[int(fault.pick * len(found))]
         content = disk.content[path]
-        disk.content[path] = bytes(len(content)) if fault.pick < 0.5 else content[: len(content) // 2]
+        kept = run.world.random.randrange(max(len(content), 1))
+        disk.content[path] = bytes(len(content)) if fault.pick < 0.3 else content[:kept]
         disk.torn.add(path)
     run.world.cut_power()
 

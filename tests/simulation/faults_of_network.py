@@ -93,9 +93,13 @@ def dhcp_slow(run: Run, fault: Fault) -> Callable[[], None]:
 
 
 @kind
-def dhcp_other_address(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
-    segment = run.world.uplink_segment
+def dhcp_other_address(run: Run, fault: Fault) -> Callable[[], None]:
+    """The server gives another address; for half of the nodes it is just time to renew their lease."""
+    segment, manager = run.world.uplink_segment, run.world.manager
     segment.other = IPv4Interface("192.0.2.77/24")
+    if fault.pick < 0.5 and manager.running:
+        for device in [one for one in manager.memory.devices.values() if one.lease and one.profile]:
+            manager.ip.ask(device)
     return lambda: setattr(segment, "other", None)
 
 

@@ -44,9 +44,18 @@ class SimulatedLink:
 
 
 class Kernel:
-    """Changes call *changed*; *later* lets something happen after some seconds, unless the power is cut."""
+    """Changes call *changed*; *later* lets something happen after some seconds, unless the power is cut.
 
-    def __init__(self, changed: Callable[[], None], later: Callable[[float, Callable[[], None]], None]) -> None:
+    *ended* is called with what the end of a check for duplicates does.
+    """
+
+    def __init__(
+        self,
+        changed: Callable[[], None],
+        later: Callable[[float, Callable[[], None]], None],
+        ended: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._ended = ended
         self._changed = changed
         self._later = later
         self.links: dict[str, SimulatedLink] = {}
@@ -119,7 +128,7 @@ class Kernel:
                 link.addresses[address] = (prefix, leased, who)
                 if before is None and address.version == 6 and link.sysctls[ACCEPT_DAD] != "0":
                     link.tentative.add(address)
-                    self._later(DAD_SECONDS, lambda: self._is_unique(link, address))
+                    self._later(DAD_SECONDS, lambda: self._ended(lambda: self._is_unique(link, address)))
                 self.touch()
 
     def _is_unique(self, link: SimulatedLink, address: IPAddress) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import IPv4Interface, IPv6Interface
@@ -18,6 +19,8 @@ FAMILIES = ("ipv4", "ipv6")
 Interface = IPv4Interface | IPv6Interface
 IN_RUN = "/run/NetworkManager/system-connections"
 Settings = Mapping[str, Mapping[str, Any]]
+MACHINE_DUID = "00:04:6a:0b:ee:1d:3c:5b:4f:0a:9b:6c:1d:2e:3f:40:51:62"
+"""What NetworkManager makes of the machine-id."""
 LOWEST_PRIORITY = -999
 """Of the profiles that NetworkManager makes by itself."""
 
@@ -62,6 +65,15 @@ def parsed(content: bytes | None) -> Settings | None:
     if "uuid" not in found.get("connection", {}):
         return None
     return {**found, "connection": {**found["connection"], "interface-name": link}}
+
+
+def client6(profile: Profile, link: str, mac: str) -> tuple[str, str]:
+    """Return the DUID and the IAID with which *link* asks a DHCPv6 server, in hexadecimal with colons."""
+    duid = profile.setting("ipv6", "dhcp-duid") or MACHINE_DUID
+    iaid = profile.setting("ipv6", "dhcp-iaid")
+    number = zlib.crc32(link.encode()) if iaid is None else None if iaid == "mac" else int(iaid)
+    octets = mac[-11:] if number is None else number.to_bytes(4).hex(":")
+    return f"00:03:00:01:{mac}" if duid == "ll" else str(duid), octets
 
 
 def is_port(profile: Profile) -> bool:

@@ -18,6 +18,8 @@ class Point:
     profiles: Mapping[str, Profile]
     actives: Mapping[tuple[str, str], str | None]
     foreign: bool
+    boottime: float
+    """When it was made, in CLOCK_BOOTTIME."""
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ Each takes the place of functions of the product, in memory and for a while.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,7 +20,8 @@ from nodenet.core.br_ex.lease import StaticLease
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip import drift
+from nodenet.core.node_ip import drift, last_published
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.status.document import document, line
 from nodenet.daemon import ServiceManager, StateFile
 from nodenet.loop.guard import Guard
@@ -38,6 +40,8 @@ from nodenet.stages.nmstate import stage as nmstate_stage
 from nodenet.stages.node_ip.confirm import Confirmation
 from nodenet.stages.node_ip.publish import RELOAD_OWED, Publisher
 from nodenet.stages.node_ip.stage import NodeipStage
+
+_AFTER = Pace.after
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,10 @@ def _fresh(_self: object, _now: float, *, failed: bool | None) -> Pace:  # noqa:
     return Pace()
 
 
+def _never_rests(self: Pace, now: float, *, failed: bool | None) -> Pace:
+    return replace(_AFTER(self, now, failed=failed), rests_until=-math.inf)
+
+
 def _for_ever(failure: NmstateFailure, _tries: int, _seconds: float) -> bool:
     return failure.kind in (FailureKind.UNAVAILABLE, FailureKind.KILLED, FailureKind.DIED, FailureKind.PLUGIN)
 
@@ -135,6 +143,16 @@ async def _only_lost(self: Any, facts: Any, *, kept: bool) -> str | None:  # noq
 
 def _this_boot_by_record(self: Any) -> Any:
     return self._record()
+
+
+async def _not_adopted(self: Any) -> Any:
+    return self._published()
+
+
+def _remembered_for_this_boot(self: Any, selection: Any, snapshot: Any) -> None:
+    mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
+    record = LastPublished(selection.node_ips, mac, self._boot_id)
+    self._records.save(last_published.SELECTION, last_published.render(record))
 
 
 def _shown_once(self: Any, status: Any) -> float | None:
@@ -208,21 +226,37 @@ MUTANTS = (
     Mutant("R2", "every checkpoint counts as ours while an apply is open", ((pipeline, "is_ours", _ours_by_phase),)),
     Mutant("R4", "the wall clock ends a lease", ((StaticLease, "left", _left_by_wall_clock),)),
     Mutant("R5", "a stop cancels a rollback", ((pipeline, "shielded", _not_shielded),)),
-    Mutant("R6", "an address that comes in the last moment", ((Verifier, "addressed", _addressed),)),
+    Mutant(
+        "R6",
+        "an address that comes in the moment in which its time is over ends the apply with an error",
+        ((Verifier, "addressed", _addressed),),
+    ),
     Mutant(
         "R7",
         "a failed br-ex is tried again at once, on its own events",
         ((ConfigureOvsStage, "_retried", _at_once), (Pace, "after", _fresh)),
     ),
     Mutant("R8", "tries are not counted", ((nmstate_stage, "may_try_again", _for_ever),)),
-    Mutant("R9", "a look keeps a stage from its turn", ((Boot, "due", _looks_first),)),
+    Mutant(
+        "R9",
+        "a look at a stage that is over keeps the next one from its turn",
+        ((Boot, "due", _looks_first), (Pace, "after", _never_rests)),
+    ),
     Mutant("R13", "READY without a last look", ((InForce, "confirmed", _always_confirmed),)),
     Mutant(
         "R14",
         "a failed reload of systemd is passed over",
         ((Publisher, "let_systemd_read", _one_reload), (Confirmation, "of_files", _only_lost)),
     ),
-    Mutant("R15", "only the record says what is published", ((NodeipStage, "_published", _this_boot_by_record),)),
+    Mutant(
+        "R15",
+        "only the record says what is published",
+        (
+            (NodeipStage, "_published", _this_boot_by_record),
+            (NodeipStage, "_adopted", _not_adopted),
+            (NodeipStage, "_remember", _remembered_for_this_boot),
+        ),
+    ),
     Mutant("R16", "state.json is written once", ((StateFile, "show", _shown_once),)),
     Mutant("R17", "READY is sent once", ((ServiceManager, "show", _ready_once),)),
     Mutant("R22", "bind says what is lost", ((drift, "lost", _nothing_lost),)),

@@ -253,7 +253,7 @@ class NetworkManager:
         now = self._world.now
         path = f"/org/freedesktop/NetworkManager/Checkpoint/{next(self._points)}"
         actives = {key: device.profile for key, device in self.memory.devices.items()}
-        point = Point(path, now, dict(self.memory.profiles), actives, foreign)
+        point = Point(path, now, dict(self.memory.profiles), actives, foreign, self._world.boottime)
         self.memory.points[path] = point
         if not foreign:
             self.applies.append(now)
@@ -282,7 +282,9 @@ class NetworkManager:
                 self.put(profile)
         for key, active in point.actives.items():
             device, own = devices.get(key), self.memory.profiles.get(active or "")
-            if device is not None and own is not None and (device.profile != active or active in changed):
+            if device is not None and active is None and device.profile is not None:
+                self.down(device)
+            elif device is not None and own is not None and (device.profile != active or active in changed):
                 self.activate(device, own)
         self.see_links()
         self._world.touched_by_rollback()

@@ -55,6 +55,7 @@ def ip_settings(item: Document, document: Document, family: str) -> Document | N
         for host, _, length in [route["destination"].partition("/")]
     ]
     more = {"token": ip["token"]} if ip.get("token") else {}
+    more |= {"dhcp-duid": ip["dhcp-duid"], "dhcp-iaid": "mac"} if ip.get("dhcp-duid") else {}
     return {"method": _method(ip, family), "address-data": addresses, "route-data": routes, **more}
 
 

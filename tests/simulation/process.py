@@ -88,6 +88,7 @@ class Process:
         self.life = world.life = Life(world)
         self.exit_code: int | None = None
         self.loop = SimulatedLoop(world.timeline, self.life)  # type: ignore[abstract]  # it has what is used
+        self.life.deadlines = self.loop.deadlines
         world.rules.new_process()
         self.reconciler: Reconciler | None = None
 

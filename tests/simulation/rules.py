@@ -3,7 +3,7 @@
 P1  a node is not without network for longer than a rollback takes while the world offers one
 P2  kubelet starts with addresses that are on the node at that moment, and keeps them
 P3  in a fair world READY comes; in any other the status names what is awaited
-P4  applies and calls to the outside have a back-off
+P4  applies and calls to the outside have a back-off, and each stage has its turn
 P5  what other programs made stays
 P6  a second run in the same boot writes nothing
 P7  each failure has one cause line, and none is repeated; no error is one that nodenetd has no name for
@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
-from nodenet.core.boot.stages import Health
+from nodenet.core.boot.stage_state import Status
+from nodenet.core.boot.stages import Boot, Health
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.status.document import BootStatus
@@ -40,6 +41,8 @@ MORE_APPLIES = 3
 """With each reload: a file that was refused is tried again."""
 REPEATS = 4
 """How often one process may log the same error."""
+UNTURNED_SECONDS = 45.0
+"""How long a stage may be due while others are looked at; an apply may take longer."""
 PUBLISHED = "/etc/systemd/system/kubelet.service.d/20-nodenet.conf"
 
 
@@ -64,6 +67,8 @@ class Rules:
     repeated: Counter[tuple[str, str]] = field(default_factory=Counter)
     dark_since: float | None = None
     untrue_since: float | None = None
+    due_since: float | None = None
+    """Since when a stage is due and is not attempted."""
     unlike_since: float | None = None
     """Since when the status has another answer than the kernel to whether the node IPs are there."""
     reloads: int = 0
@@ -93,7 +98,7 @@ class Rules:
         for mac, name in world.nics.items():
             link, segment = world.kernel.links.get(name), world.wire.tagged.get(mac) or world.wire.segments.get(mac)
             static = world.is_static and mac == next(iter(world.nics))
-            if link and link.carrier and segment and (static or segment.offer or segment.announced):
+            if link and link.carrier and segment and (static or segment.offer or segment.gives6):
                 return True
         return False
 
@@ -151,6 +156,18 @@ class Rules:
         most = MOST_APPLIES + MORE_APPLIES * self.reloads
         self.hold("P4", f"{len(recent)} applies in {APPLY_WINDOW:.0f} s", holds=len(recent) <= most)
 
+    def look_at_turns(self, boot: Boot) -> None:
+        """Called from time to time: does a stage that is due have its turn, whatever else is looked at?"""
+        name, now, manager = boot.next(), self.world.boottime, self.world.manager
+        runs = any(stage.status is Status.RUNNING for stage in boot.stages)
+        applies = self.world.applying or any(not point.foreign for point in manager.memory.points.values())
+        if runs or applies or name is None or (boot[name].due or 0.0) > now:
+            self.due_since = None
+            return
+        self.due_since = self.due_since or self.world.now
+        due = self.world.now - self.due_since
+        self.hold("P4", f"{name} is due for {due:.0f} s and has no turn", holds=due < UNTURNED_SECONDS)
+
     # -- P5
 
     def profile_deleted(self, uuid: str) -> None:
@@ -175,6 +192,7 @@ class Rules:
 
     def new_process(self) -> None:
         self.repeated.clear()
+        self.due_since = None
         self.applies = len(self.world.manager.applies)
 
     # -- P8

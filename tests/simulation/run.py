@@ -198,6 +198,7 @@ class Run:
         process = self.process
         if process and process.reconciler and process.life.alive:
             rules.look_at_status(process.reconciler.status)
+            rules.look_at_turns(process.reconciler.status.boot)
         ready = bool(world.systemd.active and process and process.reconciler and process.reconciler.status.ready)
         self._look_for_refusal()
         if not ready and is_late(self):

@@ -42,7 +42,10 @@ class Node:
     """Seconds until the host has a name; until then it is ``localhost``."""
     nonlocal_bind: bool
     ipv6: str = ""
-    """``router``: one announces a prefix; ``only``: the same, without DHCP for IPv4; ``static``: beside IPv4."""
+    """``router``: one announces a prefix; ``dhcp``: the same, and a DHCPv6 server gives addresses.
+
+    ``only``: a router, without DHCP for IPv4; ``static``: beside IPv4.
+    """
     uplink: str = ""
     """``bond`` over two NICs or ``vlan`` on one; else the first NIC itself."""
     extra_bridge: bool = False
@@ -51,6 +54,8 @@ class Node:
     """A stage that a unit does."""
     hosted: bool = False
     """Whether it has hosted services, and a DNS server of its own; with VIPs only."""
+    resolved: bool = False
+    """Whether systemd-resolved runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ def prepare(world: World, node: Node) -> None:
     else:
         content["/etc/hostname"] = b"worker-0\n"
     world.kernel.nonlocal_bind = node.nonlocal_bind
-    world.dns_answers = node.hosted
+    world.dns_answers, world.resolved = node.hosted, node.resolved
     content[SETTINGS] = settings_text(node).encode()
     for settings in profiles(node):
         name = settings["connection"]["id"]
@@ -106,7 +111,7 @@ def prepare(world: World, node: Node) -> None:
 def _connect(world: World, node: Node) -> None:
     lan = Segment(GATEWAY, ADDRESS, seconds=120.0 if node.short_lease else 3600.0)
     if node.ipv6:
-        lan.prefix6 = PREFIX6
+        lan.prefix6, lan.managed = PREFIX6, node.ipv6 == "dhcp"
     if node.ipv6 == "only":
         lan.gateway = lan.lease = None
     world.nics[MAC], world.wire.segments[MAC] = "eth0", lan

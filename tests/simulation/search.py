@@ -29,15 +29,18 @@ TROUBLES = (
     *("ovs-database-down", "ovs-switch-hangs", "dhcp-silent", "dhcp-slow", "gateway-dead", "cable-out"),
     *("systemd-silent", "systemd-refuses-reload", "systemd-deaf", "notifications-lost", "disk-full", "disk-full"),
     *("disk-read-only", "disk-fails", "router-silent", "unit-fails", "unit-slow", "dhcp-other-address"),
-    *("kernel-silent", "hosted-fails"),
+    *("kernel-silent", "hosted-fails", "answers-late", "answers-late", "events-flood"),
 )
 """These last for a while."""
 EVENTS = (
     *("reload", "reselect", "bridge-remove", "node-file-edited", "dhcp-other-address", "manager-crashes"),
     *("other-checkpoint", "other-profile", "readdressed", "vip-comes", "wall-clock-steps", "events-flood", "power-cut"),
-    *("daemon-killed", "daemon-stopped"),
+    *("daemon-killed", "daemon-stopped", "dhcp-other-address", "suspended"),
 )
 """What the rest of the world does meanwhile."""
+CHANGES = ("dhcp-other-address", "node-file-edited", "manager-crashes", "readdressed", "vip-comes")
+"""After these an administrator may ask for something, or the daemon begin again."""
+ASKED = ("reload", "reload", "daemon-killed", "daemon-stopped", "bridge-remove")
 
 PLAIN = Node(
     profile="automatic",
@@ -68,11 +71,13 @@ ORDINARY: Mapping[str, Node] = {
     "dual-stack": replace(PLAIN, ipv6="router"),
     "dual-stack-static": replace(PLAIN, ipv6="static", profile="static"),
     "ipv6": replace(PLAIN, ipv6="only", profile="dhcp"),
+    "dhcpv6": replace(PLAIN, ipv6="dhcp"),
     "bond": replace(PLAIN, uplink="bond"),
     "vlan": replace(PLAIN, uplink="vlan", ipv6="router"),
     "br-ex1": replace(PLAIN, second_nic="isolated", extra_bridge=True),
     "unit": replace(PLAIN, ovn=False, unit="hostname"),
     "hosted": replace(PLAIN, vips=True, hosted=True),
+    "resolved": replace(PLAIN, vips=True, hosted=True, resolved=True),
 }
 """Nodes as there are many."""
 OFTEN = ("br-ex", "br-ex", "plain", "dual-stack", "short-lease", "nonlocal-bind", "file-br-ex")
@@ -101,7 +106,10 @@ def scenario_of(seed: int) -> Scenario:
     struck = _at_call(random, name, upset, first) if random.random() < 0.6 else _at_time(random, first, healed)
     faults = [*_upset(random, upset), struck]
     if random.random() < 0.8:
-        faults.append(_soon_after(random, struck, random.choice(EVENTS)))
+        event = _soon_after(random, struck, random.choice(EVENTS))
+        faults.append(event)
+        if event.kind in CHANGES and random.random() < 0.5:
+            faults.append(_soon_after(random, event, random.choice(ASKED)))
     if random.random() < 0.25:
         faults.append(_at_call(random, name, upset, random.choice(CUTS)))
     if any(fault.lasts == LONG for fault in faults):
@@ -132,12 +140,12 @@ def _at_time(random: Random, kind: str, healed: float) -> Fault:
 
 
 def _soon_after(random: Random, first: Fault, kind: str) -> Fault:
-    latest = random.choice([0.0, 0.5, 5.0, 30.0, 60.0])
+    latest = random.choice([0.0, 0.5, 5.0, 30.0, 60.0, 60.0])
     return _of(random, kind, first.point, first.nth, first.at + random.uniform(0.0, latest))
 
 
 def _of(random: Random, kind: str, point: str, nth: int, at: float) -> Fault:
-    lasts = random.choice([0.5, 3.0, SHORT, 90.0, LONG])
+    lasts = random.choice([SHORT, 90.0, LONG, LONG] if kind.startswith("disk-") else [0.5, 3.0, SHORT, 90.0, LONG])
     return Fault(kind, point, nth, round(at, 3), lasts, _pick(random))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, IPv6Network
 
 from nodenet.core.ip import IPAddress
 
@@ -33,6 +34,8 @@ class Segment:
     delay: float = 0.05
     prefix6: IPv6Network | None = None
     router_silent: bool = False
+    managed: bool = False
+    """Whether hosts get their IPv6 addresses from its DHCPv6 server, of which the router says so (RFC 4861)."""
 
     @property
     def offer(self) -> IPv4Interface | None:
@@ -41,6 +44,18 @@ class Segment:
     @property
     def announced(self) -> IPv6Network | None:
         return None if self.router_silent else self.prefix6
+
+    @property
+    def gives6(self) -> bool:
+        """Whether a host gets an IPv6 address at present."""
+        return self.announced is not None and not (self.managed and self.silent)
+
+    def leased6(self, client: tuple[str, str]) -> IPv6Interface | None:
+        """Return what the DHCPv6 server gives the *client* with this DUID and IAID: always the same (RFC 8415)."""
+        if self.silent or self.prefix6 is None:
+            return None
+        number = zlib.crc32(" ".join(client).encode()) & 0xFFFF
+        return IPv6Interface((int(self.prefix6.network_address) | 1 << 16 | number, 128))
 
     def answers(self, address: IPAddress) -> bool:
         """Whether a router of this LAN has *address* and answers."""

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address
 from random import Random
 
@@ -24,6 +25,8 @@ from simulation.units import Units
 from simulation.wire import Segment, Wire
 
 COALESCED_SECONDS = 0.002
+LATEST_SECONDS, MOMENT_SECONDS = 30.0, 0.02
+"""How much later an answer may come, and how long before the end of the daemon's timer."""
 WINDOW_SECONDS = 10.0
 MOST_CROSSINGS = 4_000
 """Calls to the outside in this time; more are a loop without back-off."""
@@ -38,12 +41,14 @@ class Life:
     crossings: int = 0
     """Since *window_began*."""
     window_began: float = 0.0
+    deadlines: Callable[[], list[float]] = list
+    """When the process's timers end."""
 
     async def cross(self, name: str, seconds: float = 0.0) -> None:
         """Call to the outside, which takes some time to answer."""
         self.step(name)
         if seconds:
-            await asyncio.sleep(seconds * self.world.random.uniform(0.5, 1.5))
+            await asyncio.sleep(seconds * self.world.random.uniform(0.5, 1.5) + self.world.busy)
             self.step(f"{name}:back")
 
     def step(self, name: str) -> None:
@@ -86,11 +91,17 @@ class World:
         self.boots = 0
         self.disk = Disk()
         self.wire = Wire()
-        self.kernel = Kernel(self._kernel_changed, self.after_in_boot)
+        self.kernel = Kernel(self._kernel_changed, self.after_in_boot, partial(self.answer, self.after_in_boot))
         self.ovs = OpenVswitch(lambda: self.signal(Topic.OVS))
         self.manager = NetworkManager(self, lambda: self.signal(Topic.NETWORK_MANAGER))
         self.troubles: list[Trouble] = []
         self.show_seconds = 0.03
+        self.late: float | None = None
+        """Which of the daemon's timers an answer comes with, between 0 and 1; None: it comes when it is ready."""
+        self.slept = 0.0
+        """In this boot, while no timer went on."""
+        self.busy = 0.0
+        """How many seconds longer each answer takes."""
         self.systemd = Systemd(self, self.rules.kubelet_started)
         self.units = Units(self)
         self.hosted = HostedUnits(self)
@@ -100,6 +111,8 @@ class World:
         self.applying = False
         """Whether libnmstate has begun an apply and made no checkpoint yet."""
         self.dns_answers = False
+        self.resolved = False
+        """Whether systemd-resolved runs."""
         self.static_name = "worker-0"
         self.transient_name = "worker-0"
         self.leased_until: dict[IPAddress, float] = {}
@@ -134,6 +147,20 @@ class World:
         """Do *work* later, unless the power was cut."""
         boot = self.boots
         self.timeline.after(seconds, lambda: work() if self.boots == boot else None)
+
+    def answer(self, later: Callable[[float, Callable[[], None]], None], work: Callable[[], None]) -> None:
+        """Let an answer come now, or *later* in the very moment in which the daemon's time for something is over."""
+        now = self.now
+        ends = sorted(end for end in self.life.deadlines() if now + 1.0 < end < now + LATEST_SECONDS)
+        if self.late is None or not ends:
+            work()
+        else:
+            later(ends[int(self.late * len(ends))] - now - self.random.uniform(0.0, MOMENT_SECONDS), work)
+
+    @property
+    def boottime(self) -> float:
+        """CLOCK_BOOTTIME."""
+        return self.now - self.boot_began + self.slept
 
     @property
     def boot_id(self) -> str:
@@ -180,7 +207,7 @@ class World:
     def boot(self) -> None:
         """Begin a boot: kernel, Open vSwitch, systemd, NetworkManager; the daemon is started by the run."""
         self.boots += 1
-        self.boot_began = self.now - 5.0
+        self.boot_began, self.slept = self.now - 5.0, 0.0
         self.needs_boot = False
         self.kernel.boot()
         for mac, name in self.nics.items():

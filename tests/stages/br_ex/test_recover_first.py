@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, ip_address
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -418,6 +418,19 @@ async def test_a_record_that_cannot_be_read_does_not_keep_the_node_ip_from_being
     cause = f"{path} cannot be read: Is a directory; the node IP is selected without that record"
     assert problem(await stage.attempt(Facts())) == Problem(Message.PUBLISH_FAILED, cause, "Remove it")
     assert chooser.saw == [[]]
+
+
+async def test_what_is_wrong_with_a_lease_is_logged_once_however_often_the_node_ip_is_selected() -> None:
+    """A node IP that cannot be published is selected again and again."""
+    noted = replace(LEASED.leases["br-ex"], noted=Moment(BOOT_ID, 100.0, 1_700_000_100.0))
+    rig, _, stage = of_next_boot(replace(LEASED, leases={"br-ex": noted}))
+    rig.server = ip_address("10.88.0.77")
+    rig.place("br-ex")
+    with capture_logs() as logs:
+        for _ in range(3):
+            await stage.attempt(Facts())
+    cause = "The DHCP server gives br-ex 10.88.0.77; the node keeps 10.88.0.113 until its lease ends"
+    assert [entry["event"] for entry in logs] == [cause]
 
 
 async def test_a_lease_of_a_bridge_that_was_not_made_is_not_waited_for() -> None:

@@ -12,12 +12,14 @@ from structlog.testing import capture_logs
 from br_ex_cases import CASES, facts_of
 from br_ex_rig import FLAG, LEASE, Rig
 from fakes import FakeProfiles
-from nodenet.core.boot.outcome import Done, Skipped
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Failed, Skipped
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.node_ip.select import Selection
 from nodenet.stages.apply.records import BRIDGE
 
 
@@ -43,6 +45,21 @@ async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
     again = Rig(files=made.files)
     assert isinstance(await again.attempt(), Skipped)
     assert isinstance(await again.attempt(retry_refused=True, by_name=True), Done)
+
+
+async def test_a_flag_that_stays_is_removed_at_the_next_attempt() -> None:
+    """The bridge is gone by then: the status does not go on to report it."""
+    made = await bridge_of_ours()
+    made.files.bad[FLAG] = PublishFailed(f"{FLAG} cannot be removed: Read-only file system", remedy="Remount it")
+    assert isinstance(await made.attempt(remove_bridge=True), Failed)
+    del made.files.bad[FLAG]
+    made.clock.now += 30
+    facts = Facts(bridge="br-ex", uplink="eth0", selection=Selection(made.node_ips, "br-ex"))
+    outcome = await made.stage.attempt(facts)
+    assert isinstance(outcome, Skipped)
+    assert (outcome.facts.bridge, outcome.facts.uplink) == (None, None)
+    assert outcome.facts.selection == Selection(made.node_ips, "eth0")
+    assert FLAG not in made.files.content
 
 
 async def test_the_old_script_s_bridge_goes_from_the_links_upwards_and_its_uplink_comes_up_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
@@ -326,6 +327,23 @@ async def test_an_address_that_comes_back_during_a_look_has_not_been_refused() -
     outcome = await rig.stage.attempt(facts)
     assert isinstance(outcome, Done)
     assert not outcome.problem
+
+
+async def test_a_record_that_could_not_be_written_is_written_when_the_node_ip_is_kept() -> None:
+    """Without it the next boot would not know the choice; the status does not forget that it is missing."""
+    rig = Rig(FakeKernel(host(V4)))
+    full = PublishFailed(f"{SELECTION} cannot be written: No space left on device", remedy="Look at `df -h`")
+    rig.files.bad[str(SELECTION)] = full
+    facts = await rig.published()
+    rig.systemd.running = {"kubelet.service"}
+    rig.kernel.now = host(OTHER)
+    del rig.files.bad[str(SELECTION)]
+    await rig.stage.attempt(facts)
+    rig.clock.now += BACK_SECONDS
+    kept = await rig.stage.attempt(facts)
+    assert isinstance(kept, Done)
+    assert kept.problem is None
+    assert json.loads(rig.files.content[str(SELECTION)])["addresses"] == ["192.0.2.5"]
 
 
 async def test_before_kubelet_runs_the_choice_may_change() -> None:

@@ -53,20 +53,19 @@ class RecoverFirst:
         self._switch = LostSwitch(repairer)
         self._starting = NEVER
         """Since when a lost network waits for NetworkManager."""
-        self._missed = NEVER
-        self._unconfirmed = NEVER
+        self._missed = self._unconfirmed = NEVER
         self._looked = False
         self._problem: Problem | None = None
         """The first record that could not be read or written, or keyfile that could not be restored."""
         self._settled: BridgeRecord | None = None
         """The record whose leases were settled, where the result could not be written: not to be done again."""
-        self._held: BridgeRecord | None = None
+        self._warned: set[str] = set()
         self._begun: BridgeRecord | None = None
         """The record whose network is being restored: logged once, however often NetworkManager does not answer."""
         self._ended: dict[str, Ended] = {}
         """By bridge: static leases that were removed in this boot."""
-        self._given_back: BridgeRecord | None = None
-        """The record whose network was restored, where that could not be written: not to be done again."""
+        self._given_back: list[BridgeRecord] = []
+        """The records whose network was restored, where that could not be written: not to be done again."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome, or Waiting before that."""
@@ -192,7 +191,7 @@ class RecoverFirst:
             for bridge in before.leases.keys() - record.leases.keys()
         }
         if problem:
-            log.warning(problem.cause, message=problem.message, stage="nodeip", remedy=problem.remedy)
+            self._warn_once(problem)
         if all(lease.noted.boot_id == self._pipeline.boot_id for lease in record.leases.values()):
             return None
         now = self._pipeline.now()
@@ -203,11 +202,8 @@ class RecoverFirst:
         # RFC 2131 section 3.7: a client may continue to use its lease when no server answers.
         with self._going_on():
             self._maker.hold_leases(record)
-        if record == self._held:
-            return None
-        self._held = record
         cause = f"No DHCP server has confirmed {addresses} in this boot: used until the lease ends"
-        log.warning(cause, message=Message.LEASE_LOST, stage="nodeip", remedy="Look at the DHCP server")
+        self._warn_once(Problem(Message.LEASE_LOST, cause, "Look at the DHCP server"))
         return None
 
     async def _back_again(self) -> dict[str, Ended]:
@@ -263,7 +259,7 @@ class RecoverFirst:
         return any((lease.address, bridge) in places for bridge, lease in record.leases.items())
 
     async def _give_back(self, record: BridgeRecord, why: str, old_names: Collection[str] = ()) -> None:
-        if record != self._given_back:
+        if record not in self._given_back:
             if record != self._begun:
                 self._begun = record
                 text = f"{why}. The network from before br-ex is restored"
@@ -274,11 +270,11 @@ class RecoverFirst:
             # A stop in the middle would leave the uplink with neither the bridge nor its own profile.
             restored = self._repairer.give_back(record, old_names)
             self._note(*await shielded(restored, "Restoring the network from before br-ex"))
-            self._given_back = record
+            self._given_back.append(record)
         with self._going_on():
             self._maker.save(record)  # with its new name
             self._maker.forget()
-            self._given_back = self._begun = None
+            self._given_back, self._begun = [], None
 
     @contextlib.contextmanager
     def _going_on(self) -> Iterator[None]:
@@ -288,10 +284,14 @@ class RecoverFirst:
         except PublishFailed as error:
             self._note(error.saying(f"{error.cause}; the node IP is selected without that record", error.remedy))
 
+    def _warn_once(self, problem: Problem) -> None:
+        if problem.cause not in self._warned:
+            self._warned.add(problem.cause)
+            log.warning(problem.cause, message=problem.message, stage="nodeip", remedy=problem.remedy)
+
     def _note(self, *errors: PublishFailed) -> None:
         """Keep the first of all errors as the problem of the stage."""
-        for error in errors:
-            self._problem = self._problem or Problem.of(error)
+        self._problem = self._problem or next(map(Problem.of, errors), None)
 
 
 def _to_leave(back: Mapping[str, Ended]) -> Waiting:

@@ -142,7 +142,8 @@ class ConfigureOvsStage:
         removed = record is not None and record.removed_in == self._pipeline.boot_id
         if removed and not request.by_name and not request.remove_bridge:
             reason = "br-ex was removed with `nodenetctl bridge remove`; `nodenetctl bridge make` or a reboot makes it"
-            return Skipped(reason, facts)
+            self._edges.files.remove(BRIDGE_UP)
+            return Skipped(reason, _plain(facts, record.uplinks if record else {}))
         if request.remove_bridge:
             waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=False)
             return waiting or await self._remove(facts, record)

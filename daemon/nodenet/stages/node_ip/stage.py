@@ -197,6 +197,12 @@ class NodeipStage:
             refused = [address for address in published.addresses if address not in selection.node_ips]
             problem = no_longer_selected(refused)
         self._kept = True
+        record = self._record()
+        if record is None or record.addresses != published.addresses:
+            try:  # it could not be written when it was published
+                self._remember(replace(before, node_ips=published.addresses), snapshot)
+            except PublishFailed as error:
+                problem = problem or unwritten(error)
         return Done(f"Kept {running}", facts, Message.NODE_IP_NOTE, problem)
 
     def _as_published(self, published: LastPublished, snapshot: Snapshot) -> Selection:
