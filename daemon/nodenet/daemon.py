@@ -204,7 +204,7 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
             inhibit=inhibitors.take,
             explain=machine.explain,
             try_file=lambda order: reconciler.try_file(order),  # noqa: PLW0108
-            confirm=lambda: reconciler.confirm(),  # noqa: PLW0108
+            confirm=lambda digest: reconciler.confirm(digest),  # noqa: PLW0108
             roll_back=lambda: reconciler.roll_back(),  # noqa: PLW0108
         ),
         lambda: reconciler.status,

@@ -106,6 +106,10 @@ async def nothing() -> None:
     """Carry out no order."""
 
 
+async def confirm_nothing(_: str) -> None:
+    """Confirm no trial."""
+
+
 async def try_nothing(_: TrialOrder) -> None:
     """Try no file."""
 
@@ -118,7 +122,7 @@ ORDERS = Orders(
     inhibit=lambda *_: 0,
     explain=lambda topic: topic,
     try_file=try_nothing,
-    confirm=nothing,
+    confirm=confirm_nothing,
     roll_back=nothing,
 )
 

@@ -12,6 +12,7 @@ from cli.test_main import nodenetctl
 from nodenet.cli.main import main
 from nodenet.cli.try_file import Shown, refuse_beside, who
 from nodenet.core.errors import Busy
+from nodenet.core.trial.trial import APPLY_IT, not_applied
 from status_cases import GOOD
 from unprivileged import unprivileged
 
@@ -23,6 +24,7 @@ TRIAL = {
     "until": 160.0,
     "cause": None,
     "installed": None,
+    "edited": None,
 }
 
 
@@ -87,6 +89,13 @@ def test_an_end_without_a_confirmation_is_an_error(capsys: pytest.CaptureFixture
         "",
         "nodenetctl: the trial has ended, the network is as before: its time is over, and it was not confirmed\n",
     )
+
+
+def test_an_edit_meanwhile_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    Shown(as_json=False, terminal=False).ended(
+        TRIAL | {"state": "rolled-back", "cause": "an administrator rolled it back", "edited": "worker-0.yml"}
+    )
+    assert capsys.readouterr().err.splitlines()[1:] == [f"nodenetctl: {not_applied('worker-0.yml')}. {APPLY_IT}"]
 
 
 def test_a_failure_does_not_say_that_the_network_is_as_before(capsys: pytest.CaptureFixture[str]) -> None:

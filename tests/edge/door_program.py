@@ -74,7 +74,7 @@ async def serve() -> None:
         inhibit=refuse,
         explain=machine.explain,
         try_file=refuse_trial,
-        confirm=reload,
+        confirm=lambda _: reload(),
         roll_back=reload,
     )
     service = Service(machine.bus, orders, lambda: status)

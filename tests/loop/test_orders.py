@@ -64,9 +64,10 @@ async def test_the_stages_run_again_when_a_trial_has_ended() -> None:
         await rig.until(lambda: reconciler.status.boot.next() is None and bool(rig.ran))
         assert rig.ran == list(StageName)[list(StageName).index(StageName.NMSTATE) :]
         assert not rig[StageName.NMSTATE].requests[-1].retry_refused
+        assert rig[StageName.NMSTATE].requests[-1].as_read  # an edit meanwhile waits for a reload
         rig.ran.clear()
         await reconciler.try_file(ORDER)
-        await reconciler.confirm()
+        await reconciler.confirm("")
         await rig.until(lambda: reconciler.status.boot.next() is None and bool(rig.ran))
         assert rig.ran == list(StageName)
         trial = reconciler.status.trial

@@ -12,7 +12,7 @@ from fakes import FakeClock
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import ApplyFailed, Busy, NodenetError, Unavailable, UsageInvalid
 from nodenet.core.messages import Message
-from nodenet.core.trial.trial import Decision, Trial, TrialEnded, TrialOrder, TrialState
+from nodenet.core.trial.trial import Decision, Trial, TrialEnded, TrialOrder, TrialState, would_replace
 from nodenet.loop.trials import Trials
 from nodenet.ports.trials import Administrator
 
@@ -29,6 +29,9 @@ class Runner:
     fails: NodenetError | None = None
     late: NodenetError | None = None
     applied: asyncio.Event = field(default_factory=asyncio.Event)
+    refusals: list[NodenetError] = field(default_factory=list)
+    """Of confirmations, before one is taken."""
+    edits: str = ""
 
     async def hold(self, order: TrialOrder, facts: Facts, administrator: Administrator) -> str:
         assert (order, facts) == (ORDER, Facts())
@@ -39,8 +42,13 @@ class Runner:
         if self.fails:
             raise self.fails
         administrator.holds(160.0)
-        while (decision := await administrator.decided(0.01)) is None:
-            pass
+        while (decision := await administrator.decided(0.01)) is None or (
+            self.refusals and decision is Decision.CONFIRM
+        ):
+            if decision:
+                administrator.refuses(self.refusals.pop())
+        if self.edits:
+            administrator.edited(self.edits)
         if self.late:
             raise self.late
         if decision is Decision.ROLL_BACK:
@@ -227,3 +235,47 @@ async def test_a_caller_that_has_gone_ends_no_trial() -> None:
     await asyncio.sleep(0.02)
     await rig.trials.decide(Decision.CONFIRM)
     assert await work is True
+
+
+async def test_only_the_file_that_the_caller_looked_at_is_confirmed() -> None:
+    rig = Rig()
+    work = await rig.held()
+    with pytest.raises(UsageInvalid, match=r"^new\.yml \(dddddddddddd\) is on trial now, and not eeeeeeeeeeee: "):
+        await rig.trials.decide(Decision.CONFIRM, "e" * 64)
+    assert rig.shown[-1].state is TrialState.HOLDING
+    await rig.trials.decide(Decision.CONFIRM, "d" * 64)
+    assert await work is True
+
+
+async def test_a_confirmation_that_is_refused_does_not_end_the_trial() -> None:
+    rig = Rig(Runner(refusals=[would_replace("worker-0.yml")]))
+    work = await rig.held()
+    with capture_logs() as logged, pytest.raises(UsageInvalid, match=r"^worker-0\.yml was edited during the trial"):
+        await rig.trials.decide(Decision.CONFIRM)
+    assert [line["message"] for line in logged] == [Message.TRIAL_BUSY]
+    assert rig.shown[-1].state is TrialState.HOLDING
+    await rig.trials.decide(Decision.CONFIRM)
+    assert await work is True
+
+
+async def test_a_rollback_beside_a_confirmation_that_is_refused_ends_the_trial() -> None:
+    rig = Rig(Runner(refusals=[would_replace("worker-0.yml")]))
+    work = await rig.held()
+    confirming = asyncio.ensure_future(rig.trials.decide(Decision.CONFIRM))
+    await asyncio.sleep(0)
+    await rig.trials.decide(Decision.ROLL_BACK)
+    assert await work is False
+    with pytest.raises(UsageInvalid, match="the trial goes on"):
+        await confirming
+
+
+async def test_an_edit_meanwhile_is_in_status_and_journal() -> None:
+    rig = Rig(Runner(edits="worker-0.yml"))
+    work = await rig.held()
+    with capture_logs() as logged:
+        await rig.trials.decide(Decision.ROLL_BACK)
+    assert await work is False
+    assert rig.shown[-1].edited == "worker-0.yml"
+    assert [(line["event"], line["remedy"]) for line in logged if line["message"] is Message.TRIAL_EDITED] == [
+        ("worker-0.yml was edited during the trial and is not applied", "Run `nodenetctl reload --wait` to apply it")
+    ]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from nodenet.cli import status
 from nodenet.cli.ask import ask
+from nodenet.cli.outputs import note
+from nodenet.core.trial.trial import APPLY_IT, not_applied
 
 SECONDS = 180.0
 """NetworkManager may take 90 s for a rollback."""
@@ -21,4 +24,6 @@ def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001  (there are no op
     """End the trial; return the exit code. Raises NodenetError."""
     ask("RollBackTrial", seconds=SECONDS)
     print("rolled back: the network is as it was before the trial")
+    if edited := ((status.read() or {}).get("trial") or {}).get("edited"):
+        note(f"nodenetctl: {not_applied(edited)}. {APPLY_IT}")
     return 0

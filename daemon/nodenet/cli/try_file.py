@@ -22,6 +22,7 @@ from nodenet.cli.outputs import note
 from nodenet.cli.table import printable
 from nodenet.core.errors import AccessDenied, Busy, Unavailable
 from nodenet.core.trial.trial import (
+    APPLY_IT,
     DEFAULT_SECONDS,
     LONGEST_SECONDS,
     RUNNING,
@@ -29,6 +30,7 @@ from nodenet.core.trial.trial import (
     STAGED,
     TrialState,
     checked,
+    not_applied,
 )
 
 APPLY_SECONDS = 900.0
@@ -150,6 +152,8 @@ class Shown:
             note(f"nodenetctl: the trial has ended, the network is as before: {trial['cause']}")
         else:
             note(f"nodenetctl: the trial has failed: {trial['cause']}")
+        if trial.get("edited"):
+            note(f"nodenetctl: {not_applied(trial['edited'])}. {APPLY_IT}")
 
     def _event(self, name: str, document: dict[str, Any]) -> None:
         print(json.dumps({"event": name, **document}), flush=True)

@@ -173,6 +173,8 @@ class Message(Enum):
     """Profiles from before a trial of a node file were put back."""
     TRIAL_BUSY = "3e3d8716ce6045b9b4e3c977ebfce29e"
     """An order is refused while a node file is on trial."""
+    TRIAL_EDITED = "0e34559896a544b295917c60304c831d"
+    """The node's own file was edited while another file was on trial, and is not applied."""
     STOPPED = "cfcb856c505c4925bc73fdbb53ba6a00"
     """nodenetd stopped; the network does not change."""
     VIP_REMOVED = "4daa65fe74bb4dcf876c5431fb2dc6ca"

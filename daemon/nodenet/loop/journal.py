@@ -12,6 +12,7 @@ from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import Refusal
+from nodenet.core.trial.trial import APPLY_IT, not_applied
 
 log = structlog.get_logger()
 
@@ -142,6 +143,11 @@ def uplink(what: Problem | None) -> None:
 def order_refused(error: NodenetError) -> None:
     """Log that an order is refused because a trial of a node file runs."""
     log.warning(f"Refused an order: {error.cause}", message=Message.TRIAL_BUSY, cause=error.cause, remedy=error.remedy)
+
+
+def trial_edited(name: str) -> None:
+    """Log that the node's own file, *name*, was edited during a trial, and is not applied."""
+    log.warning(not_applied(name), message=Message.TRIAL_EDITED, stage=StageName.NMSTATE.value, remedy=APPLY_IT)
 
 
 def trial_rolled_back(name: str, why: NodenetError) -> None:

@@ -53,9 +53,12 @@ class LoopOrders:
         """Apply a node file until an administrator decides; return when it is applied. Raises NodenetError."""
         await self._trials.begin(order)
 
-    async def confirm(self) -> None:
-        """Keep and install the file that is on trial. Raises NodenetError where that could not be done."""
-        await self._trials.decide(Decision.CONFIRM)
+    async def confirm(self, digest: str) -> None:
+        """Keep and install the file with *digest*, which is on trial; "": whichever is.
+
+        Raises NodenetError where that could not be done, UsageInvalid where another file is on trial.
+        """
+        await self._trials.decide(Decision.CONFIRM, digest)
 
     async def roll_back(self) -> None:
         """End the trial; return when the network is as before. Raises NodenetError."""

@@ -177,7 +177,7 @@ class Reconciler(LoopOrders):
         if confirmed:
             self._requests.asked.setdefault(Order.RELOAD, [])
         elif confirmed is False:
-            boot = self._status.boot.again_from(StageName.NMSTATE, Request(next(self._runs)))
+            boot = self._status.boot.again_from(StageName.NMSTATE, Request(next(self._runs), as_read=True))
             self._status = replace(self._status, boot=boot)
 
     def _show_trial(self, trial: Trial) -> None:

@@ -210,7 +210,7 @@ class InForce:
 
     def found(self, stage: StageState, facts: Facts) -> Facts:
         """Return *facts* with the node file where *stage* is about to read it: an apply may take minutes."""
-        if stage.name is not StageName.NMSTATE or stage.over:
+        if stage.name is not StageName.NMSTATE or stage.over or stage.request.as_read:
             return facts
         return self._guard.run(lambda: self._inputs.node_file(self._settings, facts), facts)
 

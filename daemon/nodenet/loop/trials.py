@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
@@ -31,8 +31,12 @@ class Asked:
     answer: asyncio.Future[None]
     over: asyncio.Future[None]
     decision: asyncio.Future[Decision]
-    touched: bool = field(default=False)
+    refused: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """Fails with why the present *decision* is refused; then both are replaced."""
+    touched: bool = False
     """Whether the network was touched."""
+    edited: str | None = None
+    """The name of the node's own file where it was edited meanwhile."""
 
 
 def obstacle(status: BootStatus, *, has_runner: bool) -> NodenetError | None:
@@ -72,19 +76,21 @@ class Trials:
         self._wake()
         await asyncio.shield(asked.answer)
 
-    async def decide(self, decision: Decision) -> None:
+    async def decide(self, decision: Decision, digest: str = "") -> None:
         """End the trial and wait until it has ended. Raises UsageInvalid, and why it failed.
 
-        One that is still applying its file cannot be confirmed yet; it can be rolled back.
+        One that is still applying its file cannot be confirmed yet; it can be rolled back. *digest*: of the file that
+        the decision is about; "": of whichever is on trial.
         """
         asked = self._asked
         holds = self._trial is not None and self._trial.state is TrialState.HOLDING
         if asked is None or not (holds or decision is Decision.ROLL_BACK):
             raise trial.no_trial()
-        if not asked.decision.done():
-            asked.decision.set_result(decision)
+        if digest not in ("", asked.order.digest):
+            raise trial.another(asked.order.name, asked.order.digest, digest)
+        await _answered(asked, decision)
         try:
-            await asyncio.shield(asked.over)
+            asked.over.result()
         except TrialEnded:
             if decision is Decision.CONFIRM:
                 raise
@@ -128,7 +134,9 @@ class Trials:
 
     def _end(self, asked: Asked, ended: Trial, error: NodenetError | None) -> None:
         self._asked = self._trial = None
-        self._show(ended)
+        if asked.edited:
+            journal.trial_edited(asked.edited)
+        self._show(replace(ended, edited=asked.edited))
         for future in (asked.answer, asked.over):
             if not future.done():
                 future.set_exception(error) if error else future.set_result(None)
@@ -162,6 +170,28 @@ class _Administrator:
         with suppress(TimeoutError):
             return await asyncio.wait_for(asyncio.shield(self._asked.decision), seconds)
         return None
+
+    def refuses(self, error: NodenetError) -> None:
+        loop = asyncio.get_running_loop()
+        refused, self._asked.refused = self._asked.refused, loop.create_future()
+        self._asked.decision = loop.create_future()
+        journal.order_refused(error)
+        refused.set_exception(error)
+        refused.exception()  # a caller that has gone leaves no warning behind
+
+    def edited(self, name: str) -> None:
+        self._asked.edited = name
+
+
+async def _answered(asked: Asked, decision: Decision) -> None:
+    """Give *decision*, and return when the trial has ended. Raises why a confirmation is refused."""
+    while not asked.over.done():
+        refused = asked.refused
+        if not asked.decision.done():
+            asked.decision.set_result(decision)
+        await asyncio.wait({asked.over, refused}, return_when=asyncio.FIRST_COMPLETED)
+        if refused.done() and decision is Decision.CONFIRM:
+            refused.result()
 
 
 def _begun(order: TrialOrder) -> Trial:

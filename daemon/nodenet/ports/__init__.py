@@ -195,7 +195,7 @@ class Profiles(Protocol):
         """Let the link's DHCPv4 client ask from the beginning. Raises Unavailable."""
 
     async def activate(self, uuid: str, link: str) -> None:
-        """Begin to activate a profile on a link. Raises Unavailable."""
+        """Begin to activate a profile on a link, which is made where the profile can. Raises Unavailable."""
 
     async def connect(self, link: str) -> None:
         """Begin to activate the profile that NetworkManager finds best for a link. Raises Unavailable."""

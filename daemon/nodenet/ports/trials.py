@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from nodenet.core.boot.facts import Facts
+from nodenet.core.errors import NodenetError
 from nodenet.core.trial.trial import Decision, TrialOrder
 
 
@@ -19,6 +20,12 @@ class Administrator(Protocol):
 
     async def decided(self, seconds: float) -> Decision | None:
         """Return the decision, None where none came within *seconds*."""
+
+    def refuses(self, error: NodenetError) -> None:
+        """Answer the last decision with *error*: the trial goes on."""
+
+    def edited(self, name: str) -> None:
+        """Take note that the node's own file, *name*, was edited during the trial, and will not be applied."""
 
 
 class TrialRunner(Protocol):

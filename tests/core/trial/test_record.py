@@ -89,6 +89,21 @@ def test_a_link_with_another_profile_gets_its_own_unless_that_is_on_its_way() ->
     assert way_back(KEPT, found, [ETH0], rolled_back=True).activate == ()
 
 
-def test_a_link_that_is_gone_is_not_activated() -> None:
-    found = Inventory((), (profile("u-0"),))
-    assert way_back(KEPT, found, [replace(ETH0, settings=OTHER)], rolled_back=False).activate == ()
+def of_kind(kind: str) -> Kept:
+    """Return the network before a trial, with a profile of *kind* on the link."""
+    settings = json.loads(
+        json.dumps(SETTINGS).replace('"timestamp"', f'"type": ["variant", "s", ["plain", "{kind}"]], "timestamp"')
+    )
+    return replace(KEPT, profiles=(replace(ETH0, settings=settings),))
+
+
+@pytest.mark.parametrize(("kind", "activated"), [("802-3-ethernet", ()), ("vlan", (("u-0", "eth0"),))])
+def test_a_link_that_is_gone_is_activated_where_that_makes_it(
+    kind: str, activated: tuple[tuple[str, str], ...]
+) -> None:
+    """The file deleted a VLAN, which no file of the node has, and NetworkManager was started again."""
+    kept = of_kind(kind)
+    assert way_back(kept, Inventory(), [], rolled_back=False) == WayBack(kept.profiles, (), activated)
+    there = Inventory((), (profile("u-0"),))
+    assert way_back(kept, there, kept.profiles, rolled_back=False).activate == activated
+    assert way_back(kept, there, kept.profiles, rolled_back=True).activate == ()

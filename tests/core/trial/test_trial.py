@@ -60,4 +60,5 @@ def test_the_status_document_has_the_trial() -> None:
         "until": None,
         "cause": None,
         "installed": "/etc/nmstate/openshift/worker-0.yml",
+        "edited": None,
     }

@@ -86,6 +86,10 @@ async def refuse() -> None:
     raise NodeFileInvalid("worker-0.yml, line 3: duplicate key", remedy="Keep one")
 
 
+async def refuse_file(_: str) -> None:
+    await refuse()
+
+
 async def refuse_trial(order: TrialOrder) -> None:
     raise Busy(f"{order.name} for {order.seconds:g} s by {order.who} ({order.digest[:4]})")
 
@@ -106,7 +110,7 @@ ORDERS = Orders(
     inhibit=refuse_to_hold,
     explain=lambda topic: f"about {topic}",
     try_file=refuse_trial,
-    confirm=refuse,
+    confirm=refuse_file,
     roll_back=refuse,
 )
 START = BootStatus(new_boot({}, degrade=True), boot_id="b")
@@ -158,7 +162,7 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
         inhibit=refuse_to_hold,
         explain=broken,
         try_file=refuse_trial,
-        confirm=refuse,
+        confirm=refuse_file,
         roll_back=refuse,
     )
     async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
@@ -199,16 +203,16 @@ async def test_a_trial_is_begun_and_ended_over_the_bus(private_bus: PrivateBus) 
     """Its arguments arrive, and refusals come back with their name."""
     done: list[str] = []
 
-    async def confirm() -> None:
-        done.append("confirm")
+    async def confirm(digest: str) -> None:
+        done.append(digest)
 
     orders = replace(ORDERS, confirm=confirm)
     async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
         reply = await call(bus, "Try", "ssus", ["new.yml", "a" * 64, 90, "root"])
         assert (reply.error_name, reply.body) == (Busy.bus_name, ["new.yml for 90 s by root (aaaa)"])
-        assert (await call(bus, "ConfirmTrial")).message_type is MessageType.METHOD_RETURN
+        assert (await call(bus, "ConfirmTrial", "s", ["b" * 64])).message_type is MessageType.METHOD_RETURN
         assert (await call(bus, "RollBackTrial")).message_type is MessageType.ERROR
-    assert done == ["confirm"]
+    assert done == ["b" * 64]
 
 
 async def test_changes_are_told_by_signals_and_by_properties(private_bus: PrivateBus) -> None:

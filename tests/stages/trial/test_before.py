@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -12,6 +13,7 @@ from fakes import BOOT_ID, FakeFiles, FakeManager, FakeProfiles, stage_edges
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Profile
@@ -21,7 +23,7 @@ from nodenet.core.node_file.links import Links
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import INTENT, TRIAL
-from nodenet.stages.trial.before import NetworkBefore
+from nodenet.stages.trial.before import PATIENCE_SECONDS, NetworkBefore
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
 LO = Profile("u-lo", "lo", "loopback", "lo", on_disk=False, generated=True)
@@ -35,7 +37,7 @@ DURING = Intent("d" * 64, Phase.APPLYING, BOOT_ID, 90.0, in_force="e" * 64, chec
 
 def inventory(*profiles: Profile) -> Inventory:
     """Return what NetworkManager has, with the first profile on eth0."""
-    return Inventory((Device("eth0", "ethernet", profile=profiles[0]),), (*profiles, LO))
+    return Inventory((Device("eth0", "ethernet", profile=profiles[0]),), (*profiles, LO), settled=frozenset({"eth0"}))
 
 
 class Forgetful(FakeFiles):
@@ -99,7 +101,7 @@ async def test_a_checkpoint_that_is_still_there_is_enough() -> None:
 
 
 async def test_profiles_come_back_where_network_manager_has_forgotten_the_checkpoint() -> None:
-    """It was started again, or the power was cut; the node file is then verified once more."""
+    """It was started again, or the power was cut; the stage compares the network with the node file then."""
     rig = Rig()
     await rig.tried()
     rig.profiles.found = inventory(CHANGED, NEW)
@@ -109,7 +111,7 @@ async def test_profiles_come_back_where_network_manager_has_forgotten_the_checkp
         ("give_back", "u-0"),
         ("activate", "u-0"),
     ]
-    assert rig.intent == replace(GOOD, phase=Phase.APPLYING)
+    assert rig.intent == GOOD
     assert str(TRIAL) not in rig.files.content
 
 
@@ -137,7 +139,7 @@ async def test_a_link_that_cannot_be_activated_holds_nothing_else_up() -> None:
         f"eth0 does not get the profile from before the trial of new.yml: {why}",
         "Put the profiles from before the trial of new.yml back",
     ]
-    assert rig.intent == replace(GOOD, phase=Phase.APPLYING)
+    assert rig.intent == GOOD
     assert str(TRIAL) not in rig.files.content
 
 
@@ -173,3 +175,24 @@ async def test_what_could_not_be_restored_is_not_forgotten() -> None:
         await rig.restore()
     assert str(TRIAL) in rig.files.content
     assert rig.intent == DURING
+
+
+async def test_the_links_have_their_profiles_again_before_the_record_is_gone() -> None:
+    """The stage nmstate would take them for changed, and apply its file over a port of br-ex."""
+    rig = Rig()
+    await rig.tried()
+    rig.profiles.found = replace(inventory(CHANGED), settled=frozenset())
+    asyncio.get_running_loop().call_later(0.5, setattr, rig.profiles, "found", inventory(CHANGED))
+    restoring = asyncio.ensure_future(rig.restore())
+    await asyncio.sleep(0.25)
+    assert str(TRIAL) in rig.files.content
+    await restoring
+    assert str(TRIAL) not in rig.files.content
+
+
+async def test_the_start_of_network_manager_is_waited_for() -> None:
+    rig = Rig(manager=FakeManager(status=ManagerState.STARTING))
+    asyncio.get_running_loop().call_later(0.3, setattr, rig.manager, "status", ManagerState.READY)
+    began = asyncio.get_running_loop().time()
+    await rig.before.started()
+    assert 0.3 <= asyncio.get_running_loop().time() - began < PATIENCE_SECONDS

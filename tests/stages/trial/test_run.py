@@ -5,11 +5,23 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeProfiles, stage_edges
+from fakes import (
+    BOOT_ID,
+    FakeClock,
+    FakeFiles,
+    FakeKernel,
+    FakeManager,
+    FakeNeighbours,
+    FakeNmstate,
+    FakeProbe,
+    FakeProfiles,
+    stage_edges,
+)
 from nodenet.core.apply import intent, last_good
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
@@ -29,6 +41,7 @@ from nodenet.core.settings.model import Settings
 from nodenet.core.trial.trial import STAGED, Decision, TrialEnded, TrialOrder
 from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE, TRIAL
 from nodenet.stages.trial.wiring import trial_of
+from probes_rig import GATEWAY, ONLINE
 from stages.trial.test_undo_first import Stage
 
 TEXT = b"interfaces:\n- name: eth0\n  type: ethernet\n  mtu: 1400\n"
@@ -61,14 +74,22 @@ class Rig:
     manager: FakeManager = field(default_factory=FakeManager)
     profiles: FakeProfiles = field(default_factory=FakeProfiles)
     clock: FakeClock = field(default_factory=FakeClock)
+    probe: FakeProbe = field(default_factory=FakeProbe)
+    kernel: FakeKernel = field(default_factory=FakeKernel)
+    neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours(set()))
+    settings: Settings = field(default_factory=lambda: Settings(probe_timeout=0))
     order: TrialOrder = ORDER
     until: float | None = None
+    edits_made: bool = False
+    edited_file: str = ""
+    refusals: list[NodenetError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.nmstate.during_apply = lambda: self.manager.pending.append(Checkpoint("/checkpoint/1", self.clock.now))
         parts = {"files": self.files, "nmstate": self.nmstate, "manager": self.manager, "profiles": self.profiles}
-        edges = stage_edges(**parts, clock=self.clock)
-        self.runner = trial_of(edges, Settings(probe_timeout=0), Stage()).runner
+        probes = {"resolver_probe": self.probe, "kernel": self.kernel, "neighbours": self.neighbours}
+        edges = stage_edges(**parts, **probes, clock=self.clock)
+        self.runner = trial_of(edges, self.settings, Stage()).runner
 
     def begins(self) -> None:
         assert str(TRIAL) in self.files.content
@@ -84,6 +105,12 @@ class Rig:
             return self.decisions.pop(0)
         self.clock.now += 10.0
         return None
+
+    def refuses(self, error: NodenetError) -> None:
+        self.refusals.append(error)
+
+    def edited(self, name: str) -> None:
+        self.edited_file = name
 
     async def hold(self, **facts: Any) -> str:
         read = {"node_file": "worker-0.yml", "digest": OWN_DIGEST, **facts}
@@ -189,18 +216,84 @@ async def test_a_commit_that_fails_takes_the_installed_file_back() -> None:
     assert rig.as_before
 
 
-async def test_an_edit_of_the_nodes_own_file_during_a_trial_stays() -> None:
-    rig = Rig([None])
+def edit(rig: Rig, content: bytes) -> None:
+    """Let another program write the node's own file while the administrator decides."""
     decided = rig.decided
 
     async def edited(seconds: float) -> Decision | None:
-        rig.files.content[OWN] = b"# edited\n"
+        if rig.until and not rig.edits_made:
+            rig.edits_made = True
+            rig.files.content[OWN] = content
         return await decided(seconds)
 
     rig.__dict__["decided"] = edited
+
+
+async def test_an_edit_of_the_nodes_own_file_during_a_trial_stays() -> None:
+    """And is reported: the stages do not apply it."""
+    rig = Rig([None])
+    edit(rig, b"# edited\n")
     with pytest.raises(TrialEnded):
         await rig.hold()
     assert rig.files.content[OWN] == b"# edited\n"
+    assert rig.edited_file == "worker-0.yml"
+
+
+async def test_a_confirmation_does_not_replace_an_edit() -> None:
+    """The trial goes on; the file may be put back, and confirmed."""
+    rig = Rig([Decision.CONFIRM])
+    edit(rig, b"# edited\n")
+    with pytest.raises(TrialEnded, match="its time is over"):
+        await rig.hold()
+    (refusal,) = rig.refusals
+    assert str(refusal) == (
+        "worker-0.yml was edited during the trial, and the confirmation would replace that edit; the trial goes on. "
+        "Put it back as it was (`applied` in its directory is a copy of the file in force) and confirm again, or run "
+        "`nodenetctl rollback`"
+    )
+    assert rig.files.content[OWN] == b"# edited\n"
+
+
+@pytest.mark.parametrize("decisions", [[Decision.CONFIRM], [None]], ids=["confirmed", "time over"])
+async def test_an_administrator_may_install_the_file_that_is_on_trial(decisions: list[Decision | None]) -> None:
+    """A confirmation has nothing to replace then; the end of the trial does not take that file away."""
+    rig = Rig(decisions)
+    edit(rig, TEXT)
+    if decisions == [Decision.CONFIRM]:
+        assert await rig.hold() == OWN
+    else:
+        with pytest.raises(TrialEnded):
+            await rig.hold()
+        assert rig.edited_file == "worker-0.yml"
+    assert rig.files.content[OWN] == TEXT
+
+
+async def test_each_trial_of_a_file_begins_with_what_answers_then() -> None:
+    """A DNS server that has gone since the last trial is no fault of the file."""
+    rig = Rig(settings=Settings(probe_timeout=1), probe=FakeProbe({ip_address("192.0.2.53")}))
+    rig.files.content["/etc/resolv.conf"] = b"nameserver 192.0.2.53\n"
+    for _ in range(2):
+        rig.files.content[PATH] = TEXT
+        rig.nmstate.applied.clear()
+        with pytest.raises(TrialEnded, match="its time is over"):
+            await rig.hold()
+        rig.probe.servers.clear()
+
+
+async def test_a_trial_that_is_cut_short_has_left_whether_a_gateway_answered() -> None:
+    """The node's own file may be the one of the trial in the next boot: it is not kept if it cuts the node off."""
+    rig = Rig(settings=Settings(probe_timeout=1), kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
+    noted: list[bool] = []
+    decided = rig.decided
+
+    async def looked(seconds: float) -> Decision | None:
+        noted.append(intent.cut_short(intent.parse(rig.files.content[str(INTENT)]), DIGEST))
+        return await decided(seconds)
+
+    rig.__dict__["decided"] = looked
+    with pytest.raises(TrialEnded):
+        await rig.hold()
+    assert set(noted) == {True}
 
 
 async def test_a_network_that_does_not_come_back_is_reported_and_not_forgotten() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from fakes import FakeFiles, FakeManager, FakeProfiles, stage_edges
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Waiting
+from nodenet.core.boot.outcome import Done, Outcome, Skipped, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
@@ -20,6 +22,8 @@ from nodenet.stages.trial.undo_first import MOST_TRIES, UndoTrialFirst
 from nodenet.stages.trial.wiring import trial_of
 
 KEPT = Kept("new.yml", "d" * 64, ("eth0",))
+AFTER = Request(as_read=True)
+OWN = "/etc/nmstate/openshift/worker-0.yml"
 FACTS = Facts(hostname="worker-0", digest="e" * 64)
 
 
@@ -30,7 +34,7 @@ class Stage:
     attempts: int = 0
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
-        assert request is NOTHING
+        assert request in (NOTHING, AFTER)
         self.attempts += 1
         return Done("applied", facts, Message.NETWORK_APPLIED)
 
@@ -97,3 +101,30 @@ async def test_a_network_manager_that_refuses_does_not_hold_kubelet_back_for_eve
 async def test_a_disk_that_cannot_be_read_is_the_stages_to_report() -> None:
     rig = Rig(files=FakeFiles(bad={str(TRIAL): PublishFailed("it fails")}))
     assert isinstance(await rig.first.attempt(FACTS), Done)
+
+
+@pytest.mark.parametrize(
+    ("there", "read"),
+    [
+        (b"# edited", {"node_file": "worker-0.yml", "digest": "e" * 64}),
+        (b"# new", {}),
+        (None, {"node_file": "worker-0.yml", "digest": "e" * 64}),
+        (b"# still nothing", {"unused": ("worker-0.yml", "e" * 64)}),
+    ],
+    ids=["edited", "made", "removed", "empty"],
+)
+async def test_an_edit_during_a_trial_is_not_applied_after_it(there: bytes | None, read: dict[str, Any]) -> None:
+    """It would change the network without a reload, and without the administrator who ended the trial."""
+    rig = Rig(files=FakeFiles({OWN: there} if there else {}))
+    facts = Facts(hostname="worker-0", **read)
+    outcome = await rig.first.attempt(facts, AFTER)
+    assert outcome == Skipped("worker-0.yml was edited during the trial and is not applied", facts)
+    assert isinstance(await rig.first.attempt(facts), Done), "a reload applies it"
+
+
+async def test_without_an_edit_the_stage_runs_after_a_trial() -> None:
+    rig = Rig(files=FakeFiles({OWN: b"# own"}))
+    facts = Facts(hostname="worker-0", node_file="worker-0.yml", digest=hashlib.sha256(b"# own").hexdigest())
+    assert isinstance(await rig.first.attempt(facts, AFTER), Done)
+    empty = Facts(hostname="worker-0", unused=("worker-0.yml", hashlib.sha256(b"# own").hexdigest()))
+    assert isinstance(await rig.first.attempt(empty, AFTER), Done)

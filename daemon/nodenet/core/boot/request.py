@@ -23,6 +23,8 @@ class Request:
     """Select the node IPs again and ignore the published ones."""
     remove_bridge: bool = False
     """Remove the bridges."""
+    as_read: bool = False
+    """Apply no node file but the one that was read last: an edit of it waits for a reload."""
 
     @property
     def carried_out(self) -> Request:
@@ -35,13 +37,14 @@ class Request:
         return Request(self.run, self.retry_refused)
 
     def also(self, other: Request) -> Request:
-        """Return both requests as one: an order that was not carried out yet is not lost by the next one."""
+        """Return both requests as one: an order that was not carried out yet is not lost by the *other*, later one."""
         return Request(
             max(self.run, other.run),
             self.retry_refused or other.retry_refused,
             self.by_name or other.by_name,
             self.reselect or other.reselect,
             self.remove_bridge or other.remove_bridge,
+            other.as_read,
         )
 
 

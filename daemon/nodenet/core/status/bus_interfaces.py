@@ -56,7 +56,7 @@ MANAGER = Interface(
         "Reselect": ("", ""),
         "RemoveBridge": ("", ""),
         "Try": ("ssus", ""),
-        "ConfirmTrial": ("", ""),
+        "ConfirmTrial": ("s", ""),
         "RollBackTrial": ("", ""),
         "RunStage": ("s", ""),
         "Inhibit": ("sss", "h"),

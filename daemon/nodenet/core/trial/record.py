@@ -16,6 +16,8 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.record_version import fields
 
 VERSION = 1
+HARDWARE = frozenset({"802-3-ethernet", "802-11-wireless", "bluetooth", "gsm", "infiniband", "loopback"})
+"""Values of ``connection.type`` whose links NetworkManager cannot make (nm-settings-nmcli(5))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, roll
 
     *rolled_back*: NetworkManager has just done so, and is still activating what the links had before.
     A profile that is new since is deleted only where it is for a link of the file: another program may have made it. A
-    profile in memory that is gone has died with NetworkManager, which makes such a profile again.
+    profile in memory that is gone has died with NetworkManager, which makes such a profile again. A link that is gone
+    is made again where its profile can do that: the file may have deleted it.
     """
     here = {each.uuid: each for each in present}
     lost = [each for each in kept.profiles if _is_lost(each, here.get(each.uuid))]
@@ -65,10 +68,13 @@ def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, roll
     uses = {device.link: device.profile.uuid for device in now.devices if device.profile}
     links = {device.link for device in now.devices}
     known = changed | here.keys()
+    makes = {each.uuid for each in kept.profiles if _makes_its_link(each)}
     due = [
         (uuid, link)
         for link, uuid in kept.active.items()
-        if link in links and uuid in known and (uuid in changed or (uses.get(link) != uuid and not rolled_back))
+        if uuid in known
+        and (link in links or uuid in makes)
+        and (uuid in changed or (uses.get(link) != uuid and not rolled_back))
     ]
     return WayBack(tuple(lost), tuple(new), tuple(due))
 
@@ -79,13 +85,24 @@ def _is_lost(kept: KeptProfile, present: KeptProfile | None) -> bool:
     return _comparable(present.settings) != _comparable(kept.settings)
 
 
+def _makes_its_link(kept: KeptProfile) -> bool:
+    """Return whether NetworkManager makes the link of the profile when it activates it, as that of a VLAN."""
+    match _connection(kept.settings).get("type"):
+        case ["variant", "s", ["plain", str(kind)]]:
+            return kind not in HARDWARE
+    return False
+
+
 def _comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return *settings* without the time of the last activation, which every activation changes."""
+    values = _connection(settings)
+    return {**settings, "connection": {key: value for key, value in values.items() if key != "timestamp"}}
+
+
+def _connection(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     packed = settings.get("connection")
     values = packed[1] if isinstance(packed, list) else packed
-    if not isinstance(values, dict):
-        return dict(settings)
-    return {**settings, "connection": {key: value for key, value in values.items() if key != "timestamp"}}
+    return values if isinstance(values, dict) else {}
 
 
 def render(kept: Kept) -> bytes:

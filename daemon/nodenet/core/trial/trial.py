@@ -22,6 +22,8 @@ STAGED = "/run/nodenet/try"
 """Where nodenetctl leaves the file for nodenetd, by its digest: nodenetd sees neither /home nor /tmp."""
 DIGITS = 64
 """Of a SHA-256 in hexadecimal."""
+SHOWN_DIGITS = 12
+"""Of it, where people read it."""
 
 
 class TrialState(StrEnum):
@@ -68,7 +70,8 @@ class Trial:
     """The present trial, or the last one of this run of nodenetd.
 
     *until*: when it is rolled back (CLOCK_BOOTTIME), None before it holds. *cause*: why it ended. *installed*: the name
-    that the confirmed file got.
+    that the confirmed file got. *edited*: the name of the node's own file where it was edited meanwhile, and is not
+    applied.
     """
 
     name: str
@@ -78,6 +81,7 @@ class Trial:
     until: float | None = None
     cause: str = ""
     installed: str | None = None
+    edited: str | None = None
 
     @property
     def runs(self) -> bool:
@@ -126,6 +130,31 @@ def no_trial() -> UsageInvalid:
     return UsageInvalid("no trial of a node file is running", remedy="Start one with `nodenetctl try FILE`")
 
 
+def another(name: str, digest: str, wanted: str) -> UsageInvalid:
+    """Return the refusal to confirm the file with *wanted*: that called *name*, with *digest*, is on trial."""
+    return UsageInvalid(
+        f"{name} ({digest[:SHOWN_DIGITS]}) is on trial now, and not {wanted[:SHOWN_DIGITS]}: that trial has ended",
+        remedy="Look at `nodenetctl status`, and confirm again if the present one is right",
+    )
+
+
+def would_replace(name: str) -> UsageInvalid:
+    """Return the refusal of a confirmation that would replace an edit of the node's own file, *name*."""
+    return UsageInvalid(
+        f"{name} was edited during the trial, and the confirmation would replace that edit; the trial goes on",
+        remedy="Put it back as it was (`applied` in its directory is a copy of the file in force) and confirm again, "
+        "or run `nodenetctl rollback`",
+    )
+
+
+def not_applied(name: str) -> str:
+    """Return what follows from an edit of the node's own file, *name*, during a trial that was not confirmed."""
+    return f"{name} was edited during the trial and is not applied"
+
+
+APPLY_IT = "Run `nodenetctl reload --wait` to apply it"
+
+
 def confirmed_already(order: TrialOrder) -> UsageInvalid:
     """Return the refusal of a rollback that came after the confirmation."""
     return UsageInvalid(
@@ -146,4 +175,5 @@ def described(trial: Trial | None) -> dict[str, Any] | None:
         "until": trial.until,
         "cause": trial.cause or None,
         "installed": trial.installed,
+        "edited": trial.edited,
     }

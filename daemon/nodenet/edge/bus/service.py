@@ -36,7 +36,8 @@ class Orders:
     explain: Callable[[str], str]
     try_file: Callable[[TrialOrder], Awaitable[None]]
     """Returns when the file is applied and waits for one of the next two."""
-    confirm: Callable[[], Awaitable[None]]
+    confirm: Callable[[str], Awaitable[None]]
+    """Takes the SHA-256 of the file that is confirmed, "" for whichever is on trial."""
     roll_back: Callable[[], Awaitable[None]]
 
 
@@ -96,8 +97,8 @@ class Service(BusObjects):
                 await self._orders.remove_bridge()
             case "Try", [name, digest, seconds, who]:
                 await self._orders.try_file(order(name, digest, seconds, who))
-            case "ConfirmTrial", []:
-                await self._orders.confirm()
+            case "ConfirmTrial", [digest]:
+                await self._orders.confirm(digest)
             case "RollBackTrial", []:
                 await self._orders.roll_back()
             case "RunStage" | "Run", [name]:

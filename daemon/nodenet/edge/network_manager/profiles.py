@@ -157,8 +157,11 @@ class Profiles:
         await self._ask(device, f"{NAME}.Device", "Reapply", "a{sa{sv}}tu", settings, version, _PRESERVE_EXTERNAL_IP)
 
     async def activate(self, uuid: str, link: str) -> None:
-        """Begin to activate a profile on a link; the kernel and NetworkManager report the rest. Raises Unavailable."""
-        path, device = await self._path(uuid), await self._device(link)
+        """Begin to activate a profile on a link; the kernel and NetworkManager report the rest. Raises Unavailable.
+
+        Where the link is gone, NetworkManager makes it, if the profile is one of a VLAN, a bond or the like.
+        """
+        path, device = await self._path(uuid), path_of_link(await self._objects(), link) or "/"
         await self._ask(PATH, NAME, "ActivateConnection", "ooo", path, device, "/")
 
     async def connect(self, link: str) -> None:

@@ -106,6 +106,14 @@ class NodeFiles:
             return facts  # nothing is known: no edit is seen
         return replace(facts, node_file=found, digest=file.digest if file else None, unused=None)
 
+    def edited(self, facts: Facts) -> str | None:
+        """Return the name of the node's file where it is not the one that *facts* have of the last time it was read."""
+        here = self.on_disk(facts)
+        read = facts.unused or (facts.node_file, facts.digest)
+        if here is facts or (here.node_file, here.digest) == read:
+            return None
+        return here.node_file or read[0]
+
     async def judge(self, facts: Facts) -> None:
         """Return when nothing is wrong with the file. Raises NodeFileInvalid, LibnmstateMissing, Unavailable."""
         search = self.find(facts.hostname)

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import structlog
 
-from nodenet.core.apply import intent
-from nodenet.core.apply.intent import Phase
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.trial import record
 from nodenet.core.trial.record import Kept
-from nodenet.ports import Files, Profiles
+from nodenet.ports import Files, Manager, Profiles
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.records import INTENT, PRIVATE, TRIAL, Records
 
 log = structlog.get_logger()
+
+PATIENCE_SECONDS = 10.0
+PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +35,15 @@ class NetworkBefore:
 
     files: Files
     profiles: Profiles
+    manager: Manager
     keeper: ProfileKeeper
     checkpoint: OpenCheckpoint
 
     @classmethod
     def of(cls, edges: StageEdges, checkpoint: OpenCheckpoint) -> NetworkBefore:
         """Return the one that works through *edges* and *checkpoint*."""
-        return cls(edges.files, edges.profiles, ProfileKeeper(edges.profiles, edges.files), checkpoint)
+        keeper = ProfileKeeper(edges.profiles, edges.files)
+        return cls(edges.files, edges.profiles, edges.manager, keeper, checkpoint)
 
     @property
     def kept(self) -> Kept | None:
@@ -77,16 +82,40 @@ class NetworkBefore:
         for profile in way.give_back:
             if error := await self.keeper.give_back(profile):
                 log.warning(error.cause, message=error.message, remedy=error.remedy)
-        for uuid, link in way.activate:
-            await self._activate(kept, uuid, link)
+        due = [(uuid, link) for uuid, link in way.activate if await self._activate(kept, uuid, link)]
         if not way.empty:
             text = f"Put the profiles from before the trial of {kept.name} back"
             log.warning(text, message=Message.TRIAL_UNDONE)
-        self._restore_intent(kept, as_verified=way.empty)
+        await self._settled(due)
+        self._restore_intent(kept)
         self.forget()
 
-    async def _activate(self, kept: Kept, uuid: str, link: str) -> None:
-        """Begin to activate a profile. Raises Unavailable where NetworkManager does not answer at all.
+    async def started(self) -> None:
+        """Return when NetworkManager has ended its start, after PATIENCE_SECONDS at the latest.
+
+        Before that, a link may not have its profile yet, and would be activated a second time.
+        """
+        end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        while asyncio.get_running_loop().time() < end:
+            if await self.manager.state() is ManagerState.READY:
+                return
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _settled(self, due: list[tuple[str, str]]) -> None:
+        """Return when the links of *due* have their profiles, after PATIENCE_SECONDS at the latest. Raises Unavailable.
+
+        The stage nmstate compares the network with the node file then: a link below br-ex cannot be changed by it.
+        """
+        end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        while due and asyncio.get_running_loop().time() < end:
+            found = await self.profiles.inventory()
+            uses = {(each.profile.uuid, each.link) for each in found.devices if each.profile}
+            if all(each in uses and each[1] in found.settled for each in due):
+                return
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _activate(self, kept: Kept, uuid: str, link: str) -> bool:
+        """Begin to activate a profile; return whether it begins. Raises Unavailable where NetworkManager is not there.
 
         It refuses a link without a carrier, for as long as that is so: the others, and the records, do not wait.
         """
@@ -96,18 +125,18 @@ class NetworkBefore:
             await self.profiles.inventory(profiles=False)
             text = f"{link} does not get the profile from before the trial of {kept.name}: {error.cause}"
             log.warning(text, message=Message.TRIAL_UNDONE, remedy=f"Run `nmcli connection up {uuid}` when it can")
+            return False
+        return True
 
-    def _restore_intent(self, kept: Kept, *, as_verified: bool) -> None:
-        """Make the record of the last apply what it was; a network that was made again is to be verified."""
-        if not kept.intent:
+    def _restore_intent(self, kept: Kept) -> None:
+        """Make the record of the last apply what it was: the profiles are what they were.
+
+        The stage nmstate applies its file where the network differs from it all the same.
+        """
+        if kept.intent:
+            self.files.write(INTENT, kept.intent.encode(), PRIVATE)
+        else:
             self.files.remove(INTENT)
-            return
-        content = kept.intent.encode()
-        with suppress(ValueError):  # the next look sets it aside
-            before = intent.parse(content)
-            if not as_verified and before.phase is Phase.GOOD:
-                content = intent.render(replace(before, phase=Phase.APPLYING))
-        self.files.write(INTENT, content, PRIVATE)
 
     def forget(self) -> None:
         """Remove what was kept: the trial is over. Raises PublishFailed."""

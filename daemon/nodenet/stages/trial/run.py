@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath, PurePosixPath
 
@@ -29,7 +29,7 @@ from nodenet.core.node_file.find import APPLIED, NodeFile
 from nodenet.core.node_file.finding import errors, refusal
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial import refusals
-from nodenet.core.trial.trial import MARGIN_SECONDS, STAGED, Decision, TrialEnded, TrialOrder
+from nodenet.core.trial.trial import MARGIN_SECONDS, STAGED, Decision, TrialEnded, TrialOrder, would_replace
 from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
 from nodenet.stage_edges import StageEdges
@@ -61,20 +61,31 @@ class Job:
     facts: Facts
     target: PurePath
     replaced: bytes | None
+    administrator: Administrator
+
+
+@dataclass(slots=True)
+class Course:
+    """How far a trial came: why it *ended*, as a trial may, and whether its file was *installed*."""
+
+    ended: TrialEnded | None = None
+    installed: bool = False
 
 
 class TrialRun:
     """Tries node files, one at a time."""
 
-    def __init__(self, edges: StageEdges, settings: Settings, pipeline: Pipeline, before: NetworkBefore) -> None:
-        """Work through *edges* and *pipeline*; confirmed files go where *settings* have node files."""
+    def __init__(
+        self, edges: StageEdges, settings: Settings, pipeline: Pipeline, before: NetworkBefore, node_files: NodeFiles
+    ) -> None:
+        """Work through *edges* and *pipeline*; confirmed files go where *node_files* are."""
         self._checkpoint = before.checkpoint
         self._edges = edges
-        self._directory = PurePath(settings.node_file_dir)
+        self._directory = node_files.directory
         self._pipeline = pipeline
         self._before = before
         self._probes = Probes.of(edges, settings)
-        self._node_files = NodeFiles(edges.files, edges.nmstate, self._directory)
+        self._node_files = node_files
 
     async def hold(self, order: TrialOrder, facts: Facts, administrator: Administrator) -> str:
         """Try a file; return the path where it is installed once it is confirmed. Raises NodenetError.
@@ -89,9 +100,12 @@ class TrialRun:
             wish = await _judged(file, transaction)
             await self._refuse(file, wish, transaction)
             self._refuse_changed(file, facts)
-            job = Job(order, file, wish, facts, target, replaced)
-            async with probing_around(self._probes, file, wish, proven=False) as probing:
-                await self._try(job, transaction, probing, administrator)
+            job = Job(order, file, wish, facts, target, replaced, administrator)
+            try:
+                async with probing_around(self._probes, file, wish, proven=False) as probing:
+                    await self._try(job, transaction, probing)
+            finally:
+                self._probes.forget()  # what answers before the next trial of this file is another matter
         self._keep(job)
         return str(target)
 
@@ -129,44 +143,41 @@ class TrialRun:
 
         Raises UsageInvalid.
         """
-        here = self._node_files.on_disk(facts)
-        read = facts.unused or (facts.node_file, facts.digest)
-        if (here.node_file, here.digest) != read or here.digest == file.digest:
-            raise refusals.own_file_changed(here.node_file or facts.node_file or file.name)
+        edited = self._node_files.edited(facts)
+        if edited or facts.digest == file.digest:
+            raise refusals.own_file_changed(edited or facts.node_file or file.name)
 
     def _is_made_by_us(self, bridge: str) -> bool:
         """Return whether the stage configure-ovs, and no file, has made *bridge*."""
         record = self._pipeline.record
         return bridge == BRIDGE and not (record and record.brings_bridge)
 
-    async def _try(self, job: Job, transaction: Transaction, probing: Probing, administrator: Administrator) -> None:
+    async def _try(self, job: Job, transaction: Transaction, probing: Probing) -> None:
         before = self._pipeline.record
         await probing.begin()
         await self._before.keep(job.file, job.wish)
         in_force = before.in_force if before else job.facts.applied_digest
         brings = before.brings_bridge if before else job.facts.brings_bridge
         record = self._pipeline.intent(job.file.digest, Phase.APPLYING, in_force=in_force, brings_bridge=brings)
-        ends: list[TrialEnded] = []
-        administrator.begins()
+        record = replace(record, way_out=probing.way_out)
+        course = Course()
+        job.administrator.begins()
         try:
-            hold = partial(self._hold, job, probing, administrator, ends)
+            hold = partial(self._hold, job, probing, course)
             await self._pipeline.apply(transaction, job.file.text, record, hold)
         except BaseException as error:
-            failed = await shielded(self._back(job, probing), "The end of a trial")
+            failed = await shielded(self._back(job, probing, course), "The end of a trial")
             known = _shown(error, job.wish) if isinstance(error, NmstateFailure) else error
             if failed and isinstance(known, NodenetError):
                 raise _not_back(failed, known) from error
-            if ends and isinstance(error, NodenetError):  # the pipeline has worded it as a failed apply
-                raise ends[0] from error
+            if course.ended and isinstance(error, NodenetError):  # the pipeline has worded it as a failed apply
+                raise course.ended from error
             if known is not error:
                 raise known from error
             raise
 
-    async def _hold(self, job: Job, probing: Probing, administrator: Administrator, ends: list[TrialEnded]) -> None:
-        """Return once the trial is confirmed and its file is installed. Raises NodenetError where it is to end.
-
-        *ends* gets the error where it ended as a trial may.
-        """
+    async def _hold(self, job: Job, probing: Probing, course: Course) -> None:
+        """Return once the trial is confirmed and its file is installed. Raises NodenetError where it is to end."""
         await probing.accept()
         await self._checkpoint.extend(int(job.order.seconds) + MARGIN_SECONDS)
         until = self._pipeline.now() + job.order.seconds
@@ -175,34 +186,41 @@ class TrialRun:
             message=Message.TRIAL_HOLDS,
             digest=job.file.digest,
         )
-        administrator.holds(until)
-        if end := await self._decided(until, administrator):
-            ends.append(end)
+        job.administrator.holds(until)
+        if end := await self._decided(until, job):
+            course.ended = end
             raise end
         # Before the commit: whatever ends the node between the two, the next boot applies this file.
+        course.installed = True
         self._edges.files.write(job.target, job.file.text.encode(), PRIVATE)
 
-    async def _decided(self, until: float, administrator: Administrator) -> TrialEnded | None:
+    async def _decided(self, until: float, job: Job) -> TrialEnded | None:
         """Return why the trial ends, None where it is confirmed."""
         while (left := until - self._pipeline.now()) > 0:
-            decision = await administrator.decided(min(left, LOOK_SECONDS))
+            decision = await job.administrator.decided(min(left, LOOK_SECONDS))
             if decision is Decision.ROLL_BACK:
                 return TrialEnded(ROLLED_BACK)
             with suppress(Unavailable):  # NetworkManager does not answer at present
                 if not await self._checkpoint.is_open():
                     return TrialEnded(LOST, remedy="Look at `journalctl -u NetworkManager`, and try again")
             if decision is Decision.CONFIRM:
-                return None
+                if self._edges.files.read(job.target) in (job.replaced, job.file.text.encode()):
+                    return None
+                job.administrator.refuses(would_replace(job.target.name))
         return TrialEnded(TIME_OVER)
 
-    async def _back(self, job: Job, probing: Probing) -> NodenetError | None:
+    async def _back(self, job: Job, probing: Probing, course: Course) -> NodenetError | None:
         """Put back what the pipeline has not, after a trial that was not confirmed; return why that failed, if so.
 
         The stage nmstate tries again what failed.
         """
         try:
-            self._uninstall(job)
+            if course.installed:
+                self._uninstall(job)
+            if edited := self._node_files.edited(job.facts):
+                job.administrator.edited(edited)
             if kept := self._before.kept:
+                await self._before.started()
                 await self._before.restore(kept)
             await probing.restored()
         except NodenetError as error:
@@ -211,8 +229,7 @@ class TrialRun:
 
     def _uninstall(self, job: Job) -> None:
         """Put the file back that the confirmed one has replaced; an edit of an administrator stays."""
-        text = job.file.text.encode()
-        if job.replaced == text or self._edges.files.read(job.target) != text:
+        if self._edges.files.read(job.target) != job.file.text.encode():
             return
         if job.replaced is None:
             self._edges.files.remove(job.target)

@@ -8,13 +8,15 @@ from __future__ import annotations
 import structlog
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Outcome, Waiting
+from nodenet.core.boot.outcome import Outcome, Skipped, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.trial.trial import not_applied
 from nodenet.ports import Stage
 from nodenet.stage_edges import Presence
+from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER
 from nodenet.stages.trial.before import NetworkBefore
 
@@ -29,16 +31,24 @@ MOST_TRIES = 12
 class UndoTrialFirst:
     """Ends a trial that was interrupted, then runs the stage."""
 
-    def __init__(self, stage: Stage, before: NetworkBefore, presence: Presence) -> None:
-        """Run *stage* once *before* has put back what it must."""
+    def __init__(self, stage: Stage, before: NetworkBefore, presence: Presence, node_files: NodeFiles) -> None:
+        """Run *stage* once *before* has put back what it must; *node_files* has the file of the node."""
         self._stage = stage
         self._before = before
         self._presence = presence
+        self._node_files = node_files
         self._refusals = 0
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
-        """Return the stage's own outcome, or Waiting before that."""
-        return await self._waiting(facts) or await self._stage.attempt(facts, request)
+        """Return the stage's own outcome, or Waiting before that.
+
+        After a trial that was not confirmed, an edit of the node's own file stays unapplied, as without a trial.
+        """
+        if waiting := await self._waiting(facts):
+            return waiting
+        if request.as_read and (edited := self._node_files.edited(facts)):
+            return Skipped(not_applied(edited), facts)
+        return await self._stage.attempt(facts, request)
 
     async def _waiting(self, facts: Facts) -> Waiting | None:
         """Return what the end of an interrupted trial waits for, None where none is left."""

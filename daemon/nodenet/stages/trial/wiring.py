@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from nodenet.core.settings.model import Settings
 from nodenet.ports import Stage
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.trial.before import NetworkBefore
@@ -26,4 +28,6 @@ def trial_of(edges: StageEdges, settings: Settings, nmstate: Stage) -> TrialPart
     """Return the parts for *settings*; *nmstate* is the stage that applies node files."""
     pipeline = Pipeline(PipelineEdges.of(edges), edges.boot_id, float(settings.apply_timeout))
     before = NetworkBefore.of(edges, OpenCheckpoint(edges.manager, pipeline))
-    return TrialParts(TrialRun(edges, settings, pipeline, before), UndoTrialFirst(nmstate, before, edges.presence))
+    node_files = NodeFiles(edges.files, edges.nmstate, PurePath(settings.node_file_dir))
+    stage = UndoTrialFirst(nmstate, before, edges.presence, node_files)
+    return TrialParts(TrialRun(edges, settings, pipeline, before, node_files), stage)
