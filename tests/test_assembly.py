@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -91,3 +94,11 @@ def test_a_node_file_directory_that_is_none_does_not_end_the_daemon(assembly: As
     place.write_text("interfaces: []\n")
     assembly.inputs.build_stages(replace(Settings(), node_file_dir=str(place)))
     assert not assembly.has_node_files()
+
+
+def test_nodenetd_starts_where_the_launcher_keeps_openssl_out() -> None:
+    """It costs 5 MB (``packaging/install.py``); a probe by HTTPS has it in a process of its own."""
+    program = "import sys; sys.modules['ssl'] = None; import nodenet.daemon"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -102,7 +102,7 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Single modules → what they may import beyond their room."""
 
-ALONE = ("edge.nmstate.worker", "edge.kernel.watcher")
+ALONE = ("edge.nmstate.worker", "edge.kernel.watcher", "edge.probes.https_request")
 """Programs that run in a process of their own and must start quickly: they import nothing of ours."""
 
 

@@ -3,9 +3,6 @@
 Pings use the kernel's ICMP sockets, which need no capability (icmp(7), ``net.ipv4.ping_group_range``). A large ping
 must not be fragmented (ip(7), IP_PMTUDISC_DO). If a router reports that it is too large, the path MTU is known: TCP
 works then (RFC 1191), and that is as good as an answer. If it vanishes, large packets of every connection do.
-
-An HTTPS server must have a certificate that the CA signed, so that no other server answers in its place. The name in
-the certificate is not compared: a target is an address, and the certificate of an API may have DNS names alone.
 """
 
 from __future__ import annotations
@@ -15,16 +12,14 @@ import contextlib
 import errno
 import socket
 import struct
+import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.probes.questions import Answer
 from nodenet.core.settings.model import ProbeTarget
-
-if TYPE_CHECKING:
-    import ssl
 
 AGAIN_SECONDS = 0.3
 """Between two pings, and between two connections that are refused."""
@@ -35,9 +30,9 @@ _SMALL, _LARGE = 1, 2
 _SMALL_PAYLOAD = 32
 _MOST = 65_535
 _DO = 2
-_LINE_BYTES = 1024
-_SERVER_ERROR = 500
-"""Statuses from here on say that the server does not work (RFC 9110, 15.6): it may be a proxy without its servers."""
+REQUEST = Path(__file__).with_name("https_request.py")
+_BY_EXIT = {0: Answer.YES, 3: Answer.NO}
+"""Of that program; without the CA, and where it fails, nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +64,14 @@ class Targets:
                 if target.port is None:
                     await _pinged(target.address, heard)
                 elif target.path:
-                    await _served(target, target.port)
+                    return await _served(target, target.port, seconds)
                 else:
                     await _connected(target.address, target.port)
         except TimeoutError:
             return Answer.SMALL if _SMALL in heard else Answer.NO
-        except (PermissionError, _CaUnusable):
+        except OSError:  # this node may not ping, or has no memory for the request
             return Answer.UNKNOWN
         return Answer.YES
-
-
-class _CaUnusable(Exception):
-    """The CA cannot be read, so no server can be verified."""
 
 
 async def _connected(address: IPAddress, port: int) -> None:
@@ -93,43 +84,17 @@ async def _connected(address: IPAddress, port: int) -> None:
         await asyncio.sleep(AGAIN_SECONDS)
 
 
-async def _served(target: ProbeTarget, port: int) -> None:
-    """Return when the HTTPS server of *target* has answered with less than a server error. Raises _CaUnusable."""
-    context = _trusting(target.ca_file)
-    while True:
-        with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            if await _status(target, port, context) < _SERVER_ERROR:
-                return
-        await asyncio.sleep(AGAIN_SECONDS)
-
-
-def _trusting(ca_file: str) -> ssl.SSLContext:
-    """Return a TLS context that trusts this CA alone. Raises _CaUnusable."""
+async def _served(target: ProbeTarget, port: int, seconds: float) -> Answer:
+    """Return whether the HTTPS server of *target* answers (``edge.probes.https_request``)."""
+    options = ("-I", "-X", "utf8")  # a bundled Python does not have every locale's encoding
+    words = (str(target.address), str(port), target.path, target.ca_file, str(seconds))
+    process = await asyncio.create_subprocess_exec(sys.executable, *options, str(REQUEST), *words)
     try:
-        import ssl  # noqa: PLC0415 - OpenSSL costs 5 MB, and nodenetd starts without it
-
-        made = ssl.create_default_context(cafile=ca_file)
-    except (ImportError, OSError) as error:
-        raise _CaUnusable(str(error)) from error
-    made.check_hostname = False
-    # Clusters have CAs without the extensions that Python 3.13 asks for beyond what a chain of trust needs.
-    made.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return made
-
-
-async def _status(target: ProbeTarget, port: int, context: ssl.SSLContext) -> int:
-    """Return the status of one request. Raises OSError, ValueError and errors of the stream where there is none."""
-    reader, writer = await asyncio.open_connection(str(target.address), port, ssl=context, limit=_LINE_BYTES)
-    try:
-        host = f"[{target.address}]" if target.address.version == 6 else str(target.address)
-        writer.write(f"GET {target.path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode("ascii"))
-        await writer.drain()
-        protocol, status, *_ = (await reader.readuntil(b"\n")).split()
+        return _BY_EXIT.get(await process.wait(), Answer.UNKNOWN)
     finally:
-        writer.transport.abort()
-    if not protocol.startswith(b"HTTP/"):
-        raise ValueError("not an HTTP response")
-    return int(status)
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
 
 
 async def _pinged(address: IPAddress, heard: set[int]) -> None:
