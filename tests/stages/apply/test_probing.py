@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -12,9 +14,9 @@ from nodenet.core.errors import PublishFailed
 from nodenet.core.probes.report import PATH
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
-from nodenet.stages.apply.probes import UNIQUE_SECONDS, Probes
+from nodenet.stages.apply.probes import FORWARD_SECONDS, UNIQUE_SECONDS, Probes
 from nodenet.stages.apply.probing import probing_around
-from probes_rig import GATEWAY, NEW, ONLINE, WISH, Rig, SlowNeighbours, file, timed
+from probes_rig import GATEWAY, NEW, OFFLINE, ONLINE, WISH, Rig, SlowNeighbours, file, timed
 
 
 def test_a_network_that_works_costs_no_time_after_the_apply() -> None:
@@ -74,3 +76,44 @@ def test_the_report_names_every_probe_before_and_after() -> None:
     assert rows == [(when, *each, "answers") for when in ("before", "after") for each in expected]
     rig.files.bad = {str(PATH): PublishFailed("No space left on device")}
     timed(probing.accept)
+
+
+def waited(rig: Rig, *, late: float = 0.0) -> float:
+    """Return how long the probes before an apply of a new file take where a gateway answers after *late* seconds."""
+
+    async def story() -> None:
+        if late:
+            asyncio.get_running_loop().call_later(late, rig.neighbours.there.add, GATEWAY)
+        async with probing_around(rig.probes, file("d"), WISH, proven=False, patience=FORWARD_SECONDS) as probing:
+            await probing.begin()
+
+    return timed(story)
+
+
+def test_a_switch_port_that_learns_does_not_hide_that_the_node_had_a_gateway() -> None:
+    """In the first half minute after the link came up; a file that then cuts the node off would be kept."""
+    rig = Rig(neighbours=SlowNeighbours())
+    assert 30 < waited(rig, late=30.0) < 32
+    assert rig.probes.has_begun("d")
+    rig.neighbours.there.clear()
+    with pytest.raises(ProbeFailed, match=r"^the gateway 192\.0\.2\.1 does not answer on eth0"):
+        timed(_accepted(rig))
+
+
+def test_a_silent_gateway_is_waited_for_once_and_only_where_it_may_answer() -> None:
+    rig = Rig(neighbours=SlowNeighbours())
+    assert FORWARD_SECONDS <= waited(rig) < FORWARD_SECONDS + 2
+    assert waited(rig) < 2, "the second try of the file"
+    unplugged = replace(ONLINE, links=(replace(ONLINE.links[0], carrier=False),))
+    assert waited(Rig(neighbours=SlowNeighbours(), kernel=FakeKernel(unplugged))) < 2
+    assert waited(Rig(neighbours=SlowNeighbours(), kernel=FakeKernel(OFFLINE))) < 2
+    assert waited(Rig()) < 1
+
+
+def _accepted(rig: Rig) -> Callable[[], Awaitable[None]]:
+    async def story() -> None:
+        probing = rig.around()
+        await probing.begin()
+        await probing.accept()
+
+    return story

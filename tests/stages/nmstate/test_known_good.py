@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from fakes import BOOT_ID, FakeClock, FakeFiles
 from nodenet.core.apply import last_good, new_file
+from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Problem
@@ -183,3 +184,18 @@ def test_the_record_of_the_largest_node_file_can_be_read_again(line: str) -> Non
     text = line * (MAX_BYTES // len(line.encode()))
     record = last_good.render(last_good.LastGood("worker-0.yml", text, "d", "worker-0", 1.0))
     assert len(record) < MOST_BYTES
+
+
+def test_a_file_that_comes_back_after_a_confirmed_trial_is_kept_again() -> None:
+    """The confirmation has kept the file of the trial; the node works with the one before for months."""
+    rig = Rig()
+    rig.after(0)
+    rig.after(SECONDS)
+    other = read("worker-0.yml", b"b: 1\n")
+    tried = LastGood(other.name, other.text, other.digest, "worker-0", 1.0)
+    rig.files.content[str(GOOD)] = last_good.render(tried)
+    facts = replace(FACTS, digest=other.digest, applied_digest=other.digest)
+    rig.after(0, replace(READY, facts=facts))
+    assert rig.begins()
+    rig.after(SECONDS)
+    assert last_good.parse(rig.files.content[str(GOOD)], "worker-0").digest == FILE.digest

@@ -843,3 +843,21 @@ async def test_a_corrected_file_or_a_reload_ends_the_quarantine() -> None:
     outcome = await rig.attempt(NAMED, Request(retry_refused=True))
     assert isinstance(outcome, Done)
     assert (outcome.problem, rig.nmstate.applied[-1]) == (None, TEXT.decode())
+
+
+@pytest.mark.parametrize("has_other", [True, False])
+async def test_a_gateway_that_answers_late_in_a_boot_saves_the_node(has_other: bool) -> None:  # noqa: FBT001
+    """A switch port forwards half a minute after the link came up. It is waited for where another file is good."""
+    rig = quarantined()
+    rig.kernel.now = ONLINE
+    del rig.files.content[str(NEW_FILE)]
+    if not has_other:
+        del rig.files.content[str(GOOD)]
+    asyncio.get_running_loop().call_later(0.3, rig.neighbours.there.add, GATEWAY)
+    rig.nmstate.during_apply = rig.neighbours.there.clear  # with the file, no gateway answers
+    outcome = await rig.attempt()
+    if has_other:
+        assert isinstance(outcome, Failed)
+        assert outcome.problem.message is Message.PROBE_FAILED
+    else:
+        assert isinstance(outcome, Done)

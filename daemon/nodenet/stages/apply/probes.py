@@ -88,6 +88,13 @@ class Before:
     taken: tuple[Question, ...] = ()
     snapshot: Snapshot = field(default_factory=Snapshot)
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether there are gateways behind a carrier, and none answers: the switch port may not forward yet."""
+        carriers = {link.name for link in self.snapshot.links if link.up and link.carrier}
+        asked = [each for each in self.look.answers if each.kind is Kind.GATEWAY and each.link in carriers]
+        return bool(asked) and self.look.gateway is None
+
 
 @dataclass(slots=True)
 class Probes:
@@ -110,8 +117,19 @@ class Probes:
         scope = Scope(tuple(targets), settings.route_tables)
         return cls(ProbeEdges.of(edges), scope, float(settings.probe_timeout))
 
-    async def before(self, wish: Desired) -> Before:
-        """Return what answers before an apply, and which new addresses other hosts have."""
+    async def before(self, wish: Desired, patience: float = 0.0) -> Before:
+        """Return what answers before an apply, and which new addresses other hosts have.
+
+        *patience*: for so many seconds it is asked again while there are gateways, and none answers.
+        """
+        end = asyncio.get_running_loop().time() + patience
+        while True:
+            found = await self._at_present(wish)
+            if not found.is_silent or asyncio.get_running_loop().time() >= end:
+                return found
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _at_present(self, wish: Desired) -> Before:
         try:
             snapshot = self.edges.kernel.snapshot()
         except Unavailable:  # nothing is known to have worked
@@ -121,6 +139,10 @@ class Probes:
         answers, taken = await asyncio.gather(self._ask(asked, BASELINE_SECONDS), self._taken(unique, snapshot))
         look = Look(answers | known(snapshot, _links(wish)), has_default(snapshot, self.scope))
         return Before(look, taken, snapshot)
+
+    def has_begun(self, digest: str) -> bool:
+        """Return whether the file with *digest* was tried before."""
+        return self._held[0] == digest
 
     def remember(self, digest: str, look: Look) -> Look:
         """Return what answered before this try of the file with *digest*, or before an earlier one."""

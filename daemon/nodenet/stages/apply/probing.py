@@ -24,17 +24,24 @@ log = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
-async def probing_around(
-    probes: Probes, file: NodeFile, wish: Desired, *, proven: bool, interrupted: bool = False
+async def probing_around(  # noqa: PLR0913  (what is known about the file)
+    probes: Probes,
+    file: NodeFile,
+    wish: Desired,
+    *,
+    proven: bool,
+    interrupted: bool = False,
+    patience: float = 0.0,
 ) -> AsyncIterator[Probing]:
     """Yield the probes around one apply of *file*.
 
     *proven*: the node has worked with it; mostly it is not applied again. For a new file the probes before the apply
-    begin now, beside other work. *interrupted*: as in ``Look``.
+    begin now, beside other work. *interrupted*: as in ``Look``. *patience*: as in ``Probes.before``, for the first try
+    of a new file.
     """
     probing = Probing(probes, file, wish, proven=proven, interrupted=interrupted)
     if not proven:
-        probing.start()
+        probing.start(0.0 if probes.has_begun(file.digest) else patience)
     try:
         yield probing
     finally:
@@ -59,10 +66,10 @@ class Probing:
         self.way_out = False
         """Whether the node had a way out before the apply."""
 
-    def start(self) -> None:
+    def start(self, patience: float = 0.0) -> None:
         """Begin with the probes before the apply."""
         if self._probes.seconds:
-            self._running = asyncio.create_task(self._probes.before(self._wish))
+            self._running = asyncio.create_task(self._probes.before(self._wish, patience))
 
     def end(self) -> None:
         """Ask no longer."""

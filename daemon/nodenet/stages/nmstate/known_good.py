@@ -72,6 +72,8 @@ class KnownGood:
         if self._ready_with != (digest, applied):
             self._note_ready(digest, applied=applied)
             self._ready_with = digest, applied
+        if applied and digest != self._kept:
+            self._kept = ""  # the confirmation of a trial may have kept this one in its place
         cut_off = status.drift is not None or (status.uplink is not None and status.uplink.message in CUT_OFF)
         if not applied or cut_off or digest == self._kept:
             self._since = None

@@ -7,6 +7,7 @@ probes → record.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePath
 
 import structlog
@@ -34,7 +35,7 @@ from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Files, Nmstate, Transaction
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
-from nodenet.stages.apply.probes import Probes
+from nodenet.stages.apply.probes import FORWARD_SECONDS, Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.in_force import InForce
@@ -153,14 +154,22 @@ class NmstateStage:
             return replace(waiting, seconds=seconds, facts=self._as_before(job.facts))
         try:
             proven = self._in_force.knows(job.file) or job.file.digest != job.facts.digest  # the last known good one
+            around = partial(probing_around, self._probes, job.file, job.wish, proven=proven)
             async with (
                 self._nmstate.transaction() as transaction,
-                probing_around(self._probes, job.file, job.wish, proven=proven, interrupted=job.interrupted) as probing,
+                around(interrupted=job.interrupted, patience=self._patience(job)) as probing,
             ):
                 matches = await self._in_force.matches(job.file, job.wish, transaction)
                 return await self._carry_out(job, transaction, probing, matches=matches)
         except NmstateFailure as failure:
             return self._again_or_refused(job, without_secrets(failure, job.wish.secrets))
+
+    def _patience(self, job: Job) -> float:
+        """Return for how many seconds a silent gateway is asked before the apply.
+
+        Where there is another file to go back to, it must be known whether the node was cut off before this one.
+        """
+        return FORWARD_SECONDS if self._quarantine.has_other(job.file, job.facts.hostname) else 0.0
 
     async def _carry_out(self, job: Job, transaction: Transaction, probing: Probing, *, matches: bool) -> Outcome:
         record = self._pipeline.record
