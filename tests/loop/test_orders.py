@@ -60,12 +60,15 @@ async def test_the_stages_run_again_when_a_trial_has_ended() -> None:
     async with rig.running() as reconciler:
         await ready(rig)
         await reconciler.try_file(ORDER)
+        rig.inputs.file = ("worker-0.yml", "edited")
         await reconciler.roll_back()
         await rig.until(lambda: reconciler.status.boot.next() is None and bool(rig.ran))
         assert rig.ran == list(StageName)[list(StageName).index(StageName.NMSTATE) :]
+        assert reconciler.status.facts.digest is None  # the stage gets the file as it was read before the trial
         assert not rig[StageName.NMSTATE].requests[-1].retry_refused
         assert rig[StageName.NMSTATE].requests[-1].as_read  # an edit meanwhile waits for a reload
         rig.ran.clear()
+        rig.inputs.file = (None, None)
         await reconciler.try_file(ORDER)
         await reconciler.confirm("")
         await rig.until(lambda: reconciler.status.boot.next() is None and bool(rig.ran))

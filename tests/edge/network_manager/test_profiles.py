@@ -206,3 +206,12 @@ async def test_a_profile_is_stored_elsewhere_as_it_is(private_bus: PrivateBus, s
     assert (member, sent) == ("Update2", flags)
     assert settings["802-1x"]["password"] == Variant("s", "secret")
     assert settings["ipv4"] == SETTINGS["ipv4"]
+
+
+@pytest.mark.parametrize(("link", "device"), [("eth0", "/device/1"), ("vlan7", "/")])
+async def test_a_profile_is_activated_on_its_link_or_makes_it(private_bus: PrivateBus, link: str, device: str) -> None:
+    """The link of a VLAN is gone with its profile, and the profile alone came back; eth0 is no bridge."""
+    service = StandIn()
+    async with profiles(private_bus, service) as made:
+        await made.activate(UUID, link)
+    assert service.heard == [("ActivateConnection", ["/settings/1", device, "/"])]
