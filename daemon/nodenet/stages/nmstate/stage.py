@@ -167,9 +167,10 @@ class NmstateStage:
     def _patience(self, job: Job) -> float:
         """Return for how many seconds a silent gateway is asked before the apply.
 
-        Where there is another file to go back to, it must be known whether the node was cut off before this one.
+        Where another file is good, it must be known whether the node was cut off before. After a cut it is known.
         """
-        return FORWARD_SECONDS if self._quarantine.has_other(job.file, job.facts.hostname) else 0.0
+        is_unknown = not job.interrupted and self._quarantine.has_other(job.file, job.facts.hostname)
+        return FORWARD_SECONDS if is_unknown else 0.0
 
     async def _carry_out(self, job: Job, transaction: Transaction, probing: Probing, *, matches: bool) -> Outcome:
         record = self._pipeline.record
