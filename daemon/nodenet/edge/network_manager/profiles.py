@@ -157,10 +157,7 @@ class Profiles:
         await self._ask(device, f"{NAME}.Device", "Reapply", "a{sa{sv}}tu", settings, version, _PRESERVE_EXTERNAL_IP)
 
     async def activate(self, uuid: str, link: str) -> None:
-        """Begin to activate a profile on a link; the kernel and NetworkManager report the rest. Raises Unavailable.
-
-        Where the link is gone, NetworkManager makes it, if the profile is one of a VLAN, a bond or the like.
-        """
+        """Begin to activate a profile on a link, which it makes where it is gone, as a VLAN. Raises Unavailable."""
         path, device = await self._path(uuid), path_of_link(await self._objects(), link) or "/"
         await self._ask(PATH, NAME, "ActivateConnection", "ooo", path, device, "/")
 
