@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from edge.namespace import Namespace
 from hosted.rig import FakeAddresses, FakeWeights, FakeWire, inputs, state
 from hosted.test_vip_guard import wait_for
 from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.keepalived import WEIGHT_FILES
 from nodenet.core.hosted_services.model import Here, Place, Purpose
 from nodenet.core.hosted_services.stance import OUT
@@ -105,14 +107,31 @@ async def test_a_holder_keeps_its_vip_and_one_that_loses_it_then_takes_it_no_mor
     task.cancel()
 
 
-async def test_in_dual_stack_one_of_the_node_ips_is_enough_to_be_deaf() -> None:
+async def test_a_node_ip_that_was_replaced_by_another_one_lets_the_node_take_part_again() -> None:
+    """Its address came before it was published, and no event comes after that."""
+    bench = Bench()
+    task = asyncio.ensure_future(bench.guard.run())
+    await bench.keeper.look()
+    other = ip_address("192.0.2.77")
+    bench.addresses.here = {other}
+    await bench.change()
+    assert bench.weight() == OUT
+    before = bench.state.here
+    places = {family: replace(place, address=other) for family, place in before.places.items()}
+    bench.state.take(Known(replace(bench.state.known.inputs, here=replace(before, places=places))))
+    bench.guard.look()
+    assert bench.weight() == 25
+    task.cancel()
+
+
+async def test_in_dual_stack_the_loss_of_one_node_ip_is_enough() -> None:
     bench = Bench(state("dual-stack-control-plane"))
     assert len(bench.node_ips) == 2
     task = asyncio.ensure_future(bench.guard.run())
     for gone in bench.node_ips:
         bench.addresses.here = bench.node_ips - {gone}
         await bench.change()
-        assert bench.state.deaf == {Purpose.API, Purpose.INGRESS}
+        assert bench.state.without_source == {Purpose.API, Purpose.INGRESS}
     task.cancel()
 
 
@@ -212,7 +231,7 @@ def test_with_the_guard_there_is_one_holder(hosts: tuple[Host, Host]) -> None:
     loops: list[asyncio.AbstractEventLoop] = []
 
     def write() -> None:
-        second.weight.write_text(f"{OUT if made.deaf else 0}\n")
+        second.weight.write_text(f"{OUT if made.without_source else 0}\n")
 
     async def guard() -> None:
         loops.append(asyncio.get_running_loop())
@@ -225,11 +244,11 @@ def test_with_the_guard_there_is_one_holder(hosts: tuple[Host, Host]) -> None:
     wait_for(lambda: loops)
     try:
         second.space.ip(f"address delete {OWN}/24 dev eth0")
-        wait_for(lambda: made.deaf)
+        wait_for(lambda: made.without_source)
         time.sleep(1)  # more than twice as long as keepalived waits for an advertisement
         wait_for(lambda: first.holds and not second.holds)
         second.space.ip(f"address add {OWN}/24 dev eth0")
-        wait_for(lambda: not made.deaf)
+        wait_for(lambda: not made.without_source)
         time.sleep(1)
         wait_for(lambda: first.holds and not second.holds)
     finally:

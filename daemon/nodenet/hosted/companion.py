@@ -155,6 +155,7 @@ class Companion:
     async def _gathered(self) -> None:
         before, migration = self.state.plan.vips, self.state.known.inputs.spec.migration
         await self._gather()
+        self._source.look()
         if self.state.known.inputs.spec.migration != migration:
             self._mover.look_now.set()
         if self.state.plan.vips != before:

@@ -1,8 +1,8 @@
 """Does VRRP of this node still have the address that its peers send to? Without it, this node takes no VIP.
 
-keepalived hears nothing when ``unicast_src_ip`` is on no link: after three intervals it takes the holder for dead, and
-a second host has the VIP. Its option ``track_src_ip`` does not prevent that (2.2.7, and
-https://github.com/acassen/keepalived/issues/1847). A holder stays one: the peers still hear it.
+keepalived receives nothing when ``unicast_src_ip`` is on no link: after three intervals it takes the holder for dead,
+and a second host has the VIP. Its option ``track_src_ip`` does not prevent that (2.2.7, and
+https://github.com/acassen/keepalived/issues/1847). A holder stays one: its packets still reach the peers.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ PAUSE_SECONDS = 1.0
 
 
 class SourceGuard:
-    """Keeps ``State.deaf``."""
+    """Keeps ``State.without_source``."""
 
     def __init__(self, state: State, events: AddressEvents, addresses: Addresses, changed: Callable[[], None]) -> None:
-        """*changed* is called when another purpose is deaf, or one hears again."""
+        """*changed* is called after each change of it."""
         self._state = state
         self._events = events
         self._addresses = addresses
@@ -41,25 +41,30 @@ class SourceGuard:
             while True:
                 try:
                     await self._events.next()
-                    self._look()
-                    self._state.report_failure("addresses", None)
                 except Unavailable as error:
                     self._state.report_failure("addresses", str(error))
                     await asyncio.sleep(PAUSE_SECONDS)
+                else:
+                    self.look()
         finally:
             self._events.close()
 
-    def _look(self) -> None:
-        """Take what is there now. Raises Unavailable."""
-        deaf = frozenset(self._deaf())
-        if deaf != self._state.deaf:
-            self._state.deaf = deaf
-            self._log(deaf)
+    def look(self) -> None:
+        """Take what is there now: after a change of an address, and after another node IP was published."""
+        try:
+            found = frozenset(self._found())
+        except Unavailable as error:
+            self._state.report_failure("addresses", str(error))
+            return
+        self._state.report_failure("addresses", None)
+        if found != self._state.without_source:
+            self._state.without_source = found
+            self._log(found)
             self._changed()
             self._state.changed()
 
-    def _deaf(self) -> Iterator[Purpose]:
-        """Yield the purposes that this node holds no VIP of, and whose holder it cannot hear. Raises Unavailable."""
+    def _found(self) -> Iterator[Purpose]:
+        """Yield the purposes that this node holds no VIP of, and receives nothing for. Raises Unavailable."""
         state, places = self._state, self._state.here.places
         vips = {duty.address: duty.purpose for duty in state.plan.vips if duty.wanted}
         there = {one.address for one in self._addresses.present((*vips, *state.here.addresses))}
@@ -68,6 +73,6 @@ class SourceGuard:
             if mine.isdisjoint(there) and any(places[family_of(vip)].address not in there for vip in mine):
                 yield purpose
 
-    def _log(self, deaf: frozenset[Purpose]) -> None:
-        text = "A node IP is on no link: this node takes no VIP until it is back" if deaf else "The node IPs are there"
+    def _log(self, found: frozenset[Purpose]) -> None:
+        text = "A node IP is on no link: this node takes no VIP until it is back" if found else "The node IPs are there"
         log.info(text, message=Message.HOSTED_CHANGED)

@@ -34,8 +34,8 @@ class State:
     """Whether units, other stacks and node IPs were looked at once: before that, nothing is removed."""
     failures: dict[str, str] = field(default_factory=dict)
     """What is wrong, by topic: a sentence with the remedy."""
-    deaf: frozenset[Purpose] = frozenset()
-    """Purposes whose VRRP hears no holder: the node IP that the peers send to is on no link."""
+    without_source: frozenset[Purpose] = frozenset()
+    """Purposes whose VRRP receives nothing: the node IP that the peers send to is on no link."""
     positions: dict[Purpose, Position] = field(default_factory=dict)
     sightings: dict[IPAddress, Sighting] = field(default_factory=dict)
     peers: dict[str, str] = field(default_factory=dict)

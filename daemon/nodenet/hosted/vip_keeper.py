@@ -185,11 +185,11 @@ class VipKeeper:
         """Write the number of each purpose that this node has VIPs of, where it differs."""
         for purpose in self._purposes():
             position = self._state.positions.get(purpose, Position())
-            deaf = purpose in self._state.deaf
-            number = stance.OUT if deaf else stance.weight(position.stance, purpose, self._healthy(purpose))
+            gone = purpose in self._state.without_source
+            number = stance.OUT if gone else stance.weight(position.stance, purpose, self._healthy(purpose))
             try:
                 if self._weights.write(WEIGHT_FILES[purpose], number):
-                    why = "no node IP" if deaf else position.stance
+                    why = "no node IP" if gone else position.stance
                     log.info(
                         f"The weight of this node for the {purpose} VIPs is {number} ({why})",
                         message=Message.HOSTED_CHANGED,
