@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from nodenet.core.adoption import record as adoption_record
 from nodenet.core.apply import intent, last_good, new_file
 from nodenet.core.br_ex import record
 from nodenet.core.hosted_services import cache
 from nodenet.core.node_ip import last_published
+from nodenet.core.persistent_ips import records as ipam_records
 from nodenet.core.record_version import refusal
 from nodenet.core.trial import record as trial_record
 
@@ -61,3 +64,38 @@ def test_a_record_of_a_later_release_is_refused_and_named(reader: str) -> None:
     with pytest.raises(ValueError, match="version") as refused:
         READERS[reader](json.dumps({"version": 2, "schema_version": 2}).encode())
     assert str(refused.value) == LATER
+
+
+STATE = Path(__file__).parents[2] / "fixtures/state"
+"""Each record as the first code that wrote it wrote it: fields that it did not have are not there."""
+FIRST: dict[str, Callable[[bytes], object]] = {
+    "adoption": adoption_record.parse,
+    "bridge": record.parse,
+    "cache": lambda content: cache.parse(content, "example.com"),
+    "good": lambda content: last_good.parse(content, "worker-0"),
+    "intent": intent.parse,
+    "ipam": lambda content: [ipam_records.record_of(tuple(row)) for row in json.loads(content)],
+    "selection": lambda content: last_published.parse(content, "b1"),
+    "trial": new_file.parse,
+    "try": trial_record.parse,
+}
+
+
+def test_every_first_format_is_read() -> None:
+    """After an upgrade from any earlier version, the state directory is used and nothing of it is set aside."""
+    assert {path.stem for path in STATE.iterdir()} == set(FIRST)
+    found = {name: reader((STATE / f"{name}.json").read_bytes()) for name, reader in FIRST.items()}
+    shown = {name: str(value) for name, value in found.items()}
+    kept = {
+        "adoption": "verb='adopt'",
+        "bridge": "uplinks={'br-ex': 'eth0'}",
+        "cache": "document={'a': 1}",
+        "good": "text='interfaces: []\\n'",
+        "intent": "digest='5f0c2a9d41b7'",
+        "ipam": "IPv4Interface('192.0.2.9/24')",
+        "selection": "addresses=(IPv4Address('192.0.2.9'),)",
+        "trial": "boots=('b1',)",
+        "try": "links=('eth0',)",
+    }
+    assert {name: text for name, text in kept.items() if text not in shown[name]} == {}
+    assert "None" not in {str(each) for each in found["ipam"]}  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 
 from nodenet.core.adoption.former_chain import MARKER
-from nodenet.core.record_version import refusal
+from nodenet.core.record_version import fields
 
 PATH = PurePosixPath("/var/lib/nodenet/adoption.json")
 VERSION = 1
@@ -45,12 +45,10 @@ def render(record: AdoptionRecord) -> bytes:
 
 def parse(content: bytes) -> AdoptionRecord:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
-    fields = json.loads(content)
-    version = fields.pop("version", None) if isinstance(fields, dict) else None
-    if why := refusal(version, VERSION):
-        raise ValueError(why)
+    found = fields(content, VERSION)
+    found.pop("resolv_conf", None)  # the first records had it
     try:
-        record = AdoptionRecord(**{**fields, "steps": tuple(fields["steps"])})
+        record = AdoptionRecord(**{**found, "steps": tuple(found["steps"])})
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
     typed = all(isinstance(text, str) for text in (record.verb, record.boot_id, *record.steps))

@@ -110,7 +110,7 @@ def _pod(found: Mapping[str, Any]) -> PodReference:
         str(found["claim"]),
         Workload(**found["workload"]),
         str(found["source"]),
-        str(found["claim_uid"]),
+        str(found.get("claim_uid", "")),  # not in records of earlier releases
     )
 
 
