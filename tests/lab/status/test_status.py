@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
+from alerts import fired
 from br_ex.test_make import BRIDGED, SETTINGS
 from br_ex.test_more import DEFAULT
 from factories import NodeFactory
@@ -76,11 +78,12 @@ def test_a_daemon_that_was_killed_is_not_reported_as_ok(product_node: NodeFactor
     assert node.record("kubelet").starts == 1
 
 
-def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory) -> None:
+def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory, tmp_path: Path) -> None:
     """The static address was changed: printed, exit code 2; status names it once as missing (R57, R58).
 
-    The metrics follow, also in the directory of the settings, and say at the end that the daemon has stopped. A report
-    of this node has everything but the secrets that are in its files, its journal and its databases.
+    The metrics follow, also in the directory of the settings, and say at the end that the daemon has stopped. No alert
+    fires for the boot. A report of this node has everything but the secrets that are in its files, its journal and its
+    databases.
     """
     files = {SETTINGS: f'metrics_dir = "{TEXTFILE}"\n', f"{TEXTFILE}/other.prom": "other 1\n", **PLANTED}
     node = product_node(files={node_file("worker-0.yml"): STATIC} | files, flavour=Flavour.OPENSHIFT)
@@ -89,6 +92,7 @@ def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory) -> N
     assert before["health"] == "ok"
     for place in METRICS:
         node.wait_until(f"grep -q '^nodenet_ready 1' {place}")
+    booted = node.run(["cat", METRICS[0]]).stdout
     (address,) = before["node_ips"]
     assert address in STATIC
     node.write(node_file("worker-0.yml"), STATIC.replace(address, "10.88.0.77"))
@@ -101,6 +105,7 @@ def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory) -> N
     assert shown[1] == f"  node IPs    {address} on eth0 (published, but missing on this node: see the problem)"
     for place in METRICS:
         node.wait_until(f"grep -q '^nodenet_node_ips_missing 1' {place}")
+    drifted = node.run(["cat", METRICS[0]]).stdout
     node.write(node_file("worker-0.yml"), STATIC)
     assert node.run(RELOAD, check=False).returncode == 0
     assert settle(node)["health"] == "ok"
@@ -112,6 +117,8 @@ def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory) -> N
         assert values["nodenet_running", "nodenetd"] == 0
         assert values["nodenet_events_total", "nodenetd", "node_ip_drift"] == 1
         assert values["nodenet_node_ips_missing",] == 0
+    assert fired(tmp_path, [(60, booted)]) == set()
+    assert fired(tmp_path, [(60, drifted)]) == {"NodenetNodeIPMissing", "NodenetDegraded"}
 
 
 def assert_report_without_secrets(node: Shell) -> None:
