@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from core.adoption.nodes import BEFORE, FORMER, adopted, with_units
-from nodenet.core.adoption.facts import UnitState, in_charge, unit_states
+from nodenet.core.adoption.facts import UnitState, in_charge, open_trial, unit_states
+from nodenet.core.trial.trial import RUNNING, TrialState
 
 SHOWN = """Id=nodeip-configuration.service
 LoadState=loaded
@@ -77,3 +80,17 @@ def test_the_former_chain_is_in_charge_where_it_is_started_at_boot() -> None:
     assert in_charge(units, {}) == ("nodeip-configuration.service", "ovs-configuration.service")
     assert in_charge(units, {"configure-ovs": "unit:ovs-configuration.service", "nodeip": "skip"}) == ()
     assert in_charge({}, {}) == ()
+
+
+@pytest.mark.parametrize("state", TrialState)
+def test_a_trial_holds_the_network_until_it_has_ended(state: TrialState) -> None:
+    trial = {"state": state.value, "node_file": "worker-0.yml", "who": "root (process 7)"}
+    held = "a trial of worker-0.yml holds the network; root (process 7) started it"
+    assert open_trial({"trial": trial}) == (held if state in RUNNING else "")
+
+
+def test_without_nodenetd_there_is_no_trial() -> None:
+    """NetworkManager has rolled it back, or does."""
+    trial = {"state": "holding", "node_file": "worker-0.yml", "who": "root"}
+    assert open_trial({"trial": trial, "running": {"now": False}}) == ""
+    assert open_trial({"trial": None}) == open_trial(None) == ""

@@ -140,6 +140,7 @@ def test_a_node_that_would_be_left_without_is_not_handed_back(facts: AdoptionFac
     [
         adopted(),
         with_units(adopted(bridges=()), ovs_configuration__service=UnitState()),
+        with_units(adopted(bridges=(replace(OLD, owner=Owner.NMSTATE),)), ovs_configuration__service=UnitState()),
         with_units(adopted(present=()), nodeip_configuration__service=UnitState("masked")),
         with_units(adopted(stages={"nodeip": "skip"}), nodeip_configuration__service=UnitState("masked")),
     ],

@@ -136,6 +136,8 @@ def test_what_fails_is_undone_and_what_is_cut_off_boots(bare_node: NodeFactory, 
     assert node.run("cat /etc/resolv.conf").stdout == text
     assert whole(node) == before
     node.path(fails).unlink()
+    conditions_of_an_administrator(node)
+    assert whole(node) == before
 
     node.delay_unit("nodenetd.service", 60)
     cut_off(node, "adopt", "nodenetd+")
@@ -158,6 +160,28 @@ def test_what_fails_is_undone_and_what_is_cut_off_boots(bare_node: NodeFactory, 
     assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
     assert "ovs-if-br-ex" in node.run("nmcli -g NAME connection").stdout
     nothing_left(node)
+
+
+def conditions_of_an_administrator(node: Node) -> None:
+    """Assert that a drop-in that voids ours is refused, and that a condition of nodenetd that is not met is named."""
+    void = "/etc/systemd/system/ovs-configuration.service.d/95-lab.conf"
+    unmet = "/etc/systemd/system/nodenetd.service.d/10-lab.conf"
+    named = f"{void} has an empty condition, which voids that of an adoption"
+    refused = f"nodenetctl: this node cannot be adopted: {named}. "
+    undone = f"nodenetctl: {named}; every step was undone. "
+    for path, condition, reloaded, said in (
+        (void, "", False, undone),  # systemd reads it together with the drop-ins of the adoption
+        (void, "", True, refused),
+        (unmet, "/nowhere", True, "nodenetctl: systemd does not start nodenetd.service; every step was undone. "),
+    ):
+        node.write(path, f"[Unit]\nConditionPathExists={condition}\n")
+        if reloaded:
+            node.run("systemctl daemon-reload")
+        done = node.run("nodenetctl adopt", check=False, timeout=120)
+        node.path(path).unlink()
+        node.run("systemctl daemon-reload")
+        assert (done.returncode, done.stderr.startswith(said)) == (1, True), done.stderr
+        assert node.run(f"{DROP_INS}; ls {MARKER} {RECORD}", check=False).stdout == ""
 
 
 def cut_off(node: Node, verb: str, step: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from nodenet.cli import status
 from nodenet.cli.adoption import bridges
-from nodenet.core.adoption.facts import AdoptionFacts, UnitState, unit_states
+from nodenet.core.adoption.facts import AdoptionFacts, UnitState, open_trial, unit_states
 from nodenet.core.adoption.former_chain import (
     COMPANIONS,
     DNS,
@@ -32,7 +32,6 @@ from nodenet.core.resolver import resolv_conf
 from nodenet.core.resolver.view import RESOLV_CONF
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings
-from nodenet.core.trial.trial import RUNNING as TRIAL_RUNNING
 from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import netlink
@@ -74,7 +73,7 @@ def facts(*, with_bridges: bool = True) -> AdoptionFacts:
         node_file=changed_node_file(settings),
     )
     missing = tuple(str(path) for path, text in drop_ins(found.former).items() if disk.read(path) != text)
-    found = replace(found, missing=missing, resets=resets(found.units, found.former), trial=_trial())
+    found = replace(found, missing=missing, resets=resets(found.units, found.former), trial=open_trial(status.read()))
     if not with_bridges:
         return found
     return replace(found, bridges=bridges.seen(), remembered=bridges.remembered(), unfinished=bridges.unfinished())
@@ -90,15 +89,6 @@ def resets(units: Mapping[str, UnitState], former: Iterable[str]) -> tuple[str, 
 def marked() -> bool:
     """Return whether the marker exists. Raises PublishFailed."""
     return disk.read(MARKER) is not None
-
-
-def _trial() -> str:
-    """Return what holds the network, "" where nothing does. nodenetd rolls a trial back when it is stopped."""
-    document = status.read()
-    trial = document.get("trial") if document and "running" not in document else None
-    if not trial or trial["state"] not in TRIAL_RUNNING:
-        return ""
-    return f"a trial of {trial['node_file']} holds the network; {trial['who']} started it"
 
 
 def before() -> Before:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from nodenet.core.adoption.former_chain import BUILTIN, COMPANIONS, CONFIGURING, DNS, EVERY_UNIT, NODENETD, units_of
 from nodenet.core.br_ex.condition import Owner
 from nodenet.core.ip import IPAddress
 from nodenet.core.stage_name import StageName
+from nodenet.core.trial import trial as trials
 
 LOADED, MASKED = "loaded", "masked"
 ACTIVE, INACTIVE, FAILED = "active", "inactive", "failed"
@@ -145,3 +147,11 @@ def in_charge(units: Mapping[str, UnitState], stages: Mapping[str, str]) -> tupl
         if state.load == LOADED and (state.file in ENABLED or not set(state.starters) <= set(EVERY_UNIT))
     }
     return tuple(unit for unit in units_of(stages) if unit in CONFIGURING and unit in started)
+
+
+def open_trial(document: Mapping[str, Any] | None) -> str:
+    """Return which trial holds the network by a status *document*, "" for none: nodenetd rolls it back when it ends."""
+    trial = document.get("trial") if document and "running" not in document else None
+    if not trial or trial["state"] not in trials.RUNNING:
+        return ""
+    return f"a trial of {trial['node_file']} holds the network; {trial['who']} started it"

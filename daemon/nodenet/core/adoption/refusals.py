@@ -169,7 +169,7 @@ def _nothing_to_go_back_to(facts: AdoptionFacts) -> _Answers:
 def _would_not_start(facts: AdoptionFacts) -> _Answers:
     units = adopted_units(facts.present)
     needed = [(StageName.NODEIP, "node IP")]
-    if facts.bridges:
+    if any(bridge.owner in {Owner.OURS, Owner.OLD_SCRIPT} for bridge in facts.bridges):
         needed.append((StageName.CONFIGURE_OVS, "br-ex"))
     for stage, what in needed:
         some = [unit for unit in MAIN[stage] if unit in units]
