@@ -25,7 +25,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "node_ip": ("kernel", "settings"),
     "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
-    "adoption": ("br_ex", "trial"),
+    "adoption": ("br_ex", "network_manager", "trial"),
     "boot_report": (),
     "uplink_health": ("boot", "kernel", "open_vswitch"),
     "probes": ("kernel", "nmstate", "settings", "uplink_health"),

@@ -15,7 +15,7 @@ def test_the_drop_ins_are_explained() -> None:
     units = ("nodeip-configuration.service", "ovs-configuration.service")
     assert wording.drop_ins_written(units).text == (
         f"Write drop-ins that let nodeip-configuration.service and ovs-configuration.service start only while {MARKER} "
-        "does not exist, and nodenetd.service only while it does; they have no effect yet"
+        "does not exist, and nodenetd.service and nodenet-ready.service only while it does; they have no effect yet"
     )
 
 

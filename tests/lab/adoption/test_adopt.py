@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 from typing import Any
 
 from br_ex.test_make import DHCP_ONLY, identity
@@ -57,17 +58,35 @@ def whole(node: Node) -> dict[str, Any]:
     }
 
 
+def on_disk(node: Node) -> set[tuple[str, str]]:
+    """Return what an adoption may change: each file with its content, each link with its target."""
+    places = "/etc /run/systemd/system /var/lib/nodenet /var/lib/ovnk /usr/lib/systemd"
+    links = node.run(f"find {places} -type l -printf '%l %p\\n'").stdout
+    sums = node.run(f"find {places} -type f ! -name adoption.json -exec sha256sum {{}} +").stdout
+    return {(what, path) for what, path in (line.split(maxsplit=1) for line in (links + sums).splitlines())}
+
+
+def as_announced(node: Node, verb: str) -> str:
+    """Run *verb* and return what it prints. Assert that --dry-run names each file that it changes, and changes none."""
+    before = on_disk(node)
+    dry = node.run(f"nodenetctl {verb} --dry-run", timeout=60).stdout
+    assert on_disk(node) == before
+    said = node.run(f"nodenetctl {verb}", timeout=120).stdout
+    assert said.startswith(dry)
+    for path in {PurePath(path) for _, path in before ^ on_disk(node)}:
+        named = (str(path), path.name, path.parent.name.removesuffix(".d"), str(path.parent))
+        assert any(word in dry for word in named), path
+    return said
+
+
 def test_taken_over_and_given_back(bare_node: NodeFactory, product: Any, lan: Lan) -> None:
     """Adopted, rebooted, handed back, rebooted; each of the two verbs a second time does nothing."""
     node = former_node(bare_node, product, static=True)
     before = whole(node)
     profile = node.run(["cat", KEYFILE]).stdout
-    dry = node.run("nodenetctl adopt --dry-run", timeout=60).stdout
-    assert node.run(DROP_INS).stdout == ""
     with Pinger(lan, "10.88.0.50") as pinger:
         pinger.wait_for_reply()
-        said = node.run("nodenetctl adopt", timeout=120).stdout
-        assert said.startswith(dry)
+        said = as_announced(node, "adopt")
         assert said.endswith("This node is adopted: nodenetd configures it now and at every boot.\n")
         assert whole(node) == before
         assert "nothing to do" in node.run("nodenetctl adopt", timeout=60).stdout
@@ -89,8 +108,7 @@ def test_taken_over_and_given_back(bare_node: NodeFactory, product: Any, lan: La
 
     with Pinger(lan, "10.88.0.50") as pinger:
         pinger.wait_for_reply()
-        said = node.run("nodenetctl hand-back", timeout=120).stdout
-        assert "The former chain does from the next boot on." in said
+        assert "The former chain does from the next boot on." in as_announced(node, "hand-back")
         assert whole(node) == before
         assert node.run("nodenetctl hand-back", timeout=60).stdout.startswith("This node is not adopted")
         node.run("nodenetctl adopt", timeout=120)

@@ -23,7 +23,7 @@ from nodenet.core.adoption.former_chain import (
     drops_conditions,
     held,
 )
-from nodenet.core.errors import SettingsInvalid
+from nodenet.core.errors import SettingsInvalid, Unavailable
 from nodenet.core.hostname.name import normalised
 from nodenet.core.ip import IPAddress
 from nodenet.core.node_file.find import APPLIED, Rivals, search
@@ -37,6 +37,7 @@ from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import netlink
 from nodenet.edge.systemd import systemctl
 
+NOT_SEEN = "Look at `systemctl status NetworkManager ovs-vswitchd dbus`; without them it is not known who made br-ex"
 UNITS = (*EVERY_UNIT, *OURS, *COMPANIONS, DNS, MTU_MIGRATION)
 
 
@@ -76,7 +77,11 @@ def facts(*, with_bridges: bool = True) -> AdoptionFacts:
     found = replace(found, missing=missing, resets=resets(found.units, found.former), trial=open_trial(status.read()))
     if not with_bridges:
         return found
-    return replace(found, bridges=bridges.seen(), remembered=bridges.remembered(), unfinished=bridges.unfinished())
+    try:
+        seen = bridges.seen()
+    except Unavailable as error:
+        raise Unavailable(error.cause, remedy=error.remedy or NOT_SEEN) from error
+    return replace(found, bridges=seen, remembered=bridges.remembered(), unfinished=bridges.unfinished())
 
 
 def resets(units: Mapping[str, UnitState], former: Iterable[str]) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nodenet.core.adoption.former_chain import DNS, MARKER, NETWORK_UNITS, NODENETD, RESOLVER_PATH
+from nodenet.core.adoption.former_chain import DNS, GATE, MARKER, NETWORK_UNITS, NODENETD, OURS, RESOLVER_PATH
 from nodenet.core.adoption.steps import Kind, Step
+from nodenet.core.network_manager.profiles import KEYFILES
 
 
 def listed(names: tuple[str, ...]) -> str:
@@ -14,15 +15,16 @@ def listed(names: tuple[str, ...]) -> str:
 def drop_ins_written(units: tuple[str, ...]) -> Step:
     """Return the step that writes the drop-ins of *units* and of nodenet's own."""
     text = (
-        f"Write drop-ins that let {listed(units)} start only while {MARKER} does not exist, and {NODENETD} only while "
-        "it does; they have no effect yet"
+        f"Write drop-ins that let {listed(units)} start only while {MARKER} does not exist, and {listed(OURS)} only "
+        "while it does; they have no effect yet"
     )
     return Step(Kind.DROP_INS, forward=True, text=text, names=units, back_text="Remove the drop-ins")
 
 
 def drop_ins_removed(units: tuple[str, ...]) -> Step:
     """Return the step that removes the drop-ins."""
-    return Step(Kind.DROP_INS, forward=False, text="Remove the drop-ins", names=units, back_text="Write them again")
+    text = f"Remove the drop-ins of {listed((*units, *OURS))}"
+    return Step(Kind.DROP_INS, forward=False, text=text, names=units, back_text="Write them again")
 
 
 def bridge_saved(bridges: tuple[str, ...]) -> Step:
@@ -39,8 +41,8 @@ def bridge_saved(bridges: tuple[str, ...]) -> Step:
 def bridge_in_memory(bridges: tuple[str, ...]) -> Step:
     """Return the step after which the next boot begins without *bridges*."""
     text = (
-        f"Keep the profiles of {listed(bridges)} in memory only, and give the uplink its former profile on the disk; "
-        "the running network does not change"
+        f"Remove the profiles of {listed(bridges)} from {KEYFILES}, where the uplink gets its former one; they stay in "
+        "NetworkManager's memory, and the running network does not change"
     )
     back = f"Save the profiles of {listed(bridges)} on the disk again"
     return Step(Kind.BRIDGE_ON_DISK, forward=False, text=text, names=bridges, back_text=back)
@@ -60,9 +62,9 @@ def files_gone(*, drop_ins: bool) -> Step:
 ENABLED = Step(
     Kind.ENABLED,
     forward=True,
-    text=f"Enable {NODENETD}",
+    text=f"Enable {NODENETD} and {GATE}, which kubelet and CRI-O wait for from the next boot on",
     names=(NODENETD,),
-    back_text=f"Disable {NODENETD}",
+    back_text=f"Disable {NODENETD} and {GATE}",
 )
 FORGOTTEN = Step(Kind.OLD_RECORD, forward=True, text="Forget an earlier br-ex that nodenet made")
 MARKED = Step(
@@ -92,7 +94,10 @@ RESOLV_CONF_GIVEN_BACK = Step(
 STARTED = Step(
     Kind.NODENETD,
     forward=True,
-    text=f"Start {NODENETD} and wait until it is ready",
+    text=(
+        f"Start {NODENETD} and wait until it is ready; it writes /etc/resolv.conf with its own first lines and the "
+        "same DNS servers, and keeps its records in /var/lib/nodenet and /var/lib/ovnk"
+    ),
     names=(NODENETD,),
     back_text=f"Stop {NODENETD}; the running network does not change",
 )
