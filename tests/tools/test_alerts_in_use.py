@@ -36,18 +36,18 @@ HOUR = 60
 NEW = document(BootStatus(new_boot({}, degrade=True)))
 
 
-def program(name: Program, *events: Message, running: bool = True) -> ProgramMetrics:
-    """Return what a program counts after *events*."""
-    made = ProgramMetrics(name, "1")
+def program(name: Program, *events: Message, running: bool = True, started: float = 1.0) -> ProgramMetrics:
+    """Return what a program that began at *started* counts after *events*."""
+    made = ProgramMetrics(name, "1", started)
     for event in events:
         made.seen(event)
     made.running = running
     return made
 
 
-def nodenetd(of: dict[str, Any], *events: Message, running: bool = True) -> str:
+def nodenetd(of: dict[str, Any], *events: Message, **run: Any) -> str:
     """Return what nodenetd writes."""
-    return text([*status.lines(of), *program(Program.NODENETD, *events, running=running).lines()])
+    return text([*status.lines(of), *program(Program.NODENETD, *events, **run).lines()])
 
 
 def nodenet_hosted(of: Report, *events: Message) -> str:
@@ -98,7 +98,7 @@ GOOD_EVENTS = (Message.NETWORK_APPLIED, Message.NODE_IP_SELECTED, Message.BRIDGE
 def test_a_good_boot_fires_nothing(tmp_path: Path) -> None:
     """From the first reading on, with a wait as it is usual, with every program, through a restart of nodenetd."""
     boots = [(1, nodenetd(NEW)), (10, nodenetd(WAITING)), (30, nodenetd(GOOD, *GOOD_EVENTS))]
-    again = [(2, nodenetd(GOOD, *GOOD_EVENTS, running=False)), (HOUR, nodenetd(GOOD))]
+    again = [(2, nodenetd(GOOD, *GOOD_EVENTS, running=False)), (HOUR, nodenetd(GOOD, started=9000.0))]
     node = [
         (length, text + nodenet_hosted(HOSTED, Message.VIP_MOVED) + nodenet_ipam()) for length, text in boots + again
     ]
@@ -142,3 +142,11 @@ def test_a_fault_that_lasts_fires_its_alert(written: str, alerts: set[str], tmp_
 )
 def test_an_event_fires_its_alert(before: str, after: str, alerts: set[str], tmp_path: Path) -> None:
     assert fired(tmp_path, [(2 * HOUR, before), (HOUR, after)]) == alerts
+
+
+def test_an_event_during_a_boot_fires_its_alert(tmp_path: Path) -> None:
+    """It happens before the first reading; an equal one in the boot before is no reason to be silent."""
+    boots = [nodenetd(GOOD, Message.ROLLED_BACK, started=float(number)) for number in (1, 9000)]
+    assert fired(tmp_path, [(HOUR, boots[0])]) == {"NodenetRolledBack"}
+    later = [(3 * HOUR, nodenetd(GOOD, started=1.0)), (3, nodenetd(GOOD, running=False)), (HOUR, boots[1])]
+    assert fired(tmp_path, later) == {"NodenetRolledBack"}
