@@ -51,6 +51,7 @@ bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/benchm
 	@$(RUN) tools/bench/hosted.py
 	@$(RUN) tools/bench/hosted_dns.py
 	@$(RUN) tools/bench/hosted_cluster.py
+	@$(RUN) tools/bench/hosted_migration.py
 	@$(RUN) tools/bench/day_one.py
 	@$(RUN) tools/bench/persistent_ips.py
 	@$(RUN) tools/bench/packages.py
