@@ -175,6 +175,10 @@ class Kernel:
         """Whether a server can listen on *address*: it is there, and known to be unique."""
         return any(address in link.addresses and address not in link.tentative for link in self.links.values())
 
+    def usable_addresses(self) -> frozenset[IPAddress]:
+        """Return all of those."""
+        return frozenset(address for link in self.links.values() for address in link.addresses.keys() - link.tentative)
+
     @property
     def has_network(self) -> bool:
         """Whether some link can send: with carrier and an address that a configuration gave it."""

@@ -1,7 +1,7 @@
 """The properties that hold in every run, whatever happens; the world reports to them, and the first violation ends it.
 
 P1  a node is not without network for longer than a rollback takes while the world offers one
-P2  kubelet starts with addresses that are on the node at that moment, and keeps them
+P2  kubelet starts with addresses that are on the node when READY is sent, and keeps them
 P3  in a fair world READY comes; in any other the status names what is awaited
 P4  applies and calls to the outside have a back-off, and each stage has its turn
 P5  what other programs made stays
@@ -133,7 +133,7 @@ class Rules:
         address = start.variables.get("KUBELET_NODE_IP", "")
         self.hold("P2", "kubelet starts without a node IP", holds=bool(address))
         for each in start.variables.get("KUBELET_NODE_IPS", address).split(","):
-            here = self.world.kernel.usable(ip_address(each))
+            here = ip_address(each) in start.usable
             self.hold("P2", f"kubelet starts with {each}, which is not on the node", holds=here)
             vip = ip_address(each) in self.world.vips
             self.hold("P2", f"kubelet starts with the VIP {each}", holds=not vip)

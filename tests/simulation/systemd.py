@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.node_ip.environment import drop_in_variables
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
 
@@ -25,6 +26,8 @@ class Start:
     boot: int
     now: float
     variables: dict[str, str]
+    usable: frozenset[IPAddress]
+    """The addresses that servers could listen on when READY was sent: what goes later, no program can foresee."""
 
 
 _path = lru_cache(maxsize=64)(PurePosixPath)
@@ -82,13 +85,15 @@ class Systemd:
                 self.status = line.removeprefix("STATUS=")
         if "READY=1" in lines and not self.active:
             self.active = True
-            self._world.after_in_boot(0.05, self._start_kubelet)
+            usable = self._world.kernel.usable_addresses()
+            self._world.after_in_boot(0.05, lambda: self._start_kubelet(usable))
         return True
 
-    def _start_kubelet(self) -> None:
+    def _start_kubelet(self, usable: frozenset[IPAddress]) -> None:
         if self.kubelet_runs or not self.active:
             return
         self.kubelet_runs = True
-        start = Start(self._world.boots, self._world.now, dict(self.environment("kubelet.service").variables))
+        variables = dict(self.environment("kubelet.service").variables)
+        start = Start(self._world.boots, self._world.now, variables, usable)
         self.starts.append(start)
         self._started(start)

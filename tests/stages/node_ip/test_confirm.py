@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from fakes import FakeFiles, FakeKernel
+from fakes import FakeFiles, FakeKernel, FakeSystemd
 from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, V6, Rig, host
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Problem, Waiting
@@ -18,6 +18,7 @@ from nodenet.core.messages import Message
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import PolicyReading
 from nodenet.core.node_ip.published_files import IPV4, REMOTE_WORKER, RUN
+from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.stages.node_ip.stage import BACK_SECONDS
 
 
@@ -37,6 +38,21 @@ async def test_a_kept_publication_whose_address_is_gone_is_confirmed() -> None:
     rig.systemd.running = set()
     assert await rig.stage.confirm(facts) == "Node IP 192.0.2.5 is missing (eth0: no address)"
     assert await rig.stage.confirm_of_unit(facts) == "Node IP 192.0.2.5 is missing (eth0: no address)"
+
+
+async def test_an_address_that_goes_while_systemd_is_asked_is_missed() -> None:
+    """READY follows the look at the kernel at once: a busy systemd may take seconds (R13)."""
+
+    class Busy(FakeSystemd):
+        async def environment(self, unit: str) -> UnitEnvironment | None:
+            found = await super().environment(unit)
+            rig.kernel.now = host()
+            return found
+
+    rig = Rig(FakeKernel(host(V4)), systemd=Busy()).with_units()
+    facts = await rig.published()
+    rig.kernel.now = host(V4)
+    assert await rig.stage.confirm(facts) == "Node IP 192.0.2.5 is missing (eth0: no address)"
 
 
 async def test_a_kept_publication_of_the_replaced_tools_is_confirmed() -> None:

@@ -39,15 +39,16 @@ class Confirmation:
         if facts.selection is None or (kept and await self._is_in_use()):
             return None
         try:
+            wanted = Publication(facts.selection.node_ips, facts.selection.remote_worker)
+            unread = [item for item in await self._publisher.overrides(wanted) if item.unread]
+            # Last: systemd may take seconds to answer, and READY follows at once.
             snapshot = self._kernel.snapshot()
             if lost := _lost(facts.selection, snapshot):
                 return lost.cause
             if unusable := drift.unusable(facts.selection.node_ips, snapshot):
                 return unusable
-            wanted = Publication(facts.selection.node_ips, facts.selection.remote_worker)
             if changed := self._publisher.as_written(wanted):
                 return f"{changed} was changed by another program"
-            unread = [item for item in await self._publisher.overrides(wanted) if item.unread]
         except NodenetError as error:
             return str(error)
         return str(unread[0]) if unread else None
