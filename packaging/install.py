@@ -41,6 +41,7 @@ from tree_files import (  # noqa: E402  (in its own directory)
     OWN_DIRECTORIES,
     ROOT,
     UNITS,
+    UNUSED,
     Layout,
     version,
 )
@@ -160,7 +161,8 @@ def install(destdir: Path, layout: Layout) -> None:
         shutil.rmtree(leftover)
     with tempfile.TemporaryDirectory(prefix=".nodenet-", dir=library.parent) as scratch:
         fresh = Path(scratch) / "new"
-        shutil.copytree(dependencies(), fresh)
+        packages = dependencies()
+        shutil.copytree(packages, fresh, ignore=lambda place, names: unused(Path(place).relative_to(packages), names))
         shutil.copytree(ROOT / "daemon" / "nodenet", fresh / "nodenet", ignore=shutil.ignore_patterns("__pycache__"))
         with zipfile.ZipFile(wheel()) as archive:
             archive.extractall(fresh / "bundled")
@@ -176,6 +178,11 @@ def install(destdir: Path, layout: Layout) -> None:
         compile_bytecode(destdir)
     if destdir.resolve() == Path("/"):
         notify_system()
+
+
+def unused(place: Path, names: list[str]) -> set[str]:
+    """Return those of *names*, in the directory *place* of the packages, that no node needs."""
+    return {name for name in names if (place / name).as_posix() in UNUSED}
 
 
 def files_beside(layout: Layout) -> dict[str, tuple[bytes, int]]:

@@ -12,13 +12,14 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from nodenet import __version__
+from tree_files import UNUSED
 
 ROOT = Path(__file__).parents[1]
 INSTALL = [sys.executable, str(ROOT / "packaging/install.py"), "--destdir"]
@@ -77,7 +78,10 @@ for name in names:
     importlib.import_module(name)
 for name in ("dbus_next.aio", "pyroute2", "structlog", "ruamel.yaml", "libnmstate"):
     assert importlib.import_module(name).__file__.startswith(library), name
-import libnmstate
+import anyio._backends._asyncio, httpx, libnmstate
+from pyroute2 import IPRSocket
+from pyroute2.netlink import rtnl
+assert httpx.AsyncClient() and IPRSocket and rtnl
 assert libnmstate.PrettyState({"interfaces": []}).yaml
 print(len(names))
 """
@@ -124,6 +128,46 @@ def test_the_tree_is_complete(tree: Path) -> None:
 
 def test_only_libnmstate_is_machine_code_and_that_is_abi3(tree: Path) -> None:
     assert [path.name for path in tree.rglob("*.so*")] == ["_native.abi3.so"]
+
+
+OTHER_SYSTEMS = {
+    # imported where Python runs on another system than Linux
+    ("pyroute2/iproute/__init__.py", f"pyroute2/iproute/{name}.py")
+    for name in ("bsd", "darwin", "windows")
+}
+
+
+def test_nothing_imports_a_part_of_a_package_that_is_left_out(tree: Path) -> None:
+    """At whatever time; what is left out is there in the packages, so an upgrade that renames it is noticed."""
+    library = tree / LIBRARY
+    assert [name for name in UNUSED if (library / name).exists()] == []
+    shelf = max((Path(install_cache()) / "packages").iterdir(), key=lambda path: path.stat().st_mtime)
+    assert [name for name in UNUSED if not (shelf / name).exists()] == []
+    found = {
+        (str(path.relative_to(library)), part)
+        for path in library.rglob("*.py")
+        for name in imported(path, library)
+        for part in UNUSED
+        if f"{name.replace('.', '/')}/".startswith(f"{part.removesuffix('.py')}/")
+    }
+    assert found == OTHER_SYSTEMS
+
+
+def install_cache() -> str:
+    """Return where the packages are kept."""
+    return f"{os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'}/nodenet"
+
+
+def imported(path: Path, library: Path) -> Iterator[str]:
+    """Yield the absolute name of everything that a module imports, `a.b` for `from a import b` too."""
+    package = path.parent.relative_to(library).parts
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
 
 
 def unsafe(tree: Path) -> list[str]:

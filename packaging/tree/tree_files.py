@@ -52,6 +52,13 @@ UNITS = {
         for unit in sorted((ROOT / "units" / "compat").iterdir())
     },
 }
+UNUSED = (
+    *("anyio/_backends/_trio.py", "anyio/pytest_plugin.py", "certifi/tests"),
+    *(f"pyroute2/{name}" for name in ("arp.py", "bsd", "decoder", "dhcp", "ext", "fixtures", "inotify", "minimal.py")),
+    *("pyroute2/netns/manager.py", "pyroute2/nftables", "pyroute2/wirouting"),
+    *(f"pyroute2/iproute/{name}.py" for name in ("bsd", "darwin", "windows")),  # of other systems
+)
+"""Parts of the Python packages that nothing of nodenet, and nothing else in these packages, imports on Linux."""
 CNI_PLUGIN = "usr/libexec/nodenet/cni/nodenet-ipam"
 CLUSTER = {
     # below packaging/cluster/ → below DESTDIR

@@ -168,6 +168,26 @@ def test_a_removal_leaves_no_metrics(tmp_path: Path) -> None:
     assert not (tmp_path / "var/lib/nodenet").exists()
 
 
+@pytest.mark.parametrize("form", ["deb", "rpm"])
+@pytest.mark.parametrize("there", [True, False])
+def test_a_package_of_the_other_package_manager_is_refused(tmp_path: Path, form: str, there: bool) -> None:  # noqa: FBT001
+    """Two forms at once: neither of the two would know the files of the other one."""
+    if form == "deb":
+        script, tool, other = (ROOT / "packaging/deb/preinst").read_text(), "rpm", "an RPM package"
+        answer = f"exit {int(not there)}"
+    else:
+        script = (ROOT / "packaging/rpm/nodenet.spec").read_text().partition("\n%pre\n")[2].partition("\n%")[0]
+        tool, other = "dpkg-query", "a Debian package"
+        answer = "printf installed" if there else "printf config-files"
+    (tmp_path / tool).write_text(f"#!/bin/sh\n{answer}\n")
+    (tmp_path / tool).chmod(0o755)
+    text = staging.script(f"{script}\n").replace("/usr/lib/", f"{tmp_path}/usr/lib/")
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", text], check=False, capture_output=True, text=True, env=environment)
+    assert done.returncode == int(there)
+    assert (f"nodenet: this node has nodenet as {other}." in done.stderr) == there
+
+
 @needs_dpkg
 def test_a_package_of_another_architecture_is_refused(deb: Path, tmp_path: Path) -> None:
     """Both are named, and nothing is unpacked."""
