@@ -238,3 +238,32 @@ def test_whenever_the_installer_of_the_extension_is_cut_one_image_is_whole(tmp_p
     assert (tmp_path / "same-file").read_text() == "old\n", "replaced, not written in place"
     assert [path.name for path in extensions.iterdir()] == ["nodenet.raw"]
     assert new.read_text() == (extensions / "nodenet.raw").read_text() == (units / "nodenetd.service").read_text()
+
+
+def test_a_removal_of_the_extension_that_was_cut_can_be_repeated(tmp_path: Path) -> None:
+    """Also when its image is gone by then: nothing of it is left, and the former chain starts at the next boot."""
+    program, units = installer(tmp_path), tmp_path / "etc/systemd/system"
+    (tmp_path / "bin/systemctl").write_text('#!/bin/sh\n[ "$1" != stop ] || exit 5\n')  # no unit is loaded
+    left = {
+        units / "nodenetd.service",
+        units / "nodenetd.service.d/10-sysext.conf",
+        units / "nodenetd.service.d/90-nodenet-adopt.conf",
+        units / "ovs-configuration.service.d/90-nodenet-adopt.conf",
+        tmp_path / "etc/nodenet/adopted",
+        tmp_path / "run/nodenet/nodenetd.prom",
+        tmp_path / "var/lib/extensions/.nodenet.old",
+    }
+    kept = {units / "ovs-configuration.service.d/10-other.conf", tmp_path / "etc/nodenet/nodenet.toml"}
+    (tmp_path / "run/systemd/system").mkdir(parents=True)
+    for path in left | kept:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    environment = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    remove = ["sh", str(program), "remove"]
+    done = subprocess.run(remove, check=False, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "no image of it can be used" in done.stderr
+    assert {path for path in left | kept if path.exists()} == kept
+    assert not (units / "nodenetd.service.d").exists()
+    again = subprocess.run(remove, check=False, capture_output=True, text=True, env=environment)
+    assert (again.returncode, again.stderr) == (1, "nodenet: this node has no nodenet as a system extension\n")
