@@ -52,3 +52,22 @@ def test_a_changed_file_is_refused_with_the_way_out(product_node: NodeFactory, l
     assert settle(node)["health"] == "ok"
     assert identity(node, "br-ex")["mtu"] == 1402
     lan.run("ping", "-c1", "-W5", node.addresses("br-ex")[0])
+
+
+@pytest.mark.usefixtures("lan")
+def test_network_manager_is_started_again_during_a_trial(product_node: NodeFactory) -> None:
+    """The profiles come back; the node's own file is compared below br-ex, and not applied over its port."""
+    node = product_node(files={SETTINGS: BRIDGED, node_file("cluster.yml"): CLUSTER}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    before = identity(node, "br-ex")
+    node.write("/root/beside.yml", "interfaces:\n- name: br7\n  type: linux-bridge\n  state: up\n")
+    node.run("setsid nodenetctl try /root/beside.yml --for 300 >/tmp/try.out 2>&1 &")
+    node.wait_until('nodenetctl status --json | grep -q \'"state": "holding"\'', timeout=30)
+    node.run("systemctl restart NetworkManager")
+    node.wait_until('nodenetctl status --json | grep -q \'"state": "rolled-back"\'', timeout=60)
+    node.wait_until("nodenetctl status --json | grep -q '\"stage\": null'", timeout=60)
+    document = settle(node)
+    assert (document["health"], document["problems"], stage(document, "nmstate")["status"]) == ("ok", [], "skipped")
+    assert identity(node, "br-ex") == before
+    assert node.run("ip link show br7", check=False).returncode != 0

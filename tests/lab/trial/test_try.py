@@ -16,6 +16,7 @@ OWN = node_file("worker-0.yml")
 NEW = "/root/new.yml"
 """nodenetd does not see this directory."""
 NEW_ADDRESS = "10.88.0.50"
+GONE = "- name: br7\n  type: linux-bridge\n  state: absent\n"
 SHELL = {
     "/etc/systemd/system/shell.socket": "[Socket]\nListenStream=2222\nAccept=yes\n",
     "/etc/systemd/system/shell@.service": (
@@ -46,6 +47,8 @@ def booted(product_node: NodeFactory, lan: Lan) -> tuple[Node, dict[str, Any]]:
     node = product_node(files={OWN: with_mtu(1400), NEW: STATIC, **SHELL, **NO_BRIDGE}, flavour=Flavour.OPENSHIFT)
     node.boot()
     assert settle(node)["health"] == "ok"
+    node.run("nmcli connection add type bridge ifname br7 con-name br7 stp no ip4 198.51.100.7/24")
+    node.wait_until("ip address show br7 | grep -q 198.51.100.7", timeout=30)
     node.run("systemctl start shell.socket")
     return node, state(node)
 
@@ -109,6 +112,10 @@ def test_a_trial_that_takes_the_address_away(product_node: NodeFactory, lan: Lan
     node.wait_until("grep -q 'the trial has ended, the network is as before: interrupted' /tmp/try.out")
 
     tried(node, f"{NEW} --for 300")
+    node.run(f"echo '# edited' >>{OWN}")
+    assert "edited during the trial" in session(lan, NEW_ADDRESS, "nodenetctl confirm")
+    node.run(f"cp {OWN.rpartition('/')[0]}/applied {OWN}")
+    assert "is on trial now, and not abcdef" in session(lan, NEW_ADDRESS, "nodenetctl confirm --digest abcdef")
     confirmed = session(lan, NEW_ADDRESS, "nodenetctl confirm 2>/dev/null")
     assert confirmed == f"confirmed: new.yml is installed as {OWN}\n"
     assert node.run(f"cat {OWN}").stdout == STATIC
@@ -138,6 +145,11 @@ def test_whatever_dies_during_a_trial_the_network_is_as_before(product_node: Nod
     settle(node)
     as_before(node, before)
 
+    tried(node, f"{NEW} --for 300")
+    node.run("systemctl restart NetworkManager")
+    as_before(node, before)
+
+    node.write(NEW, STATIC.replace("interfaces:\n", f"interfaces:\n{GONE}"))  # a link that no file of the node has
     tried(node, f"{NEW} --for 300")
     node.run("systemctl restart NetworkManager")
     as_before(node, before)
