@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -140,10 +140,10 @@ def furnished(form: Form, node: Node) -> Iterator[str]:
     for build in (OLD, NEW):
         with tempfile.TemporaryDirectory() as scratch:
             made = form.pack(build, named(tree, build, Path(scratch) / "tree"), Path(scratch))
-            place = f"/root/{build.version}{made.suffix}"
+            place = f"/root/{build.version}"
             if form.pack is build_sysext.pack:  # a container has no loop devices: the image's content
-                unpack: Sequence[str | Path] = ["unsquashfs", "-quiet", "-no-progress", "-d", node.path(place), made]
-                subprocess.run(unpack, check=True)
+                content = node.path(place)
+                subprocess.run(["unsquashfs", "-quiet", "-no-progress", "-d", content, made], check=True)
             else:
                 node.write(place, made.read_bytes())
             yield place
