@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nodenet.core.persistent_ips import lease as leases
 from nodenet.core.persistent_ips.cni import is_object_name
 from nodenet.core.persistent_ips.lease import Lease, LeaseInvalid, name_of
-from nodenet.core.persistent_ips.model import Owner, OwnerKind, PodName
+from nodenet.core.persistent_ips.model import Owner, OwnerKind, PodName, Sandbox
 
 OWNER = Owner(OwnerKind.CLAIM, "vms", "vm.blue", "u1")
 LEASE = Lease("Blue", ip_interface("192.0.2.7/24"), OWNER, "node-a", PodName("vms", "vm-1", "p1"), "c1", "net1", "b1")
@@ -53,8 +53,40 @@ def test_a_strange_lease_is_refused(changes: dict[str, Any]) -> None:
         leases.parse(stored(**changes))
 
 
-def test_a_move_holds_only_for_the_same_owner() -> None:
-    operations = leases.move(replace(LEASE, node="node-b", pod=None, boot_id="b2", container_id="c2", ifname="net2"))
+TARGET = Sandbox("node-b", "b2", "c2", "net2", PodName("vms", "vm-2", "p2"))
+
+
+def test_a_lease_names_its_earlier_sandboxes() -> None:
+    found = leases.parse(stored(LEASE.taken_by(TARGET)))
+    assert found.sandboxes == (TARGET, LEASE.sandbox)
+    again = replace(TARGET, container_id="c3")
+    assert found.taken_by(again).sandboxes == (again, LEASE.sandbox)  # a pod has one sandbox
+    assert found.taken_by(LEASE.sandbox).sandboxes == (LEASE.sandbox, TARGET)
+    assert found.before("vm-2") == (LEASE.sandbox,)
+    assert found.before("vm-1") == ()
+    assert found.before("another") == found.sandboxes
+    assert replace(LEASE, pod=None).taken_by(TARGET).earlier == ()
+
+
+@pytest.mark.parametrize("text", ["{", "7", "[7]", "[{}]", '[{"node": "a"}]', "[" * 100_000])
+def test_earlier_sandboxes_that_cannot_be_read_are_refused(text: str) -> None:
+    """Without them, an address could be free while a pod has it."""
+    made = stored()
+    made["metadata"]["annotations"]["ipam.nodenet.org/earlier"] = text
+    with pytest.raises(LeaseInvalid, match="earlier sandboxes that cannot be read"):
+        leases.parse(made)
+
+
+def test_a_lease_of_an_earlier_release_has_no_earlier_sandboxes() -> None:
+    made = stored()
+    del made["metadata"]["annotations"]["ipam.nodenet.org/earlier"]
+    assert leases.parse(made).earlier == ()
+
+
+def test_a_move_holds_only_for_the_same_owner_and_version() -> None:
+    moved = replace(LEASE, node="node-b", pod=None, boot_id="b2", container_id="c2", ifname="net2", version="9")
+    operations = leases.move(moved)
+    assert operations[1] == {"op": "test", "path": "/metadata/resourceVersion", "value": "9"}
     assert operations[0] == {"op": "test", "path": "/metadata/annotations/ipam.nodenet.org~1owner-uid", "value": "u1"}
     for key, value in (("node", "node-b"), ("boot-id", "b2"), ("container-id", "c2"), ("ifname", "net2")):
         path = f"/metadata/annotations/ipam.nodenet.org~1{key}"

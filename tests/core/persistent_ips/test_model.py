@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_interface
 
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, State
@@ -12,6 +13,16 @@ def test_owners_are_written_for_people_and_hold_a_key() -> None:
     assert [str(one) for one in (claim, pod, alone)] == ["claim vms/vm.blue", "pod vms/web", "pod container-1"]
     assert claim.hold == Owner(OwnerKind.CLAIM, "vms", "vm.blue", "another").hold
     assert pod.hold != Owner(OwnerKind.POD, "vms", "web", "u3/net1").hold
+
+
+def test_only_a_lease_that_was_made_here_and_never_moved_can_be_undone() -> None:
+    owner = Owner(OwnerKind.CLAIM, "vms", "vm", "u1")
+    row = Reservation("blue", ip_interface("192.0.2.7/24"), owner, State.RESERVED, "l", "1", 0.0)
+    assert not row.is_fresh
+    made = replace(row, made_here=True)
+    assert made.is_fresh
+    assert not replace(made, state=State.REPORTED).is_fresh
+    assert made.moved("l", "2") == replace(row, lease_version="2")
 
 
 def test_identities() -> None:

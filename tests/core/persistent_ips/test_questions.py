@@ -7,7 +7,7 @@ import pytest
 from nodenet.core.persistent_ips.cni import CniError, Code
 from nodenet.core.persistent_ips.effects import ReadPod, WriteStatus
 from nodenet.core.persistent_ips.model import PodName
-from persistent_ips_story import added, vm
+from persistent_ips_story import added, step_until, vm
 from persistent_ips_world import World
 
 
@@ -69,6 +69,23 @@ def test_a_claim_is_not_shared_on_one_node_either() -> None:
     world = World(1)
     added(world, world.nodes[0], vm(world), "c1")
     assert refused(world, world.api.put_pod("thief", "vm", controller="thief"))[0] is Code.TRY_AGAIN
+
+
+def test_a_pod_that_was_refused_does_not_count_as_one_that_had_the_claim() -> None:
+    """Two pods ask for a new claim at the same time; the one that was slower asks again, and the API is away."""
+    world = World(2)
+    first, second = world.nodes
+    machine, thief = vm(world), world.api.put_pod("thief", "vm", controller="other")
+    slower = world.add(second, thief, "c2")
+    step_until(second, slower, 3)
+    added(world, first, machine, "c1")
+    world.finish(second)
+    assert isinstance(slower.outcome, CniError)
+    second.watch()
+    again = world.add(second, thief, "c2")
+    while again in second.runs:
+        second.step(again, "away before" if isinstance(again.effect, ReadPod) else "")
+    assert isinstance(again.outcome, CniError)
 
 
 def test_a_pod_is_not_given_a_claim_while_the_api_does_not_say_who_has_it() -> None:

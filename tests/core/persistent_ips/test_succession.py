@@ -185,3 +185,17 @@ def test_a_restored_backup_of_the_store_frees_nothing_that_a_pod_has() -> None:
         world.check()
     ended(world, node, "c2", "vm-2")
     world.end()
+
+
+def test_the_target_of_a_migration_is_named_before_it_has_the_address() -> None:
+    """Its node has had the claim before, so that it does not need the API to know the address."""
+    world = World(2)
+    before, now = world.nodes
+    for number, node in enumerate((before, now)):
+        added(world, node, vm(world, number=number), f"c{number}")
+        if node is before:
+            ended(world, node, "c0", "vm-0")
+    target = vm(world, number=2)
+    added(world, before, target, "c2")
+    assert world.is_named((before.name, "c2", "net1"))
+    assert world.is_named((now.name, "c1", "net1"))

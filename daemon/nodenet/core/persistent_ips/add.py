@@ -5,6 +5,7 @@ Each step can be done twice: the runtime repeats an interrupted ADD, which conti
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from nodenet.core.errors import PublishFailed
@@ -32,8 +33,9 @@ from nodenet.core.persistent_ips.model import (
 )
 from nodenet.core.persistent_ips.questions import check_claim, check_sharing, current_claim
 from nodenet.core.persistent_ips.release import give_back
-from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Reserved, Taken, reserve
+from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Reserved, Taken, lease_for, reserve
 from nodenet.core.persistent_ips.slices import reference_or_none, reserve_for_pod
+from nodenet.core.persistent_ips.succession import succeed
 
 ROUNDS = 5
 """How often a claim is read again that changed in between."""
@@ -167,8 +169,10 @@ def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[
     claim = yield from current_claim(here, asked, reference)
     for _ in range(ROUNDS):
         check_claim(claim, asked)
-        yield from check_sharing(here, asked, reference, claim)
+        shared = yield from check_sharing(here, asked, reference, claim)
         rows = yield from _recorded(here, asked, reference, claim)
+        if shared and reference.claim_uid != claim.uid:
+            yield from _named(here, asked, rows)
         try:
             yield from _reported(here, reference, claim, rows)
         except Conflict:
@@ -176,10 +180,19 @@ def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[
             yield from _drop_foreign(here, asked, claim)
             continue
         yield Sync()
-        if reserved := [row for row in rows if row.state is State.RESERVED]:
-            yield Save(tuple(Put(replace(row, state=State.REPORTED)) for row in reserved), wait=False)
+        given: list[Change] = [Put(replace(row, state=State.REPORTED)) for row in rows if row.state is State.RESERVED]
+        if reference.claim_uid != claim.uid:
+            given.append(Put(replace(reference, claim_uid=claim.uid)))
+        yield Save(tuple(given), wait=False)
         return tuple(row.address for row in rows)
     raise CniError(Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} changes too often", SLOW)
+
+
+def _named(here: Here, asked: Asked, rows: tuple[Reservation, ...]) -> Steps[None]:
+    """Let the Leases name the target of a migration before it has the addresses: the source may end at any time."""
+    for row in rows:
+        with suppress(NotFound):  # lost: the repair makes it again
+            yield from succeed(here, lease_for(here, asked, row.owner, row.address))
 
 
 def _recorded(here: Here, asked: Asked, reference: PodReference, claim: Claim) -> Steps[tuple[Reservation, ...]]:
@@ -192,7 +205,7 @@ def _recorded(here: Here, asked: Asked, reference: PodReference, claim: Claim) -
     kept = tuple(replace(row, state=state) if row.state is State.RESERVED else row for row in reserved.rows)
     known = here.book.held_by(claim.owner, asked.network.name)
     new: list[Change] = [Put(row) for row in kept if row not in known]
-    changes = [*new, *_records(here, asked, replace(reference, claim_uid=claim.uid))]
+    changes = [*new, *_records(here, asked, reference)]
     attachment = _attachment(here, asked, reference, kept)
     if here.book.attachment(asked.key) != attachment:
         changes.append(Put(attachment))

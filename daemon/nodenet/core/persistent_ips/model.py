@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Interface, IPv6Interface
 
@@ -70,6 +70,10 @@ class Reservation:
     """Seconds since 1970, for people only."""
     made_here: bool = False
     """Whether this node created the Lease. While no status has named the address, no other node can have it then."""
+
+    def moved(self, uid: str, version: str) -> Reservation:
+        """Return this reservation with its Lease as it is now; another node may have had it in between."""
+        return replace(self, lease_uid=uid, lease_version=version, made_here=False)
 
     @property
     def is_fresh(self) -> bool:

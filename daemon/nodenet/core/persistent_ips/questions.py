@@ -79,8 +79,11 @@ def check_claim(claim: Claim, asked: Asked) -> None:
         raise CniError(Code.CONFIGURATION, text, "Reference a claim of this network")
 
 
-def check_sharing(here: Here, asked: Asked, reference: PodReference, claim: Claim) -> Steps[None]:
-    """Refuse a claim that a pod of another workload has. Raises CniError, ApiAway, Forbidden."""
+def check_sharing(here: Here, asked: Asked, reference: PodReference, claim: Claim) -> Steps[bool]:
+    """Refuse a claim that a pod of another workload has; return whether one of this workload uses it elsewhere.
+
+    Raises CniError, ApiAway, Forbidden.
+    """
     judged, others = {"", reference.pod.name}, {claim.owner_pod}
     for one in here.book.attachments_of(claim.owner):
         if one.pod is None:
@@ -96,13 +99,17 @@ def check_sharing(here: Here, asked: Asked, reference: PodReference, claim: Clai
             raise _busy(claim, str(other.pod))
         else:
             judged.add(one.pod.name)
+    users = 0
     for name in sorted(others - judged):
-        if not (yield from _uses(name, reference, claim)) and name == claim.owner_pod:
-            for earlier in sorted((yield from _earlier(here, claim)) - others - judged):
-                yield from _uses(earlier, reference, claim)
+        used = yield from _uses(name, reference, claim)
+        users += used
+        if not used and name == claim.owner_pod:
+            for earlier in sorted((yield from _earlier(here, asked.network.name, claim)) - others - judged):
+                users += yield from _uses(earlier, reference, claim)
+    return users > 0
 
 
-def _earlier(here: Here, claim: Claim) -> Steps[frozenset[str]]:
+def _earlier(here: Here, network: str, claim: Claim) -> Steps[frozenset[str]]:
     """Return the pods that may have the claim's addresses though its status does not name them.
 
     A migration failed because the target's node died: nothing has written to the status that the source has them.
@@ -110,8 +117,8 @@ def _earlier(here: Here, claim: Claim) -> Steps[frozenset[str]]:
     found: set[str] = set()
     for address in known_addresses(claim):
         with suppress(NotFound):
-            lease = yield from read_lease(name_of(claim.network, address))
-            found.update(pod.name for pod in (yield from living_pods(here, lease.network, lease.sandboxes)))
+            lease = yield from read_lease(name_of(network, address))
+            found.update(pod.name for pod in (yield from living_pods(here, network, lease.sandboxes)))
     return frozenset(found)
 
 

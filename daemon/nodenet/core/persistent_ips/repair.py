@@ -103,7 +103,7 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
         return
     attached = yield from _attached(here, lease)
     if known is not None:
-        yield Save((Put(replace(known, lease_version=lease.version)), *attached))
+        yield Save((Put(known.moved(lease.uid, lease.version)), *attached))
         return
     claim = (yield from _claim(lease.owner)) if lease.owner.kind is OwnerKind.CLAIM else None
     # A status without addresses: an ADD was interrupted before it wrote them. With others: a person may have edited it
@@ -189,7 +189,7 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
         yield Announce(CONFLICT, text, pod=found.pod)
         return
     if found.uid != row.lease_uid:
-        yield Save((Put(replace(row, lease_uid=found.uid, lease_version=found.version)), Drop(row)))
+        yield Save((Put(row.moved(found.uid, found.version)), Drop(row)))
     for attachment in unnamed(here.book, (found,)):
         yield from take_over(here, attachment)
 

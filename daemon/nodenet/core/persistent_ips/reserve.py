@@ -92,7 +92,8 @@ def _row(here: Here, made: Made, created: list[Reservation]) -> Reservation:
     return row
 
 
-def _lease(here: Here, asked: Asked, owner: Owner, address: Interface) -> Lease:
+def lease_for(here: Here, asked: Asked, owner: Owner, address: Interface) -> Lease:
+    """Return the Lease of *address* for the sandbox of an ADD."""
     return Lease(
         asked.network.name,
         address,
@@ -107,7 +108,7 @@ def _lease(here: Here, asked: Asked, owner: Owner, address: Interface) -> Lease:
 
 def _claimed(here: Here, asked: Asked, owner: Owner, address: Interface) -> Steps[Made]:
     """Return the Lease of an address that the claim has; there is none where another program wrote the status."""
-    lease = _lease(here, asked, owner, address)
+    lease = lease_for(here, asked, owner, address)
     for _ in range(ROUNDS):
         with suppress(NotFound):
             held = yield from succeed(here, lease)
@@ -133,7 +134,7 @@ def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made]:
             if collisions == MOST_COLLISIONS and not last:
                 break
             tried.add(ip)
-            made = yield from _try(here, _lease(here, asked, owner, pool.interface(ip)))
+            made = yield from _try(here, lease_for(here, asked, owner, pool.interface(ip)))
             if made is not None:
                 return made
             collisions += 1
@@ -162,7 +163,7 @@ def _list(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made | No
     mine = [one for one in leases if one.owner.uid == owner.uid and one.address.network == pool.subnet]
     for lease in mine:
         if pool.has(lease.address.ip):
-            with_us = _lease(here, asked, owner, lease.address)
+            with_us = lease_for(here, asked, owner, lease.address)
             found = yield from _try(here, with_us)
             if found is not None:
                 return found

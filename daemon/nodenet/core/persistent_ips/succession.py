@@ -87,7 +87,7 @@ def take_over(here: Here, attachment: Attachment) -> Steps[None]:
         except NotFound:
             continue  # the repair of missing Leases says more
         if found.uid == row.lease_uid and found.version != row.lease_version:
-            yield Save((Put(replace(row, lease_version=found.version)),), wait=False)
+            yield Save((Put(row.moved(found.uid, found.version)),), wait=False)
 
 
 def unnamed(book: Book, leases: Iterable[Lease]) -> Iterator[Attachment]:
