@@ -116,6 +116,20 @@ def test_after_two_failed_migrations_the_status_names_the_source() -> None:
     assert world.api.claims["vms", "vm"].owner_pod == "vm-1"
 
 
+def test_after_a_failed_migration_the_lease_is_handed_over_to_the_source() -> None:
+    """Its node had become responsible for it again in between, after a restart."""
+    world, source, target = migrated(0, 1)
+    (attachment,) = source.book.attachments()
+    source.begin("take over", take_over(source.here(), attachment))
+    world.finish(source)
+    ended(world, target, "c2", "vm-2")
+    assert world.api.claims["vms", "vm"].owner_pod == "vm-1"
+    (lease,) = world.api.leases.values()
+    assert (lease.node, [one.key for one in lease.sandboxes]) == (source.name, [("c1", "net1")])
+    world.do_chores(source)
+    assert [one.netns for one in source.book.attachments()] == ["/run/netns/c1"]
+
+
 def test_many_failed_migrations_keep_the_source_and_no_pod_that_is_gone() -> None:
     world = World(9)
     source, *targets = world.nodes

@@ -61,17 +61,15 @@ class Lease:
         """All that may have it."""
         return self.sandbox, *self.earlier
 
-    def before(self, pod: str) -> tuple[Sandbox, ...]:
-        """Return those that had it before the pod of this name; all, where that is not among them."""
-        names = [one.pod.name if one.pod else "" for one in self.sandboxes]
-        return self.sandboxes[names.index(pod) + 1 :] if pod in names else self.sandboxes
-
     def taken_by(self, new: Sandbox) -> Lease:
         """Return this Lease as it is when *new* has the address too; a pod has one sandbox, its last one."""
-        earlier = tuple(one for one in self.sandboxes if one.pod is not None and one.pod != new.pod)
-        container_id, ifname = new.key
-        made = replace(self, node=new.node, pod=new.pod, container_id=container_id, ifname=ifname)
-        return replace(made, boot_id=new.boot_id, earlier=earlier)
+        return self.held_by(new, *(one for one in self.sandboxes if one.pod is not None and one.pod != new.pod))
+
+    def held_by(self, last: Sandbox, *earlier: Sandbox) -> Lease:
+        """Return this Lease as it is when these have the address, and no other."""
+        container_id, ifname = last.key
+        made = replace(self, node=last.node, pod=last.pod, container_id=container_id, ifname=ifname)
+        return replace(made, boot_id=last.boot_id, earlier=earlier)
 
     @property
     def name(self) -> str:

@@ -101,10 +101,12 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
         return
     if lease.node != here.node or lease.uid != listed.uid:
         return
-    attached = yield from _attached(here, lease)
-    if known is not None:
+    if known is not None:  # and then, what was read of a pod that has ended here is known as well
+        living = yield from living_pods(here, lease.network, lease.sandboxes)
+        attached = yield from _attached(here, lease, [one for one in lease.sandboxes if one.pod in living])
         yield Save((Put(known.moved(lease.uid, lease.version)), *attached))
         return
+    attached = yield from _attached(here, lease, lease.sandboxes)
     claim = (yield from _claim(lease.owner)) if lease.owner.kind is OwnerKind.CLAIM else None
     # A status without addresses: an ADD was interrupted before it wrote them. With others: a person may have edited it
     # while a pod, of any node, has this one, which is free with the claim.
@@ -126,13 +128,13 @@ def _is_of_another_node(here: Here, lease: Lease) -> Steps[bool]:
     return bool((yield from living_pods(here, lease.network, others)))
 
 
-def _attached(here: Here, lease: Lease) -> Steps[list[Change]]:
-    """Return the attachments of this node that follow from a Lease, of a claim too.
+def _attached(here: Here, lease: Lease, sandboxes: Iterable[Sandbox]) -> Steps[list[Change]]:
+    """Return the attachments of this node that follow from *sandboxes* of a Lease, of a claim too.
 
     Without them, the address would be free with the claim though a pod has it.
     """
     found: list[Change] = []
-    for one in lease.sandboxes:
+    for one in sandboxes:
         if one.node == here.node and (yield from _may_be_attached(here, lease, one)):
             found += (Put(_attachment(here, lease, one)),)
     return found

@@ -13,7 +13,17 @@ from dataclasses import replace
 from nodenet.core.persistent_ips.api import Conflict, NotFound
 from nodenet.core.persistent_ips.book import Book, Put
 from nodenet.core.persistent_ips.claim import Claim, allocated_patch
-from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, read_lease, read_pod, write_status
+from nodenet.core.persistent_ips.effects import (
+    Announce,
+    Here,
+    Hold,
+    Save,
+    Steps,
+    move_lease,
+    read_lease,
+    read_pod,
+    write_status,
+)
 from nodenet.core.persistent_ips.lease import name_of
 from nodenet.core.persistent_ips.model import Attachment, Interface, Reservation, State
 from nodenet.core.persistent_ips.release import give_back
@@ -69,7 +79,7 @@ def settle(here: Here, claim: Claim) -> Steps[None]:
     if claim.owner_pod not in ("", pod) and not (yield from _was_ours(here, claim)):
         pod = claim.owner_pod
     elif claim.owner_pod and not pod:
-        pod = yield from _earlier(here, claim)
+        pod = yield from _handed_over(here, claim)
     if claim.ips and pod == claim.owner_pod:
         return
     addresses: Iterable[Interface] = (row.address for row in rows)
@@ -94,18 +104,24 @@ def _was_ours(here: Here, claim: Claim) -> Steps[bool]:
     return not known.isdisjoint((pod.name.uid, pod.static_uid))
 
 
-def _earlier(here: Here, claim: Claim) -> Steps[str]:
-    """Return the pod that had the claim before one of this node and has it still, empty for none: a migration failed.
+def _handed_over(here: Here, claim: Claim) -> Steps[str]:
+    """Return the pod of another node that has the claim still, empty for none: a migration to this node failed.
+
+    The Leases do not name the pods of this node any more, so that the other node does not name one of them again.
 
     While the status names no pod, a pod of another workload could get the claim on a third node.
     """
+    name = ""
     for row in _rows(here.book, claim):
-        with suppress(NotFound):
+        with suppress(NotFound, Conflict):  # the other node has taken over already
             lease = yield from read_lease(name_of(row.network, row.address))
-            before = lease.before(claim.owner_pod) if lease.owner.uid == claim.uid else ()
-            if living := (yield from living_pods(here, row.network, before)):
-                return living[0].name
-    return ""
+            living = yield from living_pods(here, row.network, lease.sandboxes)
+            if lease.owner.uid == claim.uid and living:
+                name = living[0].name
+                left = lease.held_by(*(one for one in lease.sandboxes if one.pod in living))
+                if left != lease:
+                    yield from move_lease(left)
+    return name
 
 
 def _rows(book: Book, claim: Claim) -> tuple[Reservation, ...]:
