@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 import structlog
@@ -111,6 +112,22 @@ async def test_the_state_file_is_written_again_until_it_is_there(tmp_path: Path)
     place.rmdir()
     assert file.show(READY) is None
     assert '"ready": true' in place.read_text()
+
+
+def test_the_same_status_is_made_a_document_once_and_written_again_where_the_file_is_gone(tmp_path: Path) -> None:
+    place, made = tmp_path / "state.json", list[bool]()
+
+    def rendered(found: dict[str, Any]) -> bytes:
+        made.append(found["ready"])
+        return json.dumps(found).encode()
+
+    file = StateFile(place, files, rendered)
+    for status in (replace(READY, ready=False), READY, replace(READY)):
+        file.show(status)
+    place.unlink()
+    file.show(READY)
+    assert json.loads(place.read_text())["ready"] is True
+    assert made == [False, True]
 
 
 def test_a_file_in_the_place_of_the_directory_does_not_keep_the_daemon_from_its_start(tmp_path: Path) -> None:

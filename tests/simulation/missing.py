@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from simulation.kinds import KINDS
 from simulation.run import Triple
 
-FEW = 3.0
-"""Where so many strikes are expected, none at all is seen by chance in one of twenty cases."""
+FEW = 10.0
+"""Where so many strikes are expected, none at all is seen by chance in one of 20 000 cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def missing(covered: Mapping[Triple, int], calls: Collection[str]) -> Iterator[M
             if (stage, call, kind) not in covered:
                 yield Missing(stage, call, kind, *_why(there, of_kind[kind], strikes))
     for call in sorted(set(calls) - {call for _, call in of_place}):
-        yield Missing("", call, "", "nodes make this call, and no fault has struck there")
+        yield Missing("any stage", call, "", "nodes make this call, and no fault has struck there")
 
 
 def _why(there: int, of_kind: int, strikes: int) -> tuple[str, bool]:

@@ -17,7 +17,7 @@ from simulation.scenario import Scenario, from_json
 from simulation.search import CUTS, EVENTS, ORDINARY, TROUBLES, calls, known_calls, run_seed, sweep
 from simulation.summary import Summary, summaries_of_seeds
 
-SEEDS, PART = 4000, 200
+SEEDS, PART = 6000, 200
 ONCE_FAILED = sorted((Path(__file__).parents[2] / "fixtures" / "seeds").glob("*.json"))
 
 
