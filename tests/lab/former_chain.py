@@ -112,9 +112,11 @@ WantedBy=multi-user.target
     ),
     # The userspace datapath gives a link that leaves its bridge the state from before: down, where NetworkManager was
     # slower. It would take the uplink away again that NetworkManager activates. The kernel datapath leaves links alone.
-    # Without an address: NetworkManager leaves a link that has one when it starts to whoever configured it.
+    # Without IPv6 until NetworkManager sets it: the kernel would take an address, also from a router's message, and
+    # NetworkManager leaves a link that has one when it starts to whoever configured it.
     f"{SYSTEM}/ovs-vswitchd.service.d/10-lab-up.conf": (
-        "[Service]\nExecStartPre=/bin/sh -c 'ip link set dev eth0 addrgenmode none && ip link set dev eth0 up'\n"
+        "[Service]\nExecStartPre=/bin/sh -c "
+        "'echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6 && ip link set dev eth0 up'\n"
     ),
     "/etc/NetworkManager/conf.d/99-kni.conf": "[main]\nrc-manager=unmanaged\n",
     f"{SYSTEM}/node-dns.service": f"""[Unit]
