@@ -77,6 +77,23 @@ def test_a_claim_deleted_by_force_frees_nothing_before_both_have_ended(nodes: tu
 
 
 @pytest.mark.parametrize("lost", [True, False])
+def test_a_claim_deleted_by_force_in_the_migration_frees_nothing_before_the_source_has_ended(*, lost: bool) -> None:
+    """The target's node is responsible for the Lease, and cannot hand it over: the status is gone with the claim."""
+    world, source, target = migrated(0, 1)
+    world.api.delete_claim(("vms", "vm"))
+    if lost:
+        target.lose_store()
+    ended(world, target, "c2", "vm-2")
+    for node in (target, source, target):
+        world.do_chores(node)
+        world.check()
+    ended(world, source, "c1", "vm-1")
+    world.do_chores(target)
+    assert world.api.leases == {}
+    world.end()
+
+
+@pytest.mark.parametrize("lost", [True, False])
 def test_source_and_target_on_one_node_are_both_attached_after_a_lost_store(*, lost: bool) -> None:
     """The target ends, and a pod of another workload asks for the claim."""
     world, node, _ = migrated(0, 0)
