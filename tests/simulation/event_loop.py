@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
+import warnings
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -184,9 +185,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def discard(self) -> None:
         """Throw away the tasks of a process that has ended; nothing that they do on the way out has an effect."""
-        for task in self._tasks:
-            if not task.done():
-                _throw_away(task)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a coroutine that is made on the way out is not awaited
+            for task in self._tasks:
+                if not task.done():
+                    _throw_away(task)
         self._tasks.clear()
         self._ready.clear()
         self._timers.clear()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 from collections.abc import Coroutine
 from random import Random
 from typing import Any
@@ -86,3 +88,29 @@ def test_a_process_that_is_killed_does_nothing_more() -> None:
     with pytest.raises(Killed):
         result(there, work())
     assert seen == []
+
+
+def test_work_that_a_killed_process_begins_on_its_way_out_is_no_warning() -> None:
+    """As a rollback that nothing awaits any more: a warning would fail whichever test runs then."""
+    there, unraisable = world(), list[str]()
+    there.after(1.0, there.kill)
+
+    async def rollback() -> None:
+        await asyncio.sleep(1.0)
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(5.0)
+        finally:
+            begun = rollback()
+            await asyncio.sleep(1.0)
+            await begun
+
+    before, sys.unraisablehook = sys.unraisablehook, lambda seen: unraisable.append(str(seen.exc_value))
+    try:
+        with pytest.raises(Killed):
+            result(there, work())
+        gc.collect()
+    finally:
+        sys.unraisablehook = before
+    assert unraisable == []
