@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.persistent_ips.effects import Save
+from nodenet.core.persistent_ips.effects import CreateLease, DeleteLease, Save
 from nodenet.core.persistent_ips.model import State
 from nodenet.core.persistent_ips.release import detach, is_gone, release
 from persistent_ips_story import added, length, step_until, vm
@@ -130,6 +130,25 @@ def test_another_node_is_left_what_it_is_responsible_for() -> None:
     assert list(first.book.reservations()) == []
     assert len(world.api.leases) == 1
     world.check()
+
+
+def test_what_could_not_be_given_back_stays_while_a_pod_of_another_node_has_it() -> None:
+    """The node moved the Lease to itself again, for an ADD that was killed before its record."""
+    world = World(2, network(subnets="192.0.2.0/29,2001:db8::/125"))
+    first, second = world.nodes
+    run = world.add(first, vm(world), "c1")
+    while run in first.runs:
+        second_create = isinstance(run.effect, CreateLease) and bool(world.api.leases)
+        first.step(run, "away before" if second_create or isinstance(run.effect, DeleteLease) else "")
+    assert [row.state for row in first.book.reservations()] == [State.RELEASING]
+    added(world, second, vm(world, number=2), "c2")
+    run = world.add(first, vm(world, number=3), "c3")
+    while first.name not in {lease.node for lease in world.api.leases.values()}:
+        first.step(run)
+    first.kill()
+    world.do_chores(first)
+    world.check()
+    assert len(world.api.leases) == 2
 
 
 def test_a_second_detach_does_nothing() -> None:

@@ -80,7 +80,10 @@ def release_pending(here: Here, owner: Owner) -> Steps[None]:
 
 
 def delete_lease(here: Here, row: Reservation) -> Steps[None]:
-    """Delete the Lease of *row*, unless another node has become responsible for it. Raises ApiAway, Forbidden."""
+    """Delete the Lease of *row*, unless another node has become responsible for it, or its pod has the address.
+
+    Raises ApiAway, Forbidden.
+    """
     if not row.lease_uid:
         return  # of a slice, and given while the API was away
     name = name_of(row.network, row.address)
@@ -91,7 +94,8 @@ def delete_lease(here: Here, row: Reservation) -> Steps[None]:
     except Conflict:
         with suppress(NotFound, Conflict):
             found = yield from read_lease(name)
-            if found.uid == row.lease_uid and found.node == here.node:
+            used = row.owner.kind is OwnerKind.CLAIM and (yield from _is_used(here, row))
+            if found.uid == row.lease_uid and found.node == here.node and not used:
                 yield DeleteLease(name, found.uid, found.version)
 
 
