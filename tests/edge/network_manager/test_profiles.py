@@ -43,6 +43,8 @@ class StandIn:
     hides: bool = False
     """Whether the profile is for another user."""
     knows_flags: bool = True
+    link: str = ""
+    """The link that the profile names, if it names one."""
     heard: list[tuple[str, list[Any]]] = field(default_factory=list)
     settings_told: int = 0
     of: list[str] = field(default_factory=list)
@@ -59,7 +61,7 @@ class StandIn:
                 return Message.new_error(message, f"{NAME}.Settings.InvalidConnection", "No connection")
             return Message.new_method_return(message, "o", ["/settings/1"])
         replies = {
-            "GetSettings": ("a{sa{sv}}", [{**SETTINGS, "ipv4": SETTINGS["ipv4"] | LEGACY}]),
+            "GetSettings": ("a{sa{sv}}", [{**SETTINGS, **self._named(), "ipv4": SETTINGS["ipv4"] | LEGACY}]),
             "GetSecrets": ("a{sa{sv}}", [{"802-1x": {"password": Variant("s", "secret")}}]),
             "GetManagedObjects": ("a{oa{sa{sv}}}", [self._objects()]),
         }
@@ -67,6 +69,10 @@ class StandIn:
         if message.member in replies and not (self.hides and message.member == "GetSettings"):
             return Message.new_method_return(message, *replies[message.member])
         return self._change(message)
+
+    def _named(self) -> dict[str, Any]:
+        name = {"interface-name": Variant("s", self.link)} if self.link else {}
+        return {"connection": SETTINGS["connection"] | name}
 
     def _objects(self) -> dict[str, Any]:
         connection = {f"{NAME}.Settings.Connection": {"Flags": Variant("u", 0), "Filename": Variant("s", "/etc/x")}}
@@ -208,10 +214,24 @@ async def test_a_profile_is_stored_elsewhere_as_it_is(private_bus: PrivateBus, s
     assert settings["ipv4"] == SETTINGS["ipv4"]
 
 
-@pytest.mark.parametrize(("link", "device"), [("eth0", "/device/1"), ("vlan7", "/")])
-async def test_a_profile_is_activated_on_its_link_or_makes_it(private_bus: PrivateBus, link: str, device: str) -> None:
+@pytest.mark.parametrize(
+    ("link", "named", "device"), [("eth0", "", "/device/1"), ("eth0", "eth0", "/device/1"), ("vlan7", "vlan7", "/")]
+)
+async def test_a_profile_is_activated_on_its_link_or_makes_it(
+    private_bus: PrivateBus, link: str, named: str, device: str
+) -> None:
     """The link of a VLAN is gone with its profile, and the profile alone came back; eth0 is no bridge."""
-    service = StandIn()
+    service = StandIn(link=named)
     async with profiles(private_bus, service) as made:
         await made.activate(UUID, link)
     assert service.heard == [("ActivateConnection", ["/settings/1", device, "/"])]
+
+
+@pytest.mark.parametrize("named", ["", "eth0"])
+async def test_a_profile_is_activated_on_no_other_link(private_bus: PrivateBus, named: str) -> None:
+    """One that names no link is good for any: without a device, NetworkManager would take the uplink for it."""
+    service = StandIn(link=named)
+    async with profiles(private_bus, service) as made:
+        with pytest.raises(Unavailable, match=r"^NetworkManager has no device eth1"):
+            await made.activate(UUID, "eth1")
+    assert service.heard == []

@@ -78,8 +78,7 @@ class Profiles:
 
         The device that uses it does not change until ``reapply``. Raises Unavailable.
         """
-        path = await self._path(uuid)
-        settings = await self._settings(path)
+        settings = await self._settings(path := await self._path(uuid))
         before = _plain(settings)
         for section, values in changes.items():
             for key, value in values.items():
@@ -158,7 +157,10 @@ class Profiles:
 
     async def activate(self, uuid: str, link: str) -> None:
         """Begin to activate a profile on a link, which it makes where it is gone, as a VLAN. Raises Unavailable."""
-        path, device = await self._path(uuid), path_of_link(await self._objects(), link) or "/"
+        path, device = await self._path(uuid), path_of_link(await self._objects(), link)
+        if device is None:  # without one, NetworkManager takes any device for a profile that names no link
+            (settings,) = await self._ask(path, _CONNECTION, "GetSettings")
+            device = "/" if _plain(settings)["connection"].get("interface-name") == link else await self._device(link)
         await self._ask(PATH, NAME, "ActivateConnection", "ooo", path, device, "/")
 
     async def connect(self, link: str) -> None:
