@@ -16,7 +16,7 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import Links
@@ -112,6 +112,21 @@ async def test_profiles_come_back_where_network_manager_has_forgotten_the_checkp
         ("activate", "u-0"),
     ]
     assert rig.intent == GOOD
+    assert str(TRIAL) not in rig.files.content
+
+
+async def test_profiles_that_came_back_survive_a_power_cut_before_the_trial_is_forgotten() -> None:
+    """NetworkManager does not sync what it adds or deletes, and no other record has the profiles."""
+    rig = Rig()
+    await rig.tried()
+    rig.profiles.found = inventory(CHANGED, NEW)
+    rig.files.bad[str(KEYFILES)] = PublishFailed(f"{KEYFILES} cannot be synced: Input/output error")
+    with pytest.raises(PublishFailed, match="cannot be synced"):
+        await rig.restore()
+    assert (rig.intent, str(TRIAL) in rig.files.content) == (DURING, True)
+    rig.files.bad.clear()
+    await rig.restore()
+    assert rig.files.writes[-2:] == [f"sync {KEYFILES}", str(INTENT)]
     assert str(TRIAL) not in rig.files.content
 
 

@@ -13,6 +13,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.trial import record
@@ -87,6 +88,7 @@ class NetworkBefore:
             text = f"Put the profiles from before the trial of {kept.name} back"
             log.warning(text, message=Message.TRIAL_UNDONE)
         await self._settled(due)
+        self.files.sync(KEYFILES)  # NetworkManager does not, and the record is the only other copy of the profiles
         self._restore_intent(kept)
         self.forget()
 
