@@ -45,6 +45,8 @@ class Message(Enum):
     """The node file was refused or did not hold; the network is as before."""
     PROBE_FAILED = "d77e430da6ee43eb8752394ecafaabb4"
     """A node file was not kept because of what its probes showed."""
+    GATEWAY_AWAITED = "3f26380b30c646e48820b1ddfaf1ae2d"
+    """A new node file is not applied yet: no gateway answers, and its switch port may not forward yet."""
     PROBE_SILENT = "972cca0b496c4e4aad44a3f78842734a"
     """Something does not answer after an apply that did not answer before it either."""
     ROLLED_BACK = "e055dda4b06b48c08d762d6c5db4a0ab"

@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from fakes import FakeKernel, FakeNeighbours, stage_edges
 from nodenet.core.errors import PublishFailed
+from nodenet.core.messages import Message
 from nodenet.core.probes.report import PATH
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
@@ -102,12 +104,18 @@ def test_a_switch_port_that_learns_does_not_hide_that_the_node_had_a_gateway() -
 
 def test_a_silent_gateway_is_waited_for_once_and_only_where_it_may_answer() -> None:
     rig = Rig(neighbours=SlowNeighbours())
-    assert FORWARD_SECONDS <= waited(rig) < FORWARD_SECONDS + 2
-    assert waited(rig) < 2, "the second try of the file"
-    unplugged = replace(ONLINE, links=(replace(ONLINE.links[0], carrier=False),))
-    assert waited(Rig(neighbours=SlowNeighbours(), kernel=FakeKernel(unplugged))) < 2
-    assert waited(Rig(neighbours=SlowNeighbours(), kernel=FakeKernel(OFFLINE))) < 2
-    assert waited(Rig()) < 1
+    with capture_logs() as logs:
+        assert FORWARD_SECONDS <= waited(rig) < FORWARD_SECONDS + 2
+    assert [(line["event"], line["message"]) for line in logs] == [
+        ("No gateway answers yet: a new node file waits for one for up to 35 s", Message.GATEWAY_AWAITED)
+    ]
+    with capture_logs() as logs:
+        assert waited(rig) < 2, "the second try of the file"
+        unplugged = replace(ONLINE, links=(replace(ONLINE.links[0], carrier=False),))
+        assert waited(Rig(neighbours=SlowNeighbours(), kernel=FakeKernel(unplugged))) < 2
+        assert waited(Rig(neighbours=SlowNeighbours(), kernel=FakeKernel(OFFLINE))) < 2
+        assert waited(Rig()) < 1
+    assert logs == []
 
 
 def _accepted(rig: Rig) -> Callable[[], Awaitable[None]]:

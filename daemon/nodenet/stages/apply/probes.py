@@ -17,6 +17,7 @@ import structlog
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.messages import Message
 from nodenet.core.node_file.content import Desired
 from nodenet.core.probes.questions import (
     NO_LOOK,
@@ -123,10 +124,15 @@ class Probes:
         *patience*: for so many seconds it is asked again while there are gateways, and none answers.
         """
         end = asyncio.get_running_loop().time() + patience
+        logged = False
         while True:
             found = await self._at_present(wish)
             if not found.is_silent or asyncio.get_running_loop().time() >= end:
                 return found
+            if not logged:
+                text = f"No gateway answers yet: a new node file waits for one for up to {patience:g} s"
+                log.info(text, message=Message.GATEWAY_AWAITED, stage="nmstate")
+                logged = True
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _at_present(self, wish: Desired) -> Before:
