@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+ESTABLISHED, KEEPALIVE = "01", "02"
+"""In /proc/net/tcp: the state of a connection, and which of its timers runs."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -90,6 +93,20 @@ class ApiServer:
             pass
         finally:
             writer.close()
+
+    async def is_probed(self) -> bool:
+        """Return whether the timer of probes runs for every open connection, after five seconds at most."""
+        for _ in range(50):
+            if (timers := _timers(self.port)) and set(timers) == {KEEPALIVE}:
+                return True
+            await asyncio.sleep(0.1)
+        return False
+
+
+def _timers(port: int) -> list[str]:
+    """Return which timer runs at the client of each open connection to *port* of loopback (proc_pid_net(5))."""
+    rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+    return [row[5].partition(":")[0] for row in rows if row[2] == f"0100007F:{port:04X}" and row[3] == ESTABLISHED]
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -63,3 +64,18 @@ async def test_the_other_way_is_verified_by_the_name_of_the_first_one(tmp_path: 
             with pytest.raises(Unavailable, match=cause):
                 await asked(made)
         assert server.requests == [], "no host gets the credentials before that"
+
+
+async def test_a_watch_asks_whether_its_server_is_still_there(tmp_path: Path) -> None:
+    """A server whose host has lost its power says nothing: a watch without probes was silent for five minutes."""
+    async with api_server(tmp_path, lambda _: Reply(lines=({"type": "BOOKMARK"},), seconds=10)) as server:
+
+        async def watch() -> None:
+            async with KubernetesCluster(str(server.kubeconfig), lambda _: None).connect() as api:
+                async for event in api.watch("/api/v1/nodes", {}):
+                    assert event == {"type": "BOOKMARK"}
+
+        task = asyncio.create_task(watch())
+        assert await server.is_probed()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

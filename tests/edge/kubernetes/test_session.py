@@ -117,6 +117,21 @@ async def test_an_answer_without_an_end_is_not_kept(tmp_path: Path) -> None:
         await session.close()
 
 
+async def test_a_watch_asks_whether_its_server_is_still_there(tmp_path: Path) -> None:
+    async with api_server(tmp_path, lambda _: Reply(lines=({"type": "BOOKMARK"},), seconds=10)) as server:
+        session = Session(str(server.kubeconfig), lambda _: None)
+
+        async def watch() -> None:
+            async for event in session.watch("/api/v1/nodes", {}):
+                assert event == {"type": "BOOKMARK"}
+
+        task = asyncio.create_task(watch())
+        assert await server.is_probed()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await session.close()
+
+
 async def test_another_ca_is_no_api(tmp_path: Path) -> None:
     """The token is not sent to a server whose certificate this CA did not sign."""
     other = tmp_path / "other"

@@ -21,6 +21,7 @@ from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_services.kubeconfig import Access
 from nodenet.edge.kubernetes import credentials
 from nodenet.edge.kubernetes.certificates import expired_ca, refusal, refused
+from nodenet.edge.kubernetes.http import PROBES
 
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
 WATCH_SECONDS = 300
@@ -45,7 +46,7 @@ class Api:
         self._context = credentials.context(access)
         self._client = httpx.AsyncClient(
             base_url=access.server,
-            verify=self._context,
+            transport=httpx.AsyncHTTPTransport(verify=self._context, trust_env=False, socket_options=PROBES),
             headers={
                 "Accept": "application/json",
                 "Accept-Encoding": "identity",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import socket
 import ssl
 import time
 from collections import deque
@@ -23,6 +24,14 @@ IDLE_SECONDS = 45.0
 """Go's servers end an idle connection after 90 s."""
 CONNECTIONS = 12
 """More of them make no request faster: each costs a TLS handshake, and the API answers in a few milliseconds."""
+PROBES = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+)
+"""After 15 s of silence the kernel asks whether the server is still there, and ends the connection after three probes
+without an answer (tcp(7)). A watch sends nothing: without probes it does not notice that a host has lost its power."""
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: .*)?")
 
 
@@ -203,6 +212,9 @@ class HttpPool:
                 )
         except TimeoutError as error:
             raise HttpError(f"no connection within {CONNECT_SECONDS:g} s") from error
+        line: socket.socket = writer.get_extra_info("socket")
+        for option in PROBES:
+            line.setsockopt(*option)
         return _Connection(reader, writer)
 
 
