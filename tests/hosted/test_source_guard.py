@@ -23,6 +23,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.keepalived import WEIGHT_FILES
 from nodenet.core.hosted_services.model import Here, Place, Purpose
+from nodenet.core.hosted_services.report import WITHOUT_SOURCE, document
 from nodenet.core.hosted_services.stance import OUT
 from nodenet.core.ip import Family
 from nodenet.edge.hosted_services.address_events import AddressEvents
@@ -79,16 +80,20 @@ async def test_a_candidate_whose_node_ip_goes_takes_no_vip_until_it_is_back() ->
     bench.addresses.here -= bench.node_ips
     await bench.change()
     assert (bench.weight(), bench.weight(Purpose.INGRESS)) == (OUT, OUT)
+    assert {vip["reason"] for vip in document(bench.state.report())["vips"]} == {WITHOUT_SOURCE}
     await bench.keeper.look()
     assert bench.weight() == OUT, "a look at the wire changes nothing"
     await bench.change(Unavailable("the kernel does not answer"))
     assert bench.weight() == OUT
-    assert bench.state.failures["addresses"] == "the kernel does not answer"
+    assert bench.state.failures == {"events of addresses": "the kernel does not answer"}
+    bench.state.wake.clear()
+    bench.guard.look()
+    assert not bench.state.wake.is_set(), "a look that works does not hide that events are missing, again and again"
     await asyncio.sleep(PAUSE_SECONDS)
     bench.addresses.here |= bench.node_ips
     await bench.change()
     assert (bench.weight(), bench.weight(Purpose.INGRESS)) == (25, 20)
-    assert "addresses" not in bench.state.failures
+    assert bench.state.failures == {}
     task.cancel()
 
 

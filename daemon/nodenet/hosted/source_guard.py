@@ -42,9 +42,10 @@ class SourceGuard:
                 try:
                     await self._events.next()
                 except Unavailable as error:
-                    self._state.report_failure("addresses", str(error))
+                    self._state.report_failure("events of addresses", str(error))
                     await asyncio.sleep(PAUSE_SECONDS)
                 else:
+                    self._state.report_failure("events of addresses", None)
                     self.look()
         finally:
             self._events.close()

@@ -96,6 +96,7 @@ class State:
             self.reachable,
             (*self.known.problems, *self.failures.values()),
             self.known.inputs.spec,
+            self.without_source,
         )
 
     def _services(self) -> Mapping[Service, ServiceState]:

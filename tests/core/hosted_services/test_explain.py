@@ -24,6 +24,16 @@ def test_a_vip() -> None:
     )
 
 
+def test_a_vip_that_is_not_taken_because_a_node_ip_is_on_no_link() -> None:
+    found = document(replace(GOOD, without_source=frozenset({Purpose.INGRESS})))
+    assert (explain("vip", found) or ())[2:] == (
+        "  It takes part in VRRP",
+        "The ingress VIP 192.0.2.3 is held by master-1",
+        "  This node may not hold it: VRRP needs a node IP that is on no link: see `nodenetctl status`",
+    )
+    assert (found["vips"][1]["candidate"], found["vips"][1]["stance"]) == (False, None)
+
+
 def test_api_int_of_the_settings_and_of_an_external_load_balancer() -> None:
     assert explain("api-int", document(GOOD)) == (
         "api-int is 192.0.2.2",

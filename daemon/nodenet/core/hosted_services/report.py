@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from nodenet.core.hosted_services import migration
+from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.holders import Sighting, holders
 from nodenet.core.hosted_services.model import Mode, Purpose, Service, Spec
 from nodenet.core.hosted_services.plan import Plan
@@ -15,6 +16,7 @@ from nodenet.core.hosted_services.stance import Position, Stance
 from nodenet.core.ip import IPAddress
 
 SCHEMA_VERSION = 1
+WITHOUT_SOURCE = "VRRP needs a node IP that is on no link: see `nodenetctl status`"
 
 
 class HostedHealth(StrEnum):
@@ -54,6 +56,8 @@ class Report:
     problems: tuple[str, ...] = ()
     spec: Spec = field(default_factory=Spec)
     """What the resource asks for, and how far a migration of the API is."""
+    without_source: frozenset[Purpose] = frozenset()
+    """Purposes whose VIPs this node does not take at present: a node IP is on no link."""
 
     @property
     def all_problems(self) -> tuple[str, ...]:
@@ -126,7 +130,7 @@ def document(report: Report) -> dict[str, Any]:
         "api_reachable": report.reachable,
         "switched_off": list(report.spec.switched_off),
         "migration": _migration(report.spec),
-        "vips": [_vip(report, duty.address, duty.purpose, duty.wanted, duty.reason) for duty in plan.vips],
+        "vips": [_vip(report, duty) for duty in plan.vips],
         "services": [_service(service, state) for service, state in report.services.items()],
         "health": report.health.value,
         "problems": list(report.all_problems),
@@ -139,14 +143,16 @@ def _migration(spec: Spec) -> dict[str, Any] | None:
     return {**migration.render(spec.migration), "asked": [str(address) for address in spec.api_int_addresses]}
 
 
-def _vip(report: Report, address: IPAddress, purpose: Purpose, candidate: bool, reason: str) -> dict[str, Any]:  # noqa: FBT001
-    sighting = report.sightings.get(address)
-    position = report.positions.get(purpose)
+def _vip(report: Report, duty: VipDuty) -> dict[str, Any]:
+    sighting = report.sightings.get(duty.address)
+    position = report.positions.get(duty.purpose)
+    gone = duty.wanted and duty.purpose in report.without_source
+    candidate = duty.wanted and not gone
     return {
-        "address": str(address),
-        "purpose": purpose.value,
+        "address": str(duty.address),
+        "purpose": duty.purpose.value,
         "candidate": candidate,
-        "reason": reason,
+        "reason": WITHOUT_SOURCE if gone else duty.reason,
         "stance": position.stance.value if position and candidate else None,
         "here": sighting is not None and sighting.here,
         "holders": list(holders(sighting, report.node, report.peers)) if sighting else [],
