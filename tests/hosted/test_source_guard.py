@@ -48,12 +48,25 @@ class FakeEvents:
         """There is nothing to close."""
 
 
+class Storm(FakeEvents):
+    """There is always a next change already, as while a host of the LAN floods it with router advertisements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    async def next(self) -> None:
+        self.count += 1
+        if self.count > 1000:
+            await super().next()
+
+
 class Bench:
     """A guard and a keeper that share a state."""
 
-    def __init__(self, made: State | None = None) -> None:
+    def __init__(self, made: State | None = None, events: FakeEvents | None = None) -> None:
         self.state = made or state()
-        self.addresses, self.weights, self.events = FakeAddresses(), FakeWeights(), FakeEvents()
+        self.addresses, self.weights, self.events = FakeAddresses(), FakeWeights(), events or FakeEvents()
         healthy = {Purpose.API: [20, 5], Purpose.INGRESS: [20]}
         self.keeper = VipKeeper(
             self.state, FakeWire(self.state), self.addresses, self.weights, lambda purpose: healthy[purpose]
@@ -94,6 +107,20 @@ async def test_a_candidate_whose_node_ip_goes_takes_no_vip_until_it_is_back() ->
     await bench.change()
     assert (bench.weight(), bench.weight(Purpose.INGRESS)) == (25, 20)
     assert bench.state.failures == {}
+    task.cancel()
+
+
+async def test_changes_without_a_pause_leave_time_for_everything_else() -> None:
+    """The kernel reports each renewal of an address, and each look lists all addresses."""
+    storm = Storm()
+    bench = Bench(events=storm)
+    task = asyncio.ensure_future(bench.guard.run())
+    await asyncio.sleep(0.2)
+    assert 0 < storm.count < 100
+    bench.addresses.here -= bench.node_ips
+    await bench.keeper.look()
+    await asyncio.sleep(0.2)
+    assert bench.weight() == OUT
     task.cancel()
 
 

@@ -23,6 +23,8 @@ log = structlog.get_logger()
 
 PAUSE_SECONDS = 1.0
 """Before the next look where the kernel does not answer."""
+SETTLE_SECONDS = 0.05
+"""Changes that follow one another so closely are one: any host of the LAN causes them by router advertisements."""
 
 
 class SourceGuard:
@@ -47,6 +49,7 @@ class SourceGuard:
                 else:
                     self._state.report_failure("events of addresses", None)
                     self.look()
+                    await asyncio.sleep(SETTLE_SECONDS)
         finally:
             self._events.close()
 
