@@ -89,6 +89,18 @@ def test_another_directory_leaves_no_file_behind(tmp_path: Path) -> None:
     assert [list((tmp_path / name).iterdir()) for name in ("old", "new", "state")] == [[], [], []]
 
 
+def test_the_copy_stays_until_the_settings_are_read(tmp_path: Path) -> None:
+    """Else the alert of a program that has stopped would end when the next run cannot read its settings."""
+    state, copy = tmp_path / "state", tmp_path / "textfile/nodenetd.prom"
+    assert MetricsFile(Program.NODENETD, tmp_path, str(copy.parent), state).put("a 0\n")
+    file = MetricsFile(Program.NODENETD, tmp_path, state=state)
+    assert file.put("a 1\n")
+    assert copy.read_text() == "a 0\n"
+    file.move_to("")
+    assert file.put("a 2\n")
+    assert not copy.exists()
+
+
 def test_a_directory_that_changed_while_the_program_did_not_run_has_no_file_either(tmp_path: Path) -> None:
     """The path is remembered through a restart and a boot; a file with another name is not removed."""
     state = tmp_path / "state"

@@ -38,9 +38,13 @@ class MetricsFile:
     when nodenet is removed, no copy stays that a monitoring system would read for ever.
     """
 
-    def __init__(self, program: Program, run: PurePath = RUN, directory: str = "", state: PurePath = STATE) -> None:
+    def __init__(
+        self, program: Program, run: PurePath = RUN, directory: str | None = None, state: PurePath = STATE
+    ) -> None:
         """*run* has the file for everyone; *directory* is that of the settings, empty for none.
 
+        It is None until the settings are read. The copy of before stays until then: the alert of a program that has
+        stopped must not end because the next run cannot read its settings.
         *state* is where the path of the copy is remembered, in ``metrics-PROGRAM``.
         """
         self._program = program
@@ -63,7 +67,8 @@ class MetricsFile:
     def put(self, content: str) -> bool:
         """Write the text; return whether it is everywhere now. Of failures in a row the first is logged."""
         with suppress(PublishFailed):  # on a disk that takes nothing, a later write does it
-            self._remember(str(self.paths[1]) if self._directory else "")
+            if self._directory is not None:
+                self._remember(str(self.paths[1]) if self._directory else "")
         failures = [error for path in self.paths if (error := _failure(path, content.encode())) is not None]
         for error in () if self._failed else failures:
             remedy = (
