@@ -271,30 +271,39 @@ def notify_system() -> None:
 def uninstall(destdir: Path) -> None:
     """Remove what `install` made, and the links of `systemctl enable`.
 
-    A link that stays would make kubelet unstartable: it would require a unit that does not exist.
+    A link that stays would make kubelet unstartable: it would require a unit that does not exist. So the links go
+    first, whatever ends the removal before the rest is gone.
     """
-    shutil.rmtree(destdir / LIBRARY, ignore_errors=True)
-    for path in (*LAUNCHERS, CNI_PLUGIN, *UNITS.values(), *MANUAL.values(), *CLUSTER.values()):
-        (destdir / path).unlink(missing_ok=True)
-    for directory in OWN_DIRECTORIES:
-        with suppress(OSError):
-            (destdir / directory).rmdir()
     units = destdir / "etc/systemd/system"
     for link in list(units.rglob("*")):
         if link.is_symlink() and is_ours(link, destdir):
             link.unlink()
             if link.parent != units and not any(link.parent.iterdir()):
                 link.parent.rmdir()
+    shutil.rmtree(destdir / LIBRARY, ignore_errors=True)
+    for path in (*LAUNCHERS, CNI_PLUGIN, *UNITS.values(), *MANUAL.values(), *CLUSTER.values()):
+        (destdir / path).unlink(missing_ok=True)
+    for directory in OWN_DIRECTORIES:
+        with suppress(OSError):
+            (destdir / directory).rmdir()
     if destdir.resolve() == Path("/"):
         notify_system()
         stop_programs()
     forget_metrics(destdir)
 
 
-def stop_programs() -> None:
-    """Stop what runs of nodenet. No unit requires the gate any more, so kubelet goes on."""
-    if Path("/run/systemd/system").is_dir():
-        subprocess.run(["systemctl", "stop", *PROGRAMS], check=False)
+def stop_programs(system: Path = Path("/run/systemd/system")) -> None:
+    """Stop what runs of nodenet. No unit requires the gate any more, so kubelet goes on.
+
+    A systemd that has not read that, as where /run is full, would stop kubelet with the gate: then all goes on.
+    *system* is a directory where systemd runs.
+    """
+    if not system.is_dir():
+        return
+    if subprocess.run(["systemctl", "daemon-reload"], check=False).returncode:
+        print("nodenet: systemd does not read its units again, so what runs was not stopped", file=sys.stderr)
+        return
+    subprocess.run(["systemctl", "stop", *PROGRAMS], check=False)
 
 
 def forget_metrics(destdir: Path) -> None:

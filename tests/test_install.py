@@ -353,6 +353,36 @@ def test_uninstalling_leaves_nothing_of_ours(tree: Path, tmp_path: Path, spellin
     assert not (tmp_path / LIBRARY).exists()
 
 
+def test_a_removal_that_is_cut_off_leaves_no_link_to_a_unit(tmp_path: Path) -> None:
+    """Else kubelet would require a unit that does not exist, and would not start at the next boot."""
+    target = tmp_path / "usr/lib/systemd/system/nodenet-ready.service"
+    link = tmp_path / "etc/systemd/system/kubelet.service.requires/nodenet-ready.service"
+    for path in (target, link):
+        path.parent.mkdir(parents=True)
+    target.touch()
+    link.symlink_to("/usr/lib/systemd/system/nodenet-ready.service")
+    (tmp_path / "usr/libexec/nodenetd").mkdir(parents=True)  # cannot be removed as a file
+    done = subprocess.run([*INSTALL, tmp_path, "--uninstall"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert target.exists()
+    assert not link.is_symlink()
+
+
+@pytest.mark.parametrize(("code", "asked"), [(0, ["daemon-reload", "stop"]), (1, ["daemon-reload"])])
+def test_nothing_is_stopped_where_systemd_does_not_read_its_units_again(
+    tmp_path: Path, code: int, asked: list[str]
+) -> None:
+    """Until then kubelet requires the gate, and would be stopped with it."""
+    systemctl, said = tmp_path / "systemctl", tmp_path / "said"
+    systemctl.write_text(f"#!/bin/sh\necho $1 >>{said}\n[ $1 = stop ] || exit {code}\n")
+    systemctl.chmod(0o755)
+    program = f"import pathlib, install; install.stop_programs(pathlib.Path({str(tmp_path)!r}))"
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path}
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT / "packaging", env=environment, check=True)
+    assert said.read_text().split() == asked
+
+
 def test_uninstalling_leaves_no_metrics(tmp_path: Path) -> None:
     """Neither in /run nor in the directory of `metrics_dir`; files of other programs stay."""
     copies = {"": "nodenetd", "hosted/": "nodenet-hosted"}

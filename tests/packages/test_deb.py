@@ -154,6 +154,7 @@ def test_a_removal_leaves_no_metrics(tmp_path: Path) -> None:
         "var/lib/nodenet/metrics-nodenetd": f"{tmp_path}/textfile/nodenetd.prom\n",
         "var/lib/nodenet/hosted/metrics-nodenet-hosted": f"{tmp_path}/text file/nodenet-hosted.prom\n",
         "var/lib/nodenet/metrics-nodenet-ipam": "",
+        "var/lib/nodenet/metrics-other": f"{tmp_path}/textfile\n",  # cannot be removed as a file
         **dict.fromkeys(("textfile/nodenetd.prom", "text file/nodenet-hosted.prom", "run/nodenet/ipam.prom"), "a 1\n"),
         **dict.fromkeys(("textfile/node.prom", "var/lib/nodenet/selection.json"), "kept"),
     }
