@@ -368,10 +368,14 @@ def test_nodenetd_is_skipped_where_the_former_chain_configures_the_node(tmp_path
     assert starts(tmp_path, IN_CHARGE)
 
 
-def test_an_alias_of_nodenet_is_no_unit_of_the_former_chain(tmp_path: Path) -> None:
-    """`systemctl enable nodenet-compat.target` makes links with these names: no program is started for them."""
+@pytest.mark.parametrize("place", ["usr/lib", "etc"])
+def test_an_alias_of_nodenet_is_no_unit_of_the_former_chain(tmp_path: Path, place: str) -> None:
+    """`systemctl enable nodenet-compat.target` makes links with these names: no program is started for them.
+
+    `nodenet-sysext` copies the units to /etc, where systemd finds them first.
+    """
     for name in ("nodeip-configuration", "ovs-configuration"):
-        own = tmp_path / f"usr/lib/systemd/system/nodenet-compat-{name}.service"
+        own = tmp_path / place / f"systemd/system/nodenet-compat-{name}.service"
         link = tmp_path / f"etc/systemd/system/{name}.service"
         for path in (own, link):
             path.parent.mkdir(parents=True, exist_ok=True)

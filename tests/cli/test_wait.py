@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,3 +91,20 @@ def test_a_daemon_that_has_ended_is_reported_while_the_stage_is_open(
     state.write_text(json.dumps(GOOD))
     assert wait.run(asked(state)) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_no_stage_is_waited_for_where_systemd_skips_nodenetd(tmp_path: Path) -> None:
+    """The units of the former chain may be ordered after a name of nodenet: kubelet would wait for ever."""
+    systemctl = tmp_path / "systemctl"
+    asked_for = "show --property=Result --value -- nodenetd.service"
+    systemctl.write_text(f"#!/bin/sh\n[ \"$*\" = '{asked_for}' ] && echo exec-condition\n")
+    systemctl.chmod(0o755)
+    words = ["wait", "nodeip", "--file", str(tmp_path / "state.json"), "--timeout", "60"]
+    done = subprocess.run(
+        [sys.executable, "-m", "nodenet.cli.main", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert (done.returncode, done.stderr) == (0, f"nodeip is not waited for: {wait.SKIPPED}\n")

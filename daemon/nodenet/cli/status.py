@@ -118,13 +118,20 @@ def node_ips() -> tuple[IPAddress, ...]:
     return tuple(map(ip_address, (read() or {}).get("node_ips") or ()))
 
 
-def wait(reached: Reached, seconds: float | None, path: Path = STATE) -> dict[str, Any] | None:
-    """Return the status document as soon as *reached* is true for it, or the present one after *seconds*."""
+def wait(
+    reached: Reached, seconds: float | None, path: Path = STATE, given_up: Callable[[], bool] = lambda: False
+) -> dict[str, Any] | None:
+    """Return the status document as soon as *reached* is true for it, or the present one after *seconds*.
+
+    While there is none, *given_up* is asked whether there will be none.
+    """
     until = None if seconds is None else time.monotonic() + seconds
     while True:
         document = read(path)
         if document is not None and reached(document):
             return document
+        if document is None and given_up():
+            return None
         if until is not None and time.monotonic() >= until:
             return document
         time.sleep(POLL_SECONDS)

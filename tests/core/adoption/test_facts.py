@@ -82,6 +82,20 @@ def test_the_former_chain_is_in_charge_where_it_is_started_at_boot() -> None:
     assert in_charge({}, {}) == ()
 
 
+@pytest.mark.parametrize("nodeip", [UnitState(), UnitState("loaded", file="disabled"), UnitState("masked")])
+@pytest.mark.parametrize("ovs", [UnitState(), UnitState("loaded", file="enabled"), UnitState("masked")])
+def test_a_part_of_the_former_chain_that_publishes_no_node_ips_is_not_in_charge(
+    nodeip: UnitState, ovs: UnitState
+) -> None:
+    """Else kubelet would start without them. Where the chain has none to publish, its unit is absent or disabled."""
+    names = ("nodeip-configuration.service", "ovs-configuration.service", "on-prem-resolv-prepender.path")
+    units = dict(zip(names, (nodeip, ovs, UnitState("loaded", file="enabled")), strict=True))
+    whole = ovs.load == "loaded" and nodeip.load != "masked"
+    assert in_charge(units, {}) == (tuple(reversed(names[1:])) if whole else ())
+    upi = {"nodeip-configuration-vsphere-upi.service": UnitState("loaded", file="enabled")}
+    assert "nodeip-configuration-vsphere-upi.service" in in_charge(units | upi, {})
+
+
 @pytest.mark.parametrize("state", TrialState)
 def test_a_trial_holds_the_network_until_it_has_ended(state: TrialState) -> None:
     trial = {"state": state.value, "node_file": "worker-0.yml", "who": "root (process 7)"}

@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nodenet.core.adoption.former_chain import BUILTIN, COMPANIONS, CONFIGURING, DNS, EVERY_UNIT, NODENETD, units_of
+from nodenet.core.adoption.former_chain import (
+    BUILTIN,
+    COMPANIONS,
+    CONFIGURING,
+    DNS,
+    EVERY_UNIT,
+    MAIN,
+    MAIN_UNITS,
+    NODENETD,
+    units_of,
+)
 from nodenet.core.br_ex.condition import Owner
 from nodenet.core.ip import IPAddress
 from nodenet.core.stage_name import StageName
@@ -139,14 +149,19 @@ def in_charge(units: Mapping[str, UnitState], stages: Mapping[str, str]) -> tupl
     """Return the units of the former chain that configure this node at boot and whose stage nodenetd would do too.
 
     *stages* are those of the settings. A unit that is masked, or that only units of the chain start which nothing
-    starts, does not count.
+    starts, does not count. Nothing is returned where the chain makes neither node IPs nor br-ex, and where its unit for
+    the node IPs is masked: kubelet would start without them.
     """
     started = {
         name
         for name, state in units.items()
         if state.load == LOADED and (state.file in ENABLED or not set(state.starters) <= set(EVERY_UNIT))
     }
-    return tuple(unit for unit in units_of(stages) if unit in CONFIGURING and unit in started)
+    found = tuple(unit for unit in units_of(stages) if unit in CONFIGURING and unit in started)
+    publishers = [unit for unit in units_of(stages) if unit in MAIN[StageName.NODEIP]]
+    masked = any(unit in units and units[unit].load == MASKED for unit in publishers)
+    without_ips = masked and started.isdisjoint(publishers)
+    return () if without_ips or set(found).isdisjoint(MAIN_UNITS) else found
 
 
 def open_trial(document: Mapping[str, Any] | None) -> str:

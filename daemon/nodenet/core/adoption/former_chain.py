@@ -43,6 +43,7 @@ MAIN: Mapping[StageName, tuple[str, ...]] = {
     StageName.CONFIGURE_OVS: UNITS[StageName.CONFIGURE_OVS][:1],
 }
 """Stage → the units of which one must start for kubelet to start."""
+MAIN_UNITS = (*MAIN[StageName.NODEIP], *MAIN[StageName.CONFIGURE_OVS])
 NETWORK_UNITS = (*UNITS[StageName.NMSTATE], *UNITS[StageName.CONFIGURE_OVS][:1])
 """These delete br-ex when they run in a boot that did not begin with them."""
 EVERY_UNIT = tuple(unit for units in UNITS.values() for unit in units)

@@ -12,6 +12,9 @@ import subprocess
 from nodenet.core.errors import Unavailable
 
 SECONDS = 60.0
+ANALYZE_SECONDS = 10.0
+UNMET = "Conditions failed."
+"""systemd-analyze ends with an error in other cases too, such as for a unit that it cannot read."""
 PROPERTIES = "Id,LoadState,ActiveState,UnitFileState,ExecStart,Job,RequiredBy,WantedBy,UpheldBy,TriggeredBy,DropInPaths"
 
 
@@ -43,3 +46,27 @@ def systemctl(*words: str, seconds: float = SECONDS) -> str:
 def show(units: tuple[str, ...]) -> str:
     """Return one block of properties for each unit (systemctl(1), show). Raises Unavailable."""
     return systemctl("show", f"--property={PROPERTIES}", "--", *units)
+
+
+def is_switched_off(unit: str) -> bool:
+    """Return whether a condition keeps *unit* from starting now, and it has not run in this boot.
+
+    systemd looks at the conditions of a unit when it starts it; systemd-analyze(1), condition, looks at them before.
+    False where systemd-analyze does not answer. Raises Unavailable.
+    """
+    if systemctl("show", "--value", "--property=ExecMainStartTimestampMonotonic", "--", unit).strip() != "0":
+        return False
+    try:
+        done = subprocess.run(  # noqa: S603  (no shell)
+            ["systemd-analyze", "condition", f"--unit={unit}"],  # noqa: S607  (found on PATH, as systemctl is)
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=ANALYZE_SECONDS,
+            check=False,
+            env=os.environ | {"SYSTEMD_LOG_TARGET": "console", "SYSTEMD_LOG_LEVEL": "info", "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode != 0 and UNMET in done.stderr
