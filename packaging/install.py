@@ -102,7 +102,8 @@ def main() -> int:
         print(f"nodenet: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"nodenet: {first_cause(error)}. What was installed before goes on", file=sys.stderr)
+        rest = "Correct that and remove it again" if arguments.uninstall else "What was installed before goes on"
+        print(f"nodenet: {first_cause(error)}. {rest}", file=sys.stderr)
         return 1
     return 0
 

@@ -364,6 +364,8 @@ def test_a_removal_that_is_cut_off_leaves_no_link_to_a_unit(tmp_path: Path) -> N
     (tmp_path / "usr/libexec/nodenetd").mkdir(parents=True)  # cannot be removed as a file
     done = subprocess.run([*INSTALL, tmp_path, "--uninstall"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
+    remedy = "Correct that and remove it again"
+    assert done.stderr == f"nodenet: {tmp_path}/usr/libexec/nodenetd: Is a directory. {remedy}\n"
     assert target.exists()
     assert not link.is_symlink()
 
