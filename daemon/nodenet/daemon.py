@@ -93,13 +93,19 @@ class StateFile:
 class ServiceManager:
     """What systemd is sent: the status line, and READY=1 until systemd itself says that the unit is active.
 
-    A message that did not fit into systemd's queue is lost without an error that anybody waits for.
+    READY=1 that systemd's queue did not take is lost. It is sent again only for a publication that was confirmed since:
+    kubelet starts with the one that arrives.
     """
 
-    def __init__(self, notifier: Notifier) -> None:
-        """Send through *notifier*."""
+    def __init__(self, notifier: Notifier, unheard: Callable[[float], None]) -> None:
+        """Send through *notifier*; call *unheard* with the seconds after which a lost READY=1 is due again."""
         self._notifier = notifier
+        self._unheard = unheard
         self._line = ""
+        self._taken = False
+        """Whether systemd's queue has taken READY=1."""
+        self._lost: float | None = None
+        """When the publication was confirmed for the last READY=1 that was lost."""
         self._ready = asyncio.Event()
         self._confirmed = False
         self._repeats = 0
@@ -107,18 +113,27 @@ class ServiceManager:
     def show(self, status: BootStatus) -> float | None:
         """Send what changed; return after how many seconds to send it again, None where it has arrived."""
         text = line(status)
-        if status.ready and not self._confirmed:
-            self._ready.set()
-            self._repeats += 1
-            self._notifier.ready(text)
-            self._line = text
-            return backoff(self._repeats, 1.0, self._notifier.seconds)
+        if status.ready and not self._confirmed and (self._taken or status.confirmed != self._lost):
+            return self._send_ready(status, text)
         if text == self._line:
             return None
         if not self._notifier.status(text):
             return 1.0
         self._line = text
         return None
+
+    def _send_ready(self, status: BootStatus, text: str) -> float | None:
+        self._ready.set()
+        self._repeats += 1
+        pause = backoff(self._repeats, 1.0, self._notifier.seconds)
+        if not self._notifier.ready(text):
+            if self._taken:
+                return pause
+            self._lost = status.confirmed
+            self._unheard(pause)
+            return None
+        self._taken, self._line = True, text
+        return pause
 
     def stopping(self) -> None:
         """Send that the daemon ends."""
@@ -209,7 +224,7 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
         ),
         lambda: reconciler.status,
     )
-    manager = ServiceManager(notifier)
+    manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
     uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
     file = machine.metrics_file
     figures: Metrics[BootStatus] = Metrics(file, program, lambda status: metrics.lines(document(status)))

@@ -17,14 +17,17 @@ from typing import Any, Self
 import pytest
 import structlog
 
+from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import AlreadyRunning
+from nodenet.core.messages import Message
 from nodenet.core.status.document import BootStatus
 from nodenet.daemon import ServiceManager, StateFile, own_the_node
 from nodenet.edge.files import disk as files
 from nodenet.edge.systemd.notify import Notifier
 
-READY = replace(BootStatus(new_boot({}, degrade=True)), ready=True)
+READY = BootStatus(new_boot({}, degrade=True), ready=True, confirmed=1.0)
+LOST = Problem(Message.UPLINK_LOST, "eth0 has no carrier", "Look at the cable")
 
 
 @pytest.fixture
@@ -65,7 +68,8 @@ async def test_ready_is_repeated_until_systemd_says_that_the_unit_is_active(tmp_
     """The first one did not fit into the queue of PID 1 (R17)."""
     pid1 = stack.enter_context(FullSocket(tmp_path / "notify"))
     notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "30000000"})
-    manager, active, asked = ServiceManager(notifier), False, 0
+    due = list[float]()
+    manager, active, asked = ServiceManager(notifier, due.append), False, 0
 
     async def is_active() -> bool:
         nonlocal asked
@@ -74,10 +78,13 @@ async def test_ready_is_repeated_until_systemd_says_that_the_unit_is_active(tmp_
 
     confirmation = asyncio.create_task(manager.confirmed(is_active))
     await asyncio.sleep(0)
-    again = manager.show(READY)
+    assert manager.show(READY) is None
+    assert due == [1.0]
     assert not any("READY=1" in message for message in pid1.drain())
-    assert again == 1.0
-    pauses = [manager.show(READY) for _ in range(6)]
+    assert manager.show(replace(READY, uplink=LOST)) is None
+    assert not any("READY=1" in message for message in pid1.drain()), "kubelet would start with what was not confirmed"
+    again = replace(READY, confirmed=2.0)
+    pauses = [manager.show(again) for _ in range(6)]
     assert pauses == [2.0, 4.0, 8.0, 15.0, 15.0, 15.0], "and then with every beat"
     assert sum("READY=1" in message for message in pid1.drain()) == 6
     await asyncio.sleep(60)
@@ -85,14 +92,15 @@ async def test_ready_is_repeated_until_systemd_says_that_the_unit_is_active(tmp_
     assert 4 <= asked <= 10
     active = True
     await confirmation
-    assert manager.show(READY) is None
+    assert manager.show(again) is None
     assert pid1.drain() == []
+    assert due == [1.0]
 
 
 async def test_a_status_line_that_was_not_taken_is_sent_again(tmp_path: Path, stack: ExitStack) -> None:
     """Otherwise `systemctl status` shows an old one."""
     pid1 = stack.enter_context(FullSocket(tmp_path / "notify"))
-    manager = ServiceManager(Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}))
+    manager = ServiceManager(Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}), pytest.fail)
     status = BootStatus(new_boot({}, degrade=True))
     assert manager.show(status) == 1.0
     pid1.drain()

@@ -19,6 +19,8 @@ from nodenet.core.boot.stages import BUILT, new_boot
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
+from nodenet.daemon import ServiceManager
+from nodenet.edge.systemd.notify import Notifier
 from nodenet.loop.doubts import PAUSES
 from nodenet.loop.reconciler import Reconciler
 from nodenet.loop.reload import StageSet
@@ -43,6 +45,22 @@ class Simple:
         return Done("done", facts, Message.STARTED)
 
 
+class Queue(Notifier):
+    """systemd's queue of messages; while it *is_full* it takes none."""
+
+    def __init__(self, *, is_full: bool) -> None:
+        super().__init__({"NOTIFY_SOCKET": "/run/systemd/notify", "WATCHDOG_USEC": "30000000"})
+        self.is_full = is_full
+        self.lost = self.taken = 0
+        """How often READY=1 was."""
+
+    def _send(self, *lines: str) -> bool:
+        if "READY=1" in lines:
+            self.lost += self.is_full
+            self.taken += not self.is_full
+        return not self.is_full
+
+
 @dataclass
 class Boot:
     """A boot whose publication is confirmed after *doubts*, unless the real stage is asked."""
@@ -51,10 +69,14 @@ class Boot:
     node: NodeIpRig | None = None
     asked: list[float] = field(default_factory=list)
     watch: FakeWatch = field(default_factory=FakeWatch)
+    pulse: FakePulse = field(default_factory=FakePulse)
+    queue: Queue = field(default_factory=lambda: Queue(is_full=False))
 
     def __post_init__(self) -> None:
         self.stages = {name: Simple() for name in BUILT}
-        self.reconciler = Reconciler(FakeInputs(self.build), (self.watch,), FakePulse(), VirtualClock(), BOOT_ID)
+        manager = ServiceManager(self.queue, lambda seconds: self.reconciler.doubts.unheard(seconds))  # noqa: PLW0108  (it is made below)
+        watches = (self.watch, manager)
+        self.reconciler = Reconciler(FakeInputs(self.build), watches, self.pulse, VirtualClock(), BOOT_ID)
 
     def build(self) -> StageSet:
         stages: dict[StageName, Stage] = dict(self.stages)
@@ -169,3 +191,52 @@ async def test_a_lease_that_changes_while_br_ex_waits_is_not_what_kubelet_starts
     assert boot.watch.last["node_ips"] == ["192.0.2.6"]
     assert node.files.content[PRIMARY] == b"192.0.2.6"
     assert b"KUBELET_NODE_IP=192.0.2.6" in node.files.content[KUBELET]
+
+
+async def test_a_ready_that_systemd_did_not_take_is_sent_again_only_for_what_is_true_then() -> None:
+    """The READY=1 that arrives lets kubelet start, and the lease has changed since the first one (R13, R17)."""
+    node = NodeIpRig(FakeKernel(host(V4))).with_units()
+    boot = Boot(node=node, queue=Queue(is_full=True))
+    async with boot.running():
+        await asyncio.sleep(2)
+        assert boot.queue.lost == 2
+        node.kernel.now = host(OTHER)
+        boot.queue.is_full = False
+        boot.reconciler.report_uplink(None)
+        assert boot.queue.taken == 0, "a status that changes for another reason does not let kubelet start"
+        await boot.until(lambda: boot.queue.taken > 0)
+        assert node.files.content[PRIMARY] == b"192.0.2.6"
+        assert b"KUBELET_NODE_IP=192.0.2.6" in node.files.content[KUBELET]
+    assert boot.watch.last["node_ips"] == ["192.0.2.6"]
+
+
+async def test_a_ready_that_systemd_did_not_take_is_confirmed_and_sent_again_and_changes_nothing() -> None:
+    """With a back-off; the status stays ready: it is what the gate reads where systemd is never heard from (R17)."""
+    boot = Boot(queue=Queue(is_full=True))
+    async with boot.running():
+        await asyncio.sleep(42)
+        assert (boot.queue.lost, boot.queue.taken) == (6, 0)
+        boot.queue.is_full = False
+        await asyncio.sleep(5)
+        assert boot.queue.taken > 0
+    gaps = [round(later - sooner) for sooner, later in zip(boot.asked, boot.asked[1:], strict=False)]
+    assert gaps == [1, 2, 4, 8, 15, 15]
+    first = next(status for status in boot.watch.shown if status.ready)
+    assert all(status.ready for status in boot.watch.shown[boot.watch.shown.index(first) :])
+    assert {stage.attempts for stage in boot.stages.values()} == {1}
+
+
+async def test_a_ready_that_is_due_waits_for_a_stage_that_runs_again() -> None:
+    """The loop sleeps meanwhile (R7)."""
+    boot = Boot(queue=Queue(is_full=True))
+    async with boot.running():
+        await boot.until(lambda: boot.ready)
+        bridge = boot.stages[StageName.CONFIGURE_OVS]
+        bridge.waits = bridge.attempts + 30
+        boot.reconciler.rerun(StageName.CONFIGURE_OVS)
+        await asyncio.sleep(25)
+        assert boot.queue.lost == 1
+        assert len(boot.pulse.beats) < 1000
+        await asyncio.sleep(10)
+        assert boot.queue.lost > 1
+    assert bridge.attempts == bridge.waits + 1

@@ -120,7 +120,7 @@ class Process:
 
         inputs = NodeInputs(built, self._settings, in_force)
         notifier = Reports(life)
-        manager = ServiceManager(notifier)
+        manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
         kernel = (UplinkLinks(life), built.neighbours, built.kernel)
         uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life))
         uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108

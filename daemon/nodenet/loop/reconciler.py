@@ -11,6 +11,7 @@ import itertools
 import math
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Outcome, Problem, Skipped, Topic
@@ -66,7 +67,7 @@ class Reconciler(LoopOrders):
         super().__init__(requests, Trials(clock, requests.ask_for_trial, self._show_trial))
         self._watchdog_loop = WatchdogLoop(requests, watchdog, clock, self._is_bounded)
         self._sources = Sources()
-        self._doubts = Doubts()
+        self.doubts = Doubts(clock)
         self._edits = EditWatch(self._in_force, clock)
         self._attempts = Attempts(self._watchdog_loop, clock)
         self._drift = DriftWatch(clock, watchdog.seconds)
@@ -91,16 +92,14 @@ class Reconciler(LoopOrders):
         journal.released(inhibitor)
 
     def _set_inhibitors(self, inhibitors: Inhibitors) -> None:
-        self._status = replace(self._status, inhibitors=inhibitors)
-        self._show()
+        self._show(inhibitors=inhibitors)
         self.wake(Topic.INHIBITOR)
 
     def report_uplink(self, problem: Problem | None) -> None:
         """Take what the watch of the uplink found into status and journal; None: nothing is known to be wrong."""
         if problem or place_of(self._status.facts):  # without a place nothing is watched, and nothing is back
             journal.uplink(problem)
-        self._status = replace(self._status, uplink=problem)
-        self._show()
+        self._show(uplink=problem)
 
     async def run(self) -> None:
         """Run until stopped."""
@@ -109,7 +108,7 @@ class Reconciler(LoopOrders):
             await self._take_requests()
             if self._requests.stop:
                 break
-            if self._status.boot.ready and not self._status.ready:
+            if self._status.boot.ready and (not self._status.ready or self.doubts.seconds_left <= 0):
                 await self._get_ready()
                 continue
             self._answer()
@@ -156,8 +155,7 @@ class Reconciler(LoopOrders):
         facts = judgement.facts
         if judgement.refusal:
             journal.refused(judgement.refusal)
-            self._status = replace(self._status, facts=facts, refused=judgement.refusal)
-            self._show()
+            self._show(facts=facts, refused=judgement.refusal)
             self._requests.answer(Order.RELOAD, judgement.error, taken)
             return
         self._in_force.take(judgement, self._status, asked=bool(taken.callers))
@@ -181,8 +179,7 @@ class Reconciler(LoopOrders):
             self._status = replace(self._status, boot=boot)
 
     def _show_trial(self, trial: Trial) -> None:
-        self._status = replace(self._status, trial=trial)
-        self._show()
+        self._show(trial=trial)
 
     def _answer(self) -> None:
         """Answer the callers when the stages are over or the time limit is."""
@@ -210,6 +207,8 @@ class Reconciler(LoopOrders):
         boot = self._status.boot
         # A moment at least: the difference of two times may round to none before either has come.
         seconds = max(boot.seconds_left(self._clock.boottime()), MOMENT_SECONDS)
+        if boot.ready:
+            seconds = min(seconds, self.doubts.seconds_left)
         if math.isfinite(self._watches.again):
             self._show()
         if not self._status.ready:
@@ -228,8 +227,7 @@ class Reconciler(LoopOrders):
         look = partial(self._in_force.stage_set.drift, self._status.facts)
         drift = self._drift.seen(look, self._status.drift, sure=sure)
         if drift != self._status.drift:
-            self._status = replace(self._status, drift=drift)
-            self._show()
+            self._show(drift=drift)
 
     async def _run(self, name: StageName) -> None:
         """Attempt stage *name*, which is due."""
@@ -271,24 +269,25 @@ class Reconciler(LoopOrders):
             refused = None  # the stage itself has seen the file
         if journal.is_news(before, boot[name]):
             journal.outcome(boot[name], outcome, before.logged)
-        self._status = replace(self._status, boot=boot, facts=facts, refused=refused)
-        self._show()
+        self._show(boot=boot, facts=facts, refused=refused)
         if name is StageName.NODEIP and self._status.ready:
             self._see_drift(sure=True)
 
     async def _get_ready(self) -> None:
         """Let kubelet start, unless what is published is no longer true: then publish again, and nothing else."""
+        self.doubts.looked_at()
         reason = await self._watchdog_loop.beat_during(self._in_force.confirmed(self._status.facts))
+        now = self._clock.boottime()
         if reason:
-            now, pause = self._clock.boottime(), self._doubts.next_pause(reason)
-            self._change(self._status.boot.put_off(StageName.NODEIP, reason, now, pause))
+            boot = self._status.boot.put_off(StageName.NODEIP, reason, now, self.doubts.next_pause(reason))
+            self._show(boot=boot, ready=False, drift=None)
             return
         if self._requests.stop:
             return
         problem = self._status.boot.problem
-        journal.ready(self._clock.boottime() - self._began, problem and problem[0])
-        self._status = replace(self._status, ready=True)
-        self._show()
+        if not self._status.ready:
+            journal.ready(now - self._began, problem and problem[0])
+        self._show(ready=True, confirmed=now)
 
     def _change(self, boot: Boot, *, show: bool = True) -> None:
         if boot is not self._status.boot:
@@ -296,5 +295,6 @@ class Reconciler(LoopOrders):
         if show:
             self._show()
 
-    def _show(self) -> None:
+    def _show(self, **changes: Any) -> None:  # noqa: ANN401  (fields of the status)
+        self._status = replace(self._status, **changes) if changes else self._status
         self._watches.show(self._status)

@@ -33,6 +33,8 @@ class BootStatus:
     facts: Facts = field(default_factory=Facts)
     boot_id: str = ""
     ready: bool = False
+    confirmed: float | None = None
+    """When the publication was confirmed last, for READY=1 (seconds of CLOCK_BOOTTIME)."""
     drift: Problem | None = None
     inhibitors: Inhibitors = ()
     refused: Refusal | None = None

@@ -42,9 +42,9 @@ class Notifier:
         if lines:
             self._send(*lines)
 
-    def ready(self, status: str) -> None:
-        """Report that units which wait for this one may start."""
-        self._send("READY=1", _status(status))
+    def ready(self, status: str) -> bool:
+        """Report that units which wait for this one may start; return whether the manager's queue took it."""
+        return self._send("READY=1", _status(status))
 
     def status(self, text: str) -> bool:
         """Set the line that ``systemctl status`` shows; return whether the manager's queue took it."""
