@@ -13,14 +13,15 @@ from br_ex_cases import CASES, facts_of
 from br_ex_rig import FLAG, LEASE, Rig
 from fakes import FakeProfiles
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Skipped
+from nodenet.core.boot.outcome import Done, Failed, Skipped, Waiting
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
-from nodenet.core.errors import PublishFailed
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.node_ip.select import Selection
 from nodenet.stages.apply.records import BRIDGE
+from nodenet.stages.br_ex.stage import PATIENCE_SECONDS
 
 
 async def bridge_of_ours() -> Rig:
@@ -113,6 +114,27 @@ async def test_the_record_of_br_ex_outlives_a_br_ex1_that_no_file_asks_for_any_m
     assert await rig.remover.remove(rig.nmstate, facts, record, ("br-ex1",)) == ("br-ex1",)
     assert (list(rig.record.finish or ()), list(rig.record.originals)) == (["br-ex"], ["eth0"])
     assert rig.record.leases == {"br-ex": LEASE}
+
+
+async def test_nothing_is_removed_while_open_vswitch_does_not_work() -> None:
+    """It would not let the uplink go, and without its database the uplink is not known: the node had no network."""
+    cause, remedy = "Open vSwitch's database cannot be reached", "Look at `systemctl status ovsdb-server`"
+    ours, old = await bridge_of_ours(), Rig("standing-old-script")
+    old.place("br-ex")
+    await old.attempt()
+    for rig in (ours, old):
+        rig.ovsdb.up, rig.ovsdb.dead = False, Unavailable(cause, remedy=remedy)
+        before = list(rig.profiles.done)
+        waiting = await rig.attempt(remove_bridge=True)
+        assert isinstance(waiting, Waiting)
+        assert waiting.reason == f"br-ex cannot be removed without Open vSwitch: {cause}"
+        rig.clock.now += PATIENCE_SECONDS
+        failed = await rig.attempt(remove_bridge=True)
+        assert isinstance(failed, Failed)
+        assert (failed.problem.cause, failed.problem.remedy) == (waiting.reason, remedy)
+        assert rig.profiles.done == before
+        assert FLAG in rig.files.content
+    assert ours.nmstate.applied == []
 
 
 async def test_there_may_be_nothing_to_remove() -> None:

@@ -14,7 +14,7 @@ from nodenet.core.br_ex.plan import Expectation
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.removal import removal
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
-from nodenet.core.errors import BridgeForeign
+from nodenet.core.errors import BridgeForeign, Unavailable
 from nodenet.ports import Transaction
 from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.shielded import shielded
@@ -52,6 +52,8 @@ class BridgeRemover:
                 f"{foreign.bridge} was made by another program; nodenet does not remove it",
                 remedy=f"Remove it with the program that made it; see `ovs-vsctl list bridge {foreign.bridge}`",
             )
+        if there:
+            await self._prove_switch(there)
         expect = tuple(
             Expectation(found.uplink, facts.node_ips, ())
             for found in there
@@ -64,6 +66,16 @@ class BridgeRemover:
         names = tuple(found.bridge for found in there)
         self._maker.forget(names)
         return names
+
+    async def _prove_switch(self, there: list[BridgeCondition]) -> None:
+        """Return when Open vSwitch can let the uplinks go; only its database says for certain which those are."""
+        try:
+            await self._repairer.prove_switch()
+        except Unavailable as error:
+            names = " and ".join(found.bridge for found in there)
+            raise error.saying(
+                f"{names} cannot be removed without Open vSwitch: {error.cause}", error.remedy
+            ) from error
 
     async def _remove_ours(
         self,

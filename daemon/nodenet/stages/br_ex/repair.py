@@ -64,10 +64,14 @@ class BridgeRepairer:
     async def switch_works(self) -> bool:
         """Return whether Open vSwitch carries out what its database says."""
         try:
-            await self._ovsdb.prove_alive()
+            await self.prove_switch()
         except Unavailable:
             return False
         return True
+
+    async def prove_switch(self) -> None:
+        """Return when Open vSwitch carries out what its database says. Raises Unavailable."""
+        await self._ovsdb.prove_alive()
 
     async def connect(self, link: str) -> None:
         """See that *link* comes up, with whatever profile NetworkManager has for it. Raises Unavailable."""
