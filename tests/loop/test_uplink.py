@@ -221,6 +221,22 @@ def test_a_gateway_that_falls_silent_is_reported_within_seventy_seconds_and_back
     assert run(story).causes == ["No answer from the gateway 192.0.2.1 on br-ex", None]
 
 
+def test_a_silent_gateway_whose_route_goes_with_the_node_ip_has_not_answered() -> None:
+    """Where only the route goes, no gateway is left to ask."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(PROBE_SECONDS - 2.0)
+        rig.neighbours.there.clear()
+        await asyncio.sleep(20.0)
+        rig.kernel.now = Snapshot()
+        await asyncio.sleep(60.0)
+        assert rig.causes == ["No answer from the gateway 192.0.2.1 on br-ex"]
+        rig.kernel.now = replace(SNAPSHOT, routes=())
+        await asyncio.sleep(15.0)
+
+    assert run(story).causes == ["No answer from the gateway 192.0.2.1 on br-ex", None]
+
+
 def test_one_answer_that_is_lost_is_no_problem() -> None:
     """The gateway is asked again two seconds later."""
 

@@ -211,7 +211,10 @@ class UplinkWatch:
             self._look_again.set()
 
     async def _look_at_gateways(self, place: Place) -> None:
-        found = gateways(self._edges.kernel.snapshot(), place.families)
+        snapshot = self._edges.kernel.snapshot()
+        found = gateways(snapshot, place.families)
+        if self._gateways.lost and not found and not any(item.address in place.node_ips for item in snapshot.addresses):
+            return  # the routes went with the node IPs: the silent gateways have not answered
         answers = await asyncio.gather(*map(self._answers, found))
         silent = tuple(each for each, answer in zip(found, answers, strict=True) if not answer)
         self._gateways = self._gateways.seen(self._edges.clock.boottime(), GATEWAY, lost=bool(silent))
