@@ -551,6 +551,21 @@ async def test_a_lost_node_ip_is_told_once_and_degrades_the_node_until_it_is_bac
         await rig.until(lambda: rig.watch.last["health"] == "ok")
 
 
+async def test_a_lost_node_ip_wakes_the_stage_that_can_bring_it_back() -> None:
+    """br-ex is given up where Open vSwitch does not work: its next look was up to five minutes away."""
+    rig = Rig()
+    lost = frozenset({Topic.NODE_IP_LOST})
+    rig[StageName.CONFIGURE_OVS].play = [Done("made", Facts(), Message.BRIDGE_MADE, again=Again(lost, 300.0))]
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+        await asyncio.sleep(10)
+        assert rig[StageName.CONFIGURE_OVS].attempts == 1
+        for cause, attempts in (("192.0.2.5 is gone", 2), (None, 2), ("192.0.2.5 is gone again", 3)):
+            rig.drift = Problem(Message.NODE_IP_DRIFT, cause, "bring it back") if cause else None
+            await asyncio.sleep(10)
+            assert rig[StageName.CONFIGURE_OVS].attempts == attempts
+
+
 async def test_a_reselection_runs_the_nodeip_stage_anew() -> None:
     """And only those behind it; its request says so, once."""
     rig = Rig()

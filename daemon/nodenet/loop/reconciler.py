@@ -22,7 +22,6 @@ from nodenet.core.boot.stages import Boot
 from nodenet.core.errors import Unavailable
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
-from nodenet.core.trial.trial import Trial
 from nodenet.core.uplink_health.watched import place_of
 from nodenet.loop import journal
 from nodenet.loop.attempts import Attempts
@@ -64,7 +63,7 @@ class Reconciler(LoopOrders):
         self._runs = itertools.count(1)
         self._status = BootStatus(self._in_force.stage_set.boot, boot_id=boot_id)
         requests = Requests()
-        super().__init__(requests, Trials(clock, requests.ask_for_trial, self._show_trial))
+        super().__init__(requests, Trials(clock, requests.ask_for_trial, lambda trial: self._show(trial=trial)))
         self._watchdog_loop = WatchdogLoop(requests, watchdog, clock, self._is_bounded)
         self._sources = Sources()
         self.doubts = Doubts(clock)
@@ -178,9 +177,6 @@ class Reconciler(LoopOrders):
             boot = self._status.boot.again_from(StageName.NMSTATE, Request(next(self._runs), as_read=True))
             self._status = replace(self._status, boot=boot)
 
-    def _show_trial(self, trial: Trial) -> None:
-        self._show(trial=trial)
-
     def _answer(self) -> None:
         """Answer the callers when the stages are over or the time limit is."""
         boot, name = self._status.boot, self._status.boot.next()
@@ -227,6 +223,8 @@ class Reconciler(LoopOrders):
         look = partial(self._in_force.stage_set.drift, self._status.facts)
         drift = self._drift.seen(look, self._status.drift, sure=sure)
         if drift != self._status.drift:
+            if drift:
+                self._requests.topics.add(Topic.NODE_IP_LOST)
             self._show(drift=drift)
 
     async def _run(self, name: StageName) -> None:

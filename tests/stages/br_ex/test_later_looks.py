@@ -16,7 +16,7 @@ async def test_a_second_look_writes_nothing() -> None:
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
     assert outcome.again
-    assert outcome.again.topics == {Topic.OVS}
+    assert outcome.again.topics == {Topic.OVS, Topic.NODE_IP_LOST}
     assert (rig.files.writes, len(rig.nmstate.applied)) == ([], applied)
 
 

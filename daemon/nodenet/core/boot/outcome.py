@@ -25,6 +25,8 @@ class Topic(StrEnum):
     """The DNS configuration of the host changed."""
     NODE_IP = "node-ip"
     """The node IPs, or the link that carries them, changed; raised by the reconciler."""
+    NODE_IP_LOST = "node-ip-lost"
+    """The node has lost published node IPs; raised by the reconciler."""
     OVS = "ovs"
     """Open vSwitch came or went."""
     UNIT = "unit"

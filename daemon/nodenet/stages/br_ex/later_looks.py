@@ -18,6 +18,8 @@ from nodenet.stages.br_ex.make import BridgeMaker
 
 CAUSES = frozenset({Topic.OVS, Topic.NETWORK_MANAGER, Topic.BUS})
 """The topics that may be why an attempt failed."""
+WATCHED = frozenset({Topic.OVS, Topic.NODE_IP_LOST})
+"""The topics that say that bridges which were as they should be may not be any more."""
 LOOK_SECONDS, MAX_LOOK_SECONDS = 2.0, 15.0
 """Between two attempts where no event says that the awaited thing has come; the second where that may take days."""
 PROVE_SECONDS = 3.0
@@ -30,7 +32,7 @@ SOON = Again(frozenset({Topic.OVS}), LOOK_SECONDS)
 
 def next_look(record: BridgeRecord) -> Again:
     """Return when bridges of *record*, just made or found, are looked at again."""
-    return Again(CAUSES, LOOK_SECONDS) if record.finish else Again(frozenset({Topic.OVS}), WATCH_SECONDS)
+    return Again(CAUSES, LOOK_SECONDS) if record.finish else Again(WATCHED, WATCH_SECONDS)
 
 
 class LaterLooks:
@@ -76,7 +78,7 @@ class LaterLooks:
         except Unavailable as error:
             problem = Problem(Message.BRIDGE_FAILED, error.cause, error.remedy)
             return replace(done, facts=facts, problem=problem, again=Again(CAUSES, LOOK_SECONDS))
-        return replace(done, facts=facts, problem=None, again=Again(frozenset({Topic.OVS}), WATCH_SECONDS))
+        return replace(done, facts=facts, problem=None, again=Again(WATCHED, WATCH_SECONDS))
 
     async def _owed(self, done: Done, facts: Facts, record: BridgeRecord) -> Done:
         """Return the outcome of a bridge with a static lease; remove the static copy if that is possible now.
