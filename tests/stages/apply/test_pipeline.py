@@ -11,6 +11,7 @@ import pytest
 
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd
 from nodenet.core.apply import intent
+from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
@@ -428,3 +429,14 @@ async def test_network_manager_and_open_vswitch_are_waited_for_by_name() -> None
     waiting = await rig.pipeline.obstacle("worker-0.yml", uses_ovs=False)
     assert waiting
     assert waiting.reason == "NetworkManager is still starting (its first activations are not over)"
+
+
+async def test_a_start_of_network_manager_that_does_not_end_is_waited_for_five_minutes() -> None:
+    """With a DHCP client without a time-out, on a bridge without an uplink, it never ends; another start is another."""
+    rig = Rig(manager=SlowManager(ManagerState.STARTING))
+    for seconds, waits in ((0.0, True), (START_SECONDS - 1.0, True), (1.0, False), (600.0, False)):
+        rig.clock.now += seconds
+        assert bool(await rig.pipeline.obstacle("br-ex", uses_ovs=True)) is waits
+    for state, waits in ((ManagerState.READY, False), (ManagerState.STARTING, True), (ManagerState.ABSENT, True)):
+        rig.manager.status = state
+        assert bool(await rig.pipeline.obstacle("br-ex", uses_ovs=True)) is waits

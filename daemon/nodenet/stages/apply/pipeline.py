@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 import structlog
 
 from nodenet.core.apply import intent
+from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.apply.intent import ROLLBACK_SECONDS, Intent, Phase, is_ours
 from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
@@ -21,6 +22,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.since import NEVER
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
 from nodenet.stage_edges import Presence, StageEdges
 from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT, Records
@@ -82,6 +84,8 @@ class Pipeline:
         self._boot_id = boot_id
         self._seconds = apply_seconds
         self._began = edges.clock.boottime()
+        self._starting = NEVER
+        """Since when NetworkManager is starting."""
 
     @property
     def boot_id(self) -> str:
@@ -96,11 +100,14 @@ class Pipeline:
     async def obstacle(self, name: str, *, uses_ovs: bool, early: bool = False) -> Waiting | None:
         """Return what must be waited for before *name* can be applied, if anything.
 
-        *early*: also while NetworkManager is starting. Raises Unavailable, and RollbackFailed where an interrupted
-        apply cannot be rolled back.
+        *early*: also while NetworkManager is starting, which is waited for START_SECONDS otherwise. Raises Unavailable,
+        and RollbackFailed where an interrupted apply cannot be rolled back.
         """
         state, words = await self._edges.presence.look()
-        if state is not ManagerState.READY and not (early and state is ManagerState.STARTING):
+        is_starting = state is ManagerState.STARTING
+        self._starting = self._starting.holds(self.now()) if is_starting else NEVER
+        early = is_starting and (early or self._starting.left(self.now(), START_SECONDS) <= 0)
+        if state is not ManagerState.READY and not early:
             return Waiting(words, MANAGER)
         if uses_ovs and not self._edges.ovsdb.answers():
             return Waiting(f"Open vSwitch's database is not there yet, and {name} needs it", seconds=1.0)
