@@ -61,6 +61,8 @@ class Addressing:
     def __init__(self, world: World, manager: NetworkManager) -> None:
         self._world = world
         self._manager = manager
+        self.leased_in: dict[IPAddress, int] = {}
+        """Address → in which boot a DHCP server gave it last."""
 
     def assume(self, device: Device) -> None:
         """Take over what an earlier process gave a link: it stays until a DHCP server says otherwise."""
@@ -191,6 +193,7 @@ class Addressing:
         device.lease, device.lease_until = offer, self._world.now + segment.seconds
         device.gateway = segment.gateway if segment.routed else None
         self._world.leased_until[offer.ip] = device.lease_until
+        self.leased_in[offer.ip] = self._world.boots
         kernel.give(device.link, offer.ip, offer.network.prefixlen, leased=True, who="nm")
         if device.gateway:
             kernel.route(device.link, device.gateway, metric_of(device.kind, profile))

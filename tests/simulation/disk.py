@@ -6,6 +6,8 @@ from pathlib import PurePath, PurePosixPath
 from random import Random
 
 NODE_FILES = "/etc/nmstate/openshift"
+REPLACED = ("/etc/hostname",)
+"""Written by other programs as a whole, though not synced: old or new after a power cut, never a part."""
 ERRORS = {
     "enospc": "No space left on device",
     "erofs": "Read-only file system",
@@ -79,7 +81,7 @@ class Disk:
             new = self.content.get(path)
             if fate == 0:
                 self._set(path, old)
-            elif fate == 1 and new:
+            elif fate == 1 and new and path not in REPLACED:
                 self._set(path, new[: random.randrange(len(new))])
                 if path.startswith(NODE_FILES):
                     self.torn.add(path)

@@ -50,7 +50,8 @@ class Manager(Edge):
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         await self._ask("manager.checkpoints")
-        return tuple(Checkpoint(one.path, one.boottime) for one in self.world.manager.memory.points.values())
+        points = self.world.manager.memory.points.values()
+        return tuple(Checkpoint(one.path, one.boottime, round(one.seconds)) for one in points)
 
     async def fragile_dns(self) -> object | None:
         await self._ask("manager.fragile_dns")

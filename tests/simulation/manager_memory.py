@@ -20,6 +20,8 @@ class Point:
     foreign: bool
     boottime: float
     """When it was made, in CLOCK_BOOTTIME."""
+    seconds: float
+    """After which it is rolled back."""
 
 
 @dataclass(slots=True)

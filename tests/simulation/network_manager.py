@@ -253,7 +253,7 @@ class NetworkManager:
         now = self._world.now
         path = f"/org/freedesktop/NetworkManager/Checkpoint/{next(self._points)}"
         actives = {key: device.profile for key, device in self.memory.devices.items()}
-        point = Point(path, now, dict(self.memory.profiles), actives, foreign, self._world.boottime)
+        point = Point(path, now, dict(self.memory.profiles), actives, foreign, self._world.boottime, seconds)
         self.memory.points[path] = point
         if not foreign:
             self.applies.append(now)

@@ -40,7 +40,7 @@ APPLY_WINDOW, MOST_APPLIES = 600.0, 9
 MORE_APPLIES = 3
 """With each reload: a file that was refused is tried again."""
 REPEATS = 4
-"""How often one process may log the same error."""
+"""How often one process may log the same error; once more for each reload, which asks for the cause."""
 UNTURNED_SECONDS = 45.0
 """How long a stage may be due while others are looked at; an apply may take longer."""
 PUBLISHED = "/etc/systemd/system/kubelet.service.d/20-nodenet.conf"
@@ -114,11 +114,18 @@ class Rules:
         self.hold("P1", f"no network for {dark:.0f} s though the world offers one", holds=dark < DARK_SECONDS)
 
     def addresses_taken(self, link: str, gone: Collection[IPAddress]) -> None:
-        """The daemon has let a link lose addresses: none of a lease that its server would still renew."""
+        """The daemon has let a link lose addresses: none of a lease that its server would still renew.
+
+        One that another link has is not lost. In a later boot the node takes the address that the server gives then.
+        """
         segment = self.world.segment_of(link)
-        for address in gone:
+        manager = self.world.manager
+        devices = manager.memory.devices.values()
+        given = {device.lease.ip for device in devices if device.link == link and device.lease}
+        for address in [one for one in gone if self.world.kernel.place_of(one) is None]:
             left = self.world.leased_until.get(address, 0.0) - self.world.now
-            other = segment is not None and segment.other is not None
+            is_earlier = manager.ip.leased_in.get(address, 0) < self.world.boots
+            other = (segment is not None and segment.other is not None) or bool(is_earlier and given - {address})
             self.hold("P1", f"{address} is taken away, and leased for {left:.0f} s", holds=left < 1.0 or other)
 
     def kernel_changed(self) -> None:
@@ -187,7 +194,7 @@ class Rules:
             self.blame("P7", f"an unforeseen error: {text} {fields.get('exc_info')!r}")
         if level in ("warning", "error", "critical"):
             self.repeated[str(message), text] += 1
-            count, most = self.repeated[str(message), text], REPEATS * (1 + (level == "warning"))
+            count, most = self.repeated[str(message), text], REPEATS * (1 + (level == "warning")) + self.reloads
             self.hold("P7", f"logged {count} times by one process: {text}", holds=count <= most)
 
     def new_process(self) -> None:

@@ -150,12 +150,14 @@ class World:
 
     def answer(self, later: Callable[[float, Callable[[], None]], None], work: Callable[[], None]) -> None:
         """Let an answer come now, or *later* in the very moment in which the daemon's time for something is over."""
-        now = self.now
-        ends = sorted(end for end in self.life.deadlines() if now + 1.0 < end < now + LATEST_SECONDS)
+        ends: list[float] = []
+        if self.late is not None:
+            ends = sorted(end for end in self.life.deadlines() if self.now + 1.0 < end < self.now + LATEST_SECONDS)
         if self.late is None or not ends:
             work()
         else:
-            later(ends[int(self.late * len(ends))] - now - self.random.uniform(0.0, MOMENT_SECONDS), work)
+            end = ends[int(self.late * len(ends))]
+            later(end - self.now - self.random.uniform(0.0, MOMENT_SECONDS), work)
 
     @property
     def boottime(self) -> float:
