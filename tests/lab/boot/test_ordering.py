@@ -26,7 +26,7 @@ Before=kubelet-dependencies.target crio.service kubelet.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=/bin/sh -c 'mkdir -p /run/lab; cp /run/nodenet/state.json /run/lab/{follower}'
+ExecStart=/bin/sh -c 'mkdir -p /run/lab; cat /run/nodenet/state.json >/run/lab/{follower}'
 [Install]
 WantedBy=multi-user.target
 """
