@@ -22,16 +22,7 @@ def systemctl(*words: str, seconds: float = SECONDS) -> str:
     """Run systemctl with *words* and return what it printed. Raises Unavailable with its reason."""
     shown = f"systemctl {' '.join(words)}"
     try:
-        done = subprocess.run(  # noqa: S603  (no shell)
-            ["systemctl", *words],  # noqa: S607  (found on PATH, as a user would)
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            check=False,
-            env=os.environ | {"SYSTEMD_COLORS": "0", "SYSTEMD_PAGER": "", "LC_ALL": "C"},
-        )
+        done = _run("systemctl", *words, seconds=seconds, SYSTEMD_COLORS="0", SYSTEMD_PAGER="")
     except subprocess.TimeoutExpired as error:
         cause = f"`{shown}` did not end within {seconds:g} s"
         raise Unavailable(cause, remedy="Look at `systemctl list-jobs`") from error
@@ -56,17 +47,23 @@ def is_switched_off(unit: str) -> bool:
     """
     if systemctl("show", "--value", "--property=ExecMainStartTimestampMonotonic", "--", unit).strip() != "0":
         return False
+    words = ("systemd-analyze", "condition", f"--unit={unit}")
     try:
-        done = subprocess.run(  # noqa: S603  (no shell)
-            ["systemd-analyze", "condition", f"--unit={unit}"],  # noqa: S607  (found on PATH, as systemctl is)
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=ANALYZE_SECONDS,
-            check=False,
-            env=os.environ | {"SYSTEMD_LOG_TARGET": "console", "SYSTEMD_LOG_LEVEL": "info", "LC_ALL": "C"},
-        )
+        done = _run(*words, seconds=ANALYZE_SECONDS, SYSTEMD_LOG_TARGET="console", SYSTEMD_LOG_LEVEL="info")
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode != 0 and UNMET in done.stderr
+
+
+def _run(*words: str, seconds: float, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command and return how it ended. Raises OSError, subprocess.TimeoutExpired."""
+    return subprocess.run(  # noqa: S603  (no shell, and found on PATH, as a user would)
+        words,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=seconds,
+        check=False,
+        env=os.environ | {"LC_ALL": "C", **environment},
+    )
