@@ -82,7 +82,7 @@ FIRST: dict[str, Callable[[bytes], object]] = {
 
 
 def test_every_first_format_is_read() -> None:
-    """After an upgrade from any earlier version, the state directory is used and nothing of it is set aside."""
+    """After an upgrade from any earlier version, each record in the state directory is read, and none is set aside."""
     assert {path.stem for path in STATE.iterdir()} == set(FIRST)
     found = {name: reader((STATE / f"{name}.json").read_bytes()) for name, reader in FIRST.items()}
     shown = {name: str(value) for name, value in found.items()}

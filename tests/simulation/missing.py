@@ -1,4 +1,4 @@
-"""Which faults have never struck in a stage and at a call of it, and why not?"""
+"""Which faults have never struck at which call of a stage, and why not?"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class SourceGuard:
     """Keeps ``State.without_source``."""
 
     def __init__(self, state: State, events: AddressEvents, addresses: Addresses, changed: Callable[[], None]) -> None:
-        """*changed* is called after each change of it."""
+        """Call *changed* after each change of ``State.without_source``."""
         self._state = state
         self._events = events
         self._addresses = addresses

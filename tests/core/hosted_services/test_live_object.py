@@ -1,4 +1,4 @@
-"""The parts of a live object that a node keeps, whatever is wrong with the rest of it."""
+"""The parts of a live object that a node keeps although other parts are wrong."""
 
 from typing import Any
 

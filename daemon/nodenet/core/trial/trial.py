@@ -23,7 +23,7 @@ STAGED = "/run/nodenet/try"
 DIGITS = 64
 """Of a SHA-256 in hexadecimal."""
 SHOWN_DIGITS = 12
-"""Of it, where people read it."""
+"""The first digits of a digest, as people are shown it."""
 
 
 class TrialState(StrEnum):
