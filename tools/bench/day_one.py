@@ -101,5 +101,5 @@ def section(measured: Sequence[Measured]) -> str:
 
 if __name__ == "__main__":
     results = [measure(hosts) for hosts in HOSTS]
-    PAGE.write_text(with_section(PAGE.read_text(), section(results)) + "\n")
+    PAGE.write_text(with_section(PAGE.read_text(), section(results)))
     print(section(results))

@@ -135,7 +135,7 @@ def with_section(page: str, text: str) -> str:
     heading = text.partition("\n")[0] + "\n"
     before, found, rest = page.partition(heading)
     _, following, after = rest.partition("\n## ") if found else ("", "", "")
-    return f"{before.rstrip()}\n\n{text.rstrip()}\n{following}{after}"
+    return f"{before.rstrip()}\n\n{text.rstrip()}\n{following}{after}".rstrip() + "\n"
 
 
 def kept_section(page: str, heading: str) -> str:

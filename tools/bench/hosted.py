@@ -299,7 +299,7 @@ def main() -> int:
         progress(str(error))
         return 1
     text = section(sorted(rows, key=lambda row: row.name), runs)
-    PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), text) + "\n", encoding="utf-8")
+    PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
     sys.stdout.write(text)
     progress(f"{time.monotonic() - began:.0f} s in all")
     return 0

@@ -84,7 +84,7 @@ def measured() -> str:
             "interpreter, its libraries and standard library": library / "python",
             "libnmstate": library / "bundled",
             "nodenet itself": library / "nodenet",
-            "everything": tree,
+            "everything, with the Python packages": tree,
         }
         sizes = [(name, unpacked(place), packed(place)) for name, place in places.items()]
     return section(forms, sizes, packages_running.figures())
@@ -92,5 +92,5 @@ def measured() -> str:
 
 if __name__ == "__main__":
     text = measured()
-    PAGE.write_text(with_section(PAGE.read_text(), text) + "\n")
+    PAGE.write_text(with_section(PAGE.read_text(), text))
     print(text)

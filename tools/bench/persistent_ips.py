@@ -318,7 +318,7 @@ def main() -> int:
                 part()
     text = section(bench.figures)
     if not options.only:
-        PAGE.write_text(with_section(PAGE.read_text(), text) + "\n")
+        PAGE.write_text(with_section(PAGE.read_text(), text))
     print(text)
     return 0
 
