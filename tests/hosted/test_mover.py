@@ -104,6 +104,24 @@ async def test_dns_is_asked_back() -> None:
         assert rest.checks == 0
 
 
+async def test_a_service_that_has_followed_is_seen_at_once_and_an_address_is_asked_at_its_pace() -> None:
+    made, rest = led(state("api-int-is-external"), Phase.SWITCH_DNS), Rest()
+    async with moving(made, rest) as mover:
+        await asyncio.sleep(0.1)
+        assert made.progress is not None
+        assert not made.progress.ready
+        rest.named = set(made.known.inputs.spec.api_int_addresses)
+        mover.services_changed()
+        await asyncio.sleep(0.1)
+        assert made.progress == Progress(1, Phase.SWITCH_DNS, ready=True)
+        led(made, Phase.DRAIN_HAPROXY)
+        mover.look_now.set()
+        await asyncio.sleep(0.1)
+        mover.services_changed()
+        await asyncio.sleep(0.1)
+        assert rest.checks == 1
+
+
 async def test_a_cluster_whose_dns_answers_api_int_elsewhere_is_not_asked() -> None:
     made, rest = state("api-int-is-external"), Rest()
     inputs = made.known.inputs

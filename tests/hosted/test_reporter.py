@@ -158,7 +158,24 @@ async def test_a_migration_that_flaps_is_reported_with_pauses() -> None:
     node = FakeNode()
     async with running(node) as desk:
         for number in range(600):
-            desk.report = replace(REPORT, migration=Progress(number, Phase.VERIFY))
+            desk.report = replace(REPORT, migration=Progress(1, Phase.VERIFY, problem=f"p{number}"))
             desk.reporter.changed_in_migration()
             await asyncio.sleep(0.5)
         assert MIGRATION_BURST < len(node.writes) <= MIGRATION_BURST + 300 / MIGRATION_SECONDS + 1
+        desk.report = replace(REPORT, migration=Progress(1, Phase.SWITCH_DNS))
+        desk.reporter.changed_in_migration()
+        await asyncio.sleep(0.1)
+        assert parse(node.text).migration == Progress(1, Phase.SWITCH_DNS), "the next phase waits for no pause"
+
+
+async def test_migrations_one_after_another_are_reported_without_a_pause() -> None:
+    """After twenty reports each phase waited five seconds for the next one."""
+    node = FakeNode()
+    async with running(node) as desk:
+        for attempt in range(1, 9):
+            for phase in (Phase.VERIFY, Phase.SWITCH_DNS, Phase.REDIRECT_OFF, Phase.DRAIN_HAPROXY):
+                for ready in (False, True):
+                    desk.report = replace(REPORT, migration=Progress(attempt, phase, ready=ready))
+                    desk.reporter.changed_in_migration()
+                    await asyncio.sleep(0.5)
+                    assert parse(node.text).migration == desk.report.migration

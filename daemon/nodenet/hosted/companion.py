@@ -204,6 +204,7 @@ class Companion:
     def _show(self) -> None:
         self.ready.set()
         self._reporter.changed()
+        self._mover.services_changed()
         found = document(self.state.report())
         found["cluster"] = self.source.problem
         if found == self._last:

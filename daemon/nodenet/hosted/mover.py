@@ -60,6 +60,11 @@ class Mover:
             except TimeoutError:
                 continue
 
+    def services_changed(self) -> None:
+        """Look now where this node's part follows from its services: only the checks of an address need their pace."""
+        if self._step and self._step[1] not in CHECKED:
+            self.look_now.set()
+
     async def _look(self, migration: Migration | None) -> None:
         step = (migration.attempt, migration.phase) if migration else None
         if step != self._step:

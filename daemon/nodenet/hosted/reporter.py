@@ -15,6 +15,7 @@ import structlog
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_cluster.node_report import ANNOTATION, NodeReport, render
 from nodenet.core.hosted_services.budget import Budget
+from nodenet.core.hosted_services.migration import Phase
 from nodenet.core.messages import Message
 from nodenet.hosted.follower import pause
 from nodenet.ports.kubernetes import OwnNode
@@ -24,8 +25,8 @@ log = structlog.get_logger()
 SETTLE_SECONDS = 2.0
 """Changes that come together are one report."""
 WRITE_SECONDS = 60.0
-MIGRATION_BURST, MIGRATION_SECONDS = 20, 5.0
-"""So many urgent reports at once, and one more after each pause."""
+MIGRATION_BURST, MIGRATION_SECONDS = 10, 5.0
+"""So many urgent reports of one phase at once, and one more after each pause."""
 LOOK_SECONDS = 900.0
 """How often the API is asked what it has: a Node object may have been made again."""
 REMEDY = "See `[kubernetes] kubeconfig`: kubelet's credentials may annotate the node's own Node object"
@@ -45,6 +46,8 @@ class Reporter:
         self._budget = Budget(1, WRITE_SECONDS)
         self._urgent = asyncio.Event()
         self._urgent_budget = Budget(MIGRATION_BURST, MIGRATION_SECONDS)
+        self._step: tuple[int, Phase] | None = None
+        """The phase that the last urgent report was about."""
         self._problem = ""
 
     def changed(self) -> None:
@@ -88,8 +91,7 @@ class Reporter:
             return
         await self._wait(self._budget.wait(_now()))
         if urgent := self._urgent.is_set():
-            await asyncio.sleep(self._urgent_budget.wait(_now()))
-            self._urgent.clear()
+            await self._urgent_turn()
         if (report := self._report()) is None or (text := render(report)) == self._there:
             return
         if urgent:
@@ -98,6 +100,23 @@ class Reporter:
             self._budget = self._budget.used(_now())
         await self._node.annotate(ANNOTATION, text)
         self._there = text
+
+    async def _urgent_turn(self) -> None:
+        """Wait until an urgent report may be written; one about another phase may be at once."""
+        while True:
+            self._urgent.clear()
+            self._begin_phase()
+            await self._wait(self._urgent_budget.wait(_now()))
+            if not self._urgent.is_set():
+                return
+
+    def _begin_phase(self) -> None:
+        """Renew the budget where another phase began: what was reported of earlier ones delays no migration."""
+        report = self._report()
+        part = report.migration if report else None
+        step = (part.attempt, part.phase) if part else None
+        if step != self._step:
+            self._step, self._urgent_budget = step, Budget(MIGRATION_BURST, MIGRATION_SECONDS)
 
     async def _wait(self, seconds: float) -> None:
         """Wait for *seconds*, or until the report is urgent."""
