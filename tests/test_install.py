@@ -446,6 +446,13 @@ def test_the_tree_runs_offline(tree: Path, version: str) -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"nodenet {__version__}\n"
 
 
+def test_the_operators_manifest_names_the_image_of_this_version() -> None:
+    """`latest` with IfNotPresent would keep the image of before on a node that has one."""
+    manifest = (ROOT / "packaging/cluster/operator.yaml").read_text()
+    assert re.findall(r"image: (.*)", manifest) == [f"nodenet-operator:{__version__}"]
+    assert "imagePullPolicy: IfNotPresent" in manifest
+
+
 def test_launchers_are_for_the_nodes_own_python(tree: Path) -> None:
     """-I: neither the environment nor the current directory decides what root runs."""
     for name in ("usr/bin/nodenetctl", "usr/libexec/nodenetd"):
