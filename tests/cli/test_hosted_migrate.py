@@ -74,11 +74,17 @@ def test_what_cannot_be_a_load_balancer_is_not_asked() -> None:
     ]
 
 
+NO_ADDRESS = (
+    "HostedNetServices names no address to check, or nodenet-operator has not written status.migration yet. Name an "
+    "address with --to"
+)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["migrate"], "`nodenetctl hosted migrate` checks only, with --dry-run. A migration begins when"),
-        (["migrate", "--dry-run", "--file", "/nonexistent"], "names no address to check. Name one with --to"),
+        (["migrate", "--dry-run", "--file", "/nonexistent"], NO_ADDRESS),
         (["migrate", "--dry-run", "--to", "lb.example.com"], "Give IP addresses to --to"),
         (["--dry-run"], "--dry-run and --to are for `nodenetctl hosted migrate`. Leave them out"),
         (["drain", "--to", "192.0.2.9"], "--dry-run and --to are for `nodenetctl hosted migrate`"),

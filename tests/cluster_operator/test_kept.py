@@ -84,6 +84,8 @@ def test_what_was_kept_is_compared_again() -> None:
         ("migration",),
         (),
     )
+    assert not kept.read_back({"migration": None}, {"status": {}}, 30)
+    assert "status.migration" in kept.lost, "a status without a record shows nothing"
     assert kept.read_back(written, {"status": written}, 90)
     assert (kept.lost, kept.skipped(91)) == ((), ())
     assert not kept.read_back({"migration": None}, {}, 100), "a cluster without hosted services has no record"

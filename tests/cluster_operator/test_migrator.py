@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -322,7 +323,7 @@ async def test_a_record_that_cannot_be_read_is_made_again_by_what_the_nodes_do()
         edit(nodes.api, LB)
         await asyncio.sleep(DRAIN_SECONDS + 20)
         for name in ("m0", "m1", "m2"):
-            nodes.api.node(name, replace(well(), mode=Mode.EXTERNAL))
+            nodes.api.node(name, replace(well(generation=2), mode=Mode.EXTERNAL, api_int=(ip_address(LB),)))
         broken = {**nodes.api.objects[RESOURCE]["status"], "migration": {"phase": "Fast"}}
         nodes.api.put(RESOURCE, {**nodes.api.objects[RESOURCE], "status": broken})
         await asyncio.sleep(60)
@@ -344,6 +345,48 @@ async def test_an_address_in_an_object_that_is_made_again_at_once_is_verified() 
         await asyncio.sleep(60)
         assert "External" not in nodes.phases
         assert ends(nodes.api) == ("SelfHosted", [str(API)], "VerifyFailed")
+
+
+async def test_an_address_in_an_object_that_was_made_again_while_no_operator_ran_is_verified() -> None:
+    """The nodes did not see the deletion, and have the load balancer of before."""
+    async with cluster() as nodes:
+        async with stewarded(nodes.api, QUICK):
+            await asyncio.sleep(30)
+            edit(nodes.api, LB)
+            await asyncio.sleep(DRAIN_SECONDS + 20)
+        nodes.api.remove(RESOURCE)
+        nodes.api.put(RESOURCE, {"metadata": {"name": "cluster"}, **KIND, "spec": {"apiintIpAddress": "192.0.2.8"}})
+        old = replace(well(generation=2), mode=Mode.EXTERNAL, api_int=(ip_address(LB),))
+        for name in ("m0", "m1", "m2"):
+            nodes.api.node(name, old)
+        nodes.parts["Verify"] = {"ready": False, "problem": "192.0.2.8: no answer in 3 s"}
+        nodes.phases = []
+        async with stewarded(nodes.api, QUICK):
+            await asyncio.sleep(30)
+            assert nodes.api.status["migration"] is None, "reports about the object of before say nothing yet"
+            for name in ("m0", "m1", "m2"):
+                nodes.api.node(name, replace(old, generation=1))
+            await asyncio.sleep(60)
+        assert nodes.phases[-2:] == ["Verify", "External"]
+        assert ends(nodes.api) == ("External", [LB], "VerifyFailed")
+
+
+@pytest.mark.parametrize(("address", "phase"), WAYS)
+async def test_settings_without_vips_keep_the_phase_and_correct_ones_continue_it(address: str, phase: str) -> None:
+    """The record was removed, and nodes in the middle of a migration had none to follow."""
+    async with cluster() as nodes:
+        async with stewarded(nodes.api, QUICK):
+            await begun(nodes, address, phase)
+        before = found(nodes.api)
+        async with stewarded(nodes.api, replace(QUICK, api_vips=())):
+            await asyncio.sleep(600)
+            assert found(nodes.api) == before
+            degraded = next(one for one in nodes.api.status["conditions"] if one["type"] == "Degraded")
+            assert (degraded["status"], degraded["reason"]) == ("True", "MigrationWaits")
+        async with stewarded(nodes.api, QUICK):
+            await asyncio.sleep(DRAIN_SECONDS + 60)
+        assert_completed(nodes, address)
+        assert "MigrationWaits" not in [one["reason"] for one in nodes.api.status["conditions"]]
 
 
 async def test_an_object_that_is_not_valid_moves_nothing() -> None:

@@ -81,7 +81,8 @@ def _asked(document: dict[str, Any] | None) -> list[str]:
     found = (document or {}).get("migration") or {}
     if asked := found.get("asked"):
         return [str(one) for one in asked]
-    raise UsageInvalid("The object HostedNetServices names no address to check", remedy="Name one with --to")
+    cause = "HostedNetServices names no address to check, or nodenet-operator has not written status.migration yet"
+    raise UsageInvalid(cause, remedy="Name an address with --to")
 
 
 def _addresses(texts: Collection[str]) -> tuple[IPAddress, ...]:

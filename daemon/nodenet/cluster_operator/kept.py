@@ -31,7 +31,12 @@ class Kept:
         return ("migration",) if self.lost and now < self._until else ()
 
     def read_back(self, written: Mapping[str, Any], answer: Mapping[str, Any], now: float) -> bool:
-        """Take what the API has answered to a status that was *written*; return whether other fields are lost."""
+        """Take what the API has answered to a status that was *written*; return whether other fields are lost.
+
+        A status without a record does not show what is kept of one.
+        """
+        if written.get("migration") is None:
+            return False
         status = answer.get("status")
         found = status.get("migration") if isinstance(status, Mapping) else None
         before, self.lost = self.lost, migration.lost_fields(written.get("migration"), found)

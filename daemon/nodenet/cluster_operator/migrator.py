@@ -12,11 +12,12 @@ import structlog
 
 from nodenet.core.hosted_cluster import migration_steps
 from nodenet.core.hosted_cluster.conditions import FAILURES
+from nodenet.core.hosted_cluster.first_record import after_removal, first_record
 from nodenet.core.hosted_cluster.migration_steps import WAIT_SECONDS, View
 from nodenet.core.hosted_services import migration as record
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.migration import Migration, Phase
-from nodenet.core.hosted_services.model import Options, Spec
+from nodenet.core.hosted_services.model import Options
 from nodenet.core.messages import Message
 
 log = structlog.get_logger()
@@ -50,16 +51,19 @@ class Migrator:
         self._removed = True
 
     def next(self, status: Mapping[str, Any], view: View) -> Migration | None:
-        """Return the record after *status*; None in a cluster without hosted services."""
+        """Return the record after *status*, None where the cluster has none yet.
+
+        With settings that switch hosted services off the record stays as it is: nodes are still in its phase.
+        """
         self.pause = None
-        if why_disabled(self._options):
-            return None
         try:
             before = record.parse({"status": status})
         except ValueError:
             before = None
+        if why_disabled(self._options):
+            return before
         if before is None:
-            return migration_steps.adopted(replace(view, spec=Spec()) if self._removed else view)
+            return after_removal(view) if self._removed else first_record(view)
         self._removed = False
         if before.at_rest and record.lost_fields(record.render(before), status["migration"]):
             # The first phase is written where the API is known to keep all of the record.

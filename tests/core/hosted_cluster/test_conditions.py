@@ -9,6 +9,7 @@ import pytest
 from nodenet.core.hosted_cluster.conditions import HOLDER_SECONDS, Seen, conditions, lonely, remembered, with_times
 from nodenet.core.hosted_cluster.members import Member
 from nodenet.core.hosted_cluster.node_report import NodeReport, Stack
+from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import ClusterNode, Mode, Options, Role, Spec
 from nodenet.core.hosted_services.report import HostedHealth
 
@@ -61,6 +62,32 @@ def test_a_platform_with_its_own_services_is_disabled_and_available() -> None:
     assert message(cloud, "Disabled") == (
         'No hosted service runs in this cluster: the platform "aws" has its own DNS and load balancers'
     )
+
+
+def test_a_migration_that_the_settings_stop_is_degraded_with_the_cause() -> None:
+    moving = Migration(Phase.SWITCH_DNS, (API,), (LB,), 1, vips=(API,))
+    seen = replace(GOOD, options=replace(OPTIONS, api_vips=()), migration=moving)
+    assert states(seen)["Degraded"] == ("True", "MigrationWaits")
+    assert message(seen, "Degraded") == (
+        "The migration of the API waits in SwitchDNS: no API VIP is configured (`api_vips`). Correct the ConfigMap "
+        "nodenet-operator, then run `kubectl -n kube-system rollout restart deployment/nodenet-operator`"
+    )
+    assert states(seen)["Disabled"] == ("True", "Disabled")
+    rests = replace(seen, migration=replace(moving, phase=Phase.EXTERNAL))
+    assert states(rests)["Degraded"] == ("False", "Disabled")
+
+
+def test_older_nodes_at_an_external_load_balancer_are_named_until_a_record_says_where_that_is() -> None:
+    older = member("m0", mode=Mode.EXTERNAL)
+    seen = with_members(older, member("m1", mode=Mode.EXTERNAL, api_int=(LB,)), replace(older, alive=False))
+    assert states(seen)["Progressing"] == ("True", "OlderReports")
+    assert message(seen, "Progressing") == (
+        "Nodes whose report does not name the address of api-int (update nodenet there): m0"
+    )
+    known = replace(seen, migration=Migration(Phase.EXTERNAL, (LB,), (LB,)))
+    assert states(known)["Progressing"][0] == "False"
+    worker = with_members(member("w2", Role.WORKER, mode=Mode.EXTERNAL), member("m1"))
+    assert states(worker)["Progressing"][0] == "False"
 
 
 def test_silence_is_unknown_and_no_problem_of_the_others() -> None:

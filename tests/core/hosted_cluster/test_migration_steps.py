@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from core.hosted_cluster.test_conditions import API, LB, OPTIONS, member
 from nodenet.core.hosted_cluster.members import Member
-from nodenet.core.hosted_cluster.migration_steps import RETRY_SECONDS, WAIT_SECONDS, View, adopted, seconds, step
+from nodenet.core.hosted_cluster.migration_steps import RETRY_SECONDS, WAIT_SECONDS, View, seconds, step
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 from nodenet.core.hosted_services.migration_progress import Progress
-from nodenet.core.hosted_services.model import Mode, Role, Spec
+from nodenet.core.hosted_services.model import Role, Spec
 from nodenet.core.ip import IPAddress
 
 OTHER = ip_address("192.0.2.8")
@@ -99,7 +99,6 @@ def test_nothing_moves_without_an_edit() -> None:
     assert step(EXTERNAL, Simulation((LB,)).view(EXTERNAL)) == EXTERNAL
     unknown = replace(Simulation(()).view(EXTERNAL), spec=None)
     assert step(EXTERNAL, unknown) == EXTERNAL, "an object that could never be used asks for nothing"
-    assert adopted(unknown) is None
 
 
 def failing(phase: Phase, name: str, **changes: Any) -> Reports:
@@ -260,15 +259,6 @@ def test_an_address_that_cannot_be_a_load_balancer_is_refused_at_once() -> None:
         late = Simulation((taken,), generation=3)
         end = late.run(late.run(record))
         assert (end.target, end.outcome) == (wanted, Outcome.INVALID)
-
-
-def test_a_cluster_without_a_record_is_where_its_nodes_are() -> None:
-    asks = Simulation((LB,)).view(SELF)
-    assert adopted(asks) == SELF, "its nodes are self-hosted"
-    external = tuple(replace(one, report=replace(one.report, mode=Mode.EXTERNAL)) for one in asks.members if one.report)
-    assert adopted(replace(asks, members=external)) == EXTERNAL
-    assert adopted(replace(asks, members=())) == EXTERNAL, "nodes without an operator follow the object"
-    assert adopted(Simulation(()).view(SELF)) == SELF
 
 
 def test_how_long_each_phase_lasts() -> None:

@@ -38,6 +38,7 @@ FULL = NodeReport(
     generation=7,
     problems=("haproxy: it does not run",),
     migration=Progress(4, Phase.SWITCH_DNS, ready=True, problem="late", lost=True),
+    api_int=(ip_address("192.0.2.9"), ip_address("2001:db8::9")),
 )
 
 
@@ -49,6 +50,13 @@ def test_what_was_rendered_is_read_again() -> None:
 def test_a_report_of_a_node_that_knows_no_migration_is_read() -> None:
     assert "migration" not in render(replace(FULL, migration=None))
     assert parse(render(replace(FULL, migration=None))).migration is None
+
+
+def test_the_address_of_api_int_is_reported_and_not_known_of_an_older_node() -> None:
+    assert of(GOOD, 3).api_int == PLAN.api_int.addresses == (VIP,)
+    assert "api_int" not in render(replace(FULL, api_int=None))
+    assert parse(render(replace(FULL, api_int=None))).api_int is None
+    assert parse(render(replace(FULL, api_int=()))).api_int == ()
 
 
 @pytest.mark.parametrize(
@@ -108,6 +116,12 @@ def changed(**parts: Any) -> str:
         (changed(api="yes"), "a part of it is missing or wrong: 'api'"),
         (changed(api=1), "a part of it is missing or wrong: 'api'"),
         (changed(generation=-1), "a part of it is missing or wrong: 'generation'"),
+        (changed(api_int="192.0.2.9"), "a part of it is missing or wrong: 'api_int'"),
+        (changed(api_int=["192.0.2.9"] * 3), "a part of it is missing or wrong: 'api_int'"),
+        (changed(api_int=[3221226009]), "a part of it is missing or wrong: 'api_int'"),
+        (changed(api_int=["everywhere"]), "a part of it is missing or wrong: "),
+        (changed(api_int=["127.0.0.1"]), "a part of it is missing or wrong: 'api_int'"),
+        (changed(api_int=["2001:db8::9%x\n"]), "a part of it is missing or wrong: 'api_int'"),
         (changed(generation=True), "a part of it is missing or wrong: 'generation'"),
         ("{}", "it is not of version 1"),
         ('{"version":1}', "a part of it is missing or wrong: "),

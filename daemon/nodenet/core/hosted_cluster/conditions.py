@@ -72,6 +72,8 @@ class Seen:
             yield from ((vip, Purpose.INGRESS) for vip in self.options.ingress_vips)
 
 
+RESTART = "kubectl -n kube-system rollout restart deployment/nodenet-operator"
+CORRECT_SETTINGS = f"Correct the ConfigMap nodenet-operator, then run `{RESTART}`"
 UPDATE_KIND = "Apply crd-hostednetservices.yaml of the same version as nodenet-operator"
 
 
@@ -88,7 +90,11 @@ def conditions(seen: Seen) -> tuple[Condition, ...]:
     if why := why_disabled(seen.options):
         text = f"No hosted service runs in this cluster: {why}"
         states = {AVAILABLE: TRUE, PROGRESSING: FALSE, DEGRADED: FALSE, DISABLED: TRUE}
-        return tuple(Condition(kind, status, "Disabled", text) for kind, status in states.items())
+        found = {kind: Condition(kind, status, "Disabled", text) for kind, status in states.items()}
+        if seen.migration and not seen.migration.at_rest:
+            waits = f"The migration of the API waits in {seen.migration.phase}: {why}. {CORRECT_SETTINGS}"
+            found[DEGRADED] = Condition(DEGRADED, TRUE, "MigrationWaits", waits)
+        return tuple(found.values())
     return (
         _available(seen),
         _progressing(seen),
@@ -146,10 +152,12 @@ def _progressing(seen: Seen) -> Condition:
     silent = [one for one in alive if one.report is None]
     # Not only older ones: an object that comes back from a backup begins with generation 1 again.
     behind = [one for one in alive if one.present and one.present.generation != seen.generation]
+    unnamed = [one for one in alive if not seen.migration and one.names_no_address]
     starting = [one for one in alive if one.present and one.present.health is HostedHealth.PROGRESSING]
     for found, reason, text in (
         (silent, "WaitingForReports", "without a report"),
         (behind, "RollingOut", "that follow another generation of the object"),
+        (unnamed, "OlderReports", "whose report does not name the address of api-int (update nodenet there)"),
         (starting, "Starting", "that have not seen all VIPs on the wire yet"),
     ):
         if found:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.hosted_cluster.node_report import ANNOTATION, MOST_BYTES, NodeReport, ReportInvalid, parse
-from nodenet.core.hosted_services.model import ClusterNode, Purpose, Role
+from nodenet.core.hosted_services.model import ClusterNode, Mode, Purpose, Role
 from nodenet.core.hosted_services.nodes import of_objects
 from nodenet.core.hosted_services.watching import slim_node
 from nodenet.core.ip import IPAddress
@@ -29,6 +29,12 @@ class Member:
     def present(self) -> NodeReport | None:
         """Its report, None where it says nothing about the present."""
         return self.report if self.alive else None
+
+    @property
+    def names_no_address(self) -> bool:
+        """Whether it is a control-plane node of an older nodenet, whose external load balancer is not known."""
+        report = self.present if self.node.role is Role.CONTROL_PLANE else None
+        return report is not None and report.mode is Mode.EXTERNAL and report.api_int is None
 
     def may_hold(self, purpose: Purpose) -> bool:
         """Whether a node of its role may hold the VIPs of *purpose*; what others say of them is not believed."""

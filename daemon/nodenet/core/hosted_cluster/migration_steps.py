@@ -13,7 +13,7 @@ from nodenet.core.hosted_cluster.members import Member
 from nodenet.core.hosted_services.api_int import refusal
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase, is_own
 from nodenet.core.hosted_services.migration_progress import Progress
-from nodenet.core.hosted_services.model import Mode, Options, Role, Spec
+from nodenet.core.hosted_services.model import Options, Role, Spec
 from nodenet.core.ip import IPAddress
 
 WAIT_SECONDS = 120.0
@@ -75,14 +75,12 @@ class View:
         return refusal(addresses, self.options.api_vips, tuple(one.node for one in self.members))
 
 
-def adopted(view: View) -> Migration | None:
-    """Return the record of a cluster that has none: at rest where its nodes are, None while that is not known."""
-    if view.spec is None:
-        return None
-    asked = view.asked(view.options.api_vips)
-    modes = {one.present.mode for one in view.voters if one.present}
-    stays = Mode.SELF_HOSTED in modes and not view.options.user_managed_lb
-    return _at_rest(view, view.options.api_vips if stays or view.refusal(asked) else asked)
+def rest_at(view: View, addresses: Addresses) -> Migration:
+    """Return the record of a cluster whose API is at rest at *addresses*."""
+    own = is_own(addresses, view.vips)
+    shown = " and ".join(map(str, addresses))
+    text = f"The API is at {'its VIP' if own else 'the external load balancer'} {shown}"
+    return Migration(Phase.SELF_HOSTED if own else Phase.EXTERNAL, addresses, addresses, message=text, vips=view.vips)
 
 
 def renewed(before: Migration, view: View) -> Migration:
@@ -117,7 +115,7 @@ def seconds(migration: Migration, options: Options) -> float | None:
 def _from_rest(before: Migration, view: View, asked: Addresses) -> Migration:
     now = before.addresses or view.options.api_vips
     if set(asked) == set(now):
-        rest = _at_rest(view, now)
+        rest = rest_at(view, now)
         right = not before.failed and set(before.target) == set(now) and before.message.endswith(rest.message)
         return before if right else replace(rest, attempt=before.attempt)
     again = view.is_due and before.outcome is Outcome.VERIFY_FAILED
@@ -196,7 +194,7 @@ def _next(before: Migration, view: View) -> Migration:
     left = [phase for phase in _phases(before.origin, before.target, view) if _ORDER.index(phase) > done]
     if left:
         return _phase(before, view, left[0])
-    ended = replace(_at_rest(view, before.target), origin=before.origin, attempt=before.attempt)
+    ended = replace(rest_at(view, before.target), origin=before.origin, attempt=before.attempt)
     return replace(ended, outcome=Outcome.COMPLETED)
 
 
@@ -207,16 +205,9 @@ def _phase(before: Migration, view: View, phase: Phase) -> Migration:
     return replace(before, phase=phase, deadline="", message=text)
 
 
-def _at_rest(view: View, addresses: Addresses) -> Migration:
-    own = is_own(addresses, view.vips)
-    shown = " and ".join(map(str, addresses))
-    text = f"The API is at {'its VIP' if own else 'the external load balancer'} {shown}"
-    return Migration(Phase.SELF_HOSTED if own else Phase.EXTERNAL, addresses, addresses, message=text, vips=view.vips)
-
-
 def _back(before: Migration, view: View, outcome: Outcome, why: str) -> Migration:
     """Return the record at rest where the migration began, with the reason."""
-    stays = _at_rest(view, before.origin or view.options.api_vips)
+    stays = rest_at(view, before.origin or view.options.api_vips)
     failed = 0 if outcome is Outcome.ABORTED else view.generation
     message = f"{_ENDS[outcome]}: {why}. {stays.message}"
     return replace(stays, attempt=before.attempt, failed=failed, outcome=outcome, message=message)

@@ -7,14 +7,15 @@ checked where it is read.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import ip_address
 
-from nodenet.core.hosted_services.migration import Phase
+from nodenet.core.hosted_services.migration import MOST_ADDRESSES, Phase
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Mode, Service
+from nodenet.core.hosted_services.nodes import is_of_a_host
 from nodenet.core.hosted_services.report import HostedHealth, Report
 from nodenet.core.hosted_services.resource import GROUP
 from nodenet.core.ip import IPAddress
@@ -45,7 +46,8 @@ class NodeReport:
 
     *vips*: those that its kernel has; *split*: those that it sees at more than one host. *api*: whether the API answers
     at ``api-int``, None where it was not asked. *generation*: that of the object it follows, 0 without one.
-    *migration*: its part of a migration of the API, None while nothing moves.
+    *migration*: its part of a migration of the API, None while nothing moves. *api_int*: the addresses that ``api-int``
+    has there, None in a report of an older nodenet.
     """
 
     mode: Mode
@@ -58,6 +60,7 @@ class NodeReport:
     generation: int = 0
     problems: tuple[str, ...] = ()
     migration: Progress | None = None
+    api_int: tuple[IPAddress, ...] | None = None
 
     @property
     def healthy(self) -> bool:
@@ -81,6 +84,7 @@ def of(report: Report, generation: int, migration: Progress | None = None) -> No
         generation,
         tuple(_short(text) for text in report.all_problems[:MOST_PROBLEMS]),
         migration and replace(migration, problem=_short(migration.problem)),
+        report.plan.api_int.addresses[:MOST_ADDRESSES],
     )
 
 
@@ -99,6 +103,7 @@ def render(report: NodeReport) -> str:
             "generation": report.generation,
             "problems": list(report.problems),
             **({"migration": _rendered(report.migration)} if report.migration else {}),
+            **({} if report.api_int is None else {"api_int": [str(one) for one in report.api_int]}),
         },
         sort_keys=True,
         separators=(",", ":"),
@@ -147,6 +152,7 @@ def _report(found: Mapping[str, object]) -> NodeReport:
         _number(found, "generation"),
         tuple(_short(text) for text in _texts(found, "problems", MOST_PROBLEMS)),
         _migration(found.get("migration")),
+        None if found.get("api_int") is None else tuple(_hosts(found, "api_int", MOST_ADDRESSES)),
     )
 
 
@@ -169,6 +175,13 @@ def _number(found: Mapping[str, object], key: str) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
         raise TypeError(key)
     return number
+
+
+def _hosts(found: Mapping[str, object], key: str, most: int) -> Iterator[IPAddress]:
+    for address in map(ip_address, _texts(found, key, most)):
+        if not is_of_a_host(address):
+            raise ValueError(key)
+        yield address
 
 
 def _texts(found: Mapping[str, object], key: str, most: int) -> list[str]:
