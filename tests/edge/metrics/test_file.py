@@ -53,6 +53,11 @@ def test_nothing_is_due_while_nothing_changes(tmp_path: Path) -> None:
         shown.show(["a 1"])
         await asyncio.sleep(2 * PAUSE_SECONDS)
         assert shown._due is None
+        shown.show(["a 1"])
+        assert shown._due is None  # the daemon looks with each beat of the watchdog where a resolver is awaited
+        shown.show(["a 2"])
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert (tmp_path / "hosted.prom").read_text().startswith("a 2\n")
 
     during(scene)
 

@@ -109,14 +109,17 @@ class Metrics(Generic[T]):
         self._program = program
         self._lines = lines
         self._shown: T | None = None
+        self._written: tuple[str, ...] | None = None
+        """The lines of what was shown, as they were written last."""
         self._due: asyncio.TimerHandle | None = None
         self._failures = 0
         program.changed = self._changed
 
     def show(self, found: T) -> None:
-        """Write *found* soon."""
+        """Write *found* soon, unless its lines are those of before: a look that finds the same is no wake-up later."""
         self._shown = found
-        self._changed()
+        if self._due is None and self._shown_lines() != self._written:
+            self._changed()
 
     def end(self) -> None:
         """Write that the program has stopped, and nothing more."""
@@ -141,4 +144,8 @@ class Metrics(Generic[T]):
             self._later(backoff(self._failures, PAUSE_SECONDS, LONGEST_SECONDS))
 
     def _text(self) -> str:
-        return text([*(self._lines(self._shown) if self._shown is not None else ()), *self._program.lines()])
+        self._written = lines = self._shown_lines()
+        return text([*lines, *self._program.lines()])
+
+    def _shown_lines(self) -> tuple[str, ...]:
+        return () if self._shown is None else tuple(self._lines(self._shown))
