@@ -85,7 +85,7 @@ $(STAMP): packaging/host-packages packaging/requirements.txt packaging/requireme
 	@echo "nodenet: setting up $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) --require-hashes -r packaging/requirements.txt -r packaging/requirements-dev.txt
-	@$(PIP) --force-reinstall "$$($(PYTHON) packaging/libnmstate/build_wheel.py)"
+	@wheel=$$($(PYTHON) packaging/libnmstate/build_wheel.py) && $(PIP) --force-reinstall "$$wheel"
 	@touch $@
 
 .PHONY: help demo test check fmt lab bench install tree packages uninstall wheel plugin clean

@@ -80,7 +80,7 @@ def _control(build: staging.Build, tree: Path) -> dict[str, tuple[str, int]]:
     sums = "".join(f"{_md5(path)}  {path.relative_to(tree)}\n" for path in files)
     control = {"control": (text, 0o644), "md5sums": (sums, 0o644)}
     for name in SCRIPTS:
-        control[name] = (staging.script((HERE / name).read_text(encoding="utf-8")), 0o755)
+        control[name] = (staging.script((HERE / name).read_text(encoding="utf-8"), build.name), 0o755)
     return control
 
 

@@ -102,10 +102,13 @@ def complete(build: Build, tree: Path, own: Mapping[str, bytes]) -> None:
     bill.write_text(bill_of_materials.with_files(bill.read_text(encoding="utf-8"), set(pages), added), encoding="utf-8")
 
 
-def script(text: str) -> str:
-    """Return a script after each line `@NAME@` has become the step of that name, with the line's indentation."""
+def script(text: str, build: str = "") -> str:
+    """Return a script after each line `@NAME@` has become the step of that name, with the line's indentation.
+
+    *build* is the name of the build, for a script that needs it.
+    """
     filled = re.sub(r"^(\t*)@([a-z]+)@\n", _step, text, flags=re.MULTILINE)
-    return filled.replace("@ENABLED_UNITS@", " ".join(enabled_units()))
+    return filled.replace("@ENABLED_UNITS@", " ".join(enabled_units())).replace("@BUILD@", build)
 
 
 def _step(found: re.Match[str]) -> str:

@@ -82,11 +82,21 @@ def _spec(build: staging.Build, tree: Path, files: Path) -> str:
         "DOCUMENTS": f"/{staging.DOCUMENTS}",
         "TREE": str(tree),
         "FILES": str(files),
+        "OWN": " ".join(f"/{name}" for name in OWN),
+        "TEMPORARY": " \\\n\t".join(f'"/{name};"????????' for name in _outside(tree)),
     }
-    text = staging.script((HERE / "nodenet.spec").read_text(encoding="utf-8"))
+    text = staging.script((HERE / "nodenet.spec").read_text(encoding="utf-8"), build.name)
     for name, value in values.items():
         text = text.replace(f"@{name}@", value)
     return text
+
+
+def _outside(tree: Path) -> Iterator[Path]:
+    """Yield the files outside the directory of the builds: an rpm that is interrupted leaves others beside them."""
+    for path in sorted(tree.rglob("*")):
+        name = path.relative_to(tree)
+        if not path.is_dir() and not name.is_relative_to(LIBRARY):
+            yield name
 
 
 def _files(tree: Path) -> Iterator[str]:

@@ -148,7 +148,7 @@ def test_a_removal_where_no_system_runs_leaves_the_former_chain_in_charge(tmp_pa
 def test_a_removal_leaves_no_metrics(tmp_path: Path) -> None:
     """Neither in /run nor in the directory of `metrics_dir`; a purge finds nothing to do about them."""
     text = staging.script((ROOT / "packaging/deb/postrm").read_text())
-    for place in ("/run/systemd/system", "/run/nodenet", "/etc/nodenet", "/var/lib/nodenet"):
+    for place in ("/run/systemd/system", "/run/nodenet", "/etc/nodenet", "/usr/lib/nodenet", "/var/lib/nodenet"):
         text = text.replace(place, f"{tmp_path}{place}")
     files = {
         "var/lib/nodenet/metrics-nodenetd": f"{tmp_path}/textfile/nodenetd.prom\n",

@@ -190,7 +190,8 @@ def image(place: Path, build: str) -> Path:
 def installer(place: Path) -> Path:
     """Return the installer with every path below *place*, and programs that watch; only its checks are left out."""
     text = build_sysext.script().decode()
-    text = re.sub(r"(?<![\w.$}/])/(var|etc|usr|run)/", rf"{place}/\1/", text)
+    prefix = r'(?:"\$root"|\$root|(?<![\w.$}/]))'
+    text = re.sub(rf"{prefix}/(var|etc|usr|run)/", rf"{place}/\1/", text)
     text = re.sub(r"(?m)^\t(open_image|fits|prepare) .*$|^\tprepare$", "\t:", text)
     text = re.sub(r"(?m)^ENABLED_UNITS=.*$", 'ENABLED_UNITS="nodenetd.service"', text)
     program = place / "nodenet-sysext"
@@ -208,7 +209,7 @@ def installer(place: Path) -> Path:
 
 @pytest.mark.parametrize("before", ["raw", "directory"])
 def test_whenever_the_installer_of_the_extension_is_cut_one_image_is_whole(tmp_path: Path, before: str) -> None:
-    """And no unit is half written. The same installation completes one that was killed."""
+    """And no unit is half written. The same installation completes one that was killed, with a private umask too."""
     program, new = installer(tmp_path), image(tmp_path, "new").with_suffix(".raw")
     old = image(tmp_path, "old")
     shutil.copytree(new.with_suffix("") / "usr", tmp_path / "usr")
@@ -224,7 +225,7 @@ def test_whenever_the_installer_of_the_extension_is_cut_one_image_is_whole(tmp_p
     environment = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
     (tmp_path / "cut").write_text("20")
     for killed in (True, False):
-        command = ["sh", str(program), "install", str(new)]
+        command = ["sh", "-c", 'umask 077; exec sh "$0" install "$1"', str(program), str(new)]
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
         assert (done.returncode == -9) == killed, done.stderr
         (tmp_path / "cut").unlink(missing_ok=True)
@@ -238,6 +239,8 @@ def test_whenever_the_installer_of_the_extension_is_cut_one_image_is_whole(tmp_p
     assert (tmp_path / "same-file").read_text() == "old\n", "replaced, not written in place"
     assert [path.name for path in extensions.iterdir()] == ["nodenet.raw"]
     assert new.read_text() == (extensions / "nodenet.raw").read_text() == (units / "nodenetd.service").read_text()
+    made = (units / "nodenetd.service", units / "nodenetd.service.d", units / "nodenetd.service.d/10-sysext.conf")
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o644, 0o755, 0o644]
 
 
 def test_a_removal_of_the_extension_that_was_cut_can_be_repeated(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from package_tree import BUILD, FILES, small_tree
 from tree_files import LIBRARY
 
 pytestmark = pytest.mark.skipif(shutil.which("rpmbuild") is None, reason="rpm is not installed")
-SCRIPTS = ("PREIN", "POSTIN", "PREUN", "POSTUN")
+SCRIPTS = ("PREIN", "POSTIN", "PREUN", "POSTUN", "POSTTRANS")
 
 
 @pytest.fixture(scope="module")
@@ -125,13 +125,13 @@ def test_the_scripts_do_what_those_of_the_debian_package_do(rpm: Path) -> None:
         assert "@" not in text
         subprocess.run(["sh", "-n"], input=text, text=True, check=True)
     deb = Path(build_rpm.HERE).parent / "deb"
-    pairs = {"pre": "preinst", "post": "postinst", "preun": "prerm"}
+    pairs = {"preinst": ["pre"], "postinst": ["post", "posttrans"], "prerm": ["preun"], "postrm": ["postun"]}
     spec = (build_rpm.HERE / "nodenet.spec").read_text()
-    for name, debian in pairs.items():
-        section = spec.partition(f"\n%{name}\n")[2].partition("\n%")[0]
-        assert steps_of(section) == steps_of((deb / debian).read_text()) != []
+    for debian, names in pairs.items():
+        sections = "".join(spec.partition(f"\n%{name}\n")[2].partition("\n%")[0] for name in names)
+        assert steps_of(sections) == steps_of((deb / debian).read_text()) != []
 
 
 def steps_of(text: str) -> list[str]:
-    """Return the steps that a script names."""
-    return [line.strip() for line in text.splitlines() if line.strip().startswith("@")]
+    """Return the steps that a script names, each once."""
+    return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip().startswith("@")))

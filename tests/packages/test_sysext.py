@@ -133,15 +133,57 @@ def install(installer: Path, image: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_copy_is_for_all_users_and_no_link(files: Path, tmp_path: Path) -> None:
-    """Whatever the umask is: the merged /usr/lib has the mode of the image's. What a link leads to may go away."""
+    """Whatever its modes are: the merged /usr/lib has the mode of the image's. What a link leads to may go away."""
     extensions = tmp_path / "extensions"
-    text = build_sysext.script().decode().replace("EXTENSIONS=/var/lib/extensions\n", f"EXTENSIONS={extensions}\n")
+    installer = placed_in(tmp_path, extensions, tmp_path)
     end = '\tmv "$EXTENSIONS/.nodenet.new" "$EXTENSIONS/nodenet"; exit\n'
-    installer = tmp_path / "nodenet-sysext"
-    installer.write_text(text.replace('\tput_in_place "$1"\n', end))
+    installer.write_text(installer.read_text().replace('\tput_in_place "$1"\n', end))
     (tmp_path / "link").symlink_to(files)
-    command = 'umask 077; exec sh "$0" install "$1"'
-    subprocess.run(["sh", "-c", command, installer, tmp_path / "link"], check=True)
+    for path in (files, *files.rglob("*")):
+        path.chmod(path.stat().st_mode & 0o700)
+    subprocess.run(["sh", installer, "install", tmp_path / "link"], check=True)
     assert not (extensions / "nodenet").is_symlink()
     modes = {path.stat().st_mode & 0o777 for path in (extensions / "nodenet").rglob("*")}
     assert modes == {0o755, 0o644}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a directory is mounted read-only")
+def test_nothing_is_changed_where_the_units_cannot_be_copied(files: Path, tmp_path: Path) -> None:
+    """As below a read-only /etc: kubelet would require units that systemd does not find at the next boot."""
+    extensions, units = tmp_path / "extensions", tmp_path / "units"
+    units.mkdir()
+    installer = placed_in(tmp_path, extensions, units)
+    command = ["unshare", "--mount", "sh", "-euc", READ_ONLY, "sh", str(units), str(installer), str(files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    remedy = "Make it writable. Nothing was changed."
+    assert done.stderr == f"nodenet: {units} cannot be written, and systemd needs copies of units there. {remedy}\n"
+    assert done.returncode == 1
+    assert not extensions.exists()
+
+
+READ_ONLY = """
+mount --bind "$1" "$1"
+mount -o remount,bind,ro "$1"
+exec sh "$2" install "$3"
+"""
+
+
+def placed_in(tmp_path: Path, extensions: Path, units: Path) -> Path:
+    """Return the installer with its directories below *tmp_path*."""
+    text = build_sysext.script().decode().replace("EXTENSIONS=/var/lib/extensions\n", f"EXTENSIONS={extensions}\n")
+    installer = tmp_path / "nodenet-sysext"
+    installer.write_text(text.replace("UNITS=/etc/systemd/system\n", f"UNITS={units}\n"))
+    return installer
+
+
+def test_an_installation_that_is_interrupted_leaves_no_copy(files: Path, tmp_path: Path) -> None:
+    """Nor the mount of a file: the shell cleans up at a signal as well."""
+    extensions, units = tmp_path / "extensions", tmp_path / "units"
+    units.mkdir()
+    installer = placed_in(tmp_path, extensions, units)
+    (tmp_path / "cp").write_text('#!/bin/sh\nmkdir "$3"\nkill -TERM $PPID\n')
+    (tmp_path / "cp").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", installer, "install", files], check=False, capture_output=True, env=environment)
+    assert done.returncode == 143, done.stderr
+    assert list(extensions.iterdir()) == []
