@@ -25,6 +25,8 @@ LISTS = (NODES, RESOURCES, LEASES, OWN_LEASES)
 class FakeApi:
     """Fits ``ports.cluster_operator.Objects``."""
 
+    provisional = False
+
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
         self.version = 0

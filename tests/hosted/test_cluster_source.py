@@ -88,6 +88,8 @@ class FakeFiles:
 class FakeApi:
     """An API that lists what it has, refuses or is silent; a watch lasts for ever."""
 
+    provisional = False
+
     def __init__(self, lists: Mapping[str, Any]) -> None:
         self.lists = dict(lists)
 

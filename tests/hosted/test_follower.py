@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.errors import Forbidden, Unavailable
+from nodenet.core.errors import Forbidden, Postponed, Unavailable
 from nodenet.core.hosted_services.watching import Known, slim_node
-from nodenet.hosted.follower import LONGEST_SECONDS, Follower, Kind, pause
+from nodenet.hosted.follower import LONGEST_ASKED, LONGEST_SECONDS, Follower, Kind, pause
 
 PATH = "/api/v1/nodes"
 KIND = Kind(PATH, slim_node)
@@ -32,6 +32,8 @@ class Script:
         self._answers = list(answers)
         self.asked: list[dict[str, str]] = []
         self.over = asyncio.Event()
+        self.provisional = False
+        self.connections = 0
 
     def _next(self) -> Any:
         if not self._answers:
@@ -44,6 +46,7 @@ class Script:
 
     @contextlib.asynccontextmanager
     async def connect(self) -> AsyncIterator[Script]:
+        self.connections += 1
         yield self
 
     async def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
@@ -97,6 +100,24 @@ async def test_a_failure_is_reported_and_passes() -> None:
     assert failed[:3] == ["no answer", "its metadata is not an object", None]
 
 
+async def test_a_provisional_connection_is_given_up_after_each_watch_and_nothing_is_listed_again() -> None:
+    """A watch of the VIP never ended while it was answered, though the server of the kubeconfig was back."""
+    script = Script(page("a"), [added("b", "11")], [added("c", "12")], [])
+    script.provisional = True
+    taken, _ = await follow(script)
+    assert [sorted(known.objects) for known in taken] == [["a"], ["a", "b"], ["a", "b", "c"]]
+    assert [asked["verb"] for asked in script.asked[:4]] == ["list", "watch", "watch", "watch"]
+    assert [asked["resourceVersion"] for asked in script.asked[1:4]] == ["10", "11", "12"]
+    assert script.connections >= 3
+
+
+async def test_the_pause_that_the_api_asks_for_is_kept() -> None:
+    script = Script(Postponed("429", seconds=40), page("a"), [])
+    began = asyncio.get_running_loop().time()
+    await follow(script)
+    assert asyncio.get_running_loop().time() - began > 40
+
+
 async def test_a_refusal_ends_it() -> None:
     with pytest.raises(Forbidden):
         await follow(Script(Forbidden("403")))
@@ -112,3 +133,10 @@ def test_no_two_nodes_ask_a_lost_server_again_in_one_moment() -> None:
     pauses = {pause(10) for _ in range(50)}
     assert len(pauses) > 10
     assert all(LONGEST_SECONDS / 2 <= one <= LONGEST_SECONDS for one in pauses)
+
+
+def test_a_pause_that_is_asked_for_is_never_shorter_and_not_endless() -> None:
+    assert all(30 <= pause(1, 30) <= 45 for _ in range(50))
+    assert len({pause(1, 30) for _ in range(50)}) > 10
+    assert LONGEST_ASKED <= pause(1, 1e9) <= 1.5 * LONGEST_ASKED
+    assert pause(10, 1) >= LONGEST_SECONDS / 2

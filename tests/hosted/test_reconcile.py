@@ -16,6 +16,7 @@ from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.model import Mode, Origin, Service
 from nodenet.core.hosted_services.paths import HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
 from nodenet.core.hosted_services.two_stacks import Listener, Others
+from nodenet.core.ip import Family
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.hosted.reconcile import (
     GONE_SECONDS,
@@ -99,6 +100,34 @@ async def test_a_reload_that_an_earlier_companion_owes_is_done_by_the_next() -> 
     third.files.texts = again.files.texts
     third.state.take(without(third.state, "master-2"))
     assert await third.look() == []
+
+
+async def test_keepalived_listens_on_another_link_when_it_has_read_that() -> None:
+    """A candidate whose node IP has moved would become a second holder before that (``exchange``)."""
+    bench = Bench(state(), KEEPALIVED, HAPROXY)
+    await bench.look()
+    assert bench.state.listening == {Family.IPV4: "br-ex"}
+    bench.files.full = {TEXTS[Service.KEEPALIVED]}
+    move(bench.state, "eth0")
+    await bench.look()
+    assert bench.state.listening == {Family.IPV4: "br-ex"}, "it cannot be written"
+    bench.files.full, bench.units.broken = set(), Unavailable("the system bus does not answer")
+    await bench.look()
+    assert bench.state.listening == {Family.IPV4: "br-ex"}, "it cannot be read"
+    bench.units.broken = None
+    assert await bench.look() == [("reload", KEEPALIVED)]
+    assert bench.state.listening == {Family.IPV4: "eth0"}
+    rendering = Bench(state(), mode=HostedMode.RENDER)
+    move(rendering.state, "eth1")
+    await rendering.look()
+    assert rendering.state.listening == {Family.IPV4: "eth1"}, "another program reads the files"
+
+
+def move(made: State, link: str) -> None:
+    """Let the node IP be on *link*."""
+    given = made.known.inputs
+    places = {family: replace(place, link=link) for family, place in given.here.places.items()}
+    made.take(Known(replace(given, here=replace(given.here, places=places))))
 
 
 async def test_a_file_that_cannot_be_written_takes_no_reload_from_another_service() -> None:

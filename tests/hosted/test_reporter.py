@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from nodenet.core.errors import Forbidden, Unavailable
+from nodenet.core.errors import Forbidden, Postponed, Unavailable
 from nodenet.core.hosted_cluster.node_report import NodeReport, Stack, parse, render
 from nodenet.core.hosted_services.migration import Phase
 from nodenet.core.hosted_services.migration_progress import Progress
@@ -135,6 +135,15 @@ async def test_an_api_that_refuses_or_is_away_is_asked_again_with_growing_pauses
         node.error = None
         await asyncio.sleep(65)
         assert node.text == render(REPORT)
+
+
+async def test_the_pause_that_the_api_asks_for_is_kept() -> None:
+    node = FakeNode()
+    node.error = Postponed("429", seconds=100)
+    async with running(node) as desk:
+        desk.reporter.changed()
+        await asyncio.sleep(100)
+        assert node.reads == 1
 
 
 async def test_what_changes_in_a_migration_is_reported_at_once() -> None:

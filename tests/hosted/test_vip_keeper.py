@@ -33,6 +33,11 @@ class Bench:
         )
         self.vip = self.state.plan.vips[0].address
 
+    @property
+    def purposes(self) -> set[int]:
+        """The weights of the purposes."""
+        return {self.weights.numbers[path] for path in WEIGHT_FILES.values()}
+
     def stance(self) -> Stance:
         return self.state.positions[Purpose.API].stance
 
@@ -41,7 +46,7 @@ async def test_nothing_takes_part_before_the_first_look() -> None:
     bench = Bench()
     bench.keeper.prepare(speaking=False)
     bench.keeper.write_weights()
-    assert set(bench.weights.numbers.values()) == {OUT}
+    assert bench.purposes == {OUT}
     await bench.keeper.look()
     assert bench.weights.numbers[API] == 25
 
@@ -51,7 +56,7 @@ async def test_a_companion_that_comes_back_beside_a_speaking_keepalived_changes_
     bench.weights.numbers = {WEIGHT_FILES[Purpose.API]: 25, WEIGHT_FILES[Purpose.INGRESS]: 20}
     bench.keeper.prepare(speaking=True)
     bench.keeper.write_weights()
-    assert set(bench.weights.numbers.values()) == {25, 20}
+    assert bench.purposes == {25, 20}
 
 
 async def test_a_stranger_keeps_it_out_and_costs_few_questions() -> None:
@@ -148,7 +153,7 @@ async def test_beside_another_stack_and_without_duties_nothing_is_asked() -> Non
     waiting.state.waits[Service.KEEPALIVED] = "another stack"
     await waiting.keeper.look()
     assert waiting.wire.asked == 0
-    assert set(waiting.weights.numbers.values()) == {OUT}
+    assert waiting.purposes == {OUT}
 
 
 async def test_a_split_is_a_problem_of_the_report_with_both_names() -> None:

@@ -166,6 +166,19 @@ class Forbidden(Unavailable):
     """The Kubernetes API refuses these credentials what was asked for, or has no such thing."""
 
 
+class Unreachable(Unavailable):
+    """No server answers at an address: the same service may answer at another one."""
+
+
+class Postponed(Unavailable):
+    """The server answers, and asks for a pause of *seconds* (Retry-After, RFC 9110, 10.2.3)."""
+
+    def __init__(self, cause: str, *, remedy: str = "", seconds: float) -> None:
+        """Keep the pause beside cause and remedy."""
+        super().__init__(cause, remedy=remedy)
+        self.seconds = seconds
+
+
 class Busy(NodenetError):
     """What was asked for cannot be had at this moment; it may be asked for again."""
 

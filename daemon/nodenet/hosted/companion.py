@@ -150,17 +150,20 @@ class Companion:
             self.keeper.write_weights()  # before keepalived starts: a node that has not looked yet stays out
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.keeper.run())
-                tasks.create_task(follow(self.state, reconciler, self._gathered, self._show))
+                tasks.create_task(follow(self.state, reconciler, self._gathered, self._reconciled))
 
     async def _gathered(self) -> None:
         before, migration = self.state.plan.vips, self.state.known.inputs.spec.migration
         await self._gather()
-        self._source.look()
         if self.state.known.inputs.spec.migration != migration:
             self._mover.look_now.set()
         if self.state.plan.vips != before:
             self.keeper.write_weights()
             self.keeper.look_now.set()
+
+    def _reconciled(self) -> None:
+        self._source.look()  # with the links that keepalived listens on now
+        self._show()
 
     def _follow_nodenetd(self) -> None:
         def changed(body: Any) -> None:  # noqa: ANN401

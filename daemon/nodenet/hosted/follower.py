@@ -11,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nodenet.core.backoff import backoff, spread
-from nodenet.core.errors import Forbidden, Unavailable
+from nodenet.core.errors import Forbidden, Postponed, Unavailable
 from nodenet.core.hosted_services.watching import Expired, Known, Slim, WatchInvalid, after, listed
 from nodenet.ports.kubernetes import Api, Cluster
 
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
+LONGEST_ASKED = 300.0
+"""A proxy may ask for any pause."""
 REFUSED_SECONDS = 300.0
 """What the credentials may not read, or the cluster does not have, is asked for again that rarely."""
 PAGE = "100"
@@ -52,31 +54,39 @@ class Follower:
 
     async def run(self) -> None:
         """Follow until cancelled. Raises Forbidden when the API refuses."""
-        failures = 0
+        failures, known = 0, Known()
         while True:
+            asked = 0.0
             try:
                 async with self._cluster.connect() as api:
-                    failures = await self._follow(api, failures)
+                    failures, known = await self._follow(api, known, failures)
             except Forbidden:
                 raise
             except (Unavailable, WatchInvalid, RecursionError) as error:  # an object may be nested as deep as it likes
-                failures += 1
+                failures, known = failures + 1, Known()
+                asked = error.seconds if isinstance(error, Postponed) else 0.0
                 self._failed(str(error))
-            await asyncio.sleep(pause(failures))
+            await asyncio.sleep(pause(failures, asked))
 
-    async def _follow(self, api: Api, failures: int) -> int:
-        """List and watch on one connection until the server has forgotten the version; return the failures since."""
-        known = await self._list(api)
-        self._taken(known)
-        self._failed(None)
+    async def _follow(self, api: Api, known: Known, failures: int) -> tuple[int, Known]:
+        """Watch from *known*, which is listed if it is empty; return the failures since and what is known.
+
+        It returns when the server has forgotten the version, and after a watch of a provisional connection.
+        """
+        if not known.resource_version:
+            known = await self._list(api)
+            self._taken(known)
+            self._failed(None)
         time = asyncio.get_running_loop().time
         while True:
             began = time()
             try:
                 known = await self._watch(api, known)
             except Expired:
-                return failures + 1
+                return failures + 1, Known()
             failures = 0 if time() - began > QUICK_SECONDS else failures + 1
+            if api.provisional:
+                return failures, known
             await asyncio.sleep(pause(failures) if failures else 0)
 
     async def _list(self, api: Api) -> Known:
@@ -96,6 +106,11 @@ class Follower:
         return known
 
 
-def pause(failures: int) -> float:
-    """Return the seconds to wait after *failures* failures in a row; they differ from node to node."""
-    return spread(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS), random.SystemRandom().random())
+def pause(failures: int, asked: float = 0.0) -> float:
+    """Return the seconds to wait after *failures* failures in a row; they differ from node to node.
+
+    *asked*: the pause that the server asks for. It is kept, up to ``LONGEST_ASKED``.
+    """
+    share = random.SystemRandom().random()
+    own = spread(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS), share)
+    return max(own, min(asked, LONGEST_ASKED) * (1 + share / 2))

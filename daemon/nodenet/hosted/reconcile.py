@@ -96,6 +96,9 @@ class Reconciler:
         if self._mode is HostedMode.SYSTEMD:
             for service in UNIT_SERVICES:
                 await self._carry_out(service)
+        behind = Service.KEEPALIVED in self._behind or "files" in self._state.failures
+        if self._mode is HostedMode.RENDER or not behind:
+            self._state.listening = {family: place.link for family, place in self._state.here.places.items()}
 
     async def _ask_systemd(self) -> None:
         for service in (*UNIT_SERVICES, Service.DNSMASQ):

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import structlog
 
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import Postponed, Unavailable
 from nodenet.core.hosted_cluster.node_report import ANNOTATION, NodeReport, render
 from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.migration import Phase
@@ -76,7 +76,7 @@ class Reporter:
                 failures += 1
                 self._there = None
                 self._log(error.cause)
-                await asyncio.sleep(pause(failures))
+                await asyncio.sleep(pause(failures, error.seconds if isinstance(error, Postponed) else 0.0))
                 self._changed.set()
 
     async def _bring(self) -> None:

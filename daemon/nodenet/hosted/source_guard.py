@@ -1,20 +1,18 @@
-"""Does VRRP of this node still have the address that its peers send to? Without it, this node takes no VIP.
+"""Does VRRP of this node exchange advertisements with its peers? A VIP without that is not advertised from here.
 
-keepalived receives nothing when ``unicast_src_ip`` is on no link: after three intervals it takes the holder for dead,
-and a second host has the VIP. Its option ``track_src_ip`` does not prevent that (2.2.7, and
-https://github.com/acassen/keepalived/issues/1847). A holder stays one: its packets still reach the peers.
+The rule is ``core.hosted_services.exchange``. Each change of an address is looked at, at once.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 
 import structlog
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.model import Purpose
-from nodenet.core.ip import family_of
+from nodenet.core.hosted_services.exchange import PATIENCE_INTERVALS, exchange
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
 from nodenet.ports.vips import Addresses, AddressEvents
@@ -25,17 +23,21 @@ PAUSE_SECONDS = 1.0
 """Before the next look where the kernel does not answer."""
 SETTLE_SECONDS = 0.05
 """Changes that follow one another so closely are one: any host of the LAN causes them by router advertisements."""
+TIMER_SECONDS = 0.01
+"""Timers are no more exact than that."""
 
 
 class SourceGuard:
-    """Keeps ``State.without_source``."""
+    """Keeps ``State.muted``."""
 
     def __init__(self, state: State, events: AddressEvents, addresses: Addresses, changed: Callable[[], None]) -> None:
-        """Call *changed* after each change of ``State.without_source``."""
+        """Call *changed* after each change of ``State.muted``."""
         self._state = state
         self._events = events
         self._addresses = addresses
         self._changed = changed
+        self._due: dict[IPAddress, float] = {}
+        """VIPs that this node holds and no peer hears of, and when it gives each of them up."""
 
     async def run(self) -> None:
         """Look after each change of an address, until cancelled."""
@@ -54,29 +56,37 @@ class SourceGuard:
             self._events.close()
 
     def look(self) -> None:
-        """Take what is there now: after a change of an address, and after another node IP was published."""
+        """Take what is there now: after a change of an address, and after keepalived has got another configuration."""
         try:
-            found = frozenset(self._found())
+            found = self._found()
         except Unavailable as error:
             self._state.report_failure("addresses", str(error))
             return
         self._state.report_failure("addresses", None)
-        if found != self._state.without_source:
-            self._state.without_source = found
-            self._log(found)
+        if found != self._state.muted:
+            self._log(found - self._state.muted, "A node IP is on no link: this node does not take part in VRRP for")
+            self._log(self._state.muted - found, "This node takes part in VRRP again for")
+            self._state.muted = found
             self._changed()
             self._state.changed()
 
-    def _found(self) -> Iterator[Purpose]:
-        """Yield the purposes that this node holds no VIP of, and receives nothing for. Raises Unavailable."""
-        state, places = self._state, self._state.here.places
-        vips = {duty.address: duty.purpose for duty in state.plan.vips if duty.wanted}
-        there = {one.address for one in self._addresses.present((*vips, *state.here.addresses))}
-        for purpose in Purpose:
-            mine = {vip for vip, wanted in vips.items() if wanted is purpose}
-            if mine.isdisjoint(there) and any(places[family_of(vip)].address not in there for vip in mine):
-                yield purpose
+    def _found(self) -> frozenset[IPAddress]:
+        """Return the VIPs that this node must not advertise. Raises Unavailable."""
+        state = self._state
+        vips = [duty.address for duty in state.plan.vips if duty.wanted]
+        present = self._addresses.present((*vips, *state.here.addresses))
+        found = exchange(state.plan.vips, state.here.places, state.listening, present)
+        return found.deaf | self._overdue(found.unheard)
 
-    def _log(self, found: frozenset[Purpose]) -> None:
-        text = "A node IP is on no link: this node takes no VIP until it is back" if found else "The node IPs are there"
-        log.info(text, message=Message.HOSTED_CHANGED)
+    def _overdue(self, unheard: Collection[IPAddress]) -> frozenset[IPAddress]:
+        """Return those that no peer has heard of for so long that one is about to take them."""
+        loop, patience = asyncio.get_running_loop(), PATIENCE_INTERVALS * self._state.options.advert_interval
+        now = loop.time()
+        if set(unheard) - self._due.keys():
+            loop.call_later(patience + TIMER_SECONDS, self.look)
+        self._due = {vip: self._due.get(vip, now + patience) for vip in unheard}
+        return frozenset(vip for vip, due in self._due.items() if now >= due)
+
+    def _log(self, vips: Collection[IPAddress], text: str) -> None:
+        if vips:
+            log.info(f"{text} {' and '.join(sorted(map(str, vips)))}", message=Message.HOSTED_CHANGED)

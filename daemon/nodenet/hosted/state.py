@@ -14,7 +14,7 @@ from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Purp
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.hosted_services.report import Report, ServiceState
 from nodenet.core.hosted_services.stance import Position
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import Family, IPAddress
 
 
 @dataclass(slots=True)
@@ -34,8 +34,10 @@ class State:
     """Whether units, other stacks and node IPs were looked at once: before that, nothing is removed."""
     failures: dict[str, str] = field(default_factory=dict)
     """What is wrong, by topic: a sentence with the remedy."""
-    without_source: frozenset[Purpose] = frozenset()
-    """Purposes whose VRRP receives nothing: the node IP that the peers send to is on no link."""
+    listening: Mapping[Family, str] = field(default_factory=dict)
+    """The links that keepalived listens on; empty until they are known: those of the plan."""
+    muted: frozenset[IPAddress] = frozenset()
+    """VIPs that this node must not advertise now (``core.hosted_services.exchange``)."""
     positions: dict[Purpose, Position] = field(default_factory=dict)
     sightings: dict[IPAddress, Sighting] = field(default_factory=dict)
     peers: dict[str, str] = field(default_factory=dict)
@@ -96,7 +98,7 @@ class State:
             self.reachable,
             (*self.known.problems, *self.failures.values()),
             self.known.inputs.spec,
-            self.without_source,
+            self.muted,
         )
 
     def _services(self) -> Mapping[Service, ServiceState]:

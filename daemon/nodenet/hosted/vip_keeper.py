@@ -16,7 +16,7 @@ from nodenet.core.hosted_services import stance
 from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.holders import Sighting, holders, probe_seconds, strangers, yields
-from nodenet.core.hosted_services.keepalived import WEIGHT_FILES, router_ids
+from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES, router_ids
 from nodenet.core.hosted_services.model import Purpose, Role, Service
 from nodenet.core.hosted_services.packets import Advert
 from nodenet.core.hosted_services.stance import Look, Position, Stance
@@ -182,21 +182,27 @@ class VipKeeper:
         )
 
     def write_weights(self) -> None:
-        """Write the number of each purpose that this node has VIPs of, where it differs."""
+        """Write the number of each purpose and of each VIP that this node may hold, where it differs."""
         for purpose in self._purposes():
             position = self._state.positions.get(purpose, Position())
-            gone = purpose in self._state.without_source
-            number = stance.OUT if gone else stance.weight(position.stance, purpose, self._healthy(purpose))
-            try:
-                if self._weights.write(WEIGHT_FILES[purpose], number):
-                    why = "no node IP" if gone else position.stance
-                    log.info(
-                        f"The weight of this node for the {purpose} VIPs is {number} ({why})",
-                        message=Message.HOSTED_CHANGED,
-                    )
-                self._state.report_failure(f"weight {purpose}", None)
-            except PublishFailed as error:
-                self._state.report_failure(f"weight {purpose}", str(error))
+            number = stance.weight(position.stance, purpose, self._healthy(purpose))
+            if self._write(WEIGHT_FILES[purpose], number, f"weight {purpose}"):
+                text = f"The weight of this node for the {purpose} VIPs is {number} ({position.stance})"
+                log.info(text, message=Message.HOSTED_CHANGED)
+        for duty in self._state.plan.vips:
+            if duty.wanted:
+                number = stance.OUT if duty.address in self._state.muted else 0
+                self._write(MUTE_FILES[duty.purpose, family_of(duty.address)], number, f"mute {duty.address}")
+
+    def _write(self, path: str, number: int, topic: str) -> bool:
+        """Write a number; return whether it differed. A failure is reported."""
+        try:
+            differed = self._weights.write(path, number)
+        except PublishFailed as error:
+            self._state.report_failure(topic, str(error))
+            return False
+        self._state.report_failure(topic, None)
+        return differed
 
     def _purposes(self) -> Iterator[Purpose]:
         yield from (

@@ -10,6 +10,10 @@ from typing import Any, Protocol
 class Api(Protocol):
     """One connection to the API."""
 
+    @property
+    def provisional(self) -> bool:
+        """Whether it should be given up between two watches: ``connect`` may lead to a better server by then."""
+
     async def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401
         """Return the JSON document at *path*. Raises Forbidden, Unavailable."""
 

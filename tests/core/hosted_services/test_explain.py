@@ -1,6 +1,7 @@
 """Why a VIP, api-int or a service is as it is."""
 
 from dataclasses import replace
+from ipaddress import ip_address
 
 import pytest
 
@@ -9,7 +10,7 @@ from hosted_services_cases import CASES, read_inputs
 from nodenet.core.hosted_services.explain import TOPICS, explain
 from nodenet.core.hosted_services.model import Purpose
 from nodenet.core.hosted_services.plan import plan
-from nodenet.core.hosted_services.report import Report, document
+from nodenet.core.hosted_services.report import WITHOUT_SOURCE, Report, document
 from nodenet.core.hosted_services.stance import Position, Stance
 
 
@@ -24,12 +25,12 @@ def test_a_vip() -> None:
     )
 
 
-def test_a_vip_that_is_not_taken_because_a_node_ip_is_on_no_link() -> None:
-    found = document(replace(GOOD, without_source=frozenset({Purpose.INGRESS})))
+def test_a_vip_that_is_not_taken_because_keepalived_cannot_use_the_node_ip() -> None:
+    found = document(replace(GOOD, muted=frozenset({ip_address("192.0.2.3")})))
     assert (explain("vip", found) or ())[2:] == (
         "  It takes part in VRRP",
         "The ingress VIP 192.0.2.3 is held by master-1",
-        "  This node may not hold it: VRRP needs a node IP that is on no link: see `nodenetctl status`",
+        f"  This node may not hold it: {WITHOUT_SOURCE}",
     )
     assert (found["vips"][1]["candidate"], found["vips"][1]["stance"]) == (False, None)
 

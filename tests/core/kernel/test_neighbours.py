@@ -8,7 +8,8 @@ from ipaddress import ip_address
 import pytest
 
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.neighbours import Neighbour, get, is_last, learn, neighbours, probe, refusals, resolve
+from nodenet.core.kernel.neighbours import Neighbour, dump, get, learn, neighbour, neighbours, probe, refusals, resolve
+from nodenet.core.kernel.rtnetlink import SCRATCH, Dump
 
 MAC = bytes.fromhex("525400000001")
 BOTH = pytest.mark.parametrize("address", [ip_address("192.0.2.1"), ip_address("2001:db8::1")], ids=str)
@@ -51,14 +52,17 @@ def test_what_a_state_means(state: int, mac: bytes | None, told: tuple[bool, ...
     assert (found.known, found.fixed, found.answered, found.left_alone) == told
 
 
-def test_refusals_and_the_end_of_a_list_are_seen() -> None:
+def test_refusals_are_seen() -> None:
     refused = struct.pack("=IHHIIi", 20, 2, 0, 1, 0, -1)
     assert list(refusals(refused)) == [1]
-    assert is_last(refused)
-    assert is_last(struct.pack("=IHHII", 16, 3, 0, 1, 0))
-    assert not is_last(learn(1, Neighbour(1, ip_address("192.0.2.1"), 2, MAC)))
+    assert list(refusals(learn(1, Neighbour(1, ip_address("192.0.2.1"), 2, MAC)))) == []
 
 
-@pytest.mark.parametrize("data", [b"", b"x" * 15, bytes(64), struct.pack("=IHHII", 3, 28, 0, 0, 0)])
-def test_bytes_that_are_no_message_are_passed_over(data: bytes) -> None:
-    assert (list(neighbours(data)), list(refusals(data))) == ([], [])
+def test_a_list_is_read_as_every_other_list_of_the_kernel() -> None:
+    assert struct.unpack_from("=IHH", dump()) == (28, 30, 0x301), "RTM_GETNEIGH of every family and link"
+    entry = Neighbour(7, ip_address("192.0.2.1"), 0x04, MAC)
+    answer = learn(7, entry) + struct.pack("=IHHIIi", 20, 3, 2, 1, 0, 0)
+    read = Dump()
+    assert [neighbour(body) for body in read.every(memoryview(answer + bytes(SCRATCH)), len(answer))] == [entry]
+    assert read.done
+    assert neighbour(memoryview(bytes(8))) is None

@@ -201,6 +201,31 @@ def test_a_reading_while_everything_changes_is_whole(namespace: Namespace) -> No
         assert sum(address.address in MANY for address in snapshot.addresses) == 2000
 
 
+def test_addresses_that_change_while_they_are_listed_are_listed_again(namespace: Namespace) -> None:
+    """The kernel continues a list by numbers: when earlier addresses go, it passes over as many others."""
+    many = [f"10.1.{i // 250}.{i % 250 + 1}" for i in range(2000)]
+    namespace.ip(*(f"addr add {one}/32 dev eth0" for one in many))
+    parts = 0
+
+    def change(_: object, event: str, function: object) -> None:
+        nonlocal parts
+        if event == "c_call" and getattr(function, "__name__", "") == "recv_into":
+            parts += 1
+            if parts == 2:
+                namespace.ip(*(f"addr del {one}/32 dev eth0" for one in many[:100]))
+
+    def read() -> set[str]:
+        sys.setprofile(change)
+        try:
+            found = netlink.read_addresses()
+        finally:
+            sys.setprofile(None)
+        return {str(address.address) for address in found if address.address in MANY}
+
+    assert namespace.call(read) == set(many[100:])
+    assert parts > 5
+
+
 def test_a_route_is_not_read_without_the_address_that_came_before_it(namespace: Namespace) -> None:
     """Else a link that is just being configured looks finished and without an address, and another one is chosen."""
     namespace.ip("addr add 192.0.2.5/24 dev eth0")

@@ -54,6 +54,7 @@ class ApiServer:
         self.requests: list[Request] = []
         self.connections = 0
         self.port = 0
+        self.context: ssl.SSLContext | None = None
         self.directory = directory
         self.kubeconfig = directory / "kubeconfig"
 
@@ -116,6 +117,7 @@ async def api_server(directory: Path, answer: Callable[[Request], Reply]) -> Asy
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(directory / "server.crt", directory / "server.key")
     served = ApiServer(answer, directory)
+    served.context = context
     server = await asyncio.start_server(served.serve, "127.0.0.1", 0, ssl=context)
     served.port = server.sockets[0].getsockname()[1]
     served.write_kubeconfig()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from edge.kubernetes.api_server import ApiServer, Reply, Request, api_server, status
-from nodenet.core.errors import Forbidden, Unavailable
+from nodenet.core.errors import Forbidden, Postponed, Unavailable
 from nodenet.core.persistent_ips.api import Conflict
 from nodenet.edge.kubernetes.cluster_api import ClusterApi
 
@@ -53,6 +54,13 @@ async def test_a_refusal_is_an_error(tmp_path: Path, code: int, kind: type[Excep
             await cluster.merge(PATH, {})
         if code == 404:
             assert await cluster.find(PATH) is None
+
+
+async def test_the_pause_that_the_api_asks_for_is_reported(tmp_path: Path) -> None:
+    async with api(tmp_path, lambda _: replace(status(503), headers={"Retry-After": "17"})) as (cluster, _):
+        with pytest.raises(Postponed) as caught:
+            await cluster.get(PATH)
+    assert caught.value.seconds == 17
 
 
 async def test_a_list_of_another_shape_is_an_error(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What does keepalived's configuration say on this node? (keepalived.conf(5), RFC 3768, RFC 5798)
 
 Router ids, priorities and unicast peers are those of the stack that nodenet replaces, so that old and new nodes form
-one group during an upgrade. nodenet-hosted writes the weight of this node into the tracked file; keepalived runs no
+one group during an upgrade. nodenet-hosted writes the weight of this node into the tracked files; keepalived runs no
 script.
 """
 
@@ -16,6 +16,8 @@ from nodenet.core.ip import Family, IPAddress, family_of
 RUN = "/run/nodenet/hosted"
 WEIGHT_FILES = {Purpose.API: f"{RUN}/api-weight", Purpose.INGRESS: f"{RUN}/ingress-weight"}
 """Each holds one whole number that keepalived adds to the priority of the VIPs of that purpose."""
+MUTE_FILES = {(purpose, family): f"{RUN}/{purpose}-{family.value}-mute" for purpose in Purpose for family in Family}
+"""Each holds 0, or the number at which the instance of that VIP sends nothing and holds no address."""
 PRIORITIES = {Purpose.API: 40, Purpose.INGRESS: 20}
 _FAST_SECONDS = 1.0
 """VRRPv2 counts whole seconds (RFC 3768, 5.3.7); a shorter interval needs VRRPv3 (RFC 5798, 5.2.7)."""
@@ -35,7 +37,10 @@ def configuration(inputs: Inputs, vips: tuple[VipDuty, ...]) -> str | None:
     if not held:
         return None
     purposes = [purpose for purpose in Purpose if any(duty.purpose is purpose for duty in held)]
-    blocks = [_global(inputs), *map(_track_file, purposes), *(_instance(inputs, duty) for duty in held)]
+    tracked = {_weight_of(purpose): WEIGHT_FILES[purpose] for purpose in purposes}
+    tracked |= {_mute_of(duty): MUTE_FILES[duty.purpose, family_of(duty.address)] for duty in held}
+    blocks = [_global(inputs), *(_track_file(name, path) for name, path in tracked.items())]
+    blocks += [_instance(inputs, duty) for duty in held]
     return "# Made by nodenet-hosted; changes are overwritten.\n" + "\n".join(blocks)
 
 
@@ -60,8 +65,16 @@ def _global(inputs: Inputs) -> str:
     )
 
 
-def _track_file(purpose: Purpose) -> str:
-    return _block(f"track_file {purpose}_weight", f'file "{WEIGHT_FILES[purpose]}"', "weight 1", "init_file 0")
+def _weight_of(purpose: Purpose) -> str:
+    return f"{purpose}_weight"
+
+
+def _mute_of(duty: VipDuty) -> str:
+    return f"{duty.purpose}_{family_of(duty.address).value}_mute"
+
+
+def _track_file(name: str, path: str) -> str:
+    return _block(f"track_file {name}", f'file "{path}"', "weight 1", "init_file 0")
 
 
 def _instance(inputs: Inputs, duty: VipDuty) -> str:
@@ -81,7 +94,7 @@ def _instance(inputs: Inputs, duty: VipDuty) -> str:
         password = secret(cluster, duty.purpose)
         lines += ["authentication {", "    auth_type PASS", f"    auth_pass {password}", "}"]
     lines += ["virtual_ipaddress {", f"    {_virtual(duty.address, place)}", "}"]
-    lines += ["track_file {", f"    {duty.purpose}_weight", "}"]
+    lines += ["track_file {", f"    {_weight_of(duty.purpose)}", f"    {_mute_of(duty)}", "}"]
     return _block(f"vrrp_instance {cluster}_{duty.purpose.upper()}_{family.value}", *lines)
 
 

@@ -16,7 +16,7 @@ from nodenet.core.hosted_services.stance import Position, Stance
 from nodenet.core.ip import IPAddress
 
 SCHEMA_VERSION = 1
-WITHOUT_SOURCE = "VRRP needs a node IP that is on no link: see `nodenetctl status`"
+WITHOUT_SOURCE = "VRRP needs the node IP, which is not on the link that keepalived uses: see `nodenetctl status`"
 
 
 class HostedHealth(StrEnum):
@@ -56,8 +56,8 @@ class Report:
     problems: tuple[str, ...] = ()
     spec: Spec = field(default_factory=Spec)
     """What the resource asks for, and how far a migration of the API is."""
-    without_source: frozenset[Purpose] = frozenset()
-    """Purposes whose VIPs this node does not take at present: a node IP is on no link."""
+    muted: frozenset[IPAddress] = frozenset()
+    """VIPs that this node does not advertise at present (``exchange``)."""
 
     @property
     def all_problems(self) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def _migration(spec: Spec) -> dict[str, Any] | None:
 def _vip(report: Report, duty: VipDuty) -> dict[str, Any]:
     sighting = report.sightings.get(duty.address)
     position = report.positions.get(duty.purpose)
-    gone = duty.wanted and duty.purpose in report.without_source
+    gone = duty.wanted and duty.address in report.muted
     candidate = duty.wanted and not gone
     return {
         "address": str(duty.address),

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes, ip
+from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes, ip, request
 
 RTMGRP_NEIGH = 0x4
 _NEW, _GET, _ERROR = 28, 30, 2
 _DESTINATION, _LINK_LAYER_ADDRESS = 1, 2
-_REQUEST, _REPLACE, _CREATE, _DUMP = 0x1, 0x100, 0x400, 0x300
+_REQUEST, _REPLACE, _CREATE = 0x1, 0x100, 0x400
 _REACHABLE, _STALE, _DELAY, _PROBE, _FAILED, _NOARP, _PERMANENT = 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80
 _VALID = _REACHABLE | _STALE | _DELAY | _PROBE | _NOARP | _PERMANENT
 _USE, _ROUTER = 0x01, 0x80
-_DONE = 3
 _HEADER = struct.Struct("=IHHII")
 _BODY = struct.Struct("=BxxxiHBB")
 _CODE = struct.Struct("=i")
@@ -57,8 +56,8 @@ class Neighbour:
 
 
 def dump() -> bytes:
-    """Return the question for all entries of all links."""
-    return _HEADER.pack(_HEADER.size + _BODY.size, _GET, _REQUEST | _DUMP, 1, 0) + _BODY.pack(0, 0, 0, 0, 0)
+    """Return the question for all entries of all links; ``rtnetlink.Dump`` reads the answer."""
+    return request(_GET, 1, _BODY.pack(0, 0, 0, 0, 0))
 
 
 def learn(link_index: int, neighbour: Neighbour) -> bytes:
@@ -104,17 +103,20 @@ def _message(  # noqa: PLR0913  (its fields)
 def neighbours(data: bytes) -> Iterator[Neighbour]:
     """Yield the entries in a datagram."""
     for kind, body in _messages(data):
-        if kind == _NEW and len(body) >= _BODY.size:
-            _, index, state, flags, _ = _BODY.unpack_from(body)
-            found = attributes(body, _BODY.size)
-            address, mac = ip(found.get(_DESTINATION)), found.get(_LINK_LAYER_ADDRESS)
-            if address is not None:
-                yield Neighbour(index, address, state, None if mac is None else bytes(mac), bool(flags & _ROUTER))
+        if kind == _NEW and (found := neighbour(body)) is not None:
+            yield found
 
 
-def is_last(data: bytes) -> bool:
-    """Return whether the answer to ``dump`` ends with this datagram."""
-    return any(kind in (_DONE, _ERROR) for kind, _ in _messages(data))
+def neighbour(body: memoryview) -> Neighbour | None:
+    """Return the entry of an RTM_NEWNEIGH body, None for one that has no IP address."""
+    if len(body) < _BODY.size:
+        return None
+    _, index, state, flags, _ = _BODY.unpack_from(body)
+    found = attributes(body, _BODY.size)
+    address, mac = ip(found.get(_DESTINATION)), found.get(_LINK_LAYER_ADDRESS)
+    if address is None:
+        return None
+    return Neighbour(index, address, state, None if mac is None else bytes(mac), bool(flags & _ROUTER))
 
 
 def refusals(data: bytes) -> Iterator[int]:

@@ -17,6 +17,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel import neighbours as nm
 from nodenet.core.kernel.neighbours import Neighbour
+from nodenet.core.kernel.rtnetlink import Dump
 
 ASK_AGAIN_SECONDS = 0.5
 """The kernel gives up after three solicitations, a second apart; a bridge may begin to forward later than that.
@@ -62,10 +63,7 @@ class Neighbours:
         except OSError:
             return ()
         try:
-            with closing(_socket(groups=0)) as kernel:
-                kernel.settimeout(DUMP_SECONDS)
-                kernel.send(nm.dump())
-                return tuple(item for item in _dumped(kernel) if item.link_index == index and not item.fixed)
+            return tuple(item for item in _dumped() if item.link_index == index and not item.fixed)
         except OSError as error:
             raise Unavailable(f"The neighbours on {link} cannot be read: {error.strerror or error}") from error
 
@@ -86,17 +84,21 @@ class Neighbours:
             raise Unavailable(f"The neighbours on {link} cannot be set: {error.strerror or error}") from error
 
 
-def _dumped(kernel: socket.socket) -> Iterator[Neighbour]:
-    """Yield the known entries of a dump, MOST at most."""
-    found = 0
-    while True:
-        data = kernel.recv(_RECEIVE_BYTES)
-        for entry in nm.neighbours(data):
-            if entry.known and found < MOST:
-                found += 1
-                yield entry
-        if nm.is_last(data):
-            return
+def _dumped() -> Iterator[Neighbour]:
+    """Yield the known entries of all links, MOST at most. Raises OSError.
+
+    The kernel does not mark a list of neighbours as inconsistent: it is read once.
+    """
+    found, dump = 0, Dump()
+    with closing(_socket(groups=0)) as kernel:
+        kernel.settimeout(DUMP_SECONDS)
+        kernel.send(nm.dump())
+        while not dump.done:
+            data = memoryview(kernel.recv(_RECEIVE_BYTES))
+            for entry in map(nm.neighbour, dump.every(data, len(data))):
+                if entry is not None and entry.known and found < MOST:
+                    found += 1
+                    yield entry
 
 
 class _Question:

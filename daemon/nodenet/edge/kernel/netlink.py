@@ -12,10 +12,11 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
@@ -34,6 +35,7 @@ _TIMEOUT_SECONDS = 10.0
 _SOL_NETLINK = 270
 _NETLINK_GET_STRICT_CHK = 12
 
+_Found = TypeVar("_Found")
 _Select = Callable[[rt.Dump, memoryview, int], Iterator[memoryview]]
 
 
@@ -43,25 +45,26 @@ def snapshot(*, complete: bool = False) -> Snapshot:
     Left out are routes that are neither defaults nor advertised by a router or lead nowhere, and what is said about
     the addresses of links that are denied under every policy. Raises Unavailable when the kernel does not answer.
     """
-    try:
-        for attempt in range(1, ATTEMPTS + 1):
-            with closing(_Reading(complete=complete)) as reading:
-                found = reading.snapshot()
-                if reading.whole or attempt == ATTEMPTS:
-                    break
-    except (OSError, struct.error, ValueError, IndexError) as error:
-        raise Unavailable(f"The kernel's links, addresses and routes cannot be read: {error}") from error
-    # On a host that changes all the time this is the best answer: the watcher reports the next change.
-    return found
+    return _read(_Reading.snapshot, "links, addresses and routes", complete=complete)
 
 
 def read_addresses() -> tuple[Address, ...]:
     """Return all addresses, without links and routes: for who asks often. Raises Unavailable."""
+    return _read(_Reading.addresses, "addresses", complete=True)
+
+
+def _read(take: Callable[[_Reading], _Found], what: str, *, complete: bool) -> _Found:
+    """Return what *take* reads; it is read again while the kernel marks it as inconsistent. Raises Unavailable."""
     try:
-        with closing(_Reading(complete=True)) as reading:
-            return reading.addresses(dict(socket.if_nameindex()))
+        for attempt in range(1, ATTEMPTS + 1):
+            with closing(_Reading(complete=complete)) as reading:
+                found = take(reading)
+                if reading.whole or attempt == ATTEMPTS:
+                    break
     except (OSError, struct.error, ValueError, IndexError) as error:
-        raise Unavailable(f"The kernel's addresses cannot be read: {error}") from error
+        raise Unavailable(f"The kernel's {what} cannot be read: {error}") from error
+    # On a host that changes all the time this is the best answer: the next change is reported.
+    return found
 
 
 class _Reading:
@@ -87,14 +90,17 @@ class _Reading:
         terse = () if self._complete else {i for i, item in numbered.items() if is_denied(item.link, Policy())}
         # DHCP's routes come after the address: with the routes listed first none lacks its address here.
         listed = self._routes(names)
-        addresses = list(ra.addresses(self._list(ra.RTM_GETADDR, ra.ADDRESS_REQUEST), names, terse))
-        # An address on a link that came after the links were listed.
-        self.whole &= None not in addresses
-        return Snapshot(rt.with_masters(numbered), tuple(filter(None, addresses)), listed)
+        return Snapshot(rt.with_masters(numbered), self._addresses(names, terse), listed)
 
-    def addresses(self, names: Mapping[int, str]) -> tuple[Address, ...]:
+    def addresses(self) -> tuple[Address, ...]:
+        return self._addresses(dict(socket.if_nameindex()))
+
+    def _addresses(self, names: Mapping[int, str], terse: Collection[int] = ()) -> tuple[Address, ...]:
         """Return the addresses of the links *names*, by index. Raises OSError."""
-        return tuple(filter(None, ra.addresses(self._list(ra.RTM_GETADDR, ra.ADDRESS_REQUEST), names)))
+        found = list(ra.addresses(self._list(ra.RTM_GETADDR, ra.ADDRESS_REQUEST), names, terse))
+        # An address on a link that came after the links were listed.
+        self.whole &= None not in found
+        return tuple(filter(None, found))
 
     def _routes(self, names: Mapping[int, str]) -> tuple[Route, ...]:
         select = rt.Dump.every if self._complete else rt.Dump.telling_routes

@@ -6,12 +6,14 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Self
 
-from nodenet.core.errors import Forbidden, Unavailable
+from nodenet.core.errors import Forbidden, Postponed, Unavailable
 from nodenet.core.persistent_ips.api import Conflict
 from nodenet.edge.kubernetes.answers import Answer
 from nodenet.edge.kubernetes.session import Session
 
 PAGE = "500"
+LONGEST_PAUSE = 300.0
+"""Seconds that the API may ask for."""
 MERGE_PATCH = "application/merge-patch+json"
 REMEDY = "Give the ServiceAccount the roles of packaging/cluster/operator.yaml"
 Document = Mapping[str, Any]
@@ -19,6 +21,8 @@ Document = Mapping[str, Any]
 
 class ClusterApi:
     """The cluster that a kubeconfig names."""
+
+    provisional = False
 
     def __init__(self, kubeconfig: str, weak: Callable[[tuple[str, ...]], None]) -> None:
         """*weak* gets the weaknesses of the kubeconfig whenever it is read."""
@@ -86,4 +90,6 @@ def _document(path: str, answer: Answer) -> Document:
         raise Conflict(text)
     if answer.status in (401, 403, 404):
         raise Forbidden(text, remedy=REMEDY)
+    if answer.pause:
+        raise Postponed(text, seconds=answer.retry_after(LONGEST_PAUSE))
     raise Unavailable(text)

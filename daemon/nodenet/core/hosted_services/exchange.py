@@ -1,0 +1,67 @@
+"""May an instance of VRRP on this node advertise its VIP? What must hold, in one place.
+
+1. This node may hold the VIP (``duties``). Otherwise keepalived has no such instance.
+2. No other stack of this node speaks VRRP (``two_stacks``). Otherwise keepalived does not run.
+3. The hosts on the wire do not speak against it (``stance``). This decides the weight of the VIP's purpose.
+4. Advertisements are exchanged with the peers, in the family of this VIP (``exchange``). This decides the number of the
+   VIP itself: in dual stack the other family says nothing about it.
+
+keepalived receives nothing while ``unicast_src_ip`` is not on the link that it listens on: after three intervals it
+takes the holder for dead, and a second host has the VIP. Its option ``track_src_ip`` does not prevent that (2.2.7, and
+https://github.com/acassen/keepalived/issues/1847). So a candidate has to hear its peers, and a holder has to be heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from nodenet.core.hosted_services.duties import VipDuty
+from nodenet.core.hosted_services.model import Place
+from nodenet.core.ip import Family, IPAddress, family_of
+from nodenet.core.kernel.snapshot import Address, AddressFlag
+
+PATIENCE_INTERVALS = 2
+"""After so many intervals a holder that is not heard gives its VIP up: peers take it after three (RFC 5798, 6.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The VIPs that this node must not advertise: it hears no peer (*deaf*), or no peer hears it (*unheard*)."""
+
+    deaf: frozenset[IPAddress] = frozenset()
+    unheard: frozenset[IPAddress] = frozenset()
+
+
+def exchange(
+    duties: Iterable[VipDuty],
+    places: Mapping[Family, Place],
+    listening: Mapping[Family, str],
+    present: Collection[Address],
+) -> Exchange:
+    """Return which VIPs lack the exchange.
+
+    *listening*: the links that keepalived listens on, as far as they are known. *present*: which of the VIPs and node
+    IPs the links have.
+    """
+    held = {one.address for one in present}
+    usable = {(one.address, one.link) for one in present if _is_usable(one)}
+    anywhere = {address for address, _ in usable}
+    deaf, unheard = set(), set()
+    for duty in duties:
+        family = family_of(duty.address)
+        if not duty.wanted or family not in places:
+            continue
+        source, link = places[family].address, listening.get(family, places[family].link)
+        if duty.address not in held:
+            if (source, link) not in usable:
+                deaf.add(duty.address)
+        elif family is Family.IPV6 and source not in anywhere:
+            # Of IPv4, keepalived writes the header itself: the peers hear a holder whose address is on no link.
+            unheard.add(duty.address)
+    return Exchange(frozenset(deaf), frozenset(unheard))
+
+
+def _is_usable(address: Address) -> bool:
+    """Return whether packets are sent from it and taken for it: not while it is tentative (RFC 4862, 5.4)."""
+    return AddressFlag.TENTATIVE not in address.flags or AddressFlag.OPTIMISTIC in address.flags
