@@ -34,7 +34,7 @@ from nodenet.edge.persistent_ips import sandboxes
 from nodenet.edge.persistent_ips.plugin_socket import PluginSocket
 from nodenet.edge.persistent_ips.store import Store
 from nodenet.edge.systemd import journal
-from nodenet.edge.systemd.notify import Notifier
+from nodenet.edge.systemd.notify import Notifier, report_ready
 from nodenet.loop.background import Background
 
 log = structlog.get_logger()
@@ -121,7 +121,8 @@ async def _serve(
             background.start("the reaper of unplugged claims", UnplugReaper(api, node).run)
         background.start("the watchdog", lambda: _beat(notifier))
         log.info(f"nodenet-ipam {__version__} begins as node {node}", message=Message.IPAM_STARTED)
-        notifier.ready(f"{len(list(service.book.reservations()))} addresses known")
+        known = f"{len(list(service.book.reservations()))} addresses known"
+        background.start("READY", lambda: report_ready(notifier, lambda: known))
         await stop.wait()
     finally:
         notifier.stopping()

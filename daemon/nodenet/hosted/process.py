@@ -22,7 +22,7 @@ from nodenet.edge.clock import boot_id
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.metrics.file import STATE, Metrics, MetricsFile
 from nodenet.edge.systemd import journal
-from nodenet.edge.systemd.notify import Notifier
+from nodenet.edge.systemd.notify import Notifier, report_ready
 from nodenet.hosted.bus_object import BusObject
 from nodenet.hosted.companion import Companion
 from nodenet.loop.background import Background
@@ -75,7 +75,7 @@ async def serve(program: ProgramMetrics) -> int:
             async with asyncio.timeout(LONGEST_FIRST_SECONDS):
                 await _either(companion.ready, stop)
         companion.shown.append(lambda document: notifier.status(_line(document)))
-        notifier.ready(_line(companion.document))
+        background.start("READY", lambda: report_ready(notifier, lambda: _line(companion.document)))
         await stop.wait()
         notifier.stopping()
         if await companion.is_shutting_down() and not companion.state.drained:

@@ -1,5 +1,7 @@
 """Messages to the service manager: the bytes that systemd gets, and what happens when it does not read."""
 
+import asyncio
+import contextlib
 import os
 import secrets
 import socket
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.edge.systemd.notify import Notifier
+from nodenet.edge.systemd.notify import Notifier, report_ready
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -81,3 +83,38 @@ def test_a_manager_that_does_not_read_cannot_block(manager: tuple[socket.socket,
     notifier = Notifier({"NOTIFY_SOCKET": name})
     for _ in range(5000):
         notifier.status("x" * 1000)
+
+
+async def test_a_ready_that_the_queue_did_not_take_is_reported_again_with_what_is_true_then(
+    manager: tuple[socket.socket, str],
+) -> None:
+    """nodenet-hosted and nodenet-ipam reported it once: their start ended with systemd's time-out."""
+    queue, name = manager
+    notifier = Notifier({"NOTIFY_SOCKET": name})
+    while notifier.status("x" * 1000):
+        pass
+    asked: list[str] = []
+
+    def status() -> str:
+        asked.append(f"look {len(asked) + 1}")
+        return asked[-1]
+
+    task = asyncio.create_task(report_ready(notifier, status))
+    while len(asked) < 2:
+        await asyncio.sleep(0.05)
+    assert not task.done()
+    queue.setblocking(False)
+    lines: list[str] = []
+    while not task.done():
+        lines += received(queue)
+        await asyncio.sleep(0.05)
+    assert [line for line in lines + received(queue) if "READY=1" in line] == [f"READY=1\nSTATUS={asked[-1]}"]
+
+
+def received(queue: socket.socket) -> list[str]:
+    """Return the messages in the queue."""
+    found: list[str] = []
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            found.append(queue.recv(65_536).decode())
+    return found

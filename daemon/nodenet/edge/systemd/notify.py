@@ -5,15 +5,18 @@ A service manager that does not read must not stop the boot: nothing here blocks
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 EXTENSION_SECONDS = 90.0
 """The start timeout after a watchdog message, counted from that message."""
 IDLE_SECONDS = 30.0
 """Between two messages where no watchdog is set."""
+AGAIN_SECONDS = 1.0
+"""Until READY is reported again where the queue is full."""
 STATUS_BYTES = 2048
 """systemd drops a whole message of more than 4096 bytes (PIPE_BUF), and READY=1 with it."""
 
@@ -65,6 +68,16 @@ class Notifier:
         except OSError:  # the queue is full, or the manager is gone
             return False
         return True
+
+
+async def report_ready(notifier: Notifier, status: Callable[[], str]) -> None:
+    """Report READY with the present *status* until the manager's queue has taken it.
+
+    The queue is full while systemd does nothing and many services report: the start of a service whose READY was lost
+    ends with a time-out.
+    """
+    while not notifier.ready(status()):
+        await asyncio.sleep(AGAIN_SECONDS)
 
 
 def _status(text: str) -> str:
