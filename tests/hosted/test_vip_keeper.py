@@ -10,10 +10,11 @@ from structlog.testing import capture_logs
 
 from hosted.rig import OWN_MAC, PEER_MAC, STRANGER_MAC, FakeAddresses, FakeWeights, FakeWire, state
 from nodenet.core.hosted_services.cluster import Known
-from nodenet.core.hosted_services.keepalived import WEIGHT_FILES, router_ids
-from nodenet.core.hosted_services.model import Purpose, Service
+from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES, router_ids
+from nodenet.core.hosted_services.model import Place, Purpose, Service
 from nodenet.core.hosted_services.packets import Advert
 from nodenet.core.hosted_services.stance import OUT, Position, Stance
+from nodenet.core.ip import Family, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
 from nodenet.hosted.vip_keeper import LEARN_SECONDS, SOON_SECONDS, SPLIT_SECONDS, SPLITS, VipKeeper
@@ -39,7 +40,7 @@ class Bench:
         return {self.weights.numbers[path] for path in WEIGHT_FILES.values()}
 
     def stance(self) -> Stance:
-        return self.state.positions[Purpose.API].stance
+        return self.state.positions[self.vip].stance
 
 
 async def test_nothing_takes_part_before_the_first_look() -> None:
@@ -94,19 +95,61 @@ async def test_a_split_is_yielded_by_the_lower_mac_until_vrrp_is_heard() -> None
         await bench.keeper.look()
     assert bench.stance() is Stance.YIELDING
     number = router_ids(bench.state.options.cluster_domain.partition(".")[0])[Purpose.API]
-    bench.keeper.heard(Advert(number, 65))
+    bench.keeper.heard(Advert(number, 65), Family.IPV4)
     await bench.keeper.look()
     await bench.keeper.look()
     assert bench.stance() is Stance.CANDIDATE
 
 
+async def test_a_split_of_one_family_costs_the_other_one_nothing_and_lasts_until_its_own_vrrp_is_heard() -> None:
+    """A packet filter often passes VRRP of IPv4 only: the advertisements of IPv4 ended the yielding again and again."""
+    bench = Bench(state("dual-stack-control-plane"))
+    await bench.keeper.look()
+    four, six = (duty.address for duty in bench.state.plan.vips if duty.purpose is Purpose.API)
+    number = router_ids(bench.state.options.cluster_domain.partition(".")[0])[Purpose.API]
+    bench.addresses.here = {four, six}
+    bench.wire.macs[six] = frozenset({PEER_MAC})
+    mutes = {vip: MUTE_FILES[Purpose.API, family_of(vip)] for vip in (four, six)}
+    for _ in range(6):
+        bench.keeper.heard(Advert(number, 65), Family.IPV4)
+        await bench.keeper.look()
+        stances = {vip: bench.state.positions[vip].stance for vip in (four, six)}
+        if bench.weights.numbers[mutes[six]] == OUT:
+            bench.addresses.here.discard(six)
+    assert stances == {four: Stance.CANDIDATE, six: Stance.YIELDING}
+    assert {vip: bench.weights.numbers[path] for vip, path in mutes.items()} == {four: 0, six: OUT}
+    assert bench.weights.numbers[API] == 25, "the VIP of IPv4 stays"
+    again = Bench(bench.state)
+    again.weights.numbers = bench.weights.numbers
+    again.keeper.prepare(speaking=True)
+    assert again.state.positions[four].stance is Stance.CANDIDATE
+    assert again.state.positions[six].stance is Stance.PROBING
+    for _ in range(2):
+        bench.state.positions[six] = Position(Stance.YIELDING, bench.state.positions[six].against)
+        bench.keeper.heard(Advert(number, 65), Family.IPV6)
+        await bench.keeper.look()
+    assert bench.state.positions[six].stance is Stance.CANDIDATE
+
+
+async def test_a_vip_that_this_node_may_no_longer_hold_is_forgotten() -> None:
+    bench = Bench(state("dual-stack-control-plane"))
+    await bench.keeper.look()
+    assert len(bench.state.positions) == len(bench.state.sightings) == 4
+    given = bench.state.known.inputs
+    places: dict[Family, Place] = {Family.IPV4: given.here.places[Family.IPV4]}
+    bench.state.take(Known(replace(given, here=replace(given.here, places=places))))
+    await bench.keeper.look()
+    assert {vip.version for vip in bench.state.positions} == {vip.version for vip in bench.state.sightings} == {4}
+
+
 async def test_an_advertisement_of_another_group_or_of_a_master_that_goes_is_not_heard() -> None:
     bench = Bench()
     number = router_ids(bench.state.options.cluster_domain.partition(".")[0])[Purpose.API]
-    bench.state.positions[Purpose.API] = Position(Stance.YIELDING)
+    bench.state.positions[bench.vip] = Position(Stance.YIELDING)
     bench.wire.macs[bench.vip] = frozenset({PEER_MAC})
-    bench.keeper.heard(Advert(number, 0))
-    bench.keeper.heard(Advert(number + 1, 65))
+    bench.keeper.heard(Advert(number, 0), Family.IPV4)
+    bench.keeper.heard(Advert(number + 1, 65), Family.IPV4)
+    bench.keeper.heard(Advert(number, 65), Family.IPV6)
     for _ in range(3):
         await bench.keeper.look()
     assert bench.stance() is Stance.YIELDING

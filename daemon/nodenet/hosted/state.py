@@ -10,7 +10,7 @@ from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
 from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.migration_progress import Progress
-from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Purpose, Service
+from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Service
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.hosted_services.report import Report, ServiceState
 from nodenet.core.hosted_services.stance import Position
@@ -38,7 +38,7 @@ class State:
     """The links that keepalived listens on; empty until they are known: those of the plan."""
     muted: frozenset[IPAddress] = frozenset()
     """VIPs that this node must not advertise now (``core.hosted_services.exchange``)."""
-    positions: dict[Purpose, Position] = field(default_factory=dict)
+    positions: dict[IPAddress, Position] = field(default_factory=dict)
     sightings: dict[IPAddress, Sighting] = field(default_factory=dict)
     peers: dict[str, str] = field(default_factory=dict)
     """MAC → node, of the nodes that may hold a VIP."""

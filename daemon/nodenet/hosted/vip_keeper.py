@@ -7,7 +7,7 @@ The wire is asked before VRRP starts and from then on. What is seen moves the po
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection
 
 import structlog
 
@@ -20,7 +20,7 @@ from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES, ro
 from nodenet.core.hosted_services.model import Purpose, Role, Service
 from nodenet.core.hosted_services.packets import Advert
 from nodenet.core.hosted_services.stance import Look, Position, Stance
-from nodenet.core.ip import IPAddress, family_of
+from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
 from nodenet.ports.vips import Addresses, Weights, Wire
@@ -41,7 +41,7 @@ ADVERTS = 3
 
 
 class VipKeeper:
-    """Holds the position of this node for each purpose, and writes the weights."""
+    """Holds the position of this node for each VIP, and writes the weights."""
 
     def __init__(
         self, state: State, wire: Wire, addresses: Addresses, weights: Weights, healthy: Callable[[Purpose], list[int]]
@@ -52,7 +52,7 @@ class VipKeeper:
         self._addresses = addresses
         self._weights = weights
         self._healthy = healthy
-        self._heard: dict[int, float] = {}
+        self._heard: dict[tuple[int, Family], float] = {}
         self._macs: dict[tuple[str, IPAddress], str] = {}
         """The MAC of each node's address on a link, as it was last seen."""
         self._split: set[IPAddress] = set()
@@ -64,13 +64,16 @@ class VipKeeper:
     def prepare(self, *, speaking: bool) -> None:
         """Start with the positions of an earlier companion; a node that takes part continues to do so."""
         for purpose in Purpose:
-            found = self._weights.read(WEIGHT_FILES[purpose])
-            self._state.positions[purpose] = stance.at_start(found, speaking=speaking)
+            weight = self._weights.read(WEIGHT_FILES[purpose])
+            for vip in self._state.options.vips(purpose):
+                muted = self._weights.read(MUTE_FILES[purpose, family_of(vip)]) == stance.OUT
+                found = stance.at_start(stance.OUT if muted else weight, speaking=speaking)
+                self._state.positions[vip] = found
 
-    def heard(self, advert: Advert) -> None:
+    def heard(self, advert: Advert, family: Family) -> None:
         """Take an advertisement of another host."""
         if advert.priority:
-            self._heard[advert.router_id] = _now()
+            self._heard[advert.router_id, family] = _now()
 
     async def run(self) -> None:
         """Look at the wire and write the weights, until cancelled."""
@@ -84,18 +87,13 @@ class VipKeeper:
                 continue
 
     async def look(self) -> float:
-        """Look once, at the VIPs of all purposes together; return the seconds until the next look."""
+        """Look once, at all VIPs together; return the seconds until the next look."""
         waits = self._state.waits.get(Service.KEEPALIVED)
         duties = [] if waits else [duty for duty in self._state.plan.vips if duty.wanted]
         try:
             seen = await self._sightings(duties)
-            pauses = []
-            for purpose in Purpose:
-                mine = [duty for duty in duties if duty.purpose is purpose]
-                if mine:
-                    pauses.append(self._take(purpose, mine, [seen[duty.address] for duty in mine]))
-                else:
-                    self._forget(purpose)
+            pauses = [self._take(duty, seen[duty.address]) for duty in duties]
+            self._forget({duty.address for duty in duties})
             self._state.report_failure("wire", None)
         except Unavailable as error:
             self._state.report_failure("wire", str(error))
@@ -103,29 +101,26 @@ class VipKeeper:
         self.write_weights()
         return min(pauses, default=IDLE_SECONDS)
 
-    def _forget(self, purpose: Purpose) -> None:
-        self._state.positions[purpose] = Position()
-        for duty in self._state.plan.vips:
-            if duty.purpose is purpose:
-                self._state.sightings.pop(duty.address, None)
+    def _forget(self, wanted: Collection[IPAddress]) -> None:
+        """Forget the other VIPs than those *wanted*: this node may not hold them now."""
+        state = self._state
+        state.positions = {vip: found for vip, found in state.positions.items() if vip in wanted}
+        state.sightings = {vip: found for vip, found in state.sightings.items() if vip in wanted}
 
-    def _take(self, purpose: Purpose, duties: list[VipDuty], seen: list[Sighting]) -> float:
-        """Take what was seen of the VIPs of one purpose; return the seconds until they should be looked at again."""
-        before = {sighting.address: self._state.sightings.get(sighting.address) for sighting in seen}
-        self._state.sightings |= {sighting.address: sighting for sighting in seen}
-        look = self._judged(purpose, duties, seen)
-        position = self._state.positions.get(purpose, Position())
+    def _take(self, duty: VipDuty, seen: Sighting) -> float:
+        """Take what was seen of a VIP; return the seconds until it should be looked at again."""
+        vip, before = duty.address, self._state.sightings.get(duty.address)
+        self._state.sightings[vip] = seen
+        position = self._state.positions.get(vip, Position())
         if position.stance is Stance.CANDIDATE and self._state.drained:
             position = Position(Stance.DRAINING)
         elif position.stance is Stance.DRAINING and not self._state.drained:
             position = Position(Stance.CANDIDATE)
-        after = stance.after(position, look)
-        self._state.positions[purpose] = after
-        self._log(purpose, position, after, seen, before)
-        held = any(sighting.here for sighting in seen)
-        unsettled = after.against or after.stance is not Stance.CANDIDATE or any(one.count != 1 for one in seen)
+        after = self._state.positions[vip] = stance.after(position, self._judged(duty, seen))
+        self._log(position, after, seen, before)
+        unsettled = after.against or after.stance is not Stance.CANDIDATE or seen.count != 1
         candidates = len(self._state.known.inputs.nodes)
-        return SOON_SECONDS if unsettled else probe_seconds(candidates, held_here=held)
+        return SOON_SECONDS if unsettled else probe_seconds(candidates, held_here=seen.here)
 
     async def _sightings(self, duties: list[VipDuty]) -> dict[IPAddress, Sighting]:
         """Return who holds each VIP now. Raises Unavailable."""
@@ -169,30 +164,34 @@ class VipKeeper:
         self._macs = {key: mac for key, mac in self._macs.items() if key[1] in listed}
         self._state.peers = {mac: listed[address] for (_, address), mac in self._macs.items()}
 
-    def _judged(self, purpose: Purpose, duties: list[VipDuty], seen: list[Sighting]) -> Look:
+    def _judged(self, duty: VipDuty, seen: Sighting) -> Look:
         peers = self._state.peers
-        macs = {duty.address: self._wire.mac_of(self._link(duty)) for duty in duties}
         limit = _now() - ADVERTS * self._state.options.advert_interval
-        number = router_ids(self._state.options.cluster_domain.partition(".")[0])[purpose]
+        number = router_ids(self._state.options.cluster_domain.partition(".")[0])[duty.purpose]
         return Look(
-            strangers=any(strangers(sighting, peers) for sighting in seen),
-            loses=any(yields(sighting, macs[sighting.address], peers) for sighting in seen),
-            held=all(sighting.count for sighting in seen),
-            heard=self._heard.get(number, -1.0) > limit,
+            strangers=bool(strangers(seen, peers)),
+            loses=yields(seen, self._wire.mac_of(self._link(duty)), peers),
+            held=seen.count > 0,
+            heard=self._heard.get((number, family_of(duty.address)), -1.0) > limit,
         )
 
     def write_weights(self) -> None:
         """Write the number of each purpose and of each VIP that this node may hold, where it differs."""
-        for purpose in self._purposes():
-            position = self._state.positions.get(purpose, Position())
-            number = stance.weight(position.stance, purpose, self._healthy(purpose))
-            if self._write(WEIGHT_FILES[purpose], number, f"weight {purpose}"):
-                text = f"The weight of this node for the {purpose} VIPs is {number} ({position.stance})"
+        for purpose in Purpose:
+            duties = [duty for duty in self._state.plan.vips if duty.wanted and duty.purpose is purpose]
+            stances = {duty.address: self._position(duty).stance for duty in duties}
+            healthy = self._healthy(purpose)
+            numbers = {vip: stance.weight(one, purpose, healthy) for vip, one in stances.items()}
+            if numbers and self._write(WEIGHT_FILES[purpose], max(numbers.values()), f"weight {purpose}"):
+                shown = f"{max(numbers.values())} ({' and '.join(sorted(set(stances.values())))})"
+                text = f"The weight of this node for the {purpose} VIPs is {shown}"
                 log.info(text, message=Message.HOSTED_CHANGED)
-        for duty in self._state.plan.vips:
-            if duty.wanted:
-                number = stance.OUT if duty.address in self._state.muted else 0
-                self._write(MUTE_FILES[duty.purpose, family_of(duty.address)], number, f"mute {duty.address}")
+            for vip, number in numbers.items():
+                silent = number == stance.OUT or vip in self._state.muted
+                self._write(MUTE_FILES[purpose, family_of(vip)], stance.OUT if silent else 0, f"mute {vip}")
+
+    def _position(self, duty: VipDuty) -> Position:
+        return self._state.positions.get(duty.address, Position())
 
     def _write(self, path: str, number: int, topic: str) -> bool:
         """Write a number; return whether it differed. A failure is reported."""
@@ -204,13 +203,6 @@ class VipKeeper:
         self._state.report_failure(topic, None)
         return differed
 
-    def _purposes(self) -> Iterator[Purpose]:
-        yield from (
-            purpose
-            for purpose in Purpose
-            if any(duty.wanted for duty in self._state.plan.vips if duty.purpose is purpose)
-        )
-
     def _may_log_split(self, vip: IPAddress) -> bool:
         """Return whether a second holder is logged: any host of the LAN can come and go as one."""
         budget = self._splits.get(vip, Budget(SPLITS, SPLIT_SECONDS))
@@ -219,32 +211,23 @@ class VipKeeper:
         self._splits[vip] = budget.used(_now())
         return True
 
-    def _log(
-        self,
-        purpose: Purpose,
-        before: Position,
-        after: Position,
-        seen: list[Sighting],
-        earlier: Mapping[IPAddress, Sighting | None],
-    ) -> None:
+    def _log(self, before: Position, after: Position, seen: Sighting, earlier: Sighting | None) -> None:
         changed = before.stance is not after.stance
-        for sighting in seen:
-            names = ", ".join(holders(sighting, self._state.node, self._state.peers)) or "no node"
-            vip = sighting.address
-            was = earlier[vip]
-            if was is not None and was.here != sighting.here:
-                log.info(f"The VIP {vip} {'came to' if sighting.here else 'left'} this node", message=Message.VIP_MOVED)
-            if sighting.count > 1 and vip not in self._split and self._may_log_split(vip):
-                self._split.add(vip)
-                cause = f"The VIP {vip} has {sighting.count} holders: {names}"
-                log.error(cause, message=Message.VIP_SPLIT, cause=cause, remedy="Look for filtered VRRP (protocol 112)")
-            if sighting.count == 1 and vip in self._split:
-                self._split.discard(vip)
-                log.info(f"The VIP {vip} has one holder again: {names}", message=Message.VIP_CLEAR)
+        names = ", ".join(holders(seen, self._state.node, self._state.peers)) or "no node"
+        vip = seen.address
+        if earlier is not None and earlier.here != seen.here:
+            log.info(f"The VIP {vip} {'came to' if seen.here else 'left'} this node", message=Message.VIP_MOVED)
+        if seen.count > 1 and vip not in self._split and self._may_log_split(vip):
+            self._split.add(vip)
+            cause = f"The VIP {vip} has {seen.count} holders: {names}"
+            log.error(cause, message=Message.VIP_SPLIT, cause=cause, remedy="Look for filtered VRRP (protocol 112)")
+        if seen.count == 1 and vip in self._split:
+            self._split.discard(vip)
+            log.info(f"The VIP {vip} has one holder again: {names}", message=Message.VIP_CLEAR)
         if changed and after.stance is Stance.STAYING_OUT:
-            cause = f"A host that is not a node of the cluster holds a VIP ({purpose}): this node stays out"
+            cause = f"A host that is not a node of the cluster holds the VIP {vip}: this node stays out"
             log.warning(cause, message=Message.VIP_TAKEN, cause=cause)
-        if changed or any(earlier[sighting.address] != sighting for sighting in seen):
+        if changed or earlier != seen:
             self._state.changed()
 
 

@@ -8,10 +8,11 @@ import pytest
 from core.hosted_services.test_report import GOOD
 from hosted_services_cases import CASES, read_inputs
 from nodenet.core.hosted_services.explain import TOPICS, explain
-from nodenet.core.hosted_services.model import Purpose
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.report import WITHOUT_SOURCE, Report, document
 from nodenet.core.hosted_services.stance import Position, Stance
+
+VIPS = (ip_address("192.0.2.2"), ip_address("192.0.2.3"))
 
 
 def test_a_vip() -> None:
@@ -26,7 +27,7 @@ def test_a_vip() -> None:
 
 
 def test_a_vip_that_is_not_taken_because_keepalived_cannot_use_the_node_ip() -> None:
-    found = document(replace(GOOD, muted=frozenset({ip_address("192.0.2.3")})))
+    found = document(replace(GOOD, muted=frozenset(VIPS[1:])))
     assert (explain("vip", found) or ())[2:] == (
         "  It takes part in VRRP",
         "The ingress VIP 192.0.2.3 is held by master-1",
@@ -53,7 +54,7 @@ def test_services() -> None:
 
 @pytest.mark.parametrize("stance", Stance)
 def test_every_stance_is_explained(stance: Stance) -> None:
-    found = explain("vip", document(replace(GOOD, positions=dict.fromkeys(Purpose, Position(stance)))))
+    found = explain("vip", document(replace(GOOD, positions=dict.fromkeys(VIPS, Position(stance)))))
     assert found is not None
     assert len(found) == 6
 

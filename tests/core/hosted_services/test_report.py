@@ -1,12 +1,13 @@
 """The document: health, phase, holders and problems."""
 
 from dataclasses import replace
+from ipaddress import ip_address
 
 import pytest
 
 from hosted_services_cases import CASES, read_inputs
 from nodenet.core.hosted_services.holders import Sighting
-from nodenet.core.hosted_services.model import Purpose, Service
+from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.report import HostedHealth, Report, ServiceState, document
 from nodenet.core.hosted_services.stance import Position, Stance
@@ -19,7 +20,7 @@ GOOD = Report(
     "master-0",
     "baremetal",
     {duty.service: ServiceState(duty.wanted, running=True, reason=duty.reason) for duty in PLAN.duties},
-    dict.fromkeys(Purpose, Position(Stance.CANDIDATE)),
+    dict.fromkeys(map(ip_address, ("192.0.2.2", "192.0.2.3")), Position(Stance.CANDIDATE)),
     SEEN,
     {MAC: "master-1"},
     reachable=True,
@@ -67,7 +68,7 @@ def test_an_api_that_does_not_answer_through_the_vip_is_degraded() -> None:
     ],
 )
 def test_the_phase_follows_the_stance(stance: Stance, phase: str) -> None:
-    assert replace(GOOD, positions={Purpose.API: Position(stance)}).phase == phase
+    assert replace(GOOD, positions={ip_address("192.0.2.2"): Position(stance)}).phase == phase
 
 
 def test_a_service_that_waits_for_another_stack_says_so() -> None:

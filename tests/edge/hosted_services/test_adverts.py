@@ -13,6 +13,7 @@ import pytest
 
 from edge.namespace import Namespace
 from nodenet.core.hosted_services.packets import VRRP_PROTOCOL, Advert
+from nodenet.core.ip import Family
 from nodenet.edge.hosted_services import adverts
 
 pytestmark = pytest.mark.skipif(
@@ -39,11 +40,13 @@ def host() -> Iterator[Namespace]:
 def heard_of(family: socket.AddressFamily, to: str, sent: list[tuple[int, int]]) -> list[Advert]:
     """Return what is heard of advertisements, each sent with a router id and a hop limit."""
     found: list[Advert] = []
+    known = Family.IPV6 if family == socket.AF_INET6 else Family.IPV4
 
     async def listen() -> None:
         last = asyncio.Event()
 
-        def take(advert: Advert) -> None:
+        def take(advert: Advert, heard_in: Family) -> None:
+            assert heard_in is known
             found.append(advert)
             if advert.router_id == LAST:
                 last.set()

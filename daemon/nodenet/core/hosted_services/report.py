@@ -10,7 +10,7 @@ from typing import Any
 from nodenet.core.hosted_services import migration
 from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.holders import Sighting, holders
-from nodenet.core.hosted_services.model import Mode, Purpose, Service, Spec
+from nodenet.core.hosted_services.model import Mode, Service, Spec
 from nodenet.core.hosted_services.plan import Plan
 from nodenet.core.hosted_services.stance import Position, Stance
 from nodenet.core.ip import IPAddress
@@ -47,7 +47,7 @@ class Report:
     node: str
     platform: str = "none"
     services: Mapping[Service, ServiceState] = field(default_factory=dict)
-    positions: Mapping[Purpose, Position] = field(default_factory=dict)
+    positions: Mapping[IPAddress, Position] = field(default_factory=dict)
     sightings: Mapping[IPAddress, Sighting] = field(default_factory=dict)
     peers: Mapping[str, str] = field(default_factory=dict)
     """MAC → node."""
@@ -145,7 +145,7 @@ def _migration(spec: Spec) -> dict[str, Any] | None:
 
 def _vip(report: Report, duty: VipDuty) -> dict[str, Any]:
     sighting = report.sightings.get(duty.address)
-    position = report.positions.get(duty.purpose)
+    position = report.positions.get(duty.address)
     gone = duty.wanted and duty.address in report.muted
     candidate = duty.wanted and not gone
     return {

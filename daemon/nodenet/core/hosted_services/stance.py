@@ -1,8 +1,8 @@
-"""Does this node take part in VRRP for its VIPs, and with which weight?
+"""Does this node take part in VRRP for a VIP, and with which weight?
 
-keepalived reads one number for each purpose from a file and adds it to the priority of these VIPs (keepalived.conf(5),
-``track_file``). At ``OUT`` and below, the instance is in its fault state: it sends nothing and holds no address. So no
-program is started or stopped, and nothing changes when nodenet-hosted dies.
+keepalived reads one number for each purpose and one for each VIP from files, and adds them to the priority of the VIP
+(keepalived.conf(5), ``track_file``). At ``OUT`` and below, the instance is in its fault state: it sends nothing and
+holds no address. So no program is started or stopped, and nothing changes when nodenet-hosted dies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOKS = 2
 
 
 class Stance(StrEnum):
-    """What a node is for the VIPs of one purpose."""
+    """What a node is for a VIP. In dual stack, VRRP may be filtered in one family only."""
 
     PROBING = "probing"
     """The wire was not asked yet."""
@@ -38,16 +38,16 @@ class Stance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look at the wire showed for the VIPs of one purpose."""
+    """What one look at the wire showed for a VIP."""
 
     strangers: bool = False
-    """A host that is not a peer answers for one of them."""
+    """A host that is not a peer answers for it."""
     loses: bool = False
-    """A peer and this node hold one of them, and this node must give it up."""
+    """A peer and this node hold it, and this node must give it up."""
     held: bool = True
-    """Every VIP is held by some host."""
+    """Some host holds it."""
     heard: bool = False
-    """VRRP advertisements of a peer came in since the last look."""
+    """Advertisements of a peer for it came in a moment ago."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services import packets
 from nodenet.core.hosted_services.packets import Advert
 from nodenet.core.hosted_services.resignation import Resignation
+from nodenet.core.ip import Family
 
+Heard = Callable[[Advert, Family], None]
 _LONGEST_WAY = 255
 """The TTL and hop limit that a receiver asks for (RFC 5798, 5.1.1.3 and 5.1.2.3)."""
 _RECEIVE_BYTES = 2048
@@ -27,10 +29,10 @@ _NEAR = struct.pack("=i", packets.NEAR)
 
 
 @contextlib.asynccontextmanager
-async def listen(heard: Callable[[Advert], None]) -> AsyncIterator[frozenset[int]]:
-    """Call *heard* with each advertisement of another host, until the block ends; yield the inodes of the sockets.
+async def listen(heard: Heard) -> AsyncIterator[frozenset[int]]:
+    """Call *heard* with each advertisement of another host and its family, until the block ends.
 
-    Raises Unavailable.
+    Yield the inodes of the sockets. Raises Unavailable.
     """
     loop = asyncio.get_running_loop()
     inodes: set[int] = set()
@@ -71,7 +73,7 @@ def _socket(family: socket.AddressFamily) -> socket.socket:
     return line
 
 
-def _reader(line: socket.socket, family: socket.AddressFamily, heard: Callable[[Advert], None]) -> Callable[[], None]:
+def _reader(line: socket.socket, family: socket.AddressFamily, heard: Heard) -> Callable[[], None]:
     def readable() -> None:
         with contextlib.suppress(OSError):
             for _ in range(_BURST):
@@ -81,6 +83,6 @@ def _reader(line: socket.socket, family: socket.AddressFamily, heard: Callable[[
                 elif (socket.IPPROTO_IPV6, socket.IPV6_HOPLIMIT, _NEAR) not in ancillary:
                     continue
                 if (found := packets.advert(packet)) is not None:
-                    heard(found)
+                    heard(found, Family.IPV4 if family == socket.AF_INET else Family.IPV6)
 
     return readable

@@ -76,7 +76,7 @@ async def report_ready(notifier: Notifier, status: Callable[[], str]) -> None:
     The queue is full while systemd does nothing and many services report: the start of a service whose READY was lost
     ends with a time-out.
     """
-    while not notifier.ready(status()):
+    while not notifier.ready(status()):  # noqa: ASYNC110  (no event says that the queue has room)
         await asyncio.sleep(AGAIN_SECONDS)
 
 
