@@ -13,7 +13,7 @@ from build_interpreter import Interpreter
 from factories import NO_BRIDGE, NodeFactory, uncaptured
 from harness import Flavour, Lan, Node
 from nodenet.core.resolver import resolv_conf
-from package_builds import NEW, OLD, published, starts_of_kubelet, wait_for
+from package_builds import NEW, OLD, let_one_require_the_gate, published, starts_of_kubelet, wait_for, went_on
 from pinger import Pinger
 from story import CRIO, KUBELET, settle
 from tree_files import LAUNCHERS, LIBRARY
@@ -81,9 +81,10 @@ def test_install_upgrade_downgrade_remove_purge(bare_node: NodeFactory, lan: Lan
     assert node.record("kubelet").starts == 1
     assert starts_of_kubelet(node) == 2
 
+    let_one_require_the_gate(node)
     node.write(RESOLV_CONF, (resolv_conf.HEADER + resolv_conf.NOTE).decode() + "nameserver 10.88.0.1\n")
     dpkg(node, "--remove", "nodenet")
-    assert node.run("systemctl is-active kubelet.service").stdout == "active\n"
+    went_on(node)
     assert node.run(f"ls {KUBELET} {CRIO}", check=False).stdout == ""
     assert "nodenetd" not in node.run(["cat", RESOLV_CONF]).stdout
     assert "nameserver 10.88.0.1" in node.run(["cat", RESOLV_CONF]).stdout

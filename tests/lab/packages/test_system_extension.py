@@ -12,7 +12,7 @@ import build_sysext
 from factories import NO_BRIDGE, NodeFactory, installed
 from harness import Flavour, Lan, Node
 from harness.product import Tree
-from package_builds import NEW, OLD, named, published, starts_of_kubelet, wait_for
+from package_builds import NEW, OLD, let_one_require_the_gate, named, published, starts_of_kubelet, wait_for, went_on
 from pinger import Pinger
 from story import CRIO, KUBELET
 
@@ -77,7 +77,9 @@ def test_install_reboot_upgrade_remove(bare_node: NodeFactory, lan: Lan, images:
     assert starts_of_kubelet(node) == 2
 
     assert node.run("ls /run/nodenet/*.prom").stdout != ""
+    let_one_require_the_gate(node)
     node.run([INSTALLER, "remove"], timeout=90)
+    went_on(node)
     nothing_is_left(node)
     assert starts_of_kubelet(node) == 3
     one_that_is_not_merged_is_removed_too(node)
