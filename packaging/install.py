@@ -46,6 +46,8 @@ from tree_files import (  # noqa: E402  (in its own directory)
     version,
 )
 
+ADOPTED = b"# Made by `nodenetctl adopt`, removed by `nodenetctl hand-back`.\n"
+"""The first line of the copy of the gate that an adoption has made."""
 PIP_OPTIONS = ("--require-hashes", "--no-deps", "--no-compile", "--only-binary=:all:")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 PROGRAMS = tuple(
@@ -147,7 +149,7 @@ def refuse_package(destdir: Path) -> None:
 
 def refuse_adopted(destdir: Path) -> None:
     """Raise BuildError where nodenet configures the node alone: the former chain would not start either."""
-    if (marker := destdir / "etc/nodenet/adopted").exists():
+    if os.path.lexists(marker := destdir / "etc/nodenet/adopted"):
         raise BuildError(
             f"this node is adopted ({marker}): without nodenet it would have no network configuration at its next "
             "boot. Run `nodenetctl hand-back --uninstall` first"
@@ -175,10 +177,20 @@ def install(destdir: Path, layout: Layout) -> None:
         with prepared({destdir / path: file for path, file in others.items()}) as put_in_place:
             swap(fresh, library)
             put_in_place()
+            renew_gate(destdir)
     if not layout.interpreter:
         compile_bytecode(destdir)
     if destdir.resolve() == Path("/"):
         notify_system()
+
+
+def renew_gate(destdir: Path) -> None:
+    """Let the copy that `nodenetctl adopt` has made of the gate be that of this version, where there is one."""
+    copy = destdir / "etc/systemd/system/nodenet-ready.service"
+    if copy.is_file() and (first := copy.read_bytes().splitlines(keepends=True)[:1]) == [ADOPTED]:
+        fresh = copy.with_name(f".nodenet-{copy.name}")
+        fresh.write_bytes(first[0] + (destdir / UNITS["nodenet-ready.service"]).read_bytes())
+        fresh.replace(copy)
 
 
 def unused(place: Path, names: list[str]) -> set[str]:
@@ -304,7 +316,9 @@ def stop_programs(system: Path = Path("/run/systemd/system")) -> None:
     if subprocess.run(["systemctl", "daemon-reload"], check=False).returncode:
         print("nodenet: systemd does not read its units again, so what runs was not stopped", file=sys.stderr)
         return
-    subprocess.run(["systemctl", "stop", *PROGRAMS], check=False)
+    # What an administrator lets require one of these two, such as kubelet, is not stopped with it.
+    subprocess.run(["systemctl", "stop", "--job-mode=ignore-dependencies", *PROGRAMS[:2]], check=False)
+    subprocess.run(["systemctl", "stop", *PROGRAMS[2:]], check=False)
 
 
 def forget_metrics(destdir: Path) -> None:

@@ -322,7 +322,8 @@ def test_an_adopted_node_keeps_nodenet_until_it_is_handed_back(tmp_path: Path) -
     marker, unit = tmp_path / "etc/nodenet/adopted", tmp_path / "usr/lib/systemd/system/nodenetd.service"
     for path in (marker, unit):
         path.parent.mkdir(parents=True)
-        path.touch()
+    marker.symlink_to("/usr/libexec/nodenetd")
+    unit.touch()
     done = subprocess.run([*INSTALL, tmp_path, "--uninstall"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.endswith("at its next boot. Run `nodenetctl hand-back --uninstall` first\n")
@@ -370,19 +371,27 @@ def test_a_removal_that_is_cut_off_leaves_no_link_to_a_unit(tmp_path: Path) -> N
     assert not link.is_symlink()
 
 
-@pytest.mark.parametrize(("code", "asked"), [(0, ["daemon-reload", "stop"]), (1, ["daemon-reload"])])
+STOPPED = [
+    "daemon-reload",
+    "stop --job-mode=ignore-dependencies nodenetd.service nodenet-ready.service",
+    f"stop {' '.join(f'nodenet-{name}.service' for name in ('ipam', 'hosted', 'keepalived', 'haproxy', 'dnsmasq'))}",
+]
+"""A unit that requires nodenetd or its gate is not stopped with them: kubelet goes on."""
+
+
+@pytest.mark.parametrize(("code", "asked"), [(0, STOPPED), (1, STOPPED[:1])])
 def test_nothing_is_stopped_where_systemd_does_not_read_its_units_again(
     tmp_path: Path, code: int, asked: list[str]
 ) -> None:
     """Until then kubelet requires the gate, and would be stopped with it."""
     systemctl, said = tmp_path / "systemctl", tmp_path / "said"
-    systemctl.write_text(f"#!/bin/sh\necho $1 >>{said}\n[ $1 = stop ] || exit {code}\n")
+    systemctl.write_text(f"#!/bin/sh\necho $* >>{said}\n[ $1 = stop ] || exit {code}\n")
     systemctl.chmod(0o755)
     program = f"import pathlib, install; install.stop_programs(pathlib.Path({str(tmp_path)!r}))"
     path = f"{tmp_path}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": path}
     subprocess.run([sys.executable, "-c", program], cwd=ROOT / "packaging", env=environment, check=True)
-    assert said.read_text().split() == asked
+    assert said.read_text().splitlines() == asked
 
 
 def test_uninstalling_leaves_no_metrics(tmp_path: Path) -> None:

@@ -313,7 +313,20 @@ def command(unit: str, key: str) -> str:
     return words[2].replace("$$", "$")
 
 
-@pytest.mark.parametrize("result", ["success", "exec-condition"])
+ANSWER = "ExecCondition={{ path=/bin/sh ; argv[]=/bin/sh -c /usr/libexec/nodenet/former-chain ; pid=7 ; {} }}"
+SKIPPED = "Result=exec-condition"
+RESULTS = {
+    "Result=success": False,
+    f"{SKIPPED}\n{ANSWER.format('code=exited ; status=3')}": True,
+    f"{SKIPPED}\n{ANSWER.format('code=exited ; status=0')}\nExecCondition={{ code=exited ; status=1 }}": True,
+    f"{SKIPPED}\nExecCondition={{ path=/bin/false ; code=exited ; status=1 }}": True,
+    f"{SKIPPED}\n{ANSWER.format('code=exited ; status=203')}": False,
+    f"{SKIPPED}\n{ANSWER.format('code=exited ; status=2')}\nExecCondition={{ code=(null) ; status=0/0 }}": False,
+}
+"""What systemd shows of nodenetd → whether it is skipped on purpose. Without memory, a condition cannot be run."""
+
+
+@pytest.mark.parametrize("result", RESULTS)
 @pytest.mark.parametrize(("ready", "active"), [(True, False), (False, False), (False, True)])
 def test_the_gate_opens_when_the_state_file_or_systemd_says_so(
     tmp_path: Path,
@@ -321,20 +334,30 @@ def test_the_gate_opens_when_the_state_file_or_systemd_says_so(
     active: bool,  # noqa: FBT001
     result: str,
 ) -> None:
-    """The file may be missing where /run is full (R16). A nodenetd that is skipped holds nothing."""
+    """The file may be missing where /run is full (R16). A nodenetd that is skipped holds nothing.
+
+    systemd also skips it where its condition could not be run, and does not try again: the gate starts it again.
+    """
     state = tmp_path / "state.json"
     status = BootStatus(new_boot({}, degrade=True), ready=ready)
     state.write_text(json.dumps(document(status), indent=1))
     script = command("nodenet-ready.service", "ExecStart")
-    script = script.replace("/run/nodenet/state.json", str(state)).replace("do sleep 1", "do exit 75")
-    shown = f"show) echo {result} ;; is-active) return {int(not active)} ;;"
-    script = f"systemctl() {{ case $1 in {shown} esac; }}; {script}"
-    is_open = ready or active or result == "exec-condition"
-    assert subprocess.run(["/bin/sh", "-c", script], check=False).returncode == (0 if is_open else 75)
+    script = script.replace("/run/nodenet/state.json", str(state)).replace("sleep 1", "exit 75")
+    shown = f"show) cat <<'END'\n{result}\nEND\n;; is-active) return {int(not active)} ;; start) echo $* ;;"
+    script = f"systemctl() {{ case $1 in {shown} esac; }}\n{script}"
+    is_open = ready or active or RESULTS[result]
+    done = subprocess.run(["/bin/sh", "-c", script], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0 if is_open else 75, "")
+    again = "start --no-block nodenetd.service" in done.stdout.splitlines()
+    assert again is (not is_open and SKIPPED in result)
+    assert again is ("The condition of nodenetd.service could not be run. Starting nodenetd again.\n" in done.stdout)
 
 
-def starts(root: Path, answer: int | None) -> bool:
-    """Return whether the condition of nodenetd.service holds below *root*; *answer* is that of the program, if any."""
+def starts(root: Path, answer: int | None, *, enabled: bool = False) -> bool:
+    """Return whether the condition of nodenetd.service holds below *root*; *answer* is that of the program, if any.
+
+    *enabled*: what `systemctl is-enabled` says of the former chain.
+    """
     script = command("nodenetd.service", "ExecCondition")
     for place in ("/etc/nodenet", "/usr/lib/systemd"):
         script = script.replace(place, f"{root}{place}")
@@ -345,8 +368,9 @@ def starts(root: Path, answer: int | None) -> bool:
     if answer is not None:
         program.write_text(f"#!/bin/sh\ntouch {root}/asked\nexit {answer}\n")
         program.chmod(0o755)
+    script = f"systemctl() {{ return {int(not enabled)}; }}; {script}"
     done = subprocess.run(["/bin/sh", "-c", script], check=False, capture_output=True)
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode in (0, IN_CHARGE), done.stderr
     return done.returncode == 0
 
 
@@ -363,6 +387,7 @@ def test_nodenetd_is_skipped_where_the_former_chain_configures_the_node(tmp_path
     assert [starts(tmp_path, answer) for answer in (0, 1, 78, 127)] == [True] * 4
     (tmp_path / "usr/libexec/nodenet/former-chain").unlink()
     assert starts(tmp_path, None)
+    assert not starts(tmp_path, None, enabled=True), "nodenet is not there, such as an extension that is not merged"
     (tmp_path / MARKER.relative_to("/").parent).mkdir(parents=True)
     (tmp_path / MARKER.relative_to("/")).touch()
     assert starts(tmp_path, IN_CHARGE)

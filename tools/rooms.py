@@ -25,7 +25,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "node_ip": ("kernel", "settings"),
     "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
-    "adoption": ("br_ex", "network_manager", "trial"),
+    "adoption": ("boot", "br_ex", "network_manager", "trial"),
     "boot_report": (),
     "uplink_health": ("boot", "kernel", "open_vswitch"),
     "probes": ("kernel", "nmstate", "settings", "uplink_health"),
@@ -41,6 +41,7 @@ STAGES = ("core", "ports", "stage_edges", "stages.apply")
 """What every room of stages may import beside itself; ``core`` with all its rooms. No stage imports another one."""
 
 EDGE: Mapping[str, tuple[str, ...]] = {
+    "adoption": ("core.boot", "edge.clock", "edge.files"),
     "bus": ("core.boot", "core.status", "core.trial"),
     "clock": (),
     "files": (),

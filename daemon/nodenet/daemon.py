@@ -28,6 +28,7 @@ from nodenet.core.messages import Message
 from nodenet.core.metrics.program import Program, ProgramMetrics
 from nodenet.core.status import metrics
 from nodenet.core.status.document import BootStatus, document, ended, line
+from nodenet.edge.adoption.interrupted import interrupted
 from nodenet.edge.bus import watch as bus_watch
 from nodenet.edge.bus.inhibitors import InhibitorLocks
 from nodenet.edge.bus.service import Orders, Service
@@ -206,6 +207,8 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
     machine = Assembly(lambda topic: reconciler.wake(topic), idle)  # noqa: PLW0108  (it is made below)
     notifier = Notifier()
     log.info(f"nodenetd {__version__} begins, boot {machine.boot_id[:8]}", message=Message.STARTED)
+    if left := interrupted():
+        log.warning(left.cause, message=left.message, cause=left.cause, remedy=left.remedy)
     files.clear_stray()
     reconciler: Reconciler
     inhibitors = InhibitorLocks(lambda lock: reconciler.inhibit(lock), lambda lock: reconciler.release(lock))  # noqa: PLW0108

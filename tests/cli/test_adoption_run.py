@@ -104,8 +104,8 @@ def test_what_cannot_be_undone_is_named_and_remembered() -> None:
     with pytest.raises(Undone) as failed:
         run(PLANS[0], node)
     assert failed.value.cause == (
-        "it failed. NOT undone: Remove /etc/nodenet/adopted: the former chain configures this node from the next "
-        "boot on (stuck)"
+        "it failed. NOT undone: Remove /etc/nodenet/adopted and adopted-bridges: the former chain configures this "
+        "node from the next boot on (stuck)"
     )
     assert node.done[-1] == "drop-ins-"
     assert node.kept[-1] is not None
@@ -116,6 +116,33 @@ def test_a_disk_that_is_full_keeps_nothing_from_being_undone() -> None:
     with pytest.raises(Undone):
         run(PLANS[0], node)
     assert node.done[-1] == "drop-ins-"
+
+
+@dataclass
+class FullDisk(Node):
+    """No record can be written from the step *number* on, nor while steps are undone."""
+
+    number: int = 0
+
+    def do(self, step: Step) -> None:
+        self.done.append(str(step))
+
+    def keep(self, record: AdoptionRecord | None) -> None:
+        if record is not None and (record.undoing or record.done >= self.number):
+            raise PublishFailed("the disk is full", remedy="Free space")
+        self.kept.append(record)
+
+
+@pytest.mark.parametrize(("steps", "number"), EVERY_STEP, ids=lambda value: "" if isinstance(value, tuple) else value)
+def test_a_disk_that_fills_up_in_the_middle_gets_no_further_step(steps: tuple[Step, ...], number: int) -> None:
+    """A step whose record cannot be written is not done; those before it are undone."""
+    node = FullDisk(number=number)
+    with pytest.raises(Undone) as failed:
+        run(steps, node)
+    forward = [str(step) for step in steps[:number]]
+    assert node.done == [*forward, *(str(back) for step in steps[number::-1] if (back := step.undone))]
+    assert node.kept[-1:] == [None]
+    assert (failed.value.cause, failed.value.remedy) == ("the disk is full; every step was undone", "Free space")
 
 
 def test_an_error_that_nobody_foresaw_undoes_the_steps_too() -> None:

@@ -6,6 +6,8 @@ import fcntl
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from nodenet.cli import status, wait
+from nodenet.core.adoption.record import PATH
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.messages import Message
 from nodenet.core.status.document import ended
@@ -66,6 +69,28 @@ def test_json_is_the_document_itself(state: Path, capsys: pytest.CaptureFixture[
     state.write_text(json.dumps(GOOD))
     status.run(asked(state, json=True))
     assert json.loads(capsys.readouterr().out) == GOOD
+
+
+def test_a_wait_ends_where_systemd_skips_nodenetd(tmp_path: Path) -> None:
+    """Without a time limit: exit code 1, the reason and what helps."""
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text("#!/bin/sh\necho LoadState=masked\n")
+    systemctl.chmod(0o755)
+    words = ["status", "--wait", "--file", str(tmp_path / "state.json")]
+    done = subprocess.run(
+        [sys.executable, "-m", "nodenet.cli.main", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    said = "nodenetd does not start: its unit is masked. Run `systemctl unmask nodenetd`.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, said, "")
+
+
+def test_the_record_of_an_adoption_is_looked_for_where_it_is() -> None:
+    assert str(PATH) == status.ADOPTION
 
 
 def test_a_daemon_that_ended_for_good_has_left_word(state: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from nodenet.cli import wait
+from nodenet.core.adoption.skipped import PROPERTIES
 from nodenet.core.boot.outcome import Skipped
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.stage_name import StageName
@@ -96,8 +97,8 @@ def test_a_daemon_that_has_ended_is_reported_while_the_stage_is_open(
 def test_no_stage_is_waited_for_where_systemd_skips_nodenetd(tmp_path: Path) -> None:
     """The units of the former chain may be ordered after a name of nodenet: kubelet would wait for ever."""
     systemctl = tmp_path / "systemctl"
-    asked_for = "show --property=Result --value -- nodenetd.service"
-    systemctl.write_text(f"#!/bin/sh\n[ \"$*\" = '{asked_for}' ] && echo exec-condition\n")
+    asked_for = f"show --property={PROPERTIES} -- nodenetd.service"
+    systemctl.write_text(f"#!/bin/sh\n[ \"$*\" = '{asked_for}' ] && echo Result=exec-condition\n")
     systemctl.chmod(0o755)
     words = ["wait", "nodeip", "--file", str(tmp_path / "state.json"), "--timeout", "60"]
     done = subprocess.run(

@@ -56,7 +56,7 @@ complete -c nodenetctl -n _shtab_nodenetctl_using -l version -d 'print the versi
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a status -d 'show the status of the node: health, node IPs, stages; --wait waits until it is ready'
 complete -c nodenetctl -n '_shtab_nodenetctl_using status' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using status' -l json -d 'print the document that /run/nodenet/state.json contains'
-complete -c nodenetctl -n '_shtab_nodenetctl_using status' -l wait -d 'wait until the node is ready or has failed'
+complete -c nodenetctl -n '_shtab_nodenetctl_using status' -l wait -d 'wait until the node is ready or has failed, or systemd skips nodenetd'
 complete -c nodenetctl -n '_shtab_nodenetctl_using status' -l timeout -x -d 'wait at most so long; 90, 5s and 2min are valid'
 complete -c nodenetctl -n '_shtab_nodenetctl_using status' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'read this state file (default: /run/nodenet/state.json)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a monitor -d 'print each change as it happens, one line for each event'

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nodenet.cli.duration import seconds
+from nodenet.cli.skipped import Skipped, why
 from nodenet.cli.table import printable
-from nodenet.core.status.last_known import has_vanished, last_known
-from nodenet.core.status.text import lines
+from nodenet.core.status.last_known import error, has_vanished, last_known, with_problem
+from nodenet.core.status.text import lines, problem_lines
 from nodenet.edge.files import node_lock
 from nodenet.edge.systemd import cgroups
 
 if TYPE_CHECKING:
+    from nodenet.core.adoption.skipped import Skip
+    from nodenet.core.boot.outcome import Problem
     from nodenet.core.ip import IPAddress
 
 STATE = Path("/run/nodenet/state.json")
+ADOPTION = "/var/lib/nodenet/adoption.json"
+"""The record of an adoption that runs or was interrupted. Only root may look there."""
 LOCK = "lock"
 """The daemon's lock, beside its state file."""
 EXIT_CODES = {"ok": 0, "degraded": 2}
@@ -39,10 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "stage with its time, its waits and its reason. "
         "Exits 0 when the node is ready without problems, 2 when it is degraded (kubelet may run, but something is "
         "missing), 1 when it is not ready, has failed or nodenetd is not running, and 75 when --timeout is over "
-        "before --wait is."
+        "before --wait is. For root, an interrupted `nodenetctl adopt` or `hand-back` is one of the problems."
     )
     parser.add_argument("--json", action="store_true", help="print the document that /run/nodenet/state.json contains")
-    parser.add_argument("--wait", action="store_true", help="wait until the node is ready or has failed")
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="wait until the node is ready or has failed, or systemd skips nodenetd",
+    )
     add_reading(parser)
 
 
@@ -59,20 +69,38 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the status; return the exit code of the health."""
     document = read(arguments.file)
-    is_over = _IsOver()
+    is_over, skipped = _IsOver(), Skipped()
     timed_out = False
     if arguments.wait:
-        document = wait(is_over, arguments.timeout, arguments.file)
-        timed_out = document is None or not is_over(document)
+        document = wait(is_over, arguments.timeout, arguments.file, lambda: skipped() is not None)
+        timed_out = not skipped.found if document is None else not is_over(document)
+    left = _interrupted() if arguments.file == STATE else None
     if document is None:
-        print(NOT_REPORTED)
+        _print_none(skipped.found or (why() if arguments.file == STATE else None), left)
         return EX_TEMPFAIL if timed_out else 1
+    document = with_problem(document, left)
     if arguments.json:
         print(json.dumps(document, indent=2))
     else:
         kubelet_runs = arguments.file == STATE and cgroups.has_processes("kubelet.service")
         print("\n".join(map(printable, lines(document, _now(), kubelet_runs=kubelet_runs))))
     return EX_TEMPFAIL if timed_out else EXIT_CODES.get(document["health"], 1)
+
+
+def _print_none(skip: Skip | None, left: Problem | None) -> None:
+    """Print that there is no status, and why."""
+    print(f"nodenetd does not start: {skip}. {skip.remedy}." if skip else NOT_REPORTED)
+    if left:
+        print("\n".join(map(printable, problem_lines(error(None, left)))))
+
+
+def _interrupted() -> Problem | None:
+    """Return the problem of an adoption or a hand-back that was interrupted, for root alone."""
+    if not os.access(ADOPTION, os.F_OK):
+        return None
+    from nodenet.edge.adoption.interrupted import interrupted  # noqa: PLC0415 - other nodes need none of this
+
+    return interrupted()
 
 
 def _now() -> float:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from nodenet.cli.outputs import note
+from nodenet.cli.skipped import Skipped, shown
 from nodenet.cli.status import add_reading, wait
+from nodenet.core.adoption.skipped import Skip
 from nodenet.core.stage_name import StageName
 
 SUCCEEDED = ("done", "skipped")
 OVER = (*SUCCEEDED, "failed")
 """By the status of a stage: whether it has ended."""
 EX_CONFIG = 78
-SYSTEMCTL_SECONDS = 10.0
-LOOK_SECONDS = 2.0
-"""Between two questions whether nodenetd starts at all. In an ordinary boot it has reported before the first one."""
+LEFT_TO_OTHERS = (Skip.FORMER_CHAIN, Skip.COMMAND)
+"""nodenetd does not start, and the stage is done without it."""
 SKIPPED = "the former chain of units configures this node, and nodenetd does not start. See `systemctl status nodenetd`"
 UNREPORTED = {"status": "pending", "detail": "nodenetd has not reported yet"}
 
@@ -56,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
             note(f"nodenetd: {cause}")
         return False
 
-    skipped = _Skipped()
-    document = wait(answered, arguments.timeout, arguments.file, skipped)
-    if skipped.found:
+    skipped = Skipped()
+    document = wait(answered, arguments.timeout, arguments.file, lambda: skipped() in LEFT_TO_OTHERS)
+    if skipped.found in LEFT_TO_OTHERS:
         note(f"{arguments.stage} is not waited for: {SKIPPED}")
         return 0
     stage = stage_of(document, arguments.stage) if document else UNREPORTED
@@ -69,20 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
         return EX_CONFIG
     note(f"{arguments.stage} is {stage['status']}: {stage['detail']}")
     return 1 if stage["status"] == "failed" else 75
-
-
-class _Skipped:
-    """Whether systemd skips nodenetd. It is asked only while nodenetd has not reported: each question is a process."""
-
-    def __init__(self) -> None:
-        self.found = False
-        self._next = time.monotonic() + LOOK_SECONDS
-
-    def __call__(self) -> bool:
-        if time.monotonic() >= self._next:
-            self.found = _shown("nodenetd.service", "Result").strip() == "exec-condition"
-            self._next = time.monotonic() + LOOK_SECONDS
-        return self.found
 
 
 def stage_of(document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -120,14 +105,4 @@ def circle(document: dict[str, Any], stage: str, name: str, followed: Callable[[
 @cache
 def followed_by(unit: str) -> frozenset[str]:
     """Return what *unit* is ordered after, aliases included; nothing when systemctl fails."""
-    return frozenset(_shown(unit, "After").split())
-
-
-def _shown(unit: str, name: str) -> str:
-    """Return a property of *unit*, "" when systemctl fails."""
-    command = ["systemctl", "show", f"--property={name}", "--value", "--", unit]
-    try:
-        shown = subprocess.run(command, capture_output=True, text=True, timeout=SYSTEMCTL_SECONDS, check=False)  # noqa: S603  (no shell)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return shown.stdout
+    return frozenset(shown(unit, "After").removeprefix("After=").split())

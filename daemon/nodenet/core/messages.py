@@ -267,3 +267,5 @@ class Message(Enum):
     """nodenetd does not start, because units of the former chain configure this node."""
     ADOPTION_UNDONE = "9345a02fe6444803a7ea03d2cfc8cc49"
     """A step of nodenetctl adopt or hand-back failed."""
+    ADOPTION_INTERRUPTED = "0a4aed7f775942f3b8d6ce4018f0f119"
+    """nodenetctl adopt or hand-back was killed, or a power cut ended it."""

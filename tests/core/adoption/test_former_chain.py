@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+import shutil
+import subprocess
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 from nodenet.core.adoption.former_chain import (
+    BRIDGE_UNITS,
+    BRIDGES,
     EVERY_UNIT,
     GATE,
     MARKER,
+    MARKS,
     NETWORK_UNITS,
     NODENETD,
     adopted_units,
     all_drop_ins,
     drop_ins,
     drops_conditions,
+    gate_copy,
     held,
+    is_copy,
     units_of,
 )
 
@@ -39,6 +46,54 @@ def test_the_marker_decides_for_both_sides() -> None:
         NODENETD: str(MARKER),
         GATE: str(MARKER),
     }
+
+
+def starts(root: Path, unit: str) -> bool:
+    """Return whether systemd finds the conditions of *unit* met below *root*."""
+    (text,) = (text.decode() for path, text in drop_ins([unit]).items() if path.parent.name == f"{unit}.d")
+    found = re.findall(r"(?m)^Condition.*$", text.replace("=!/", f"=!{root}/").replace("=/", f"={root}/"))
+    done = [subprocess.run(["systemd-analyze", "condition", each], check=False, capture_output=True) for each in found]
+    return not any(one.returncode for one in done)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_the_former_chain_starts_where_nodenet_is_gone(tmp_path: Path) -> None:
+    """An image without nodenet, or an extension that is not merged: kubelet would have no node IP otherwise.
+
+    What deletes br-ex, or waits for another program that makes it, stays away from a br-ex that is on the disk.
+    """
+    program = tmp_path / MARKS[MARKER].relative_to("/")
+    profile = tmp_path / MARKS[BRIDGES].relative_to("/") / "br-ex-if.nmconnection"
+    for path in (program, profile, tmp_path / MARKER.relative_to("/")):
+        path.parent.mkdir(parents=True)
+    program.touch()
+    assert (starts(tmp_path, ONE), starts(tmp_path, OTHER)) == (True, True)
+    assert (starts(tmp_path, NODENETD), starts(tmp_path, GATE)) == (False, False)
+    for link, target in MARKS.items():
+        (tmp_path / link.relative_to("/")).symlink_to(tmp_path / target.relative_to("/"))
+    assert (starts(tmp_path, ONE), starts(tmp_path, OTHER)) == (False, False)
+    assert (starts(tmp_path, NODENETD), starts(tmp_path, GATE)) == (True, True)
+    program.unlink()
+    assert (starts(tmp_path, ONE), starts(tmp_path, OTHER)) == (True, True)
+    assert (starts(tmp_path, NODENETD), starts(tmp_path, GATE)) == (False, False)
+    profile.touch()
+    assert [starts(tmp_path, unit) for unit in (ONE, *BRIDGE_UNITS)] == [True, False, False, False]
+
+
+def test_an_extension_is_merged_before_systemd_looks_for_nodenet() -> None:
+    """Else the former chain would start, and nodenetd too."""
+    for path, text in drop_ins(EVERY_UNIT).items():
+        assert (b"After=systemd-sysext.service\n" in text) is (path.parent.name not in (f"{NODENETD}.d", f"{GATE}.d"))
+
+
+def test_only_the_copy_of_an_adoption_is_replaced_or_removed() -> None:
+    """A gate in /etc may be a mask, or from an administrator or the installer of a system extension."""
+    copy = gate_copy(b"[Unit]\n", None)
+    assert copy is not None
+    assert copy.endswith(b"\n[Unit]\n")
+    assert (is_copy(copy), is_copy(b"[Unit]\n"), is_copy(b""), is_copy(None)) == (True, False, False, False)
+    assert gate_copy(b"[Service]\n", copy) == copy.replace(b"[Unit]", b"[Service]")
+    assert (gate_copy(b"[Unit]\n", b""), gate_copy(b"[Unit]\n", b"[Unit]\n"), gate_copy(None, None)) == (None,) * 3
 
 
 def test_a_held_unit_starts_at_no_time_of_this_boot_and_again_in_the_next_one() -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.adoption.nodes import BEFORE, OLD, OURS, PATHS, adopted, with_units
+from core.adoption.nodes import BEFORE, FORMER, OLD, OURS, PATHS, adopted, with_units
 from nodenet.core.adoption import plan
 from nodenet.core.adoption.facts import AdoptionFacts, UnitState
-from nodenet.core.adoption.former_chain import NODENETD, RESOLVER_PATH
+from nodenet.core.adoption.former_chain import NODENETD, RESOLVER_PATH, drop_ins
 from nodenet.core.adoption.refusals import AdoptionRefused
 from nodenet.core.adoption.steps import Kind, Step
 
@@ -141,6 +141,27 @@ def test_a_unit_is_started_only_where_systemd_does_not_skip_it(facts: AdoptionFa
             if step.kind is Kind.PREPENDER_STOPPED and not step.forward:
                 assert not moment.marker, steps[number - 1]
             moment = after(moment, step)
+
+
+def test_an_adopted_node_that_lacks_a_drop_in_keeps_the_others_whatever_fails() -> None:
+    """Without them, the former chain and nodenetd would both configure the node in the next boot."""
+    facts = adopted(missing=PATHS[:1])
+    steps = plan.adoption(facts)
+    assert names(steps) == ["drop-ins+", "check+"]
+    assert [step.undone for step in steps] == [None, None]
+
+
+@pytest.mark.parametrize("unit", FORMER)
+def test_half_of_the_former_chain_is_adopted_and_handed_back(unit: str) -> None:
+    """The other units may be masked, or be those of another platform: they get no drop-ins and are not missed."""
+    paths = tuple(map(str, drop_ins([unit])))
+    facts = replace(BEFORE, units={name: BEFORE.units[name] for name in (unit, NODENETD)}, missing=paths)
+    steps = plan.adoption(facts)
+    assert (steps[0].kind, steps[0].names) == (Kind.DROP_INS, (unit,))
+    end = replace(states(facts, steps)[-1], present=paths)
+    assert (end.marker, plan.adoption(end)) == (True, ())
+    back = states(end, plan.hand_back(end))[-1]
+    assert (back.marker, back.present, back.enabled, back.runs) == (False, (), False, False)
 
 
 def test_the_same_boot_after_a_hand_back() -> None:

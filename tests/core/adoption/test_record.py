@@ -7,6 +7,8 @@ import json
 import pytest
 
 from nodenet.core.adoption.record import AdoptionRecord, parse, render
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.messages import Message
 
 REST = "`nodenetctl adopt` completes the way to nodenet, `nodenetctl hand-back` the way to the former chain"
 RECORD = AdoptionRecord("adopt", "b" * 32, ("drop-ins+", "marker+"), 1)
@@ -37,11 +39,15 @@ def test_what_is_no_record_is_refused(content: bytes) -> None:
 
 
 def test_an_interrupted_run_says_on_which_side_the_node_is() -> None:
-    assert RECORD.interrupted(marker=True, same_boot=False) == (
+    assert RECORD.interrupted(marker=True, same_boot=False) == Problem(
+        Message.ADOPTION_INTERRUPTED,
         "A `nodenetctl adopt` was interrupted before the last boot (step 2 of 2): /etc/nodenet/adopted exists, so "
-        f"nodenet configures this node at every boot. {REST}"
+        "nodenet configures this node at every boot",
+        REST,
     )
-    assert RECORD.interrupted(marker=False, same_boot=True) == (
+    assert RECORD.interrupted(marker=False, same_boot=True) == Problem(
+        Message.ADOPTION_INTERRUPTED,
         "A `nodenetctl adopt` was interrupted in this boot (step 2 of 2): /etc/nodenet/adopted does not exist, so the "
-        f"former chain configures this node at every boot. {REST}"
+        "former chain configures this node at every boot",
+        REST,
     )

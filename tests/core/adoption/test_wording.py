@@ -13,10 +13,15 @@ def test_names_are_listed_as_in_a_sentence() -> None:
 
 def test_the_drop_ins_are_explained() -> None:
     units = ("nodeip-configuration.service", "ovs-configuration.service")
-    assert wording.drop_ins_written(units).text == (
+    text = (
         f"Write drop-ins that let nodeip-configuration.service and ovs-configuration.service start only while {MARKER} "
-        "does not exist, and nodenetd.service and nodenet-ready.service only while it does; they have no effect yet"
+        "does not exist, and nodenetd.service and nodenet-ready.service only while it does, and a copy of "
+        "nodenet-ready.service for the case that nodenet gets lost"
     )
+    assert wording.drop_ins_written(units, adopted=False).text == f"{text}; they have no effect yet"
+    again = wording.drop_ins_written(units, adopted=True)
+    assert again.text == f"{text}; some of them are missing, or from another version"
+    assert again.undone is None
 
 
 def test_what_undoes_a_step_is_the_step_the_other_way() -> None:

@@ -54,6 +54,27 @@ def test_equal_content_with_another_mode_is_written(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_a_link_takes_the_place_of_a_file_in_one_step(tmp_path: Path) -> None:
+    """One that leads there already is left alone."""
+    path = tmp_path / "new" / "adopted"
+    files.link(path, Path("/nowhere"))
+    assert path.readlink() == Path("/nowhere")
+    before = path.lstat().st_ino
+    files.link(path, Path("/nowhere"))
+    assert path.lstat().st_ino == before
+    files.link(path, Path("/elsewhere"))
+    assert path.readlink() == Path("/elsewhere")
+    path.unlink()
+    path.write_text("an earlier marker")
+    files.link(path, Path("/nowhere"))
+    assert path.readlink() == Path("/nowhere")
+    assert [each.name for each in path.parent.iterdir()] == ["adopted"]
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(PublishFailed, match="cannot be written"):
+        files.link(tmp_path / "directory", Path("/nowhere"))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["directory", "new"]
+
+
 LABEL = b"system_u:object_r:net_conf_t:s0\0"
 
 

@@ -23,6 +23,10 @@ RECORD = "/var/lib/nodenet/adoption.json"
 DROP_INS = "find /etc/systemd/system /run/systemd/system -name '90-nodenet-adopt.conf'"
 HINTS = "/etc/default/nodeip-configuration"
 CONFIRMED = "it is refused until the DHCP server has confirmed the lease of br-ex"
+SKIPPED = (
+    "nodenetd does not start: the former chain of units configures this node. Run `nodenetctl adopt` to let nodenetd "
+    "do that.\n"
+)
 FAMILY = 'families = ["ipv4"]\n'
 
 
@@ -105,6 +109,7 @@ def test_taken_over_and_given_back(bare_node: NodeFactory, product: Any, lan: La
     assert whole(node) == before
     assert node.run("test -e /run/former-bridge.runs", check=False).returncode == 1
     assert "br-ex-if" in node.run("nmcli -g NAME connection").stdout
+    an_image_without_nodenet_boots_with_the_former_chain(node, before)
 
     with Pinger(lan, "10.88.0.50") as pinger:
         pinger.wait_for_reply()
@@ -128,6 +133,23 @@ def test_taken_over_and_given_back(bare_node: NodeFactory, product: Any, lan: La
     assert node.run(f"{DROP_INS}; ls {MARKER}", check=False).stdout == ""
     assert "ovs-if-br-ex" in node.run("nmcli -g NAME connection").stdout
     nothing_left(node)
+
+
+def an_image_without_nodenet_boots_with_the_former_chain(node: Node, before: dict[str, Any]) -> None:
+    """Such a node starts kubelet, and keeps the br-ex of the disk. When nodenet is there again, it takes over."""
+    units = "/usr/lib/systemd/system/nodenetd.service /usr/lib/systemd/system/nodenet-ready.service"
+    node.run(f"mkdir -p /root/lost/units && mv {units} /root/lost/units && mv /usr/libexec/nodenetd /root/lost")
+    node.reboot()
+    node.wait_until("systemctl is-active kubelet.service", timeout=90)
+    node.run("systemctl start on-prem-resolv-prepender.service")  # as NetworkManager's dispatcher does for br-ex
+    assert whole(node) == before
+    assert node.run("systemctl show -P ConditionResult nodenet-ready.service").stdout == "no\n"
+    assert node.run("test -e /run/former-bridge.runs", check=False).returncode == 1
+    assert "br-ex-if" in node.run("nmcli -g NAME connection").stdout
+    node.run("mv /root/lost/nodenetd /usr/libexec && mv /root/lost/units/* /usr/lib/systemd/system")
+    node.run("systemctl daemon-reload")
+    assert node.run("nodenetctl adopt", timeout=120).stdout.endswith("now and at every boot.\n")
+    assert whole(node) == before
 
 
 def test_what_fails_is_undone_and_what_is_cut_off_boots(bare_node: NodeFactory, product: Any, lan: Lan) -> None:
@@ -161,7 +183,9 @@ def test_what_fails_is_undone_and_what_is_cut_off_boots(bare_node: NodeFactory, 
     cut_off(node, "adopt", "nodenetd+")
     node.delay_unit("nodenetd.service", 0)
     node.boot()
-    assert settle(node, timeout=90)["link"] == "br-ex"
+    document = settle(node, timeout=90)
+    assert document["link"] == "br-ex"
+    interrupted_is_reported(node, document)
     done = node.run("nodenetctl adopt", timeout=60)
     assert done.stderr.startswith("nodenetctl: A `nodenetctl adopt` was interrupted before the last boot (step 6 of 7)")
     assert node.path(RECORD).exists() is False
@@ -178,6 +202,16 @@ def test_what_fails_is_undone_and_what_is_cut_off_boots(bare_node: NodeFactory, 
     assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
     assert "ovs-if-br-ex" in node.run("nmcli -g NAME connection").stdout
     nothing_left(node)
+
+
+def interrupted_is_reported(node: Node, document: dict[str, Any]) -> None:
+    """By the status of root, and once in the journal of the boot."""
+    (problem,) = (one for one in document["problems"] if one["message_id"] == Message.ADOPTION_INTERRUPTED.value)
+    cause = f"A `nodenetctl adopt` was interrupted before the last boot (step 6 of 7): {MARKER} exists, so nodenet "
+    assert problem["cause"] == f"{cause}configures this node at every boot"
+    assert f"  problem     {cause}" in node.run("nodenetctl status", check=False).stdout
+    (entry,) = (one for one in node.journal("nodenetd.service") if one.get("MESSAGE_ID") == problem["message_id"])
+    assert (entry["CAUSE"], entry["REMEDY"]) == (problem["cause"], problem["remedy"])
 
 
 def conditions_of_an_administrator(node: Node) -> None:
@@ -232,6 +266,8 @@ def test_an_image_that_enables_nodenetd_changes_nothing_before_the_adoption(
     )
     node.run("systemctl restart nodenetd.service", timeout=60)
     assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
+    done = node.run("nodenetctl status --wait", check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (1, SKIPPED)
     node.run("nodenetctl adopt", timeout=120)
     assert whole(node) == before
     node.run("systemctl restart nodenetd.service", timeout=60)

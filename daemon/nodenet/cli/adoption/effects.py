@@ -17,13 +17,13 @@ from nodenet.cli.adoption.published import remove_published, take_note_out
 from nodenet.core.adoption.facts import FAILED, INACTIVE, RUNNING, UnitState, unit_states
 from nodenet.core.adoption.former_chain import (
     COMPANIONS,
-    MARKER,
-    MARKER_TEXT,
+    GATE_COPY,
+    MARKS,
     NODENETD,
     OURS,
     all_drop_ins,
-    drop_ins,
     held,
+    is_copy,
 )
 from nodenet.core.adoption.steps import Kind, Step
 from nodenet.core.boot.stage_state import Status
@@ -67,9 +67,13 @@ class Effects:
 
     def _drop_ins(self, step: Step) -> None:
         if step.forward:
-            _write(drop_ins(step.names))
+            _write(gather.files(step.names))
+            if gather.marked():
+                _mark()
         else:
             _remove(all_drop_ins())
+            if is_copy(disk.read(GATE_COPY)):
+                disk.remove(GATE_COPY)
         systemctl("daemon-reload")
         if step.forward and (void := gather.resets(unit_states(show((*step.names, *OURS))), step.names)):
             remedy = f"Remove the empty `Condition…=` from {void[0]}"
@@ -86,9 +90,10 @@ class Effects:
 
     def _marker(self, step: Step) -> None:
         if step.forward:
-            disk.write(MARKER, MARKER_TEXT)
+            _mark()
         else:
-            disk.remove(MARKER)
+            for path in tuple(MARKS)[::-1]:
+                disk.remove(path)
 
     def _not_held(self, step: Step) -> None:
         if step.forward:
@@ -110,7 +115,9 @@ class Effects:
 
     def _nodenetd(self, step: Step) -> None:
         if not step.forward:
-            systemctl("stop", NODENETD, COMPANIONS[0], seconds=STOP_SECONDS)
+            # What an administrator lets require it, such as kubelet, is not stopped with it.
+            systemctl("stop", "--job-mode=ignore-dependencies", NODENETD, seconds=STOP_SECONDS)
+            systemctl("stop", COMPANIONS[0], seconds=STOP_SECONDS)
             return
         with suppress(Unavailable):  # systemd knows no unit that has not been used in this boot
             systemctl("reset-failed", NODENETD)
@@ -148,6 +155,11 @@ def _check_stages() -> None:
     for stage in document["stages"] if document else ():
         if stage["status"] == Status.FAILED:
             raise StageFailed(f"the stage {stage['name']} failed: {stage['detail']}", remedy="See `nodenetctl status`")
+
+
+def _mark() -> None:
+    for path, target in MARKS.items():
+        disk.link(path, target)
 
 
 def _write(files: Mapping[PurePosixPath, bytes]) -> None:

@@ -21,6 +21,7 @@ from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
 from nodenet.core.settings.toml_text import flat
+from nodenet.edge.adoption.interrupted import interrupted
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.systemd import journal
 from nodenet.edge.systemd.systemctl import is_switched_off, show
@@ -28,7 +29,10 @@ from nodenet.edge.systemd.systemctl import is_switched_off, show
 log = structlog.get_logger()
 
 IN_CHARGE = 3
-"""The exit code that keeps nodenetd from starting. No error of Python, of a shell or of systemd has it."""
+"""The exit code that keeps nodenetd from starting; ``core.adoption.skipped`` and the gate of kubelet know it.
+
+No error of Python, of a shell or of systemd has it.
+"""
 
 
 def main() -> int:
@@ -41,6 +45,8 @@ def main() -> int:
         return 0
     if not found:
         return 0
+    if left := interrupted():
+        log.warning(left.cause, message=left.message, cause=left.cause, remedy=left.remedy)
     cause = f"{listed(found)} {'configures' if len(found) == 1 else 'configure'} the network of this node"
     remedy = "Run `nodenetctl adopt` to let nodenetd do that, or assign the stages in `[stages]` of the settings"
     event = f"{cause}: nodenetd does not start. {remedy}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from nodenet.cli import status
 from nodenet.cli.adoption import bridges
@@ -14,13 +15,17 @@ from nodenet.core.adoption.former_chain import (
     COMPANIONS,
     DNS,
     EVERY_UNIT,
+    GATE_COPY,
+    GATE_FILE,
     MARKER,
+    MARKS,
     MTU_MIGRATION,
     NETWORK_UNITS,
     OURS,
     all_drop_ins,
     drop_ins,
     drops_conditions,
+    gate_copy,
     held,
 )
 from nodenet.core.errors import SettingsInvalid, Unavailable
@@ -73,8 +78,8 @@ def facts(*, with_bridges: bool = True) -> AdoptionFacts:
         addresses=frozenset(entry.address for entry in netlink.snapshot().addresses),
         node_file=changed_node_file(settings),
     )
-    missing = tuple(str(path) for path, text in drop_ins(found.former).items() if disk.read(path) != text)
-    found = replace(found, missing=missing, resets=resets(found.units, found.former), trial=open_trial(status.read()))
+    void = resets(found.units, found.former)
+    found = replace(found, missing=missing(found), resets=void, trial=open_trial(status.read()))
     if not with_bridges:
         return found
     try:
@@ -82,6 +87,23 @@ def facts(*, with_bridges: bool = True) -> AdoptionFacts:
     except Unavailable as error:
         raise Unavailable(error.cause, remedy=error.remedy or NOT_SEEN) from error
     return replace(found, bridges=seen, remembered=bridges.remembered(), unfinished=bridges.unfinished())
+
+
+def files(units: Iterable[str]) -> dict[PurePosixPath, bytes]:
+    """Return the files of an adopted node that systemd reads, by path. Raises PublishFailed."""
+    gate = gate_copy(disk.read(GATE_FILE), disk.read(GATE_COPY))
+    return drop_ins(units) | ({} if gate is None else {GATE_COPY: gate})
+
+
+def missing(found: AdoptionFacts) -> tuple[str, ...]:
+    """Return which files and, with the marker, which links of an adopted node are not there. Raises PublishFailed."""
+    names = [str(path) for path, content in files(found.former).items() if disk.read(path) != content]
+    links = MARKS.items() if found.marker else ()
+    return (*names, *(str(path) for path, target in links if not _is_link(path, target)))
+
+
+def _is_link(path: PurePosixPath, target: PurePosixPath) -> bool:
+    return Path(path).is_symlink() and Path(path).readlink() == Path(target)
 
 
 def resets(units: Mapping[str, UnitState], former: Iterable[str]) -> tuple[str, ...]:
@@ -92,8 +114,8 @@ def resets(units: Mapping[str, UnitState], former: Iterable[str]) -> tuple[str, 
 
 
 def marked() -> bool:
-    """Return whether the marker exists. Raises PublishFailed."""
-    return disk.read(MARKER) is not None
+    """Return whether the marker is there, wherever it leads."""
+    return os.path.lexists(MARKER)
 
 
 def before() -> Before:

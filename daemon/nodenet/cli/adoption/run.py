@@ -19,10 +19,10 @@ from nodenet.core.adoption.record import AdoptionRecord
 from nodenet.core.adoption.steps import Ended, Event, Step, walk
 from nodenet.core.errors import AccessDenied, Busy, NodenetError, PublishFailed, StageFailed
 from nodenet.core.messages import Message
+from nodenet.edge.adoption.interrupted import LOCK
 from nodenet.edge.files import disk
 from nodenet.edge.systemd.journal import Journal
 
-LOCK = Path("/run/nodenet/adoption.lock")
 PRIVATE = 0o600
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

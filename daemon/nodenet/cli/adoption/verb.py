@@ -33,7 +33,8 @@ def change(verb: Verb, *, dry_run: bool) -> int:
     with run.alone():
         here, left = boot_id(), run.stored()
         if left is not None:
-            note(f"nodenetctl: {left.interrupted(marker=gather.marked(), same_boot=left.boot_id == here)}")
+            problem = left.interrupted(marker=gather.marked(), same_boot=left.boot_id == here)
+            note(f"nodenetctl: {problem.cause}. {problem.remedy}")
         facts = _facts(verb)
         steps = verb.plan(facts)
         for number, step in enumerate(steps, 1):

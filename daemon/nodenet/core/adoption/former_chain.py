@@ -3,7 +3,8 @@
 The units may be files of a MachineConfig in /etc, which nothing else may change, and kubelet's target may require them:
 a masked unit would keep kubelet from starting. A drop-in with a condition does neither: systemd skips the unit, and
 what requires it starts (systemd.unit(5), ``ConditionPathExists=``). All drop-ins have the same condition, the marker:
-one rename(2) changes who configures the node in the next boot.
+one rename(2) changes who configures the node in the next boot. The marker is a link to nodenet's program, so that it
+exists for systemd only while nodenet does: without nodenet, the former chain starts.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.stage_name import StageName
 
 MARKER = PurePosixPath("/etc/nodenet/adopted")
-MARKER_TEXT = b"nodenet configures the network of this node: see docs/adopt.md and `nodenetctl hand-back`.\n"
+BRIDGES = PurePosixPath("/etc/nodenet/adopted-bridges")
+"""Through this link, systemd sees whether profiles of a br-ex are on the disk."""
+MARKS: Mapping[PurePosixPath, PurePosixPath] = {MARKER: PurePosixPath("/usr/libexec/nodenetd"), BRIDGES: KEYFILES}
+"""The links of an adopted node, in the order in which they are made, and where they lead."""
 BUILTIN = "builtin"
 """The provider of a stage that nodenetd does itself (``[stages]`` of the settings)."""
 NODENETD, GATE = "nodenetd.service", "nodenet-ready.service"
@@ -46,6 +51,8 @@ MAIN: Mapping[StageName, tuple[str, ...]] = {
 MAIN_UNITS = (*MAIN[StageName.NODEIP], *MAIN[StageName.CONFIGURE_OVS])
 NETWORK_UNITS = (*UNITS[StageName.NMSTATE], *UNITS[StageName.CONFIGURE_OVS][:1])
 """These delete br-ex when they run in a boot that did not begin with them."""
+BRIDGE_UNITS = (*NETWORK_UNITS, *UNITS[StageName.CONFIGURE_OVS][1:])
+"""Where nodenet is gone and its br-ex is on the disk, NetworkManager makes br-ex, and these would break it or wait."""
 EVERY_UNIT = tuple(unit for units in UNITS.values() for unit in units)
 CONFIGURING = (
     *UNITS[StageName.NMSTATE],
@@ -59,14 +66,39 @@ _SYSTEM, _VOLATILE = PurePosixPath("/etc/systemd/system"), PurePosixPath("/run/s
 _NAME = "90-nodenet-adopt.conf"
 _HELD = "91-nodenet-hand-back.conf"
 """Another name: of two drop-ins with one name, systemd reads only that in /etc (systemd.unit(5))."""
+GATE_FILE, GATE_COPY = PurePosixPath("/usr/lib/systemd/system", GATE), _SYSTEM / GATE
+"""kubelet requires the gate through a link in /etc: without nodenet, and without this copy, it could not start."""
 _EMPTY_CONDITION = re.compile(r"^[ \t]*Condition\w*[ \t]*=[ \t]*$", re.MULTILINE)
 _WHO = "# Made by `nodenetctl adopt`, removed by `nodenetctl hand-back`.\n"
 
 
 def drop_ins(units: Iterable[str]) -> dict[PurePosixPath, bytes]:
-    """Return the drop-ins of *units* and of nodenet's own, by path: each side starts only on its side of the marker."""
-    skipped = {_SYSTEM / f"{unit}.d" / _NAME: _condition(f"!{MARKER}") for unit in units}
-    return skipped | {_SYSTEM / f"{unit}.d" / _NAME: _condition(str(MARKER)) for unit in OURS}
+    """Return the drop-ins of *units* and of nodenet's own, by path: each side starts only on its side of the marker.
+
+    A system extension with nodenet must be merged before systemd looks at the marker.
+    """
+    skipped = {
+        _SYSTEM / f"{unit}.d" / _NAME: _drop_in(
+            "After=systemd-sysext.service",
+            f"ConditionPathExists=!{MARKER}",
+            *([f"ConditionPathExistsGlob=!{BRIDGES}/br-ex*-if*.nmconnection"] if unit in BRIDGE_UNITS else []),
+        )
+        for unit in units
+    }
+    return skipped | {_SYSTEM / f"{unit}.d" / _NAME: _drop_in(f"ConditionPathExists={MARKER}") for unit in OURS}
+
+
+def gate_copy(gate: bytes | None, there: bytes | None) -> bytes | None:
+    """Return what the copy of *gate* is to be, None where none is made; *there* is the present one.
+
+    A unit of an administrator or of the installer of a system extension is left alone, and so is a mask.
+    """
+    return _WHO.encode() + gate if gate is not None and (there is None or is_copy(there)) else None
+
+
+def is_copy(there: bytes | None) -> bool:
+    """Return whether the gate in /etc is the copy of an adoption."""
+    return there is not None and there.startswith(_WHO.encode())
 
 
 def all_drop_ins() -> tuple[PurePosixPath, ...]:
@@ -76,7 +108,7 @@ def all_drop_ins() -> tuple[PurePosixPath, ...]:
 
 def held(units: Iterable[str]) -> dict[PurePosixPath, bytes]:
     """Return drop-ins that keep *units* from starting until the next boot, which empties /run."""
-    return {_VOLATILE / f"{unit}.d" / _HELD: _condition("!/run") for unit in units}
+    return {_VOLATILE / f"{unit}.d" / _HELD: _drop_in("ConditionPathExists=!/run") for unit in units}
 
 
 def drops_conditions(path: PurePosixPath, text: str) -> bool:
@@ -99,5 +131,5 @@ def units_of(stages: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(unit for stage, units in UNITS.items() if stages.get(stage, BUILTIN) == BUILTIN for unit in units)
 
 
-def _condition(path: str) -> bytes:
-    return f"{_WHO}[Unit]\nConditionPathExists={path}\n".encode()
+def _drop_in(*lines: str) -> bytes:
+    return "\n".join((f"{_WHO}[Unit]", *lines, "")).encode()

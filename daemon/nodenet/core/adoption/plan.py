@@ -89,7 +89,7 @@ def handed_back(facts: AdoptionFacts, steps: tuple[Step, ...]) -> str:
 
 def _adoption(facts: AdoptionFacts) -> Iterator[Step]:
     if facts.missing:
-        yield drop_ins_written(facts.former)
+        yield drop_ins_written(facts.former, adopted=facts.marker)
     if not facts.enabled:
         yield ENABLED
     if in_memory := tuple(bridge.name for bridge in facts.ours if bridge.in_memory):

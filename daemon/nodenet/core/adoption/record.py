@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 
 from nodenet.core.adoption.former_chain import MARKER
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.messages import Message
 from nodenet.core.record_version import fields
 
 PATH = PurePosixPath("/var/lib/nodenet/adoption.json")
 VERSION = 1
+REMEDY = "`nodenetctl adopt` completes the way to nodenet, `nodenetctl hand-back` the way to the former chain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +29,16 @@ class AdoptionRecord:
     done: int = 0
     undoing: bool = False
 
-    def interrupted(self, *, marker: bool, same_boot: bool) -> str:
-        """Return what an administrator must know of a run that never ended."""
+    def interrupted(self, *, marker: bool, same_boot: bool) -> Problem:
+        """Return what an administrator must know of a run that never ended, and what completes it."""
         what = "undoing" if self.undoing else f"step {self.done + 1} of {len(self.steps)}"
         when = "in this boot" if same_boot else "before the last boot"
         side = "nodenet" if marker else "the former chain"
-        return (
+        cause = (
             f"A `nodenetctl {self.verb}` was interrupted {when} ({what}): {MARKER} "
-            f"{'exists' if marker else 'does not exist'}, so {side} configures this node at every boot. "
-            "`nodenetctl adopt` completes the way to nodenet, `nodenetctl hand-back` the way to the former chain"
+            f"{'exists' if marker else 'does not exist'}, so {side} configures this node at every boot"
         )
+        return Problem(Message.ADOPTION_INTERRUPTED, cause, REMEDY)
 
 
 def render(record: AdoptionRecord) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.core.adoption.former_chain import DNS, GATE, MARKER, NETWORK_UNITS, NODENETD, OURS, RESOLVER_PATH
+from nodenet.core.adoption.former_chain import BRIDGES, DNS, GATE, MARKER, NETWORK_UNITS, NODENETD, OURS, RESOLVER_PATH
 from nodenet.core.adoption.steps import Kind, Step
 from nodenet.core.network_manager.profiles import KEYFILES
 
@@ -12,18 +12,25 @@ def listed(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def drop_ins_written(units: tuple[str, ...]) -> Step:
-    """Return the step that writes the drop-ins of *units* and of nodenet's own."""
+def drop_ins_written(units: tuple[str, ...], *, adopted: bool) -> Step:
+    """Return the step that writes the drop-ins of *units* and of nodenet's own.
+
+    On an *adopted* node they are only completed, and nothing undoes that: both sides would start in the next boot.
+    """
     text = (
         f"Write drop-ins that let {listed(units)} start only while {MARKER} does not exist, and {listed(OURS)} only "
-        "while it does; they have no effect yet"
+        f"while it does, and a copy of {GATE} for the case that nodenet gets lost"
     )
-    return Step(Kind.DROP_INS, forward=True, text=text, names=units, back_text="Remove the drop-ins")
+    if adopted:
+        text = f"{text}; some of them are missing, or from another version"
+        return Step(Kind.DROP_INS, forward=True, text=text, names=units)
+    text = f"{text}; they have no effect yet"
+    return Step(Kind.DROP_INS, forward=True, text=text, names=units, back_text="Remove the drop-ins and the copy")
 
 
 def drop_ins_removed(units: tuple[str, ...]) -> Step:
     """Return the step that removes the drop-ins."""
-    text = f"Remove the drop-ins of {listed((*units, *OURS))}"
+    text = f"Remove the drop-ins of {listed((*units, *OURS))}, and the copy of {GATE}"
     return Step(Kind.DROP_INS, forward=False, text=text, names=units, back_text="Write them again")
 
 
@@ -70,8 +77,8 @@ FORGOTTEN = Step(Kind.OLD_RECORD, forward=True, text="Forget an earlier br-ex th
 MARKED = Step(
     Kind.MARKER,
     forward=True,
-    text=f"Write {MARKER}: nodenet configures this node from the next boot on",
-    back_text=f"Remove {MARKER}: the former chain configures this node from the next boot on",
+    text=f"Write {MARKER} and {BRIDGES.name}: nodenet configures this node from the next boot on",
+    back_text=f"Remove {MARKER} and {BRIDGES.name}: the former chain configures this node from the next boot on",
 )
 PREPENDER_STOPPED = Step(
     Kind.PREPENDER_STOPPED,

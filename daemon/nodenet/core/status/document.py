@@ -12,6 +12,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.boot.stages import Boot, Health, new_boot
 from nodenet.core.stage_name import StageName
+from nodenet.core.status.last_known import error
 from nodenet.core.trial.trial import Trial, described
 
 SCHEMA_VERSION = 1
@@ -74,7 +75,7 @@ def document(status: BootStatus) -> dict[str, Any]:
     boot, facts = status.boot, status.facts
     selection = facts.selection
     current = boot.current
-    problems = [_error(stage, problem) for stage, problem in status.problems]
+    problems = [error(stage, problem) for stage, problem in status.problems]
     return {
         "schema_version": SCHEMA_VERSION,
         "boot_id": status.boot_id,
@@ -142,8 +143,8 @@ def _ended(known: Mapping[str, Any], problem: Problem) -> dict[str, Any]:
         **known,
         "health": Health.FAILED.value,
         "stage": None,
-        "last_error": _error(name, problem),
-        "problems": [_error(name, problem)],
+        "last_error": error(name, problem),
+        "problems": [error(name, problem)],
         "stages": stages,
     }
 
@@ -170,12 +171,3 @@ def _held(stage: StageState, inhibitors: Inhibitors) -> list[dict[str, str]]:
 def next_try(stage: StageState) -> float | None:
     """Return when a stage that waits or failed is tried again at the latest; seconds of CLOCK_BOOTTIME."""
     return stage.due if stage.status in (Status.WAITING, Status.FAILED) else None
-
-
-def _error(stage: str | None, problem: Problem) -> dict[str, str | None]:
-    return {
-        "message_id": problem.message.value,
-        "stage": stage and str(stage),
-        "cause": problem.cause,
-        "remedy": problem.remedy,
-    }

@@ -6,9 +6,12 @@ The state file stays when nodenetd ends. Its content was true when it was writte
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nodenet.core.messages import Message
+
+if TYPE_CHECKING:
+    from nodenet.core.boot.outcome import Problem
 
 REMEDY = "See `systemctl status nodenetd`"
 
@@ -35,6 +38,21 @@ def last_known(document: Mapping[str, Any], age: float | None) -> dict[str, Any]
         "problems": found,
         "running": {"now": False, "age": age},
     }
+
+
+def error(stage: str | None, problem: Problem) -> dict[str, str | None]:
+    """Return *problem* as the document has it; *stage* is the one that has it."""
+    return {
+        "message_id": problem.message.value,
+        "stage": stage and str(stage),
+        "cause": problem.cause,
+        "remedy": problem.remedy,
+    }
+
+
+def with_problem(document: dict[str, Any], problem: Problem | None) -> dict[str, Any]:
+    """Return *document* with one more problem; health and the last error stay, which are those of nodenetd."""
+    return {**document, "problems": [*problems(document), error(None, problem)]} if problem else document
 
 
 def problems(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

@@ -21,6 +21,7 @@ from nodenet.edge.files.node_file import MAX_BYTES, listing, read_node_file
 __all__ = [
     "clear_stray",
     "leads_to",
+    "link",
     "listing",
     "make_directory",
     "read",
@@ -85,6 +86,23 @@ def write(path: PurePath, content: bytes, mode: int = 0o644) -> bool:
             raise
         _sync(path.parent)
         return True
+
+
+def link(path: PurePath, target: PurePath) -> None:
+    """Let *path* be a symbolic link to *target*, durably; a file in its place is replaced. Raises PublishFailed."""
+    with _explained(path, "written"):
+        if Path(path).is_symlink() and Path(path).readlink() == target:
+            return
+        make_directory(path.parent)
+        temporary = Path(path.parent, STRAY + secrets.token_hex(8))
+        try:
+            temporary.symlink_to(target)
+            temporary.rename(path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        _sync(path.parent)
 
 
 def remove(path: PurePath) -> bool:

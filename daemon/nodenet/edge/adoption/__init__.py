@@ -1,0 +1,1 @@
+"""The record of an adoption, as nodenetd and `nodenetctl status` read it."""
