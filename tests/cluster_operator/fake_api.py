@@ -60,13 +60,18 @@ class FakeApi:
 
     async def watch(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[Any]:  # noqa: ARG002
         self._ask(path)
-        queue: asyncio.Queue[Any] = asyncio.Queue()
-        self._watches.append((path, queue))
+        queue = self.queue(path)
         while True:
             event = await queue.get()
             if event is None:
                 raise Unavailable("the watch broke")
             yield event
+
+    def queue(self, path: str) -> asyncio.Queue[Any]:
+        """Return the events of a list from now on; None is the end."""
+        queue: asyncio.Queue[Any] = asyncio.Queue()
+        self._watches.append((path, queue))
+        return queue
 
     async def find(self, path: str) -> Any:
         self._ask(path)

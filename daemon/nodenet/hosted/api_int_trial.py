@@ -1,15 +1,23 @@
-"""Does the external load balancer that ``api-int`` names answer? If not, the API VIP may get the name."""
+"""Does the API answer where ``api-int`` should lead? If not, another address may get the name."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import structlog
 
 from nodenet.core.errors import PublishFailed
 from nodenet.core.hosted_services import fallback
-from nodenet.core.hosted_services.api_int import load_balancer
-from nodenet.core.hosted_services.fallback import Trial, Way
+from nodenet.core.hosted_services.api_int import Addresses, ways
+from nodenet.core.hosted_services.fallback import (
+    PATIENCE_SECONDS,
+    TRIAL_SECONDS,
+    VIP_TRIAL_SECONDS,
+    Look,
+    Trial,
+    Way,
+)
 from nodenet.core.hosted_services.health import Answer, readyz
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
@@ -21,7 +29,7 @@ log = structlog.get_logger()
 UNTRIED_SECONDS, SETTLED_SECONDS = 3.0, 10.0
 """Between two looks."""
 ANSWER_SECONDS = 5.0
-REMEDY = "See to the load balancer, or remove apiintIpAddress"
+REMEDY = "See `nodenetctl hosted` and `nodenetctl explain vip`"
 
 
 class ApiIntTrial:
@@ -46,30 +54,41 @@ class ApiIntTrial:
             await asyncio.sleep(UNTRIED_SECONDS if untried or self._migrates() else SETTLED_SECONDS)
 
     def _migrates(self) -> bool:
-        """Return whether a migration has given the name to the load balancer, and may still take it back."""
+        """Return whether the API moves: until it has moved, more than one load balancer serves."""
         migration = self._state.known.inputs.spec.migration
-        return migration is not None and migration.switched
+        return migration is not None and not migration.at_rest
 
     async def look(self) -> None:
-        """Ask the load balancer, unless it is believed; and the API at its VIP if it is dead."""
+        """Ask the addresses that should have the name, unless they are believed; where they are dead, the others."""
         if not self._state.here.places:
             return  # nothing was gathered yet, and what an earlier companion found stays
-        addresses, migrates = load_balancer(self._state.known.inputs), self._migrates()
-        if self._trial.addresses and not addresses:  # one that gets the name again later is tried again
+        named, *others = ways(self._state.known.inputs)
+        if self._trial.addresses and not others:  # what gets the name again later is tried again
             self._trial = Trial()
             self._write()
-        elif self._trial.addresses != frozenset(addresses):
-            self._trial = fallback.parse(self._file.read(), addresses)
-        if addresses and (migrates or self._trial.way is not Way.EXTERNAL):
-            external = await self._answers(addresses)
-            vip = not external and await self._answers(self._state.options.api_vips)
-            before, now = self._trial, asyncio.get_running_loop().time()
-            self._trial = fallback.after(before, now, external=external, vip=vip, migrates=migrates)
-            if self._trial.way is not before.way:
+        elif others and self._trial.addresses != frozenset(named):
+            self._trial = fallback.parse(self._file.read(), named)
+        if others and (self._migrates() or self._trial.way is not Way.EXTERNAL):
+            before, look = self._trial, await self._found(named, others)
+            self._trial = fallback.after(before, asyncio.get_running_loop().time(), look)
+            if (self._trial.way, self._trial.dead) != (before.way, before.dead):
                 self._keep(before.way)
-        self._take(self._trial.addresses if self._trial.way is Way.VIP else frozenset())
+        self._take(self._trial.dead)
 
-    async def _answers(self, addresses: tuple[IPAddress, ...]) -> bool:
+    async def _found(self, named: Addresses, others: Sequence[Addresses]) -> Look:
+        """Return what answers."""
+        migrates, is_vip = self._migrates(), set(named) == set(self._state.options.api_vips)
+        patience = (VIP_TRIAL_SECONDS if is_vip else TRIAL_SECONDS) if migrates else PATIENCE_SECONDS
+        if await self._answers(named):
+            return Look(answers=True, patience=patience, migrates=migrates)
+        gone = [*named]
+        for one in others:
+            if await self._answers(one):
+                return Look(answers=False, dead=frozenset(gone), patience=patience, migrates=migrates)
+            gone += one
+        return Look(answers=False, patience=patience, migrates=migrates)
+
+    async def _answers(self, addresses: Addresses) -> bool:
         targets = [readyz(self._state.options, str(one)) for one in addresses]
         results = await asyncio.gather(*(self._checks.check(target, ANSWER_SECONDS) for target in targets))
         return any(result.answer is Answer.GOOD for result in results)
@@ -82,12 +101,10 @@ class ApiIntTrial:
     def _keep(self, before: Way) -> None:
         shown = " and ".join(sorted(map(str, self._trial.addresses)))
         if self._trial.way is Way.VIP:
-            cause = f"The external load balancer {shown} does not answer: api-int is the API VIP"
+            cause = f"The API does not answer at {shown}: api-int is another address until it does"
             log.error(cause, message=Message.HOSTED_PROBLEM, cause=cause, remedy=REMEDY)
         elif before is Way.VIP:
-            log.info(
-                f"The external load balancer {shown} answers: it has api-int again", message=Message.HOSTED_CHANGED
-            )
+            log.info(f"The API answers at {shown}, which has api-int again", message=Message.HOSTED_CHANGED)
         self._write()
 
     def _write(self) -> None:

@@ -102,9 +102,10 @@ class Mover:
 
     def _is_lost(self, migration: Migration) -> bool:
         """Return whether the new address does not answer this node any more."""
-        if is_own(migration.target, self._state.options.api_vips):
-            return self._state.reachable is False and self._state.asked in self._state.options.api_vips
-        return self._state.dead == frozenset(migration.target)
+        state, vips = self._state, self._state.options.api_vips
+        if state.dead.issuperset(migration.target or vips):
+            return True
+        return is_own(migration.target, vips) and state.reachable is False and state.asked in vips
 
     async def _try(self, addresses: tuple[IPAddress, ...]) -> None:
         options = self._state.options

@@ -43,7 +43,7 @@ class State:
     peers: dict[str, str] = field(default_factory=dict)
     """MAC → node, of the nodes that may hold a VIP."""
     dead: frozenset[IPAddress] = frozenset()
-    """The addresses of an external load balancer that does not answer, and has lost the name to the API VIP."""
+    """The addresses at which the API does not answer, and which another one replaces for ``api-int``."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     reachable: bool | None = None
     asked: IPAddress | None = None

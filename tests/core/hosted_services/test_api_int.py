@@ -5,8 +5,10 @@ from ipaddress import ip_address
 
 import pytest
 
-from nodenet.core.hosted_services.api_int import api_int, load_balancer
+from nodenet.core.hosted_services.api_int import api_int, ways
+from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Mode, Options, Origin, Role, Spec
+from nodenet.core.ip import IPAddress
 
 VIP, EXTERNAL = ip_address("192.0.2.2"), ip_address("192.0.2.200")
 OPTIONS = Options("baremetal", "ostest.example.com", (VIP,))
@@ -34,13 +36,52 @@ def test_one_that_is_dead_since_the_boot_gives_its_name_to_the_vip_and_is_still_
     found = api_int(replace(ASKED, dead=frozenset({EXTERNAL})))
     assert (found.addresses, found.mode) == ((VIP,), Mode.SELF_HOSTED)
     assert found.problem
-    assert load_balancer(replace(ASKED, dead=frozenset({EXTERNAL}))) == (EXTERNAL,)
+    assert ways(replace(ASKED, dead=frozenset({EXTERNAL}))) == ((EXTERNAL,), (VIP,))
     assert api_int(replace(ASKED, dead=frozenset({VIP}))).mode is Mode.EXTERNAL, "another one was dead"
 
 
 def test_no_load_balancer_is_asked_where_the_vip_has_the_name() -> None:
-    assert load_balancer(replace(ASKED, spec=Spec(api_int_addresses=(VIP,)))) == ()
-    assert load_balancer(replace(ASKED, spec=Spec(), options=replace(OPTIONS, user_managed_lb=True))) == ()
+    assert ways(replace(ASKED, spec=Spec(api_int_addresses=(VIP,)))) == ((VIP,),)
+    assert ways(replace(ASKED, spec=Spec(), options=replace(OPTIONS, user_managed_lb=True))) == ((VIP,),)
+
+
+BEFORE = ip_address("192.0.2.201")
+
+
+def moving(phase: Phase, origin: IPAddress, target: IPAddress, *dead: IPAddress) -> Inputs:
+    """Return the inputs in a phase of a migration."""
+    spec = Spec(migration=Migration(phase, (origin,), (target,), 1))
+    return replace(ASKED, spec=spec, dead=frozenset(dead))
+
+
+def test_in_a_migration_the_load_balancer_of_before_takes_the_place_of_a_dead_one_and_then_the_vip() -> None:
+    for dead, used in (((), EXTERNAL), ((EXTERNAL,), BEFORE), ((EXTERNAL, BEFORE), VIP)):
+        found = api_int(moving(Phase.DRAIN_EXTERNAL, BEFORE, EXTERNAL, *dead))
+        assert found.addresses == (used,)
+        assert found.mode is (Mode.SELF_HOSTED if used == VIP else Mode.EXTERNAL)
+    found = api_int(moving(Phase.DRAIN_EXTERNAL, BEFORE, EXTERNAL, EXTERNAL))
+    assert found.problem == (
+        "The external load balancer 192.0.2.200 does not answer, and api-int is the load balancer 192.0.2.201 of "
+        "before until it does: see to the load balancer, or remove apiintIpAddress"
+    )
+    assert ways(moving(Phase.VERIFY, BEFORE, EXTERNAL)) == ((BEFORE,), (VIP,)), "one that is not verified gets no name"
+
+
+def test_in_a_migration_back_the_load_balancer_takes_the_place_of_a_dead_vip() -> None:
+    found = api_int(moving(Phase.DRAIN_EXTERNAL, BEFORE, VIP, VIP))
+    assert (found.addresses, found.mode, found.origin) == ((BEFORE,), Mode.EXTERNAL, Origin.LIVE)
+    assert found.problem == (
+        "The API does not answer at its VIP 192.0.2.2, and api-int is the load balancer 192.0.2.201 of before until it "
+        "does: see `nodenetctl explain vip`"
+    )
+    assert ways(moving(Phase.SELF_HOSTED, BEFORE, VIP)) == ((VIP,),), "it may be gone"
+
+
+def test_a_load_balancer_of_before_that_cannot_be_right_takes_no_place() -> None:
+    taken = replace(
+        moving(Phase.DRAIN_EXTERNAL, BEFORE, VIP), nodes=(ClusterNode("m0", (BEFORE,), Role.CONTROL_PLANE),)
+    )
+    assert ways(taken) == ((VIP,),)
 
 
 @pytest.mark.parametrize(("role", "mode"), [(Role.WORKER, Mode.EXTERNAL), (Role.CONTROL_PLANE, Mode.SELF_HOSTED)])

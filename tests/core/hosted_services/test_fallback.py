@@ -1,7 +1,8 @@
-"""Where api-int leads while an external load balancer does not answer, look by look."""
+"""Where api-int leads while the API does not answer where it should lead, look by look."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_address
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from nodenet.core.hosted_services.fallback import (
     PATIENCE_SECONDS,
     RETURN_ANSWERS,
+    TRIAL_SECONDS,
+    VIP_TRIAL_SECONDS,
+    Look,
     Trial,
     Way,
     after,
@@ -19,60 +23,77 @@ from nodenet.core.hosted_services.fallback import (
 
 BALANCER = frozenset({ip_address("192.0.2.200")})
 FRESH = Trial(BALANCER)
+GOOD, SILENT, REPLACED = Look(answers=True), Look(answers=False), Look(answers=False, dead=BALANCER)
+"""It answers; it does not, nor does another one; it does not, and the VIP does."""
+ON_TRIAL = replace(REPLACED, migrates=True, patience=TRIAL_SECONDS)
 
 
-def looks(trial: Trial, *, external: bool, vip: bool, seconds: float, began: float = 0.0) -> Trial:
+def looks(trial: Trial, look: Look, seconds: float, began: float = 0.0) -> Trial:
     """Return the trial after a look each three seconds."""
     now = began
     while now <= began + seconds:
-        trial = after(trial, now, external=external, vip=vip)
+        trial = after(trial, now, look)
         now += 3
     return trial
 
 
 def test_a_balancer_that_is_dead_for_a_minute_gives_its_name_to_a_vip_that_answers() -> None:
-    assert looks(FRESH, external=False, vip=True, seconds=PATIENCE_SECONDS - 3).way is Way.UNTRIED
-    assert looks(FRESH, external=False, vip=True, seconds=PATIENCE_SECONDS).way is Way.VIP
+    assert looks(FRESH, REPLACED, PATIENCE_SECONDS - 3).way is Way.UNTRIED
+    assert looks(FRESH, REPLACED, PATIENCE_SECONDS).way is Way.VIP
 
 
 def test_a_vip_that_does_not_answer_gets_no_name_until_it_does() -> None:
-    trial = looks(FRESH, external=False, vip=False, seconds=3600)
+    trial = looks(FRESH, SILENT, 3600)
     assert trial.way is Way.UNTRIED
-    assert after(trial, 3700, external=False, vip=True).way is Way.VIP
+    assert after(trial, 3700, REPLACED).way is Way.VIP
 
 
 def test_a_balancer_that_has_answered_once_keeps_its_name() -> None:
-    trial = after(FRESH, 0, external=True, vip=False)
+    trial = after(FRESH, 0, GOOD)
     assert trial.way is Way.EXTERNAL
-    assert looks(trial, external=False, vip=True, seconds=3600, began=10).way is Way.EXTERNAL
+    assert looks(trial, REPLACED, 3600, began=10).way is Way.EXTERNAL
 
 
 def test_the_name_goes_back_after_some_good_answers_in_a_row() -> None:
-    trial = looks(FRESH, external=False, vip=True, seconds=PATIENCE_SECONDS)
+    trial = looks(FRESH, REPLACED, PATIENCE_SECONDS)
     for number in range(RETURN_ANSWERS - 1):
-        trial = after(trial, 100 + number, external=True, vip=False)
+        trial = after(trial, 100 + number, GOOD)
     assert trial.way is Way.VIP
-    missed = after(trial, 200, external=False, vip=True)
-    assert after(missed, 201, external=True, vip=False).way is Way.VIP
-    assert after(trial, 201, external=True, vip=False).way is Way.EXTERNAL
+    missed = after(trial, 200, REPLACED)
+    assert after(missed, 201, GOOD).way is Way.VIP
+    assert after(trial, 201, GOOD).way is Way.EXTERNAL
 
 
 def test_the_file_says_the_same_to_a_companion_that_comes_back_and_to_nodenetd() -> None:
-    for way in Way:
-        content = render(Trial(BALANCER, way))
-        assert parse(content, BALANCER) == Trial(BALANCER, way)
-        assert dead(content) == (BALANCER if way is Way.VIP else frozenset())
+    for trial in (Trial(BALANCER), Trial(BALANCER, Way.EXTERNAL), *(Trial(BALANCER, Way.VIP, gone) for gone in GONE)):
+        content = render(trial)
+        assert parse(content, BALANCER) == trial
+        assert dead(content) == trial.dead
+
+
+OTHER = frozenset({ip_address("192.0.2.201")})
+GONE = (BALANCER, BALANCER | OTHER)
+"""The load balancer alone, and together with that of before."""
 
 
 def test_a_file_about_another_balancer_says_nothing() -> None:
-    other = frozenset({ip_address("192.0.2.201")})
-    assert parse(render(Trial(BALANCER, Way.VIP)), other) == Trial(other)
+    assert parse(render(Trial(BALANCER, Way.VIP, BALANCER)), OTHER) == Trial(OTHER)
+
+
+def test_a_file_of_an_older_nodenet_names_the_dead_by_their_addresses_alone() -> None:
+    content = b'{"addresses": ["192.0.2.200"], "way": "vip"}'
+    assert dead(content) == BALANCER
+    assert render(Trial(BALANCER, Way.VIP, BALANCER)).strip() == content
 
 
 @pytest.mark.parametrize(
     "content",
-    [None, b"", b"[]", b"{", b'{"addresses": 1, "way": "vip"}', b'{"addresses": ["x"], "way": "vip"}', b"[" * 9000],
-    ids=range(7),
+    [
+        *(None, b"", b"[]", b"{", b"[" * 9000),
+        *(b'{"addresses": 1, "way": "vip"}', b'{"addresses": ["x"], "way": "vip"}'),
+        b'{"addresses": ["192.0.2.200"], "way": "vip", "dead": ["x"]}',
+    ],
+    ids=range(8),
 )
 def test_what_is_no_such_file_says_nothing(content: bytes | None) -> None:
     assert parse(content, BALANCER) == FRESH
@@ -80,9 +101,17 @@ def test_what_is_no_such_file_says_nothing(content: bytes | None) -> None:
 
 
 def test_in_a_migration_a_balancer_that_has_answered_loses_the_name_soon() -> None:
-    trial = after(FRESH, 0, external=True, vip=False, migrates=True)
+    trial = after(FRESH, 0, replace(GOOD, migrates=True))
     for now in (3, 6):
-        trial = after(trial, now, external=False, vip=True, migrates=True)
+        trial = after(trial, now, ON_TRIAL)
         assert trial.way is Way.EXTERNAL
-    assert after(trial, 9, external=False, vip=False, migrates=True).way is Way.EXTERNAL, "no VIP answers either"
-    assert after(trial, 9, external=False, vip=True, migrates=True).way is Way.VIP
+    assert after(trial, 9, replace(SILENT, migrates=True)).way is Way.EXTERNAL, "no other one answers either"
+    assert after(trial, 9, replace(ON_TRIAL, patience=VIP_TRIAL_SECONDS)).way is Way.EXTERNAL, "a VIP may be taken over"
+    assert after(trial, 9, ON_TRIAL).way is Way.VIP
+
+
+def test_one_that_replaces_a_dead_one_and_dies_is_replaced_at_once() -> None:
+    trial = looks(after(FRESH, 0, GOOD), ON_TRIAL, 9, began=3)
+    both = after(trial, 15, replace(ON_TRIAL, dead=BALANCER | OTHER))
+    assert both.dead == BALANCER | OTHER
+    assert after(both, 18, SILENT) == replace(both, good=0), "where none answers, nothing changes"

@@ -7,10 +7,12 @@ own load balancer. Any other address belongs to an external load balancer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nodenet.core.hosted_services.model import ClusterNode, Inputs, Mode, Origin, Role
 from nodenet.core.ip import IPAddress, family_of
+
+Addresses = tuple[IPAddress, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +29,48 @@ class ApiInt:
 def api_int(inputs: Inputs) -> ApiInt:
     """Return the effective address of ``api-int``; addresses of the resource that cannot be right are not used."""
     vips, asked = inputs.options.api_vips, inputs.spec.effective_addresses
-    external = Mode.EXTERNAL if inputs.options.user_managed_lb else Mode.SELF_HOSTED
+    named, *others = ways(inputs)
+    used = next((way for way in (named, *others) if not inputs.dead.issuperset(way)), named)
+    self_hosted = set(used) == set(vips) and not inputs.options.user_managed_lb
+    mode = Mode.SELF_HOSTED if self_hosted else Mode.EXTERNAL
+    if used is not named:
+        return ApiInt(used, Origin.DEFAULT if used == vips else inputs.spec_origin, mode, _dead(named, used, vips))
     if not asked or set(asked) == set(vips):
-        return ApiInt(vips, inputs.spec_origin if asked else Origin.DEFAULT, external)
+        return ApiInt(vips, inputs.spec_origin if asked else Origin.DEFAULT, mode)
     if problem := refusal(asked, vips, inputs.nodes):
-        return ApiInt(vips, Origin.DEFAULT, external, problem)
-    if set(asked) == inputs.dead:
-        return ApiInt(vips, Origin.DEFAULT, external, _dead(asked))
-    return ApiInt(asked, inputs.spec_origin, Mode.EXTERNAL, _claimed(asked, inputs.nodes))
+        return ApiInt(vips, Origin.DEFAULT, mode, problem)
+    return ApiInt(asked, inputs.spec_origin, mode, _claimed(asked, inputs.nodes))
 
 
-def load_balancer(inputs: Inputs) -> tuple[IPAddress, ...]:
-    """Return the addresses of the external load balancer that the resource names, none without one; dead or not."""
-    found = api_int(replace(inputs, dead=frozenset()))
-    return found.addresses if found.mode is Mode.EXTERNAL and found.addresses != inputs.options.api_vips else ()
+def ways(inputs: Inputs) -> tuple[Addresses, ...]:
+    """Return the addresses that ``api-int`` may have on this node, the ones that it should have first.
+
+    Each is used where those before it are dead. Until a migration ends, the load balancer of before it still serves;
+    the VIPs take the place of every external one.
+    """
+    vips, migration = inputs.options.api_vips, inputs.spec.migration
+
+    def may_be(addresses: Addresses) -> bool:
+        return set(addresses) == set(vips) or refusal(addresses, vips, inputs.nodes) is None
+
+    named = inputs.spec.effective_addresses or vips
+    if not may_be(named):
+        return (vips,)
+    before = (migration.origin or vips,) if migration and migration.switched else ()
+    found = [named, *filter(may_be, before), vips]
+    return tuple(one for number, one in enumerate(found) if set(one) not in map(set, found[:number]))
 
 
-def _dead(asked: tuple[IPAddress, ...]) -> str:
-    shown = " and ".join(map(str, asked))
+def _dead(named: Addresses, used: Addresses, vips: Addresses) -> str:
+    shown, instead = " and ".join(map(str, named)), " and ".join(map(str, used))
+    if set(named) == set(vips):
+        return (
+            f"The API does not answer at its VIP {shown}, and api-int is the load balancer {instead} of before until "
+            "it does: see `nodenetctl explain vip`"
+        )
+    other = "the API VIP" if set(used) == set(vips) else f"the load balancer {instead} of before"
     return (
-        f"The external load balancer {shown} does not answer, and api-int is the API VIP until it does: "
+        f"The external load balancer {shown} does not answer, and api-int is {other} until it does: "
         "see to the load balancer, or remove apiintIpAddress"
     )
 

@@ -150,8 +150,8 @@ class Options:
 class Inputs:
     """Everything that a plan is made of.
 
-    *nodes* is empty while no list of nodes was ever read. *dead*: the addresses of an external load balancer that has
-    lost the name to the API VIP (``fallback``).
+    *nodes* is empty while no list of nodes was ever read. *dead*: the addresses at which the API does not answer, and
+    which another one replaces for ``api-int`` (``fallback``).
     """
 
     options: Options
