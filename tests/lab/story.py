@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import Shell
+from harness.product import PACKAGES, REPOSITORY
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "node_file"
 NODE_FILES = "/etc/nmstate/openshift"
@@ -23,6 +24,16 @@ OURS = (NODE_FILES, "/var/lib/nodenet", KUBELET, CRIO)
 def with_mtu(mtu: int) -> str:
     """Return a node file whose application shows: DHCP as before, and *mtu* on eth0."""
     return CLUSTER.replace("1401", str(mtu))
+
+
+def shorter(changes: dict[str, tuple[str, str]]) -> dict[str, str]:
+    """Return modules of nodenetd for the disk of a node, with another time: path → its line, and the new line."""
+    files = {}
+    for path, (line, less) in changes.items():
+        text = (REPOSITORY / "daemon" / path).read_text()
+        assert text.count(f"{line}\n") == 1, (path, line)
+        files[f"{PACKAGES}/{path}"] = text.replace(f"{line}\n", f"{less}\n")
+    return files
 
 
 def node_file(name: str) -> str:

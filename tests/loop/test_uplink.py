@@ -43,6 +43,7 @@ class FakeLinks:
     known: dict[str, Link] = field(default_factory=lambda: {"eth0": Link(2, "eth0"), "br-ex": Link(3, "br-ex")})
     listened: tuple[str, ...] = ()
     changed: Callable[[], None] = lambda: None
+    unrouted: Callable[[], None] = lambda: None
     closed: int = 0
     unknown: Exception | None = None
     asked: int = 0
@@ -54,8 +55,8 @@ class FakeLinks:
             raise self.unknown
         return self.known.get(name)
 
-    def listen(self, names: Sequence[str], changed: Callable[[], None]) -> None:
-        self.listened, self.changed = tuple(names), changed
+    def listen(self, names: Sequence[str], changed: Callable[[], None], unrouted: Callable[[], None]) -> None:
+        self.listened, self.changed, self.unrouted = tuple(names), changed, unrouted
 
     def close(self) -> None:
         self.closed += 1
@@ -222,7 +223,7 @@ def test_a_gateway_that_falls_silent_is_reported_within_seventy_seconds_and_back
 
 
 def test_a_silent_gateway_whose_route_goes_with_the_node_ip_has_not_answered() -> None:
-    """Where only the route goes, no gateway is left to ask."""
+    """Where only the route goes, the route is the problem."""
 
     async def story(rig: Rig) -> None:
         await asyncio.sleep(PROBE_SECONDS - 2.0)
@@ -231,10 +232,68 @@ def test_a_silent_gateway_whose_route_goes_with_the_node_ip_has_not_answered() -
         rig.kernel.now = Snapshot()
         await asyncio.sleep(60.0)
         assert rig.causes == ["No answer from the gateway 192.0.2.1 on br-ex"]
-        rig.kernel.now = replace(SNAPSHOT, routes=())
-        await asyncio.sleep(15.0)
+        rig.kernel.now = WITHOUT_ROUTE
+        await asyncio.sleep(20.0)
 
-    assert run(story).causes == ["No answer from the gateway 192.0.2.1 on br-ex", None]
+    assert run(story).causes == [
+        "No answer from the gateway 192.0.2.1 on br-ex",
+        "No default route for IPv4 any more",
+    ]
+
+
+WITHOUT_ROUTE = replace(SNAPSHOT, routes=())
+
+
+def test_a_default_route_that_ends_is_reported_within_ten_seconds_and_back_by_itself() -> None:
+    """The kernel reports its end."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(10.0)
+        rig.kernel.now = WITHOUT_ROUTE
+        rig.links.unrouted()
+        await asyncio.sleep(10.0)
+        assert rig.causes == ["No default route for IPv4 any more"]
+        rig.kernel.now = SNAPSHOT
+        await asyncio.sleep(11.0)
+
+    assert run(story).causes == ["No default route for IPv4 any more", None]
+
+
+def test_a_default_route_whose_end_was_not_heard_of_is_reported_with_the_next_look() -> None:
+    """The kernel does not report routes that go with an address (RFC 3549 has no acknowledged events)."""
+
+    async def story(rig: Rig) -> None:
+        rig.kernel.now = WITHOUT_ROUTE
+        await asyncio.sleep(70.0)
+
+    assert run(story).causes == ["No default route for IPv4 any more"]
+
+
+def test_a_default_route_that_is_replaced_is_no_problem_and_costs_little() -> None:
+    """NetworkManager does so with each change of a metric; a program that does nothing else is not followed."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(5.0)
+        rig.neighbours.asked.clear()
+        for _ in range(100):
+            rig.links.unrouted()
+            await asyncio.sleep(0.05)
+
+    rig = run(story)
+    assert rig.reports == []
+    assert 1 <= len(rig.neighbours.asked) <= 11
+
+
+def test_a_node_file_without_a_default_route_is_no_loss() -> None:
+    """A reload or a confirmed trial brought it; what the network had before says nothing."""
+
+    async def story(rig: Rig) -> None:
+        rig.kernel.now = WITHOUT_ROUTE
+        rig.watch.show(replace(READY, facts=replace(BRIDGED, applied_digest="d")))
+        rig.links.unrouted()
+        await asyncio.sleep(3 * PROBE_SECONDS)
+
+    assert run(story).reports == []
 
 
 def test_one_answer_that_is_lost_is_no_problem() -> None:
@@ -250,13 +309,14 @@ def test_one_answer_that_is_lost_is_no_problem() -> None:
     assert run(story).reports == []
 
 
-def test_a_cable_that_is_pulled_is_the_cause_of_a_silent_gateway() -> None:
-    """One line, and none for what follows from it until the carrier is back."""
+@pytest.mark.parametrize("seconds", [200.0, 202.0, 204.0, 206.0, 208.0])
+def test_a_cable_that_is_pulled_is_the_cause_of_a_silent_gateway(seconds: float) -> None:
+    """One line, and none for what follows from it: the gateway is asked as soon as the carrier is back."""
 
     async def story(rig: Rig) -> None:
         rig.links.pull("eth0")
         rig.neighbours.there.clear()
-        await asyncio.sleep(200.0)
+        await asyncio.sleep(seconds)
         assert rig.causes == ["eth0, the uplink of br-ex, has no carrier"]
         rig.neighbours.there.add(GATEWAY)
         rig.links.pull("eth0", carrier=True)

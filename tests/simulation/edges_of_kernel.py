@@ -78,7 +78,7 @@ class UplinkLinks(Edge):
         self.life.step("links.link")
         return next((link for link in self.world.kernel.snapshot().links if link.name == name), None)
 
-    def listen(self, names: Sequence[str], changed: Callable[[], None]) -> None:  # noqa: ARG002
+    def listen(self, names: Sequence[str], changed: Callable[[], None], unrouted: Callable[[], None]) -> None:  # noqa: ARG002  (routes are looked at once a minute)
         self.life.step("links.listen")
         if self.world.listeners:
             self.world.listeners.link = changed

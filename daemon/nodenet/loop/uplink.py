@@ -1,7 +1,8 @@
 """Can the node IPs still be reached after READY? It watches, reports, and never changes the network.
 
-The kernel says when the carrier of the uplink changes. Gateways and DNS servers are asked once a minute; the answers of
-the servers are read with the watchdog's next beat. A node that runs well wakes for nothing else.
+The kernel says when the carrier of the uplink changes, and when a default route ends. Gateways and DNS servers are
+asked once a minute; the answers of the servers are read with the watchdog's next beat. A node that runs well wakes for
+nothing else.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from nodenet.core.boot.outcome import Problem
@@ -23,15 +24,14 @@ from nodenet.core.status.document import BootStatus
 from nodenet.core.uplink_health.health import (
     CARRIER,
     FINE,
-    GATEWAY,
     NAME_SERVER,
     Condition,
     carrier_problem,
-    gateway_problem,
     has_carrier,
     name_server_problem,
 )
 from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
+from nodenet.core.uplink_health.way_out import WayOut
 from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
 
 PROBE_SECONDS = 60.0
@@ -42,6 +42,8 @@ AGAIN_SECONDS = 2.0
 """Before what did not answer is asked again: a gateway, DNS servers, or the kernel."""
 SILENT_SECONDS = 10.0
 """The same once its silence is reported."""
+SETTLE_SECONDS = 0.5
+"""After a default route ended: its replacement comes right behind it."""
 PORTS_SECONDS = PROBE_SECONDS / 2
 """How long the ports of a bridge are taken for known; less than a minute, so each look once a minute asks again."""
 OVS_KINDS = frozenset({"openvswitch", "tun"})
@@ -54,8 +56,11 @@ class Links(Protocol):
     def link(self, name: str) -> Link | None:
         """Return a link as it is now, None where there is none. Raises Unavailable."""
 
-    def listen(self, names: Sequence[str], changed: Callable[[], None]) -> None:
-        """Call *changed* after changes of these links and no others. Raises Unavailable."""
+    def listen(self, names: Sequence[str], changed: Callable[[], None], unrouted: Callable[[], None]) -> None:
+        """Call *changed* after changes of these links and no others, *unrouted* when a default route has ended.
+
+        Raises Unavailable.
+        """
 
     def close(self) -> None:
         """Listen no longer."""
@@ -102,6 +107,10 @@ class UplinkWatch:
         self._moved = asyncio.Event()
         self._look_again = asyncio.Event()
         """Set after an event of an uplink, and once a minute in case one was missed."""
+        self._ask_again = asyncio.Event()
+        """Set when a default route has ended, or the carrier is back: what gateways answered before says nothing."""
+        self._applied: str | None = None
+        """The digest of the node file that the network was made by: another one may want no default route."""
         self._forget()
 
     def _forget(self) -> None:
@@ -109,7 +118,7 @@ class UplinkWatch:
         self._names: tuple[str, ...] = ()
         self._names_due = 0.0
         """When the uplinks are looked up again (CLOCK_BOOTTIME): a reload can move a bridge to another link."""
-        self._carrier, self._gateways, self._servers = FINE, FINE, FINE
+        self._carrier, self._servers, self._way_out = FINE, FINE, WayOut()
         self._no_carrier: Problem | None = None
         self._no_answer: Problem | None = None
         self._no_server: Problem | None = None
@@ -118,6 +127,9 @@ class UplinkWatch:
 
     def show(self, status: BootStatus) -> None:
         """Begin to watch with READY, and again where the node IPs come to another link."""
+        if status.facts.applied_digest != self._applied:
+            self._applied = status.facts.applied_digest
+            self._way_out = replace(self._way_out, had=frozenset())
         place = place_of(status.facts) if status.ready else None
         if place != self._place:
             self._place = place
@@ -193,10 +205,12 @@ class UplinkWatch:
         return uplinks(place, await self._edges.ovsdb.bridges() if asks else ())
 
     def _look_at_carrier(self, place: Place, names: Sequence[str]) -> None:
-        self._edges.links.listen(names, self._look_again.set)
+        self._edges.links.listen(names, self._look_again.set, self._ask_again.set)
         links = [self._edges.links.link(name) for name in names]
         before = self._carrier
         self._carrier = before.seen(self._edges.clock.boottime(), CARRIER, lost=not has_carrier(links))
+        if before.lost and before.differs is None and self._carrier.differs is not None:
+            self._ask_again.set()
         if self._carrier.lost is before.lost:
             return
         since = self._carrier.since
@@ -207,19 +221,20 @@ class UplinkWatch:
         while True:
             with contextlib.suppress(Unavailable):  # the link is gone: its carrier is the problem
                 await self._look_at_gateways(place)
-            await asyncio.sleep(_until_asked(self._gateways))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(map(_until_asked, (self._way_out.gateways, self._way_out.routes)))):
+                    await self._ask_again.wait()
+                await asyncio.sleep(SETTLE_SECONDS)
+            self._ask_again.clear()
             self._look_again.set()
 
     async def _look_at_gateways(self, place: Place) -> None:
         snapshot = self._edges.kernel.snapshot()
         found = gateways(snapshot, place.families)
-        if self._gateways.lost and not found and not any(item.address in place.node_ips for item in snapshot.addresses):
-            return  # the routes went with the node IPs: the silent gateways have not answered
         answers = await asyncio.gather(*map(self._answers, found))
         silent = tuple(each for each, answer in zip(found, answers, strict=True) if not answer)
-        self._gateways = self._gateways.seen(self._edges.clock.boottime(), GATEWAY, lost=bool(silent))
-        since = self._gateways.since
-        self._no_answer = None if since is None else gateway_problem(silent, self._in_words(since))
+        self._way_out = self._way_out.seen(self._edges.clock.boottime(), place, snapshot, silent)
+        self._no_answer = self._way_out.problem(place.link, self._in_words)
         self._publish()
 
     async def _answers(self, gateway: Gateway) -> bool:

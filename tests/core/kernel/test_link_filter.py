@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from nodenet.core.kernel.link_filter import events_of
+from nodenet.core.kernel.link_filter import events_of, is_route
 
 
 def passes(program: bytes, message: bytes) -> bool:
@@ -16,10 +16,10 @@ def passes(program: bytes, message: bytes) -> bool:
     while True:
         code, if_true, if_false, value = instructions[position]
         position += 1
-        if code == 0x20:  # BPF_LD | BPF_W | BPF_ABS
-            if value + 4 > len(message):
+        if size := {0x20: 4, 0x28: 2, 0x30: 1}.get(code):  # BPF_LD | BPF_ABS with BPF_W, BPF_H, BPF_B
+            if value + size > len(message):
                 return False
-            accumulator = int.from_bytes(message[value : value + 4], "big")
+            accumulator = int.from_bytes(message[value : value + size], "big")
         elif code == 0x15:  # BPF_JMP | BPF_JEQ | BPF_K
             position += if_true if accumulator == value else if_false
         else:
@@ -37,6 +37,24 @@ def test_only_what_is_watched_passes(watched: tuple[int, ...]) -> None:
     """Whatever the byte order of the machine is."""
     for index in (1, 2, 3, 4, 512, 70_000):
         assert passes(events_of(watched), event(index)) is (index in watched)
+
+
+def route(kind: int, *, length: int = 0, table: int = 254, family: int = 2) -> bytes:
+    """Return the beginning of a message about a route (struct rtmsg, linux/rtnetlink.h)."""
+    return struct.pack("=IHHIIBBBBBBBBI", 28, kind, 0, 0, 0, family, length, 0, 0, table, 0, 0, 1, 0) + bytes(8)
+
+
+@pytest.mark.parametrize("watched", [(), (2,), (2, 254, 3)])
+def test_the_end_of_a_default_route_of_the_main_table_passes_and_no_other_route(watched: tuple[int, ...]) -> None:
+    """The routes of pods come and go; a new default route is seen with the next look."""
+    program, new, deleted = events_of(watched), 24, 25
+    for family in (2, 10):
+        assert passes(program, route(deleted, family=family))
+        others = [route(new, family=family), route(deleted, length=24, family=family)]
+        others += [route(kind, table=table, family=family) for kind in (new, deleted) for table in (2, 100, 255)]
+        assert not any(passes(program, other) for other in others)
+    assert is_route(route(deleted))
+    assert not is_route(event(2))
 
 
 def test_what_is_too_short_does_not_pass() -> None:

@@ -34,8 +34,15 @@ def here() -> Iterator[Namespace]:
         space.close()
 
 
-def told(space: Namespace, names: list[str], change: Callable[[], None], *, again: list[str] | None = None) -> int:
-    """Return how often a listener to *names* was called while *change* happened."""
+def told(
+    space: Namespace,
+    names: list[str],
+    change: Callable[[], None],
+    *,
+    again: list[str] | None = None,
+    unrouted: bool = False,
+) -> int:
+    """Return how often a listener to *names*, or (*unrouted*) to default routes, was called while *change* happened."""
 
     async def listen() -> int:
         links, calls = LinkEvents(), 0
@@ -44,9 +51,13 @@ def told(space: Namespace, names: list[str], change: Callable[[], None], *, agai
             nonlocal calls
             calls += 1
 
-        links.listen(["eth1"] if again is not None else names, called)
+        def nothing() -> None:
+            return None
+
+        heard = (nothing, called) if unrouted else (called, nothing)
+        links.listen(["eth1"] if again is not None else names, *heard)
         if again is not None:
-            links.listen(again, called)
+            links.listen(again, *heard)
         await asyncio.sleep(0.05)
         await asyncio.to_thread(change)
         await asyncio.sleep(0.2)
@@ -90,3 +101,17 @@ def test_a_listener_may_move_to_other_links(here: Namespace) -> None:
     """The uplink is another one after `nodenetctl bridge remove`."""
     assert told(here, [], lambda: here.ip("link set far0 down"), again=["eth0"]) > 0
     assert told(here, [], lambda: here.ip("link set far1 down"), again=["eth0"]) == 0
+
+
+@pytest.mark.parametrize(("family", "gateway"), [("-4", "192.0.2.1"), ("-6", "2001:db8::1")])
+def test_the_end_of_a_default_route_is_told_and_of_no_other_route(here: Namespace, family: str, gateway: str) -> None:
+    """Pods have routes of their own, and their links do too."""
+    here.ip("address add 192.0.2.5/24 dev eth0", "-6 address add 2001:db8::5/64 dev eth0 nodad")
+    here.ip(f"{family} route add default via {gateway}", f"{family} route add default via {gateway} table 100")
+    other = "198.51.100.0/24" if family == "-4" else "2001:db8:1::/64"
+    others = [f"{family} route add {other} via {gateway}", f"{family} route del {other}"]
+    others += [f"{family} route del default table 100", "link set far1 down"]
+    assert told(here, ["eth0"], lambda: here.ip(*others), unrouted=True) == 0
+    assert told(here, ["eth0"], lambda: here.ip(f"{family} route del default")) == 0
+    here.ip(f"{family} route add default via {gateway}")
+    assert told(here, ["eth0"], lambda: here.ip(f"{family} route del default"), unrouted=True) == 1

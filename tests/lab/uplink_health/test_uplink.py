@@ -7,9 +7,8 @@ from typing import Any
 
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
-from harness.product import PACKAGES, REPOSITORY
 from nodenet.core.messages import Message
-from story import STATIC, causes, network, node_file, settle, status, story
+from story import STATIC, causes, network, node_file, settle, shorter, status, story
 
 BRIDGED = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'}
 SHORTER = {
@@ -18,6 +17,7 @@ SHORTER = {
 }
 CABLE_SECONDS = 5
 GATEWAY_SECONDS = 70
+ROUTE_SECONDS = 10
 SLACK_SECONDS = 3
 """For a machine that runs other nodes beside this one."""
 
@@ -56,7 +56,7 @@ def test_a_cable_that_is_pulled_below_br_ex(product_node: NodeFactory, lan: Lan)
 
 
 def test_a_gateway_that_falls_silent(product_node: NodeFactory, lan: Lan) -> None:
-    """Degraded within seventy seconds, and ok when it answers again (R31)."""
+    """Degraded within seventy seconds, and ok when it answers again (R31); a default route that goes, within ten."""
     node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
     node.boot()
     assert settle(node)["health"] == "ok"
@@ -67,15 +67,17 @@ def test_a_gateway_that_falls_silent(product_node: NodeFactory, lan: Lan) -> Non
     assert network(node) == before
     lan.run("ip", "address", "add", f"{lan.gateway4}/24", "dev", "br0")
     assert wait_for(node, "ok", 30)["last_error"] is None
+    route = node.run("ip route show default").stdout.strip()
+    node.run(f"ip route del {route}")
+    document = wait_for(node, "degraded", ROUTE_SECONDS)
+    assert document["last_error"]["cause"].startswith("No default route for IPv4 any more since 20")
+    node.run(f"ip route add {route}")
+    assert wait_for(node, "ok", 30)["last_error"] is None
 
 
 def test_dns_servers_that_fall_silent(product_node: NodeFactory, lan: Lan) -> None:
     """Degraded when none answers any more, and ok when one answers again. A minute is ten seconds here."""
-    files = {node_file("worker-0.yml"): STATIC}
-    for path, (seconds, less) in SHORTER.items():
-        text = (REPOSITORY / "daemon" / path).read_text()
-        assert seconds in text
-        files[f"{PACKAGES}/{path}"] = text.replace(seconds, less)
+    files = {node_file("worker-0.yml"): STATIC, **shorter(SHORTER)}
     node = product_node(files=files, flavour=Flavour.OPENSHIFT)
     node.boot()
     assert settle(node)["health"] == "ok"

@@ -43,6 +43,7 @@ COUNTED: Mapping[Program, tuple[Message, ...]] = {
         Message.NODE_IP_DRIFT,
         Message.UPLINK_LOST,
         Message.GATEWAY_SILENT,
+        Message.ROUTE_LOST,
         Message.NAME_SERVERS_SILENT,
         Message.RESOLVER_REWRITTEN,
         Message.BRIDGE_MADE,

@@ -6,11 +6,11 @@ back for some time first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from nodenet.core.boot.outcome import Problem
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.messages import Message
 from nodenet.core.uplink_health.watched import Gateway, Place
@@ -26,6 +26,10 @@ class Patience:
 
 CARRIER = Patience(lost=2.0, back=5.0)
 GATEWAY = Patience(lost=2.0, back=0.0)
+ROUTE = Patience(lost=5.0, back=0.0)
+"""NetworkManager removes and adds a route where it activates a profile again, as in a reload."""
+KNOWN = Patience(lost=0.0, back=0.0)
+"""The way out was lost for long enough already."""
 NAME_SERVER = Patience(lost=2.0, back=0.0)
 
 
@@ -91,6 +95,14 @@ def gateway_problem(gateways: Sequence[Gateway], since: str) -> Problem:
         cause += f"; {outside[0].address} is in no subnet of {outside[0].link}"
         remedy = f"Correct the gateway, or the address and prefix length of {outside[0].link}"
     return Problem(Message.GATEWAY_SILENT, cause, remedy)
+
+
+def route_problem(families: Collection[Family], link: str, since: str) -> Problem:
+    """Return the problem of *families* without a default route *since* a time, in words; *link* has the node IPs."""
+    names = " and ".join(str(family) for family in Family if family in families)
+    cause = f"No default route for {names} any more since {since}"
+    remedy = f"Look at `ip route`, `ip -6 route` and `journalctl -u NetworkManager`; `nmcli device reapply {link}` "
+    return Problem(Message.ROUTE_LOST, cause, remedy + "restores the routes of its profile")
 
 
 def name_server_problem(servers: Sequence[IPAddress], since: str) -> Problem:

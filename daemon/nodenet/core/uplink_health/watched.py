@@ -59,6 +59,11 @@ def gateways(snapshot: Snapshot, families: Iterable[Family], table: str = MAIN_T
     return tuple(dict.fromkeys(found))
 
 
+def routed(snapshot: Snapshot, families: Iterable[Family], table: str = MAIN_TABLE) -> frozenset[Family]:
+    """Return those of *families* that have a default route in *table*, with a gateway or without one."""
+    return frozenset(families) & {each.family for each in snapshot.routes if _is_default(each, table)}
+
+
 def _of_family(snapshot: Snapshot, family: Family, table: str) -> list[Gateway]:
     routes = [each for each in snapshot.routes if _is_default(each, table) and each.family is family]
     best = min((route.metric for route in routes), default=None)

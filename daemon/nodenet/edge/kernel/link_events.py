@@ -1,6 +1,6 @@
-"""Does a link have a carrier, and when does that change? (rtnetlink(7))
+"""Does a link have a carrier, and when does that change, or a default route end? (rtnetlink(7))
 
-It watches a few links for as long as the daemon runs, without another process. Events of pods' links do not wake it.
+It watches a few links for as long as the daemon runs, without another process. Events of pods do not wake it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.kernel import rtnetlink as rt
-from nodenet.core.kernel.link_filter import RTMGRP_LINK, events_of
+from nodenet.core.kernel.link_filter import GROUPS, events_of, is_route
 from nodenet.core.kernel.snapshot import Link
 
 _RECEIVE_BYTES = 65_536
@@ -24,7 +24,7 @@ _SO_ATTACH_FILTER = 26
 
 
 class LinkEvents:
-    """The state of links, and their changes."""
+    """The state of links, their changes, and the end of default routes."""
 
     def __init__(self) -> None:
         """Listen to nothing."""
@@ -47,8 +47,11 @@ class LinkEvents:
                 return None
             raise Unavailable(f"The kernel does not report the state of {name}: {error.strerror or error}") from error
 
-    def listen(self, names: Sequence[str], changed: Callable[[], None]) -> None:
-        """Call *changed* after a change of one of the links *names*, and of no other. Raises Unavailable."""
+    def listen(self, names: Sequence[str], changed: Callable[[], None], unrouted: Callable[[], None]) -> None:
+        """Call *changed* after a change of one of the links *names*, and *unrouted* when a default route has ended.
+
+        Those of the main table alone. Raises Unavailable.
+        """
         indices = tuple(index for index in map(_index, names) if index)
         if indices == self._indices and self._socket is not None:
             return
@@ -57,11 +60,11 @@ class LinkEvents:
             listener = _socket()
             listener.setblocking(False)  # noqa: FBT003  (its only argument)
             _attach(listener, events_of(indices))
-            listener.bind((0, RTMGRP_LINK))
+            listener.bind((0, GROUPS))
         except OSError as error:
             raise Unavailable(f"The kernel's links cannot be watched: {error.strerror or error}") from error
         self._socket, self._indices = listener, indices
-        asyncio.get_running_loop().add_reader(listener.fileno(), self._ready, changed)
+        asyncio.get_running_loop().add_reader(listener.fileno(), self._ready, changed, unrouted)
 
     def close(self) -> None:
         """Listen no longer."""
@@ -70,17 +73,20 @@ class LinkEvents:
             self._socket.close()
             self._socket = None
 
-    def _ready(self, changed: Callable[[], None]) -> None:
-        """Throw away what changed: the listener reads the present state. An overflow (ENOBUFS) is a change too."""
+    def _ready(self, changed: Callable[[], None], unrouted: Callable[[], None]) -> None:
+        """Throw away what changed: the listener reads the present state. An overflow (ENOBUFS) is a change of all."""
+        due: set[Callable[[], None]] = set()
         while self._socket is not None:
             try:
-                self._socket.recv(_RECEIVE_BYTES)
+                due.add(unrouted if is_route(self._socket.recv(_RECEIVE_BYTES)) else changed)
             except BlockingIOError:
                 break
             except OSError as error:
                 if error.errno != errno.ENOBUFS:
                     raise
-        changed()
+                due |= {changed, unrouted}
+        for call in due:
+            call()
 
 
 def _socket() -> socket.socket:
