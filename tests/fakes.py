@@ -106,6 +106,11 @@ class FakeFiles:
         self._refuse(path)
         return self.content.pop(str(path), None) is not None
 
+    def rename(self, path: PurePath, target: PurePath) -> None:
+        """Rename a file; a full disk (*broken*) has room for that."""
+        self._refuse(target)
+        self.content[str(target)] = self.content.pop(str(path))
+
     def sync(self, directory: PurePath) -> None:
         self._refuse(directory)
         self.writes.append(f"sync {directory}")

@@ -7,13 +7,19 @@ import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
 
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
-from nodenet.cli.ask import error_from_reply
+from nodenet.cli.ask import another_release, error_from_reply
 from nodenet.core.errors import AccessDenied, NodeFileInvalid, Unavailable
 from nodenet.core.status.bus_interfaces import NAME
-from nodenet.edge.bus.connection import Message, MessageType
+from nodenet.edge.bus.connection import UNKNOWN_METHOD, Message, MessageType
+from nodenet.edge.bus.frames import Frame
+from nodenet.edge.bus.objects import unknown
 
 __all__ = ["private_bus"]
 DENIED = AccessDenied.bus_name
@@ -91,6 +97,38 @@ def test_a_bus_that_refuses_root_lacks_its_policy() -> None:
 def test_every_other_refusal_is_the_daemons_own() -> None:
     error = error_from_reply(NodeFileInvalid.bus_name, "worker-0.yml, line 3: duplicate key. Keep one", as_root=False)
     assert (type(error), str(error)) == (NodeFileInvalid, "worker-0.yml, line 3: duplicate key. Keep one")
+
+
+@pytest.mark.parametrize("method", ["known", "unknown"])
+async def test_a_nodenetd_of_another_release_is_named(private_bus: PrivateBus, method: str) -> None:
+    """An upgrade did not restart it: it has the method with other arguments, or not at all."""
+    call = cast("Frame", SimpleNamespace(interface="i", member="RollBackTrial", signature="", path="/org/nodenet1"))
+    old = unknown(call)
+    name, text = (old.bus_name, str(old)) if method == "known" else (UNKNOWN_METHOD, "i.RollBackTrial is not a method")
+
+    def take(message: Message) -> Message | None:
+        return Message.new_error(message, name, text) if message.member == "RollBackTrial" else None
+
+    async with client(private_bus.address) as other:
+        other.add_message_handler(take)
+        await other.request_name(NAME)
+        assert await printed(private_bus.address, "rollback") == (
+            Unavailable.exit_code,
+            "",
+            (
+                "nodenetctl: the nodenetd that runs is of another release than nodenetctl: it does not know this call "
+                "of RollBackTrial. Start the installed release with `systemctl restart nodenetd`, which rolls back a "
+                "trial of a node file\n"
+            ),
+        )
+
+
+def test_a_program_of_another_release_is_named_by_its_unit() -> None:
+    error = another_release("org.nodenet1.Ipam", "Check")
+    assert str(error) == (
+        "the nodenet-ipam that runs is of another release than nodenetctl: it does not know this call of Check. "
+        "Start the installed release with `systemctl restart nodenet-ipam`"
+    )
 
 
 async def test_a_call_that_the_bus_does_not_pass_on_is_made_again(private_bus: PrivateBus) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from cli.test_ask import printed
@@ -15,26 +18,56 @@ from nodenet.core.errors import StageFailed, UsageInvalid
 __all__ = ["private_bus"]
 
 
-async def test_the_trial_is_confirmed(private_bus: PrivateBus) -> None:
-    """On this machine nodenetd has not reported where the file is."""
-    async with daemon(private_bus.address) as calls:
+SAYS = "confirming new.yml (dddddddddddd); root on pts/0 (process 7) started the trial\n"
+
+
+class Reports(dict[str, str]):
+    """What nodenetd answers to one GetStatus after another: the file is on trial, and what is otherwise then."""
+
+    def __init__(self, *changes: dict[str, str]) -> None:
+        super().__init__({"GetStatus": ""})
+        self._left = [json.dumps({"trial": TRIAL | each}) for each in ({}, *changes)]
+
+    def __getitem__(self, _: str) -> str:
+        return self._left.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("after", "out"),
+    [
+        ({"installed": "/etc/w.yml"}, "confirmed: new.yml is installed as /etc/w.yml\n"),
+        ({"digest": "e" * 64, "node_file": "x.yml", "installed": "/etc/x.yml"}, "confirmed: new.yml is installed\n"),
+    ],
+)
+async def test_the_trial_that_nodenetd_reports_is_confirmed(
+    private_bus: PrivateBus, after: dict[str, str], out: str
+) -> None:
+    """Where another one has begun since, what is printed is not about that one."""
+    async with daemon(private_bus.address, documents=Reports(after)) as calls:
+        assert await printed(private_bus.address, "confirm") == (0, out, SAYS)
+    assert calls == [("GetStatus", []), ("ConfirmTrial", ["d" * 64]), ("GetStatus", [])]
+
+
+@pytest.mark.parametrize("trial", [None, TRIAL | {"state": "applying"}, TRIAL | {"state": "confirmed"}])
+async def test_without_a_trial_nothing_is_confirmed(private_bus: PrivateBus, trial: dict[str, Any] | None) -> None:
+    """One that begins a moment later is another one, which nobody has looked at."""
+    async with daemon(private_bus.address, documents={"GetStatus": json.dumps({"trial": trial})}) as calls:
         code, out, said = await printed(private_bus.address, "confirm")
-    assert (code, said) == (0, "")
-    assert out.startswith("confirmed: ")
-    assert calls == [("ConfirmTrial", [""])]
+    assert (code, out) == (UsageInvalid.exit_code, "")
+    assert said.startswith("nodenetctl: no trial of a node file is running")
+    assert calls == [("GetStatus", [])]
 
 
 async def test_a_refusal_is_printed_with_its_exit_code(private_bus: PrivateBus) -> None:
-    async with daemon(private_bus.address, refuses=True):
+    async with daemon(private_bus.address, refuses=True, documents=Reports()):
         code, out, said = await printed(private_bus.address, "confirm")
     assert (code, out) == (StageFailed.exit_code, "")
-    assert said.startswith("nodenetctl: no address is eligible")
+    assert said.startswith(f"{SAYS}nodenetctl: no address is eligible")
 
 
 def test_what_the_status_shows_is_confirmed_and_nothing_else() -> None:
     """Another session may have started another trial meanwhile."""
     assert agreed(TRIAL, "") == agreed(TRIAL, "d" * 12) == "d" * 64
-    assert agreed(TRIAL | {"state": "rolled-back"}, "") == agreed({}, "") == ""
     with pytest.raises(UsageInvalid) as refused:
         agreed(TRIAL, "abcdef")
     assert str(refused.value) == (
@@ -42,8 +75,9 @@ def test_what_the_status_shows_is_confirmed_and_nothing_else() -> None:
         "Look at `nodenetctl status`, and confirm again if the present one is right"
     )
     for found in ({}, TRIAL | {"state": "applying"}):
-        with pytest.raises(UsageInvalid, match="no trial of a node file is running"):
-            agreed(found, "dddddd")
+        for wanted in ("", "dddddd"):
+            with pytest.raises(UsageInvalid, match="no trial of a node file is running"):
+                agreed(found, wanted)
 
 
 @pytest.mark.parametrize("digits", ["", "abcde", "abcdeg", "a" * 65])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
@@ -18,22 +18,26 @@ from nodenet.core.status.bus_interfaces import NAME
 from nodenet.edge.bus.connection import Message, MessageType
 
 __all__ = ["private_bus"]
-ANSWER = json.dumps({"node_ips": ["192.0.2.5", "2001:db8::5"]})
+EXPLAINED = {"Explain": json.dumps({"node_ips": ["192.0.2.5", "2001:db8::5"]})}
 CAUSE = "no address is eligible. Look at `nodenetctl explain node-ip`"
 
 
 @contextlib.asynccontextmanager
-async def daemon(address: str, *, refuses: bool = False) -> AsyncIterator[list[tuple[str, list[str]]]]:
-    """Own nodenetd's name; give the calls that come."""
+async def daemon(
+    address: str, *, refuses: bool = False, documents: Mapping[str, str] = EXPLAINED
+) -> AsyncIterator[list[tuple[str, list[str]]]]:
+    """Own nodenetd's name; give the calls that come. *documents* are answered, all other calls may be refused."""
     calls: list[tuple[str, list[str]]] = []
 
     def answer(message: Message) -> Message | None:
         if message.message_type is not MessageType.METHOD_CALL:
             return None
         calls.append((message.member, message.body))
+        if message.member in documents:
+            return Message.new_method_return(message, "s", [documents[message.member]])
         if refuses:
             return Message.new_error(message, StageFailed.bus_name, CAUSE)
-        return Message.new_method_return(message, *(("s", [ANSWER]) if message.member == "Explain" else ()))
+        return Message.new_method_return(message)
 
     async with client(address) as other:
         other.add_message_handler(answer)

@@ -65,6 +65,9 @@ class Files(Edge):
         self.life.step("files.removed")
         return True
 
+    def rename(self, path: PurePath, target: PurePath) -> None:
+        raise AssertionError(f"no node file is tried in the simulation: {path} is renamed to {target}")
+
     def sync(self, directory: PurePath) -> None:
         self.life.step("files.sync")
         if why := self.world.disk.why_not(f"{directory}/"):

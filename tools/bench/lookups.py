@@ -75,6 +75,9 @@ class Rooted:
     def remove(self, path: PurePath) -> bool:
         return files.remove(self._below(path))
 
+    def rename(self, path: PurePath, target: PurePath) -> None:
+        files.rename(self._below(path), self._below(target))
+
     def sync(self, directory: PurePath) -> None:
         files.sync(self._below(directory))
 

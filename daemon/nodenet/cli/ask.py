@@ -9,9 +9,17 @@ from functools import partial
 from typing import Any
 
 from nodenet.cli.bus_session import system_bus
-from nodenet.core.errors import AccessDenied, NodenetError, error_named
+from nodenet.core.errors import AccessDenied, NodenetError, Unavailable, UsageInvalid, error_named
 
 FULL_QUEUE_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+PROGRAMS = {
+    "org.nodenet1": "nodenetd",
+    "org.nodenet1.Hosted": "nodenet-hosted",
+    "org.nodenet1.Ipam": "nodenet-ipam",
+}
+"""By the names that they have on the bus."""
+UNKNOWN = "is not known here"
+"""In every release, the words for a call with a signature that the called method does not have."""
 GLANCE_SECONDS = 0.2
 """Long enough for a refusal that comes at once."""
 
@@ -41,14 +49,16 @@ async def _ask(
     from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH  # noqa: PLC0415
     from nodenet.edge.bus.connection import Refused  # noqa: PLC0415
 
+    where = at or (NAME, PATH, MANAGER.name)
     try:
         async with system_bus() as bus:
-            where = at or (NAME, PATH, MANAGER.name)
             call = partial(bus.call, *where, *message, seconds=seconds)
             return await _passed_on(call, None if wait else GLANCE_SECONDS)
     except TimeoutError:
         return []
     except Refused as refusal:
+        if is_unknown(refusal.name, refusal.text):
+            raise another_release(where[0], message[0]) from refusal
         raise error_from_reply(refusal.name, refusal.text, as_root=os.geteuid() == 0) from refusal
 
 
@@ -69,6 +79,21 @@ async def _passed_on(call: Callable[[], Awaitable[list[Any]]], seconds: float | 
         await asyncio.sleep(pause)
     async with asyncio.timeout(seconds):
         return await call()
+
+
+def is_unknown(name: str, text: str) -> bool:
+    """Return whether the D-Bus error *name* with *text* says that the program does not know what we call."""
+    return name.endswith(".UnknownMethod") or (name == UsageInvalid.bus_name and UNKNOWN in text)
+
+
+def another_release(service: str, member: str) -> Unavailable:
+    """Return the error for a *member* that the running program behind the bus name *service* does not know."""
+    program = PROGRAMS.get(service, service)
+    rolls_back = ", which rolls back a trial of a node file" if member in ("ConfirmTrial", "RollBackTrial") else ""
+    return Unavailable(
+        f"the {program} that runs is of another release than nodenetctl: it does not know this call of {member}",
+        remedy=f"Start the installed release with `systemctl restart {program}`{rolls_back}",
+    )
 
 
 def error_from_reply(name: str, text: str, *, as_root: bool) -> NodenetError:

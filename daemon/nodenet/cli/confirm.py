@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Mapping
 from string import hexdigits
 from typing import Any
 
-from nodenet.cli import status
 from nodenet.cli.ask import ask
 from nodenet.cli.outputs import note
 from nodenet.cli.table import printable
 from nodenet.core.trial.trial import DIGITS, SHOWN_DIGITS, TrialState, another, no_trial
 
 SECONDS = 120.0
+ANSWER_SECONDS = 10.0
 SHORTEST_DIGITS = 6
 
 
@@ -46,26 +47,31 @@ def run(arguments: argparse.Namespace) -> int:
     """Confirm the trial and print where the file is; return the exit code. Raises NodenetError."""
     found = _trial()
     digest = agreed(found, arguments.digest or "")
-    if digest:
-        note(f"confirming {found['node_file']} ({digest[:SHOWN_DIGITS]}); {found['who']} started the trial")
+    name = found["node_file"]
+    note(f"confirming {name} ({digest[:SHOWN_DIGITS]}); {found['who']} started the trial")
     ask("ConfirmTrial", "s", [digest], seconds=SECONDS)
-    trial = _trial()
-    print(printable(f"confirmed: {trial.get('node_file')} is installed as {trial.get('installed')}"))
+    after = _trial()
+    # Another trial may have begun since: then the status is about that one.
+    installed = after.get("installed") if after.get("digest") == digest else None
+    print(printable(f"confirmed: {name} is installed" + (f" as {installed}" if installed else "")))
     return 0
 
 
 def agreed(found: Mapping[str, Any], wanted: str) -> str:
-    """Return the SHA-256 of the file that is on trial by the status, *found*; "" where none is: nodenetd refuses it.
+    """Return the SHA-256 of the file that is on trial by the status, *found*.
 
-    Raises UsageInvalid where that is not the file with the *wanted* first digits.
+    Raises UsageInvalid where there is none, or it is not the file with the *wanted* first digits. nodenetd compares the
+    whole one with the file on trial when it confirms: a trial that begins later is not confirmed.
     """
-    digest = str(found["digest"]) if found.get("state") == TrialState.HOLDING else ""
-    if wanted and not digest:
+    if found.get("state") != TrialState.HOLDING:
         raise no_trial()
+    digest = str(found["digest"])
     if not digest.startswith(wanted):
         raise another(found["node_file"], digest, wanted)
     return digest
 
 
 def _trial() -> dict[str, Any]:
-    return (status.read() or {}).get("trial") or {}
+    """Return the present trial, or the last one, from nodenetd: the state file is an older one where /run is full."""
+    (text,) = ask("GetStatus", seconds=ANSWER_SECONDS)
+    return json.loads(text).get("trial") or {}

@@ -78,6 +78,9 @@ class Files(Protocol):
     def remove(self, path: PurePath) -> bool:
         """Remove a file; return whether it was there. Raises PublishFailed."""
 
+    def rename(self, path: PurePath, target: PurePath) -> None:
+        """Let a file take the place of another one in its directory, which needs no space. Raises PublishFailed."""
+
     def sync(self, directory: PurePath) -> None:
         """Let what other programs wrote into *directory* survive a power cut. Raises PublishFailed."""
 

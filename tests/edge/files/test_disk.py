@@ -35,6 +35,18 @@ def test_a_write_says_whether_it_differed_and_leaves_an_equal_file_alone(tmp_pat
     assert files.listing(tmp_path) == ("primary-ip",)
 
 
+def test_a_file_takes_the_place_of_another_one(tmp_path: Path) -> None:
+    """Whole, with its mode; what is not there replaces nothing."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    files.write(old, b"old", 0o600)
+    files.write(new, b"new")
+    files.rename(old, new)
+    assert (files.listing(tmp_path), new.read_bytes(), stat.S_IMODE(new.stat().st_mode)) == (("new",), b"old", 0o600)
+    with pytest.raises(PublishFailed, match=f"{new} cannot be replaced: No such file or directory"):
+        files.rename(old, new)
+    assert new.read_bytes() == b"old"
+
+
 def test_the_mode_is_as_asked_whatever_the_umask(tmp_path: Path) -> None:
     old = os.umask(0o077)
     try:

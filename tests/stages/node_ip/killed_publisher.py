@@ -55,6 +55,9 @@ class Disk:
     def remove(self, path: PurePath) -> bool:
         return files.remove(self.at(path))
 
+    def rename(self, path: PurePath, target: PurePath) -> None:
+        files.rename(self.at(path), self.at(target))
+
     def sync(self, directory: PurePath) -> None:
         files.sync(self.at(directory))
 

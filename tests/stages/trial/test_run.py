@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -40,7 +41,8 @@ from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.settings.model import Settings
-from nodenet.core.trial.trial import STAGED, Decision, TrialEnded, TrialOrder
+from nodenet.core.trial.trial import ASIDE, STAGED, Decision, TrialEnded, TrialOrder
+from nodenet.edge.files.disk import STRAY
 from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE, TRIAL
 from nodenet.stages.trial.wiring import trial_of
 from probes_rig import GATEWAY, ONLINE
@@ -238,6 +240,58 @@ async def test_a_commit_that_fails_takes_the_installed_file_back() -> None:
     with pytest.raises(NmstateFailure, match="did not answer"):
         await rig.hold()
     assert rig.as_before
+
+
+async def failing_commit(rig: Rig, path: str = "") -> NodenetError:
+    """Confirm, let the commit fail and the disk be full from then on; return the error. *path* cannot be changed."""
+    rig.decisions = [Decision.CONFIRM]
+
+    async def commit(checkpoint: str | None) -> None:
+        assert rig.files.content[OWN] == TEXT
+        rig.files.broken = PublishFailed("no space is left", remedy="Free space")
+        rig.files.bad = {path: PublishFailed("Input/output error", remedy="Look at the disk")} if path else {}
+        raise NmstateFailure(FailureKind.UNAVAILABLE, f"NetworkManager did not answer for {checkpoint}")
+
+    rig.nmstate.__dict__["commit"] = commit
+    with pytest.raises(NodenetError) as failed:
+        await rig.hold()
+    return failed.value
+
+
+async def test_a_disk_that_is_full_by_then_gives_the_nodes_own_file_back() -> None:
+    """And the network: the answer is that the file is not confirmed, so the next boot must not apply it."""
+    rig = Rig()
+    error = await failing_commit(rig)
+    assert error.cause == "no space is left; the network from before the trial is not back yet: no space is left"
+    assert rig.files.content[OWN] == b"interfaces: []\n"
+    assert str(PurePosixPath(OWN).with_name(ASIDE)) not in rig.files.content
+    assert rig.manager.rolled_back == ["/checkpoint/1"]
+
+
+async def test_a_file_that_cannot_be_taken_away_again_is_named_and_the_network_comes_back() -> None:
+    rig = Rig()
+    error = await failing_commit(rig, OWN)
+    assert "the file of the trial is still installed, and the next boot applies it: Input/output error" in error.cause
+    assert rig.manager.rolled_back == ["/checkpoint/1"]
+
+
+async def test_a_disk_without_space_for_the_file_that_is_replaced_takes_no_new_one() -> None:
+    """There would be no way back."""
+    rig = Rig([Decision.CONFIRM])
+    aside = str(PurePosixPath(OWN).with_name(ASIDE))
+    rig.files.bad = {aside: PublishFailed(f"{aside} cannot be written: no space is left")}
+    with pytest.raises(PublishFailed, match="no space is left"):
+        await rig.hold()
+    assert OWN not in rig.files.writes
+    assert rig.as_before
+
+
+async def test_the_file_that_was_replaced_does_not_stay_beside_the_confirmed_one() -> None:
+    """What a power cut leaves is removed by the next nodenetd."""
+    rig = Rig([Decision.CONFIRM])
+    await rig.hold()
+    assert not [path for path in rig.files.content if ASIDE in path]
+    assert ASIDE.startswith(STRAY)
 
 
 def edit(rig: Rig, content: bytes) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from pathlib import PurePath
 from typing import Any
 
-from nodenet.core.errors import Busy, NodeFileInvalid, NodenetError, UplinkRefused, UsageInvalid
+from nodenet.core.errors import Busy, NodeFileInvalid, NodenetError, PublishFailed, UplinkRefused, UsageInvalid
 from nodenet.core.node_file.content import OVS_KEYS, Desired
-from nodenet.core.node_file.find import CLUSTER, EXTENSIONS
+from nodenet.core.node_file.find import EXTENSIONS, is_of_cluster
 
 REMOVE_FIRST = (
     "Run `nodenetctl bridge remove` first, on a drained node; `nodenetctl bridge make` makes the bridge again"
@@ -85,6 +86,13 @@ def _over(below: Mapping[str, str], bridge: str) -> str:
     return " and ".join(sorted(link for link, above in below.items() if above == bridge))
 
 
+def still_installed(target: PurePath, why: PublishFailed, error: NodenetError) -> NodenetError:
+    """Return *error*, which ended a trial after its file was installed as *target*, with *why* that file is there."""
+    cause = f"{error.cause}; the file of the trial is still installed, and the next boot applies it: {why.cause}"
+    remedy = f"Put {target} back as it was (`applied` in its directory is a copy of the file in force). {why.remedy}"
+    return error.saying(cause, remedy)
+
+
 def touched_links(difference: Mapping[str, Any]) -> frozenset[str]:
     """Return the links that a difference of libnmstate changes."""
     return frozenset(str(item.get("name")) for item in difference.get("interfaces") or ())
@@ -95,8 +103,7 @@ def install_name(found: str | None, hostname: str | None) -> str:
 
     Raises UsageInvalid where the node has no name yet.
     """
-    stem = found.rpartition(".")[0].lower() if found else CLUSTER
-    if found and stem != CLUSTER:
+    if found and not is_of_cluster(found):
         return found
     if not hostname:
         raise UsageInvalid(

@@ -20,6 +20,8 @@ MARGIN_SECONDS = 10
 """How much later than nodenetd NetworkManager itself rolls back: nodenetd may be dead by then."""
 STAGED = "/run/nodenet/try"
 """Where nodenetctl leaves the file for nodenetd, by its digest: nodenetd sees neither /home nor /tmp."""
+ASIDE = ".nodenet-trial"
+"""Where the file that a confirmed one replaces is kept until the commit. No reader takes it; each start removes it."""
 DIGITS = 64
 """Of a SHA-256 in hexadecimal."""
 SHOWN_DIGITS = 12

@@ -27,6 +27,7 @@ __all__ = [
     "read",
     "read_node_file",
     "remove",
+    "rename",
     "sync",
     "write",
 ]
@@ -113,6 +114,16 @@ def remove(path: PurePath) -> bool:
         Path(path).unlink(missing_ok=True)
         _sync(path.parent)
         return True
+
+
+def rename(path: PurePath, target: PurePath) -> None:
+    """Let a file take the place of another one in its directory, durably; a full disk has room for that.
+
+    Raises PublishFailed, and then nothing changed.
+    """
+    with _explained(target, "replaced"):
+        Path(path).rename(target)
+        _sync(target.parent)
 
 
 def sync(directory: PurePath) -> None:

@@ -29,7 +29,7 @@ from nodenet.core.node_file.find import APPLIED, NodeFile
 from nodenet.core.node_file.finding import errors, refusal
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial import refusals
-from nodenet.core.trial.trial import MARGIN_SECONDS, STAGED, Decision, TrialEnded, TrialOrder, would_replace
+from nodenet.core.trial.trial import ASIDE, MARGIN_SECONDS, STAGED, Decision, TrialEnded, TrialOrder, would_replace
 from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
 from nodenet.stage_edges import StageEdges
@@ -63,13 +63,22 @@ class Job:
     replaced: bytes | None
     administrator: Administrator
 
+    @property
+    def aside(self) -> PurePath:
+        """Where the replaced file is kept until the commit."""
+        return self.target.with_name(ASIDE)
+
 
 @dataclass(slots=True)
 class Course:
-    """How far a trial came: why it *ended*, as a trial may, and whether its file was *installed*."""
+    """How far a trial came: why it *ended*, as a trial may, and whether its file was *installed*.
+
+    *stuck*: why the confirmed file could not be taken away again.
+    """
 
     ended: TrialEnded | None = None
     installed: bool = False
+    stuck: PublishFailed | None = None
 
 
 class TrialRun:
@@ -168,6 +177,8 @@ class TrialRun:
         except BaseException as error:
             failed = await shielded(self._back(job, probing, course), "The end of a trial")
             known = _shown(error, job.wish) if isinstance(error, NmstateFailure) else error
+            if course.stuck and isinstance(known, NodenetError):
+                known = refusals.still_installed(job.target, course.stuck, known)
             if failed and isinstance(known, NodenetError):
                 raise _not_back(failed, known) from error
             if course.ended and isinstance(error, NodenetError):  # the pipeline has worded it as a failed apply
@@ -190,6 +201,8 @@ class TrialRun:
         if end := await self._decided(until, job):
             course.ended = end
             raise end
+        if job.replaced is not None:
+            self._edges.files.write(job.aside, job.replaced, PRIVATE)
         # Before the commit: whatever ends the node between the two, the next boot applies this file.
         course.installed = True
         self._edges.files.write(job.target, job.file.text.encode(), PRIVATE)
@@ -215,8 +228,7 @@ class TrialRun:
         The stage nmstate tries again what failed.
         """
         try:
-            if course.installed:
-                self._uninstall(job)
+            self._uninstall(job, course)
             if edited := self._node_files.edited(job.facts):
                 job.administrator.edited(edited)
             if kept := self._before.kept:
@@ -227,20 +239,29 @@ class TrialRun:
             return error
         return None
 
-    def _uninstall(self, job: Job) -> None:
+    def _uninstall(self, job: Job, course: Course) -> None:
         """Put the file back that the confirmed one has replaced; an edit of an administrator stays."""
-        if self._edges.files.read(job.target) != job.file.text.encode():
-            return
-        if job.replaced is None:
-            self._edges.files.remove(job.target)
-        else:
-            self._edges.files.write(job.target, job.replaced, PRIVATE)
+        files = self._edges.files
+        try:
+            if not course.installed or files.read(job.target) != job.file.text.encode():
+                self._forget_aside(job)
+            elif job.replaced is None:
+                files.remove(job.target)
+            else:
+                files.rename(job.aside, job.target)  # the disk may be full by now
+        except PublishFailed as error:
+            course.stuck = error
+
+    def _forget_aside(self, job: Job) -> None:
+        with suppress(PublishFailed):  # the next nodenetd removes it
+            self._edges.files.remove(job.aside)
 
     def _keep(self, job: Job) -> None:
         """Write the records of a confirmed file. A record that the disk does not take is written by the stages."""
         digest, bridge = job.file.digest, job.wish.brings_bridge
         good = LastGood(job.target.name, job.file.text, digest, job.facts.hostname, self._edges.clock.unix())
         self._before.forget_quietly()
+        self._forget_aside(job)
         with suppress(PublishFailed):
             self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
             self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
