@@ -234,9 +234,11 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
     watches = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good, figures)
     reconciler = Reconciler(machine.inputs, watches, notifier, machine.clock, machine.boot_id)
     try:
-        return await _run(machine, reconciler, manager, uplink)
+        code = await _run(machine, reconciler, manager, uplink)
+        machine.known_good.ended()
     finally:
         figures.end()
+    return code
 
 
 async def _run(machine: Assembly, reconciler: Reconciler, manager: ServiceManager, uplink: UplinkWatch) -> int:

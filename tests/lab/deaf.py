@@ -12,7 +12,10 @@ DEAF = """interfaces:
   ipv4: {enabled: false}
   ipv6: {enabled: false}
 """
-CAUSE = "2 boots in a row with worker-0.yml did not reach READY: the last known good worker-0.yml is used in its place"
+CAUSE = (
+    "2 boots in a row with worker-0.yml did not reach READY or ended soon after it: the last known good worker-0.yml "
+    "is used in its place"
+)
 
 
 def wait_deaf(node: Shell, *, timeout: float = 60) -> None:

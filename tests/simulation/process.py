@@ -137,6 +137,7 @@ class Process:
         finally:
             manager.stopping()
             await background.end()
+        known_good.ended()
         return 0
 
     def _settings(self) -> Settings:

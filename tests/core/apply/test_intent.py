@@ -51,6 +51,15 @@ def test_an_apply_that_was_cut_short_may_have_cut_the_node_off(phase: str, *, wa
     assert not cut_short(record, "another")
 
 
+@pytest.mark.parametrize("phase", Phase)
+def test_a_try_that_failed_leads_back_to_what_the_interrupted_apply_left(phase: Phase) -> None:
+    """Only a file that is in force has shown that it does not cut the node off."""
+    record = replace(GOOD, phase=phase, interrupted=True)
+    assert cut_short(record, record.digest) is (phase is not Phase.GOOD)
+    assert not cut_short(record, "another")
+    assert parse(render(record)) == record
+
+
 def test_a_record_survives_its_file() -> None:
     """What is written is what is read."""
     assert parse(render(GOOD)) == GOOD

@@ -37,6 +37,17 @@ def test_a_damaged_or_foreign_record_is_refused(content: bytes, said: str) -> No
         parse(content, "worker-0")
 
 
+@pytest.mark.parametrize("name", ["cluster.yml", "cluster.yaml", "Cluster.yml"])
+def test_the_file_of_the_cluster_is_used_before_the_node_has_its_name(name: str) -> None:
+    """It comes from DHCP, after the node file; the file is the same for every host. Another name is another node."""
+    of_cluster = replace(GOOD, name=name)
+    assert parse(render(of_cluster), None) == of_cluster
+    unnamed = replace(of_cluster, hostname=None)
+    assert parse(render(unnamed), "worker-0") == unnamed
+    with pytest.raises(ValueError, match="it belongs to the host worker-0, and this one is worker-9"):
+        parse(render(of_cluster), "worker-9")
+
+
 def test_a_node_without_a_name_is_no_node_called_none() -> None:
     with pytest.raises(ValueError, match="it belongs to the host worker-0, and this one has no name yet"):
         parse(render(GOOD), None)

@@ -20,7 +20,7 @@ def test_boots_without_ready_are_counted() -> None:
 
 
 def test_a_boot_that_reaches_ready_ends_the_count() -> None:
-    """For ever where the file is in force; a boot that was ready without the file is not counted."""
+    """For ever where it stays READY with the file; a boot that says nothing about the file is not counted."""
     record = NewFile("d", ("boot1", "boot2"))
     assert reached_ready(record, "boot2", applied=False) == NewFile("d", ("boot1",))
     ready = reached_ready(record, "boot2", applied=True)

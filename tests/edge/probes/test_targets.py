@@ -17,6 +17,7 @@ from edge.namespace import PATIENCE_SECONDS, Namespace
 from nodenet.core.ip import IPAddress
 from nodenet.core.probes.questions import Answer
 from nodenet.core.settings.model import ProbeTarget
+from nodenet.edge.probes.https_request import CONNECT_SECONDS
 from nodenet.edge.probes.targets import Targets
 from tls_certificates import certificate
 
@@ -125,8 +126,10 @@ def test_a_port_that_is_open_and_one_that_is_not(sides: tuple[Namespace, Namespa
 HERE = ip_address("127.0.0.1")
 
 
-async def served(tmp_path: Path, said: bytes, ca_file: Path | None = None) -> tuple[Answer, bytes]:
-    """Return what an HTTPS server gives that answers *said*, and the line that it was asked.
+async def served(
+    tmp_path: Path, said: bytes, ca_file: Path | None = None, *, after: float = 0.0
+) -> tuple[Answer, bytes]:
+    """Return what an HTTPS server gives that answers *said* *after* some seconds, and the line that it was asked.
 
     Its certificate is one of the CA for another name than its address; *ca_file*: instead of that CA.
     """
@@ -138,13 +141,14 @@ async def served(tmp_path: Path, said: bytes, ca_file: Path | None = None) -> tu
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0])
+        await asyncio.sleep(after)
         writer.write(said)
         await writer.drain()
         writer.close()
 
     async with await asyncio.start_server(serve, str(HERE), 0, ssl=tls) as server:
         target = ProbeTarget(HERE, server.sockets[0].getsockname()[1], "/readyz", str(ca_file or ca))
-        found = await Targets().answers(target, LONGER if said.startswith(b"HTTP/1.1 2") else SHORT)
+        found = await Targets().answers(target, LONGER + 5 * after if said.startswith(b"HTTP/1.1 2") else SHORT)
     return found, asked[0] if asked else b""
 
 
@@ -165,6 +169,12 @@ async def test_an_https_server_answers_with_any_status_but_an_error_of_its_own(
     tmp_path: Path, said: bytes, expected: Answer
 ) -> None:
     assert await served(tmp_path, said) == (expected, b"GET /readyz HTTP/1.1")
+
+
+async def test_an_https_server_may_take_the_time_that_is_given(tmp_path: Path) -> None:
+    """More than a connection may take: one that is busy with its boot, or far away."""
+    found, _ = await served(tmp_path, b"HTTP/1.1 200 OK\r\n", after=CONNECT_SECONDS + 0.2)
+    assert found is Answer.YES
 
 
 async def test_an_https_server_of_another_ca_is_no_answer(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from deaf import CAUSE, DEAF, SETTINGS, wait_deaf
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
 from nodenet.core.messages import Message
-from story import STATIC, causes, mtu, node_file, nothing_left, settle, stage, story, with_mtu
+from story import STATIC, causes, mtu, node_file, nothing_left, settle, shorter, stage, story, with_mtu
+
+NO_SPANNING_TREE = {"nodenet/stages/apply/probes.py": ("FORWARD_SECONDS = 35.0", "FORWARD_SECONDS = 8.0")}
 
 
 def booted_without_ready(node: Node) -> None:
@@ -51,7 +53,8 @@ def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_cut_off
     """NetworkManager comes up with the bad file's profiles, and nothing answers any more: the old file is used."""
     settings = {key: text.replace("probe_timeout = 0", "probe_timeout = 8") for key, text in SETTINGS.items()}
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
-    node = product_node(files={node_file("worker-0.yml"): with_mtu(1400), **settings}, flavour=Flavour.OPENSHIFT)
+    files = {node_file("worker-0.yml"): with_mtu(1400), **settings, **shorter(NO_SPANNING_TREE)}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
     node.boot()
     assert settle(node)["health"] == "ok"
     node.wait_until("test -e /var/lib/nodenet/good.json", timeout=30)

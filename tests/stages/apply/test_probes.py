@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import contextlib
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
 import pytest
@@ -12,11 +13,11 @@ from fakes import FakeProbe, FakeTargets, stage_edges
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Link, NextHop, Snapshot
-from nodenet.core.probes.questions import Answer
+from nodenet.core.probes.questions import Answer, Scope
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.hosted import HostedSettings
 from nodenet.core.settings.model import ProbeTarget, Settings
-from nodenet.stages.apply.probes import Probes
+from nodenet.stages.apply.probes import FORWARD_SECONDS, HTTPS_SECONDS, Probes
 from nodenet.stages.apply.probing import Probing
 from probes_rig import DEFAULT, GATEWAY, NEW, OFFLINE, ONLINE, SECONDS, WISH, Rig, SlowNeighbours, file, timed
 
@@ -123,18 +124,25 @@ def test_what_answered_before_must_answer_with_such_a_file_too() -> None:
         timed(story)
 
 
-def test_a_gateway_that_an_interrupted_apply_took_away_is_waited_for() -> None:
-    """It did not answer before this apply either."""
+@pytest.mark.parametrize("comes", [True, False])
+def test_after_an_interrupted_apply_the_gateway_is_waited_for_as_after_a_loss_of_the_carrier(*, comes: bool) -> None:
+    """It did not answer before this apply either. After a power cut the switch port learns its spanning tree."""
     rig = Rig(neighbours=SlowNeighbours())
+    kept: list[bool] = []
 
     async def story() -> None:
         probing = Probing(rig.probes, file("d"), WISH, proven=False, interrupted=True)
         await probing.begin()
         assert probing.way_out
-        asyncio.get_running_loop().call_later(5, rig.neighbours.there.add, GATEWAY)
-        await probing.accept()
+        if comes:
+            asyncio.get_running_loop().call_later(30, rig.neighbours.there.add, GATEWAY)
+        with contextlib.suppress(ProbeFailed):
+            await probing.accept()
+            kept.append(True)
 
-    assert 5 < timed(story) < 8
+    took = timed(story)
+    assert kept == [True] * comes
+    assert (30 if comes else FORWARD_SECONDS) < took < (33 if comes else FORWARD_SECONDS + 3)
 
 
 def test_after_a_rollback_the_network_is_waited_for() -> None:
@@ -235,6 +243,37 @@ def test_what_is_not_known_speaks_against_no_file() -> None:
     assert probing.answering == "; these answer: gateway 192.0.2.1, target 203.0.113.1"
     rig.kernel.broken = Unavailable("no buffer space")
     assert SECONDS <= timed(probing.accept) < SECONDS + 1
+
+
+@dataclass
+class SlowTargets(FakeTargets):
+    """Targets that answer after *takes* seconds; *given* is how long each was waited for."""
+
+    takes: float = 0.0
+    given: list[float] = field(default_factory=list)
+
+    async def answers(self, target: ProbeTarget, seconds: float) -> Answer:  # noqa: ARG002
+        self.given.append(seconds)
+        await asyncio.sleep(min(self.takes, seconds))
+        return Answer.YES if self.takes <= seconds else Answer.NO
+
+
+@pytest.mark.parametrize(
+    ("path", "timeout", "given"), [("/readyz", 15.0, HTTPS_SECONDS), ("/readyz", 3.0, 3.0), ("", 15.0, 1.0)]
+)
+def test_an_https_request_has_the_time_that_a_process_and_a_handshake_need(
+    path: str, timeout: float, given: float
+) -> None:
+    """A node that is busy with its boot needs seconds for them; the target was never known to answer."""
+    targets = SlowTargets(takes=2.5)
+    rig = Rig(targets=targets)
+    rig.probes.scope = Scope((ProbeTarget(ip_address("192.0.2.1"), 6443, path),))
+    rig.probes.seconds = timeout
+    probing = rig.around()
+    timed(probing.begin)
+    assert targets.given == [given]
+    timed(probing.accept)
+    assert ("target https" in probing.answering) is bool(path)
 
 
 def test_https_targets_are_verified_with_the_ca_of_the_cluster() -> None:

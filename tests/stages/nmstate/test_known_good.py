@@ -21,6 +21,7 @@ from nodenet.core.messages import Message
 from nodenet.core.node_file.find import read
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
+from nodenet.core.trial.trial import Trial, TrialState
 from nodenet.edge.files.disk import MOST_BYTES
 from nodenet.edge.files.node_file import MAX_BYTES
 from nodenet.stages.apply.records import GOOD, NEW_FILE
@@ -68,6 +69,11 @@ class Rig:
         return due is not None and SECONDS <= due <= SECONDS + BEAT_SECONDS + 0.01
 
     @property
+    def counted(self) -> NewFile:
+        """The record of the boots that count against the file."""
+        return new_file.parse(self.files.content[str(NEW_FILE)])
+
+    @property
     def kept(self) -> bool:
         return str(GOOD) in self.files.content
 
@@ -89,13 +95,71 @@ def test_a_file_is_good_after_a_minute_of_ready() -> None:
     assert rig.files.writes == []
 
 
-def test_ready_ends_the_count_of_lost_boots() -> None:
-    """At once; before READY nothing is noted."""
+COUNTED = NewFile(FILE.digest, ("boot1", BOOT_ID))
+
+
+def test_a_minute_of_ready_ends_the_count_of_lost_boots() -> None:
+    """Not READY itself: the kernel may panic under the first traffic, in each boot. The uplink need not work."""
     rig = Rig()
     assert rig.after(0, replace(READY, ready=False)) is None
-    assert new_file.parse(rig.files.content[str(NEW_FILE)]).boots == ("boot1", BOOT_ID)
+    lost = replace(READY, uplink=LOST)
+    due = rig.after(0, lost)
+    assert due is not None
+    assert SECONDS <= due <= SECONDS + BEAT_SECONDS + 0.01
+    rig.after(SECONDS - 1, lost)
+    assert rig.counted == COUNTED
+    assert rig.after(1, lost) is None
+    assert rig.counted == NewFile(FILE.digest, ready=True)
+
+
+def test_a_node_that_is_rebooted_right_after_ready_has_lost_no_boot() -> None:
+    """It stops nodenetd. A stop before READY may be the work of a person who gave up waiting."""
+    rig = Rig()
+    rig.after(0, replace(READY, ready=False))
+    rig.watch.ended()
+    assert rig.counted == COUNTED
     rig.after(0)
-    assert new_file.parse(rig.files.content[str(NEW_FILE)]) == NewFile(FILE.digest, ready=True)
+    rig.files.bad = {str(NEW_FILE): PublishFailed("Read-only file system")}
+    rig.watch.ended()
+    rig.files.bad = {}
+    assert rig.counted == COUNTED
+    rig.watch.ended()
+    assert rig.counted == NewFile(FILE.digest, ("boot1",))
+
+
+def test_a_stop_of_a_node_that_works_writes_nothing() -> None:
+    rig = Rig()
+    rig.after(0)
+    rig.after(SECONDS)
+    rig.files.writes.clear()
+    rig.watch.ended()
+    rig.watch = KnownGood(rig.files, rig.clock, "the next boot")
+    rig.after(0)
+    rig.watch.ended()
+    assert rig.files.writes == []
+
+
+def test_a_disk_that_does_not_take_the_end_of_the_count_is_tried_again() -> None:
+    rig = Rig()
+    rig.after(0)
+    rig.files.bad = {str(NEW_FILE): PublishFailed("No space left on device")}
+    assert rig.after(SECONDS) == 1.0
+    rig.files.bad = {}
+    assert rig.after(1) is None
+    assert (rig.counted.ready, rig.kept) == (True, True)
+
+
+def test_the_minute_begins_again_after_a_trial_of_another_file() -> None:
+    """During it the network is that of the other file."""
+    rig = Rig()
+    trial = Trial("new.yml", "d" * 64, "root", TrialState.HOLDING, 200.0)
+    rig.after(0)
+    assert rig.after(50, replace(READY, trial=trial)) == 10 + BEAT_SECONDS, "the count of lost boots goes on"
+    assert rig.after(SECONDS, replace(READY, trial=trial)) is None
+    assert not rig.kept
+    assert rig.begins()
+    rig.after(SECONDS, replace(READY, trial=trial.ended(TrialState.ROLLED_BACK)))
+    assert rig.kept
 
 
 def test_a_boot_that_is_ready_without_its_file_is_not_counted_and_its_file_not_good() -> None:
@@ -121,7 +185,8 @@ def test_a_node_that_was_ready_with_the_file_before_is_not_ready_with_a_reloaded
     assert rig.after(0, replace(READY, boot=boot(nodeip=LOST))) is None
     assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == (False, False)
     assert rig.begins()
-    assert new_file.parse(rig.files.content[str(NEW_FILE)]).ready
+    rig.after(SECONDS)
+    assert (rig.counted.ready, rig.kept) == (True, True)
 
 
 def test_a_reload_whose_file_is_refused_loses_no_boot() -> None:
@@ -143,7 +208,7 @@ def test_the_minute_begins_again_when_the_uplink_was_lost(lost: BootStatus) -> N
     """Or a node IP."""
     rig = Rig()
     rig.after(0)
-    assert rig.after(50, lost) is None
+    assert rig.after(50, lost) == 10 + BEAT_SECONDS, "the count of lost boots goes on"
     assert rig.begins(20)
     assert not rig.kept
     rig.after(SECONDS)

@@ -69,14 +69,27 @@ def test_a_last_known_good_file_of_another_host_is_not_used_and_not_touched() ->
     assert (problem.message, problem.cause, problem.remedy) == (
         Message.LAST_GOOD_INVALID,
         (
-            "2 boots in a row with worker-0.yml did not reach READY, and the last known good node file "
-            "/var/lib/nodenet/good.json cannot be used: it belongs to the host worker-9, and this one is worker-0"
+            "2 boots in a row with worker-0.yml did not reach READY or ended soon after it, and the last known good "
+            "node file /var/lib/nodenet/good.json cannot be used: it belongs to the host worker-9, and this one is "
+            "worker-0"
         ),
         (
             "Correct worker-0.yml, or run `nodenetctl reload --wait`; remove /var/lib/nodenet/good.json if it is "
             "another node's"
         ),
     )
+
+
+def test_before_the_node_has_its_name_the_file_of_the_cluster_is_used() -> None:
+    """A host name that could not be made static comes from DHCP, which the new file of the cluster may have broken."""
+    new, old = read("cluster.yml", b"a: 1\n"), read("cluster.yml", b"a: 0\n")
+    good = LastGood(old.name, old.text, old.digest, "worker-0", 1.0)
+    files = disk(lost=NewFile(new.digest, ("boot1", "boot2")))
+    files.content[str(GOOD)] = last_good.render(good)
+    chosen, problem = Quarantine(files, BOOT_ID, 2).choose(new, None, run=None)
+    assert chosen.digest == old.digest
+    assert problem is not None
+    assert problem.message is Message.NODE_FILE_QUARANTINED
 
 
 def test_a_damaged_one_is_not_touched_either() -> None:

@@ -76,11 +76,10 @@ class Rig:
         outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
         early = EarlyStart(self.manager, self.profiles, self.clock)
-        probes = Probes(
-            ProbeEdges(self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files), Scope(), self.patience
-        )
+        outside_probes = ProbeEdges(self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files)
+        self.probes = Probes(outside_probes, Scope(), self.patience, forward_seconds=0.2)
         quarantine = Quarantine(self.files, BOOT_ID, 2)
-        self.stage = NmstateStage(self.files, self.nmstate, pipeline, early, probes, quarantine, DIRECTORY)
+        self.stage = NmstateStage(self.files, self.nmstate, pipeline, early, self.probes, quarantine, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
         self.clock.now += 1
@@ -715,7 +714,10 @@ async def test_after_two_boots_without_ready_the_last_known_good_file_is_applied
     assert isinstance(outcome, Done)
     assert outcome.problem == Problem(
         Message.NODE_FILE_QUARANTINED,
-        "2 boots in a row with worker-0.yml did not reach READY: the last known good worker-0.yml is used in its place",
+        (
+            "2 boots in a row with worker-0.yml did not reach READY or ended soon after it: the last known good "
+            "worker-0.yml is used in its place"
+        ),
         "Correct worker-0.yml; `nodenetctl reload --wait` tries it once more as it is",
     )
     assert rig.nmstate.applied == [OLD.decode()]
@@ -778,6 +780,27 @@ async def test_a_failed_try_between_does_not_let_an_interrupted_bad_file_pass() 
     assert (waiting.seconds, rig.record.phase) == (2.0, Phase.ROLLED_BACK)
     assert isinstance(await rig.attempt(), Waiting)
     outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.cause == CUT_OFF
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_two_kills_with_a_failed_try_between_do_not_let_an_interrupted_bad_file_pass(*, refused: bool) -> None:
+    """The second nodenetd has nothing but the record; also where the tries between were used up."""
+    rig = cut_short("the last boot", good=True)
+    rig.nmstate.fails = [NmstateFailure(FailureKind.PLUGIN, "Open vSwitch's plugin is not loaded yet")] * (
+        1 + 2 * refused
+    )
+    for _ in rig.nmstate.fails.copy():
+        last = await rig.attempt()
+    assert isinstance(last, Failed if refused else Waiting)
+    assert rig.record.phase is (Phase.REFUSED if refused else Phase.ROLLED_BACK)
+    if refused:
+        rig.remember(replace(rig.record, boot_id="the boot between"))
+    again = Rig(files=rig.files, kernel=FakeKernel(ONLINE))
+    assert isinstance(await again.attempt(), Waiting)
+    outcome = await again.attempt()
     assert isinstance(outcome, Done)
     assert outcome.problem
     assert outcome.problem.cause == CUT_OFF
@@ -849,6 +872,7 @@ async def test_a_corrected_file_or_a_reload_ends_the_quarantine() -> None:
 async def test_a_gateway_that_answers_late_in_a_boot_saves_the_node(has_other: bool) -> None:  # noqa: FBT001
     """A switch port forwards half a minute after the link came up. It is waited for where another file is good."""
     rig = quarantined()
+    rig.probes.forward_seconds = 30.0
     rig.kernel.now = ONLINE
     del rig.files.content[str(NEW_FILE)]
     if not has_other:

@@ -45,7 +45,7 @@ class Intent:
     the apply has ended. *in_force* is the digest of the file that the network was last made by; *brings_bridge* says
     whether that file has br-ex. *checkpoint* is the D-Bus path of NetworkManager's checkpoint of this apply, and
     *created* when NetworkManager made it (CLOCK_BOOTTIME); both are None until they are known. *way_out*: a gateway
-    answered before the network was touched.
+    answered before the network was touched. *interrupted*: an earlier apply of this file was, on such a node.
     """
 
     digest: str
@@ -60,6 +60,7 @@ class Intent:
     created: float | None = None
     ended: float | None = None
     way_out: bool = False
+    interrupted: bool = False
 
     def with_checkpoint(self, checkpoint: Checkpoint) -> Intent:
         """Return the record of an apply that NetworkManager made *checkpoint* for."""
@@ -69,9 +70,12 @@ class Intent:
 def cut_short(record: Intent, digest: str) -> bool:
     """Return whether an apply of the file with *digest* was interrupted on a node that had a way out before.
 
-    What it left may have none, so what answers now is not what answered before the file.
+    What it left may have none, so what answers now is not what answered before the file. A try that failed since was
+    rolled back to that.
     """
-    return (record.digest, record.phase) == (digest, Phase.APPLYING) and record.way_out
+    if record.digest != digest or record.phase is Phase.GOOD:
+        return False
+    return record.interrupted or (record.phase is Phase.APPLYING and record.way_out)
 
 
 class Plan(StrEnum):
@@ -116,7 +120,7 @@ def parse(content: bytes) -> Intent:
     texts = _are((record.digest, record.boot_id, record.cause, record.remedy), str)
     texts = texts and _are((record.in_force, record.checkpoint), str | None)
     numbers = _are((record.started,), int | float) and _are((record.created, record.ended), int | float | None)
-    if not (texts and numbers and _are((record.brings_bridge, record.way_out), bool)):
+    if not (texts and numbers and _are((record.brings_bridge, record.way_out, record.interrupted), bool)):
         raise ValueError("not a record: a value has another type")
     return record
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.find import NodeFile, is_of_cluster
 from nodenet.core.record_version import fields
 
 VERSION = 1
@@ -37,7 +37,11 @@ def render(good: LastGood) -> bytes:
 
 
 def parse(content: bytes, hostname: str | None) -> LastGood:
-    """Return the record from its bytes. Raises ValueError where it is damaged or belongs to another host."""
+    """Return the record from its bytes. Raises ValueError where it is damaged or belongs to another host.
+
+    *hostname* is None while the node has no name. The file of the cluster is the same for every host, so it is used
+    then too.
+    """
     found = fields(content, VERSION)
     try:
         good = LastGood(**found)
@@ -46,7 +50,8 @@ def parse(content: bytes, hostname: str | None) -> LastGood:
         raise ValueError(f"not a complete record: {error}") from error
     if digest != good.digest:
         raise ValueError("its text is not the one that its SHA-256 was made of")
-    if good.hostname != hostname:
+    unnamed = None in (good.hostname, hostname) and is_of_cluster(good.name)
+    if good.hostname != hostname and not unnamed:
         this = f"this one is {hostname}" if hostname else "this one has no name yet"
         raise ValueError(f"it belongs to the host {good.hostname}, and {this}")
     return good

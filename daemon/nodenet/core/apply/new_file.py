@@ -1,7 +1,7 @@
-"""In how many boots was a new node file tried, and has it ever led to READY?
+"""In how many boots was a new node file tried, and has the node ever worked with it?
 
-A file can be applied and verified and still keep the node from READY: the kernel panics, the node hangs or is cut off,
-and a watchdog or a person resets it. So the boots of a new file are counted until one reaches READY.
+A file can be applied and verified and still keep the node from READY, or end it soon after: the kernel panics, the node
+hangs or is cut off, and a watchdog or a person resets it. So the boots of a new file are counted until one stays READY.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """The record: the file with *digest*, the *boots* that began with it and did not reach READY.
+    """The record: the file with *digest*, the *boots* that began with it and did not stay READY.
 
     *ready*: one has, so the file is not new any more. *cut_off* is the boot in which the file cut the node off and may
     not have been rolled back, *cause* how that showed.
@@ -39,14 +39,17 @@ def begun(before: NewFile | None, digest: str, boot_id: str) -> NewFile:
 
 
 def reached_ready(before: NewFile, boot_id: str, *, applied: bool) -> NewFile:
-    """Return the record after boot *boot_id* has reached READY; *applied*: with the file, not without it."""
+    """Return the record after boot *boot_id* has reached READY.
+
+    *applied*: with the file, and for long enough. Otherwise the boot says nothing about the file.
+    """
     if applied:
         return NewFile(before.digest, ready=True)
     return replace(before, boots=tuple(boot for boot in before.boots if boot != boot_id))
 
 
 def lost_boots(known: NewFile | None, digest: str, boot_id: str) -> int:
-    """Return in how many boots before *boot_id* the file *digest* did not lead to READY, in a row."""
+    """Return in how many boots before *boot_id* the node did not stay READY with the file *digest*, in a row."""
     if known is None or known.digest != digest:
         return 0
     return len([boot for boot in known.boots if boot != boot_id])

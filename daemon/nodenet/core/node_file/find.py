@@ -50,6 +50,11 @@ class Rivals(NodeFileInvalid):
         super().__init__(cause, remedy="Remove all but one of them")
 
 
+def is_of_cluster(name: str) -> bool:
+    """Return whether *name* is that of the file that every host uses which has none of its own."""
+    return any(stem == CLUSTER for stem, _ in _stems_of((name,)))
+
+
 def has_host_specific(listing: Iterable[str]) -> bool:
     """Return whether the directory holds any file that only a host name can select."""
     return any(stem != CLUSTER for stem, _ in _stems_of(listing))

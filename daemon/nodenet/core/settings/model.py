@@ -104,9 +104,9 @@ class Settings:
     probe_timeout: int = 15
     """Seconds in which what answered before an apply must answer after it; 0: there are no probes."""
     good_after: int = 60
-    """Seconds of READY after which a node file is the last known good one."""
+    """Seconds of READY after which a node file is the last known good one, and a boot with it is no lost one."""
     quarantine_after: int = 2
-    """Boots in a row with a new node file, without READY, after which the last known good one is used; 0: never."""
+    """Lost boots in a row with a new node file after which the last known good one is used; 0: never."""
     deny_links: tuple[str, ...] = ()
     """Globs of link names, beside the built-in ones."""
     route_tables: tuple[str, ...] = ("main",)

@@ -20,7 +20,7 @@ from contextlib import suppress
 ANSWERED, SILENT, NO_CA = 0, 3, 4
 """The exit codes; another one is an error of this program."""
 CONNECT_SECONDS = 2.0
-"""For one request: the first packets of a link that has just come up may be lost."""
+"""For one connection: the first packets of a link that has just come up may be lost."""
 AGAIN_SECONDS = 0.3
 SERVER_ERROR = 500
 """Statuses from here on say that the server does not work (RFC 9110, 15.6): it may be a proxy without its servers."""
@@ -36,14 +36,19 @@ def trusting(ca_file: str) -> ssl.SSLContext:
     return made
 
 
-def status(address: str, port: int, path: str, context: ssl.SSLContext) -> int:
-    """Return the status of one request. Raises OSError, and ValueError for what is no HTTP response."""
+def status(address: str, port: int, path: str, context: ssl.SSLContext, seconds: float) -> int:
+    """Return the status of one request, which may wait for *seconds* at each step.
+
+    Raises OSError, and ValueError for what is no HTTP response.
+    """
     host = f"[{address}]" if ":" in address else address
     request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
-    with socket.create_connection((address, port), CONNECT_SECONDS) as line, context.wrap_socket(line) as server:
-        server.sendall(request.encode("ascii"))
-        with server.makefile("rb") as answer:
-            protocol, found, *_ = answer.readline(LINE_BYTES).split()
+    with socket.create_connection((address, port), min(CONNECT_SECONDS, seconds)) as line:
+        line.settimeout(seconds)
+        with context.wrap_socket(line) as server:
+            server.sendall(request.encode("ascii"))
+            with server.makefile("rb") as answer:
+                protocol, found, *_ = answer.readline(LINE_BYTES).split()
     if not protocol.startswith(b"HTTP/") or not found.isdigit():
         raise ValueError("not an HTTP response")
     return int(found)
@@ -56,9 +61,9 @@ def main(address: str, port: str, path: str, ca_file: str, seconds: str) -> int:
         context = trusting(ca_file)
     except OSError:
         return NO_CA
-    while time.monotonic() < end:
+    while (left := end - time.monotonic()) > 0:
         with suppress(OSError, ValueError):
-            if status(address, int(port), path, context) < SERVER_ERROR:
+            if status(address, int(port), path, context, left) < SERVER_ERROR:
                 return ANSWERED
         time.sleep(AGAIN_SECONDS)
     return SILENT

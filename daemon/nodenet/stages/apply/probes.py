@@ -54,6 +54,9 @@ ROUND_SECONDS = 1.0
 FORWARD_SECONDS = 35.0
 """How long a switch port may take after its carrier came back: twice the forward delay of a spanning tree (IEEE 802.1D:
 15 s), and what is asked then."""
+HTTPS_SECONDS = 5.0
+"""How long one HTTPS request may take, which needs a process and a handshake: seconds on a node that is busy with its
+boot. It takes no longer than `probe_timeout`."""
 PAUSE_SECONDS = 0.1
 """Between two rounds: routes and addresses of a DHCP server come late."""
 BACK_SECONDS = 10.0
@@ -99,11 +102,15 @@ class Before:
 
 @dataclass(slots=True)
 class Probes:
-    """The probes of one stage. *seconds* is `probe_timeout`; with 0 nothing is asked."""
+    """The probes of one stage. *seconds* is `probe_timeout`; with 0 nothing is asked.
+
+    *forward_seconds* is how long a switch port may take to forward.
+    """
 
     edges: ProbeEdges
     scope: Scope
     seconds: float
+    forward_seconds: float = FORWARD_SECONDS
     took: dict[Question, float] = field(default_factory=dict, init=False)
     """The seconds of the last answer to each question."""
     _held: tuple[str, Look] = field(default=("", NO_LOOK), init=False)
@@ -170,8 +177,9 @@ class Probes:
             last = time() - began >= seconds  # known before the round, so that the last one is a whole one
             with contextlib.suppress(Unavailable):  # the kernel does not answer at present
                 snapshot = self.edges.kernel.snapshot()
-                if has_restarted(before.snapshot, snapshot, _links(wish)):
-                    seconds = max(self.seconds, FORWARD_SECONDS)
+                # After an interruption the link may have come up moments ago, and its changes since are not known.
+                if before.look.interrupted or has_restarted(before.snapshot, snapshot, _links(wish)):
+                    seconds = max(self.seconds, self.forward_seconds)
                 look = await self._round(before.look, look, wish, snapshot)
                 found = verdict(before.look, look)
                 if last or not found.failed:
@@ -248,7 +256,8 @@ class Probes:
         edges, address = self.edges, question.address
         try:
             if question.target:
-                return await edges.targets.answers(question.target, seconds)
+                least = min(HTTPS_SECONDS, self.seconds) if question.target.path else 0.0
+                return await edges.targets.answers(question.target, max(seconds, least))
             if address is None:
                 return Answer.UNKNOWN
             if question.kind is Kind.DNS:

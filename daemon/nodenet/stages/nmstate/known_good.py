@@ -2,12 +2,16 @@
 
 This is not a stage: it follows the status after READY. A file is good when the node was ready with it for `good_after`
 seconds, and its uplink worked all the time. A reload begins that again: a node that was READY with the file before it
-has yet to get ready with the new one.
+has yet to get ready with the new one. So does a trial, during which the network is that of another file.
+
+The boots that a new file may cost are counted until the node has been READY with it for as long, whatever its uplink
+does: a file can let the kernel panic under the first traffic, in each boot.
 """
 
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import PurePath
 
 import structlog
@@ -26,14 +30,14 @@ from nodenet.stages.apply.records import GOOD, NEW_FILE, Records
 
 log = structlog.get_logger()
 
-CUT_OFF = frozenset({Message.UPLINK_LOST, Message.GATEWAY_SILENT})
+CUT_OFF = frozenset({Message.UPLINK_LOST, Message.GATEWAY_SILENT, Message.ROUTE_LOST})
 """Problems of the uplink with which a node does not work; without its DNS servers it does."""
 LONGEST_SECONDS = 600.0
 """Between two tries on a disk that takes nothing."""
 
 
 class KnownGood:
-    """Keeps the node file that the node works with, and ends the count of boots that did not reach READY."""
+    """Keeps the node file that the node works with, and ends the count of boots that were lost with it."""
 
     def __init__(self, files: Files, clock: Clock, boot_id: str) -> None:
         """Keep records through *files*."""
@@ -42,7 +46,9 @@ class KnownGood:
         self._clock = clock
         self._boot_id = boot_id
         self._ready_with: tuple[str, bool] | None = None
-        """The digest that READY was noted for, and whether that file was applied."""
+        """The digest that the node is READY with, and whether that file is applied."""
+        self._ready_since: float | None = None
+        """When that began, where the boot still counts against the file."""
         self._since: tuple[str, float] | None = None
         """The file that works, and since when (CLOCK_BOOTTIME)."""
         self._kept = ""
@@ -54,7 +60,7 @@ class KnownGood:
         """Note READY and keep the file; return after how many seconds to look again."""
         digest = status.facts.digest
         if digest is None or not (status.ready and status.boot.ready):
-            self._ready_with = self._since = None
+            self._ready_with = self._ready_since = self._since = None
             return None
         try:
             due = self._seen(status, digest)
@@ -70,25 +76,54 @@ class KnownGood:
         """Do what is due now; return after how many seconds something will be. Raises PublishFailed."""
         applied = status.facts.applied_digest == digest
         if self._ready_with != (digest, applied):
-            self._note_ready(digest, applied=applied)
+            if not applied:
+                self._note_ready(digest, applied=False)
+            self._ready_since = self._clock.boottime() if applied else None
             self._ready_with = digest, applied
         if applied and digest != self._kept:
             self._kept = ""  # the confirmation of a trial may have kept this one in its place
+        due = [each for each in (self._end_count(digest), self._begin_or_keep(status, digest)) if each is not None]
+        return min(due, default=None)
+
+    def _end_count(self, digest: str) -> float | None:
+        """End the count of lost boots when it is time; return as `_seen`. Raises PublishFailed."""
+        if self._ready_since is None:
+            return None
+        if left := self._left(self._ready_since):
+            return left
+        self._note_ready(digest, applied=True)
+        self._ready_since = None
+        return None
+
+    def _begin_or_keep(self, status: BootStatus, digest: str) -> float | None:
+        """Begin the time that the file has to work, or keep it after that; return as `_seen`. Raises PublishFailed."""
+        applied = status.facts.applied_digest == digest
         cut_off = status.drift is not None or (status.uplink is not None and status.uplink.message in CUT_OFF)
-        if not applied or cut_off or digest == self._kept:
+        on_trial = status.trial is not None and status.trial.runs
+        if not applied or cut_off or on_trial or digest == self._kept:
             self._since = None
             return None
-        now = self._clock.boottime()
         if self._since is None or self._since[0] != digest:
-            self._since = digest, now
-        left = self._since[1] + self.settings.good_after - now
-        if left > 0:
-            return left + BEAT_SECONDS  # the watchdog's beat comes before that, and shows the status again
+            self._since = digest, self._clock.boottime()
+        if left := self._left(self._since[1]):
+            return left
         self._keep(status, digest)
         self._kept = digest
         return None
 
+    def _left(self, since: float) -> float:
+        """Return after how many seconds to look whether `good_after` has passed *since* then, 0 when it has."""
+        left = since + self.settings.good_after - self._clock.boottime()
+        return left + BEAT_SECONDS if left > 0 else 0.0  # the watchdog's beat shows the status again before that
+
+    def ended(self) -> None:
+        """Do not count this boot against the file: nodenetd was asked to stop, after READY with it."""
+        if self._ready_with and self._ready_since is not None:
+            with suppress(PublishFailed):  # then it is counted: another boot without READY would have to follow
+                self._note_ready(self._ready_with[0], applied=False)
+
     def _note_ready(self, digest: str, *, applied: bool) -> None:
+        """Note that READY was reached: with the file and for long enough (*applied*), or not against it."""
         known = self._records.load(NEW_FILE, new_file.parse)
         if known and known.digest == digest:
             after = new_file.reached_ready(known, self._boot_id, applied=applied)

@@ -1,7 +1,7 @@
 """Is this node file applied, or the last known good one in its place?
 
-That one is used where boots with the file never reached READY, and where an apply of the file that was interrupted
-cut the node off.
+That one is used where boots with the file never reached READY or ended soon after it, and where an apply of the file
+that was interrupted cut the node off.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Quarantine:
     """Counts the boots of a new file, and knows what takes its place."""
 
     def __init__(self, files: Files, boot_id: str, limit: int) -> None:
-        """Take a file out of use after *limit* boots with it that did not reach READY; 0: never."""
+        """Take a file out of use after *limit* boots with it that did not stay READY; 0: never."""
         self._files = files
         self._records = Records(files)
         self._boot_id = boot_id
@@ -35,7 +35,7 @@ class Quarantine:
         """The run in which that was."""
 
     def choose(self, file: NodeFile, hostname: str | None, *, run: int | None) -> tuple[NodeFile, Problem | None]:
-        """Return the file to apply, and the problem where it is not *file*, or boots with *file* did not reach READY.
+        """Return the file to apply, and the problem where it is not *file*, or boots with *file* did not stay READY.
 
         *run*: the number of the run in which an administrator asks for *file*; each asks once.
         """
@@ -47,7 +47,7 @@ class Quarantine:
         if known and (known.digest, known.cut_off) == (file.digest, self._boot_id):
             what = f"{file.name} cut the node off ({known.cause})"
         elif self._limit and lost >= self._limit and self._asked != file.digest:
-            what = f"{lost} boots in a row with {file.name} did not reach READY"
+            what = f"{lost} boots in a row with {file.name} did not reach READY or ended soon after it"
         else:
             return file, None
         good, problem = self._last_good(file, hostname, what)

@@ -35,7 +35,7 @@ from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Files, Nmstate, Transaction
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
-from nodenet.stages.apply.probes import FORWARD_SECONDS, Probes
+from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.in_force import InForce
@@ -97,8 +97,6 @@ class NmstateStage:
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries: dict[str, Tries] = {}
-        self._cut_short = ""
-        """The digest of the file whose apply was interrupted, until it is in force: further tries know it from here."""
         self._told = ""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
@@ -170,7 +168,7 @@ class NmstateStage:
         Where another file is good, it must be known whether the node was cut off before. After a cut it is known.
         """
         is_unknown = not job.interrupted and self._quarantine.has_other(job.file, job.facts.hostname)
-        return FORWARD_SECONDS if is_unknown else 0.0
+        return self._probes.forward_seconds if is_unknown else 0.0
 
     async def _carry_out(self, job: Job, transaction: Transaction, probing: Probing, *, matches: bool) -> Outcome:
         record = self._pipeline.record
@@ -205,7 +203,7 @@ class NmstateStage:
             in_force=before.applied_digest,
             brings_bridge=before.brings_bridge,
         )
-        record = replace(record, way_out=probing.way_out)
+        record = replace(record, way_out=probing.way_out, interrupted=job.interrupted)
         try:
             seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept)
         except ProbeFailed:
@@ -238,11 +236,10 @@ class NmstateStage:
 
     def _was_cut_short(self, file: NodeFile, facts: Facts) -> bool:
         record = self._pipeline.record
-        if record and intent.cut_short(record, file.digest):
-            # In a later boot no checkpoint leads back, and without another file nothing does.
-            here = record.boot_id == self._pipeline.boot_id
-            self._cut_short = file.digest if here or self._quarantine.has_other(file, facts.hostname) else ""
-        return self._cut_short == file.digest
+        if record is None or not intent.cut_short(record, file.digest):
+            return False
+        # In a later boot no checkpoint leads back, and without another file nothing does.
+        return record.boot_id == self._pipeline.boot_id or self._quarantine.has_other(file, facts.hostname)
 
     def _instead(self, job: Job, failure: NmstateFailure) -> Waiting | None:
         """Return the wait for the last known good file where this one cut the node off, and may not be rolled back."""
@@ -273,7 +270,8 @@ class NmstateStage:
         record = self._pipeline.record
         touched = record is not None and record.phase in TOUCHED and record.digest == job.file.digest
         if record and touched:  # not again in this boot
-            self._pipeline.save(replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy))
+            ended = replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy)
+            self._pipeline.save(replace(ended, interrupted=job.interrupted))
         return failed(facts, failure, cause)
 
     def _as_before(self, facts: Facts) -> Facts:
@@ -290,7 +288,6 @@ class NmstateStage:
         bridge = job.wish.brings_bridge
         self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
         self._tries.clear()
-        self._cut_short = ""
         self._probes.forget()
         self._in_force.mark(job.file)
 
