@@ -160,8 +160,7 @@ def install(destdir: Path, layout: Layout) -> None:
     """Install the whole tree below *destdir*; an older one is replaced at once."""
     library = destdir / layout.library
     library.parent.mkdir(parents=True, exist_ok=True)
-    for leftover in library.parent.glob(".nodenet-*"):  # of an installation that was killed
-        shutil.rmtree(leftover)
+    remove_scratch(library.parent)
     with tempfile.TemporaryDirectory(prefix=".nodenet-", dir=library.parent) as scratch:
         fresh = Path(scratch) / "new"
         packages = dependencies()
@@ -175,6 +174,8 @@ def install(destdir: Path, layout: Layout) -> None:
             add_interpreter(fresh, layout, layout.interpreter, {path: content for path, (content, _) in others.items()})
         readable(fresh)
         with prepared({destdir / path: file for path, file in others.items()}) as put_in_place:
+            # After a power cut, what is not on the disk yet would be empty files.
+            subprocess.run(["sync", "--file-system", str(library.parent)], check=True)
             swap(fresh, library)
             put_in_place()
             renew_gate(destdir)
@@ -188,9 +189,15 @@ def renew_gate(destdir: Path) -> None:
     """Let the copy that `nodenetctl adopt` has made of the gate be that of this version, where there is one."""
     copy = destdir / "etc/systemd/system/nodenet-ready.service"
     if copy.is_file() and (first := copy.read_bytes().splitlines(keepends=True)[:1]) == [ADOPTED]:
-        fresh = copy.with_name(f".nodenet-{copy.name}")
+        fresh = beside(copy)
         fresh.write_bytes(first[0] + (destdir / UNITS["nodenet-ready.service"]).read_bytes())
         fresh.replace(copy)
+
+
+def remove_scratch(directory: Path) -> None:
+    """Remove the trees that installations which were killed have left in *directory*."""
+    for leftover in directory.glob(".nodenet-*"):
+        shutil.rmtree(leftover)
 
 
 def unused(place: Path, names: list[str]) -> set[str]:
@@ -294,8 +301,10 @@ def uninstall(destdir: Path) -> None:
             if link.parent != units and not any(link.parent.iterdir()):
                 link.parent.rmdir()
     shutil.rmtree(destdir / LIBRARY, ignore_errors=True)
+    remove_scratch((destdir / LIBRARY).parent)
     for path in (*LAUNCHERS, CNI_PLUGIN, *UNITS.values(), *MANUAL.values(), *CLUSTER.values()):
         (destdir / path).unlink(missing_ok=True)
+        beside(destdir / path).unlink(missing_ok=True)
     for directory in OWN_DIRECTORIES:
         with suppress(OSError):
             (destdir / directory).rmdir()
@@ -363,7 +372,7 @@ def prepared(files: Mapping[Path, tuple[bytes, int]]) -> Iterator[Callable[[], N
     try:
         for path, (content, mode) in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = path.with_name(f".nodenet-{path.name}")
+            fresh = beside(path)
             made[fresh] = path
             fresh.write_bytes(content)
             fresh.chmod(mode)
@@ -371,6 +380,11 @@ def prepared(files: Mapping[Path, tuple[bytes, int]]) -> Iterator[Callable[[], N
     finally:
         for fresh in made:
             fresh.unlink(missing_ok=True)
+
+
+def beside(path: Path) -> Path:
+    """Return where a file is written before it replaces the one at *path*."""
+    return path.with_name(f".nodenet-{path.name}")
 
 
 def cache() -> Path:

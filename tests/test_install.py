@@ -225,10 +225,20 @@ def test_installing_again_replaces_everything(tree: Path, tmp_path: Path) -> Non
     for link, name in names.items():
         (tree / name).write_text(f"old {name}")
         link.hardlink_to(tree / name)
-    subprocess.run([*INSTALL, tree], check=True)
+    trace = tmp_path / "trace"
+    subprocess.run([*traced(trace), *INSTALL, tree], check=True)
     assert content(tree) == before
     assert {link: link.read_text() for link in names} == {link: f"old {name}" for link, name in names.items()}
     assert [path.name for path in (tree / LIBRARY).parent.iterdir() if path.name.startswith(".nodenet")] == []
+    if trace.exists():
+        calls = re.findall(r"\b(syncfs|renameat2)\(", trace.read_text())
+        assert calls == ["syncfs", "renameat2"], "on the disk before it is in its place"
+
+
+def traced(trace: Path) -> list[str]:
+    """Return the words that let strace write what a program syncs and exchanges, where there is strace."""
+    words = ["strace", "--follow-forks", "--trace=syncfs,renameat2", f"--output={trace}"]
+    return words if shutil.which("strace") else []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted")
@@ -332,8 +342,10 @@ def test_an_adopted_node_keeps_nodenet_until_it_is_handed_back(tmp_path: Path) -
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_uninstalling_leaves_nothing_of_ours(tree: Path, tmp_path: Path, spelling: str) -> None:
-    """Whichever way the links of `systemctl enable` name their target (R63)."""
+    """Whichever way the links of `systemctl enable` name their target (R63), nor of an installation that was killed."""
     shutil.copytree(tree, tmp_path, symlinks=True, dirs_exist_ok=True)
+    (tmp_path / "usr/lib/.nodenet-abcd/new").mkdir(parents=True)
+    (tmp_path / "usr/bin/.nodenet-nodenetctl").write_text("")
     kept = tmp_path / "etc/nodenet/nodenet.toml"
     kept.parent.mkdir(parents=True)
     kept.write_text("")
@@ -352,6 +364,7 @@ def test_uninstalling_leaves_nothing_of_ours(tree: Path, tmp_path: Path, spellin
     assert [path for path in tmp_path.rglob("*") if path.is_symlink()] == [others]
     assert [path.name for path in (tmp_path / "etc/systemd/system").iterdir()] == ["multi-user.target.wants"]
     assert not (tmp_path / LIBRARY).exists()
+    assert not (tmp_path / "usr/lib/.nodenet-abcd").exists()
 
 
 def test_a_removal_that_is_cut_off_leaves_no_link_to_a_unit(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ PACKAGES = ("rustc", "cargo", "gcc", "libc6-dev", "python3", "ca-certificates")
 SOURCE = Path("/build/src")
 OUT = Path("/build/out")
 # How this machine reaches the network is also how the build inside the tree does.
+PRIVATE = ("unshare", "--mount", "--propagation", "private")
+"""What is mounted in the tree ends with the program, also when that is killed: a later build removes the tree."""
 PASSED_ON = re.compile(r"(?i)(https?|all|no)_proxy$|CARGO_(HTTP|NET|REGISTR|SOURCE)")
 
 
@@ -48,6 +50,7 @@ def _new_root(root: Path) -> None:
     say(f"making a Debian {SUITE} tree with Rust in it: about 2 minutes")
     run(
         [
+            *PRIVATE,
             "mmdebstrap",
             "--quiet",
             "--variant=minbase",
@@ -98,7 +101,7 @@ def lay_out(root: Path, base: Path, sources: Iterable[Path], maturin: Path) -> N
 def chrooted(root: Path, command: Sequence[str]) -> list[str]:
     """Run in `root`; its mounts live in a mount namespace that ends with the command."""
     mounts = 'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; exec chroot "$0" "$@"'
-    return ["unshare", "--mount", "--propagation", "private", "sh", "-euc", mounts, str(root), *command]
+    return [*PRIVATE, "sh", "-euc", mounts, str(root), *command]
 
 
 def inner_environment() -> dict[str, str]:
