@@ -102,6 +102,19 @@ async def test_a_reload_that_an_earlier_companion_owes_is_done_by_the_next() -> 
     assert await third.look() == []
 
 
+async def test_a_service_that_hangs_is_restarted_with_pauses() -> None:
+    bench = Bench(state(), KEEPALIVED, HAPROXY)
+    await bench.look()
+    for _ in range(20):
+        bench.state.hung.add(Service.KEEPALIVED)
+        await bench.look()
+        await asyncio.sleep(1)
+    assert 2 <= bench.units.orders.count(("restart", KEEPALIVED)) <= 5
+    await asyncio.sleep(100)
+    await bench.look()
+    assert bench.state.hung == set()
+
+
 async def test_keepalived_listens_on_another_link_when_it_has_read_that() -> None:
     """A candidate whose node IP has moved would become a second holder before that (``exchange``)."""
     bench = Bench(state(), KEEPALIVED, HAPROXY)

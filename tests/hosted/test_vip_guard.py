@@ -17,10 +17,12 @@ from typing import Self
 import pytest
 
 from edge.namespace import Namespace
+from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Address
 from nodenet.edge.hosted_services.processes import Processes
 from nodenet.edge.hosted_services.vip_addresses import VipAddresses
-from nodenet.hosted.vip_guard import VipGuard
+from nodenet.hosted.vip_guard import VipGuard, Vips
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("keepalived") or not shutil.which("nsenter"),
@@ -119,15 +121,44 @@ def speaker(tmp_path: Path) -> Iterator[Speaker]:
     made.close()
 
 
+class Deaf(VipAddresses):
+    """The kernel does not list its addresses at the first question."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def present(self, wanted: Collection[IPAddress]) -> tuple[Address, ...]:
+        self.asked += 1
+        if self.asked == 1:
+            raise Unavailable("The kernel's addresses cannot be read")
+        return super().present(wanted)
+
+
 class Running:
     """A guard inside the namespace."""
 
-    def __init__(self, speaker: Speaker, removable: Callable[[], Collection[IPAddress]]) -> None:
+    def __init__(
+        self,
+        speaker: Speaker,
+        removable: Callable[[], Collection[IPAddress]],
+        addresses: VipAddresses | None = None,
+    ) -> None:
         self.resigned: list[Collection[IPAddress]] = []
+        self.overdue: set[IPAddress] = set()
+        self.hung = 0
         self._stop = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._guard = VipGuard(Processes(UNIT, speaker.tree), VipAddresses(), removable, self.resigned.append)
+        self._guard = VipGuard(
+            Processes(UNIT, speaker.tree),
+            addresses or VipAddresses(),
+            Vips(removable, lambda: self.overdue),
+            self.resigned.append,
+            self._note_hung,
+        )
         self._done: Future[None] = speaker.host.start(lambda: asyncio.run(self._run()))
+
+    def _note_hung(self) -> None:
+        self.hung += 1
 
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -182,10 +213,39 @@ def test_a_keepalived_that_ends_by_itself_has_resigned_itself(speaker: Speaker) 
     assert guard.resigned == []
 
 
+def test_a_keepalived_that_hangs_loses_the_vip_that_it_has_to_give_up(speaker: Speaker) -> None:
+    """It reads no number any more: the VIP had two holders for as long as it hung."""
+    speaker.start()
+    wait_for(lambda: speaker.holds)
+    for pid in speaker.pids:
+        os.kill(pid, signal.SIGSTOP)
+    speaker.weight.write_text("-254\n")
+    with Running(speaker, lambda: {VIP}) as guard:
+        time.sleep(1.2)
+        assert speaker.holds
+        assert guard.hung == 0
+        guard.overdue = {VIP}
+        wait_for(lambda: not speaker.holds, 5)
+        wait_for(lambda: guard.hung, 5)
+        time.sleep(1.2)
+    assert (guard.hung, guard.resigned) == (1, [])
+    for pid in speaker.pids:
+        os.kill(pid, signal.SIGCONT)
+
+
 def test_a_vip_of_an_earlier_life_is_removed_at_start(speaker: Speaker) -> None:
     speaker.host.ip("address add 192.0.2.2/24 dev eth0")
     with Running(speaker, lambda: {VIP}):
         wait_for(lambda: not speaker.holds, 5)
+
+
+def test_a_kernel_that_does_not_answer_once_ends_no_guard(speaker: Speaker) -> None:
+    """The guard was started again after a pause of up to a minute."""
+    speaker.host.ip("address add 192.0.2.2/24 dev eth0")
+    deaf = Deaf()
+    with Running(speaker, lambda: {VIP}, deaf):
+        wait_for(lambda: not speaker.holds, 5)
+    assert deaf.asked >= 2
 
 
 def test_an_address_of_another_stack_stays(speaker: Speaker) -> None:

@@ -17,7 +17,7 @@ from nodenet.core.hosted_services.stance import OUT, Position, Stance
 from nodenet.core.ip import Family, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
-from nodenet.hosted.vip_keeper import LEARN_SECONDS, SOON_SECONDS, SPLIT_SECONDS, SPLITS, VipKeeper
+from nodenet.hosted.vip_keeper import LEARN_SECONDS, OBEY_SECONDS, SOON_SECONDS, SPLIT_SECONDS, SPLITS, VipKeeper
 
 API = WEIGHT_FILES[Purpose.API]
 
@@ -129,6 +129,24 @@ async def test_a_split_of_one_family_costs_the_other_one_nothing_and_lasts_until
         bench.keeper.heard(Advert(number, 65), Family.IPV6)
         await bench.keeper.look()
     assert bench.state.positions[six].stance is Stance.CANDIDATE
+
+
+async def test_a_vip_is_overdue_some_time_after_it_has_to_be_off() -> None:
+    bench = Bench()
+    await bench.keeper.look()
+    bench.state.muted = frozenset({bench.vip})
+    bench.keeper.write_weights()
+    assert bench.keeper.overdue() == set()
+    await asyncio.sleep(OBEY_SECONDS)
+    bench.keeper.write_weights()
+    assert bench.keeper.overdue() == {bench.vip}
+    bench.state.muted = frozenset()
+    bench.keeper.write_weights()
+    assert bench.keeper.overdue() == set()
+    bench.state.positions[bench.vip] = Position(Stance.YIELDING)
+    bench.keeper.write_weights()
+    await asyncio.sleep(OBEY_SECONDS)
+    assert bench.keeper.overdue() == {bench.vip}
 
 
 async def test_a_vip_that_this_node_may_no_longer_hold_is_forgotten() -> None:

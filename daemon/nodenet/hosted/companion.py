@@ -57,7 +57,7 @@ from nodenet.hosted.reconcile import Edges, Reconciler, follow, watch_manifests
 from nodenet.hosted.reporter import Reporter
 from nodenet.hosted.source_guard import SourceGuard
 from nodenet.hosted.state import State
-from nodenet.hosted.vip_guard import PROGRAM, VipGuard
+from nodenet.hosted.vip_guard import PROGRAM, VipGuard, Vips
 from nodenet.hosted.vip_keeper import VipKeeper
 from nodenet.loop.background import Background
 
@@ -100,7 +100,13 @@ class Companion:
         )
         self._processes = Processes(UNITS[Service.KEEPALIVED])
         self._source = SourceGuard(self.state, AddressEvents(), VipAddresses(), self.keeper.write_weights)
-        self._guard = VipGuard(self._processes, VipAddresses(), self._removable, self._resign)
+        self._guard = VipGuard(
+            self._processes,
+            VipAddresses(),
+            Vips(self._removable, self.keeper.overdue),
+            self._resign,
+            self._note_hung,
+        )
         self.drain = Drain(self.state, self.keeper.look_now.set, _keep_drained)
         units = ServiceUnits(self.bus, lambda _: self.state.changed())
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
@@ -188,6 +194,10 @@ class Companion:
                 adverts.send(one)
             except Unavailable as error:
                 log.warning(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause)
+
+    def _note_hung(self) -> None:
+        self.state.hung.add(Service.KEEPALIVED)
+        self.state.changed()
 
     def _cluster_changed(self) -> None:
         self.state.report_failure("cluster", None)

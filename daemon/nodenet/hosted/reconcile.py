@@ -211,7 +211,8 @@ class Reconciler:
     async def _carry_out(self, service: Service) -> None:
         wanted, running = self._state.wanted(service), self._state.running[service]
         drained = service is Service.HAPROXY and self._leaves()
-        now = Now(running, service in self._behind, self._state.waits.get(service), drained)
+        hangs = service in self._state.hung
+        now = Now(running, service in self._behind, self._state.waits.get(service), drained, hangs)
         what = order(service, wanted=wanted, inputs=self._state.known.inputs, now=now)
         unit = UNITS[service]
         if not self._may(service, what):
@@ -228,8 +229,11 @@ class Reconciler:
                     await self._edges.units.reload(unit)
                 case Order.STOP:
                     await self._edges.units.stop(unit)
+                case Order.RESTART:
+                    await self._edges.units.restart(unit)
                 case Order.NOTHING:
                     return
+            self._state.hung.discard(service)
             self._behind.discard(service)
             self._edges.files.remove((OWED_RELOADS[service],))
         except (PublishFailed, UnitFailed, Unavailable) as error:
@@ -242,7 +246,7 @@ class Reconciler:
         """Return whether *what* is due: what fails, or changes, again and again is asked for with pauses."""
         now = asyncio.get_running_loop().time()
         starts, reloads = self._starts.get(service, Restarts()), self._reloads[service]
-        if what is Order.START:
+        if what in (Order.START, Order.RESTART):
             if self._state.missing.get(service) or starts.left(now) > 0:
                 return False
             self._starts[service] = starts.after_start(now)

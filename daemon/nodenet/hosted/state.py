@@ -30,6 +30,8 @@ class State:
     """Why another stack keeps a service from running."""
     missing: dict[Service, str] = field(default_factory=dict)
     """The path of a service's program where it is not on this node."""
+    hung: set[Service] = field(default_factory=set)
+    """Services that run and do nothing: they are restarted."""
     decided: bool = False
     """Whether units, other stacks and node IPs were looked at once: before that, nothing is removed."""
     failures: dict[str, str] = field(default_factory=dict)

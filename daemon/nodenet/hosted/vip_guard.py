@@ -1,13 +1,14 @@
-"""Has keepalived died and left this node's VIPs on its links? Then they are removed at once.
+"""Has keepalived died, or does it hang, with this node's VIPs on its links? Then they are removed.
 
-Two nodes would otherwise answer for one address for as long as nothing removes it here. The peers are notified at once:
-otherwise they wait for three intervals of VRRP.
+Two nodes would otherwise answer for one address for as long as nothing removes it here. When keepalived died, the peers
+are notified at once: otherwise they wait for three intervals of VRRP. They have stopped to hear one that hangs before.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import structlog
 
@@ -27,6 +28,18 @@ SETTLE_SECONDS = 0.05
 """Processes that end one after another, as those of one unit do, cost no more than this."""
 
 
+@dataclass(frozen=True, slots=True)
+class Vips:
+    """What is asked about this node's VIPs whenever it is needed.
+
+    *removable*: those that only our keepalived may hold, none while another stack serves them. *overdue*: those that
+    keepalived has had to be off for some time.
+    """
+
+    removable: Callable[[], Collection[IPAddress]]
+    overdue: Callable[[], Collection[IPAddress]]
+
+
 class VipGuard:
     """Watches keepalived's processes."""
 
@@ -34,17 +47,16 @@ class VipGuard:
         self,
         processes: UnitProcesses,
         addresses: Addresses,
-        removable: Callable[[], Collection[IPAddress]],
+        vips: Vips,
         resign: Callable[[Collection[IPAddress]], None],
+        hangs: Callable[[], None],
     ) -> None:
-        """*removable*: the VIPs that only our keepalived may hold; none while another stack serves them.
-
-        *resign* says to the peers that this node gives VIPs up.
-        """
+        """*resign* says to the peers that this node gives VIPs up; *hangs* is called when keepalived does not."""
         self._processes = processes
         self._addresses = addresses
-        self._removable = removable
+        self._vips = vips
         self._resign = resign
+        self._hangs = hangs
 
     async def run(self) -> None:
         """Remove what is left behind, until cancelled."""
@@ -53,6 +65,8 @@ class VipGuard:
             processes = self._processes.now()
             if not speaks(processes, PROGRAM):
                 self._clear(spoke=spoke)
+            elif (overdue := self._vips.overdue()) and self.remove("keepalived does not give it up", overdue):
+                self._hangs()
             spoke = speaks(processes, PROGRAM)
             ended = await self._processes.any_ends(processes, LOOK_SECONDS)
             if has_died(processes, ended, PROGRAM):
@@ -69,10 +83,14 @@ class VipGuard:
         if spoke and left:
             self._resign({address.address for address in left})
 
-    def remove(self, reason: str) -> tuple[Address, ...]:
-        """Remove the VIPs from this node's links; return them."""
-        vips = self._removable()
-        found = stale(self._addresses.present(vips), vips) if vips else ()
+    def remove(self, reason: str, only: Collection[IPAddress] | None = None) -> tuple[Address, ...]:
+        """Remove the VIPs, or *only* some, from this node's links; return them."""
+        vips = [vip for vip in self._vips.removable() if only is None or vip in only]
+        try:
+            found = stale(self._addresses.present(vips), vips) if vips else ()
+        except Unavailable as error:  # the next look comes soon
+            log.error(error.cause, message=Message.VIP_STUCK, cause=error.cause, remedy=error.remedy)
+            return ()
         for address in found:
             self._remove(address, reason)
         return found

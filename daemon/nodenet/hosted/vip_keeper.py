@@ -36,6 +36,8 @@ LEARN_SECONDS = 10.0
 """How often the MACs of the nodes are asked for at most: a stranger that stays costs no more questions."""
 SPLITS, SPLIT_SECONDS = 5, 60.0
 """So many second holders of a VIP are logged at once, and one more after each pause."""
+OBEY_SECONDS = 3.0
+"""keepalived reads a number within milliseconds; a node may be busy."""
 ADVERTS = 3
 """After so many intervals without an advertisement, VRRP takes the holder for dead (RFC 5798, 6.1)."""
 
@@ -58,6 +60,8 @@ class VipKeeper:
         self._split: set[IPAddress] = set()
         """VIPs whose second holder was logged."""
         self._splits: dict[IPAddress, Budget] = {}
+        self._silent: dict[IPAddress, float] = {}
+        """VIPs whose instance sends nothing by its number, and since when."""
         self._learnt = -LEARN_SECONDS
         self.look_now = asyncio.Event()
 
@@ -177,6 +181,7 @@ class VipKeeper:
 
     def write_weights(self) -> None:
         """Write the number of each purpose and of each VIP that this node may hold, where it differs."""
+        silent: set[IPAddress] = set()
         for purpose in Purpose:
             duties = [duty for duty in self._state.plan.vips if duty.wanted and duty.purpose is purpose]
             stances = {duty.address: self._position(duty).stance for duty in duties}
@@ -186,9 +191,17 @@ class VipKeeper:
                 shown = f"{max(numbers.values())} ({' and '.join(sorted(set(stances.values())))})"
                 text = f"The weight of this node for the {purpose} VIPs is {shown}"
                 log.info(text, message=Message.HOSTED_CHANGED)
-            for vip, number in numbers.items():
-                silent = number == stance.OUT or vip in self._state.muted
-                self._write(MUTE_FILES[purpose, family_of(vip)], stance.OUT if silent else 0, f"mute {vip}")
+            for vip, weight in numbers.items():
+                if weight == stance.OUT or vip in self._state.muted:
+                    silent.add(vip)
+                number = stance.OUT if vip in silent else 0
+                self._write(MUTE_FILES[purpose, family_of(vip)], number, f"mute {vip}")
+        self._silent = {vip: self._silent.get(vip, _now()) for vip in silent}
+
+    def overdue(self) -> frozenset[IPAddress]:
+        """Return the VIPs that keepalived has had to be off for some time: one that is there hangs."""
+        now = _now()
+        return frozenset(vip for vip, since in self._silent.items() if now - since >= OBEY_SECONDS)
 
     def _position(self, duty: VipDuty) -> Position:
         return self._state.positions.get(duty.address, Position())

@@ -25,6 +25,9 @@ DISK = replace(INPUTS, spec_origin=Origin.CACHE, nodes_origin=Origin.CACHE)
         (True, Now(runs=False, waits="another stack"), Order.NOTHING),
         (True, Now(runs=True, drained=True), Order.STOP),
         (True, Now(runs=False, drained=True), Order.NOTHING),
+        (True, Now(runs=True, differs=True, hangs=True), Order.RESTART),
+        (True, Now(runs=False, hangs=True), Order.START),
+        (False, Now(runs=True, hangs=True), Order.STOP),
     ],
 )
 def test_the_order_that_follows(wanted: bool, now: Now, expected: Order) -> None:  # noqa: FBT001

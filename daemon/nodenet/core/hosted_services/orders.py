@@ -20,25 +20,29 @@ class Order(StrEnum):
     START = "start"
     RELOAD = "reload"
     STOP = "stop"
+    RESTART = "restart"
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
     """The state of a service: *runs*, its configuration on disk *differs* from the one it runs with, and what stops it.
 
-    *waits*: why another stack keeps it from running. *drained*: it was stopped on request.
+    *waits*: why another stack keeps it from running. *drained*: it was stopped on request. *hangs*: it does nothing.
     """
 
     runs: bool
     differs: bool = False
     waits: str | None = None
     drained: bool = False
+    hangs: bool = False
 
 
 def order(service: Service, *, wanted: bool, inputs: Inputs, now: Now) -> Order:
     """Return what to ask for."""
     if now.waits or now.drained:
         return Order.STOP if now.runs else Order.NOTHING
+    if wanted and now.runs and now.hangs:
+        return Order.RESTART
     if wanted:
         return Order.START if not now.runs else Order.RELOAD if now.differs else Order.NOTHING
     return Order.STOP if now.runs and may_stop(service, inputs) else Order.NOTHING
