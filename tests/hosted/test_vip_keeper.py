@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from structlog.testing import capture_logs
@@ -14,7 +15,7 @@ from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES, ro
 from nodenet.core.hosted_services.model import Place, Purpose, Service
 from nodenet.core.hosted_services.packets import Advert
 from nodenet.core.hosted_services.stance import OUT, Position, Stance
-from nodenet.core.ip import Family, family_of
+from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
 from nodenet.hosted.vip_keeper import LEARN_SECONDS, OBEY_SECONDS, SOON_SECONDS, SPLIT_SECONDS, SPLITS, VipKeeper
@@ -158,6 +159,24 @@ async def test_a_vip_that_this_node_may_no_longer_hold_is_forgotten() -> None:
     bench.state.take(Known(replace(given, here=replace(given.here, places=places))))
     await bench.keeper.look()
     assert {vip.version for vip in bench.state.positions} == {vip.version for vip in bench.state.sightings} == {4}
+
+
+async def test_a_node_ip_that_goes_while_the_wire_is_asked_ends_nothing() -> None:
+    """It ended the whole task, also the one that starts and reloads the services."""
+    bench = Bench(state("dual-stack-control-plane"))
+    given = bench.state.known.inputs
+
+    class Going(FakeWire):
+        async def claims(self, addresses: Iterable[IPAddress], link: str) -> Mapping[IPAddress, frozenset[str]]:
+            found = await super().claims(addresses, link)
+            places: dict[Family, Place] = {Family.IPV4: given.here.places[Family.IPV4]}
+            bench.state.take(Known(replace(given, here=replace(given.here, places=places))))
+            return found
+
+    bench.keeper = VipKeeper(bench.state, Going(bench.state), bench.addresses, bench.weights, lambda _: [20])
+    await bench.keeper.look()
+    await bench.keeper.look()
+    assert {vip.version for vip in bench.state.positions} == {4}
 
 
 async def test_an_advertisement_of_another_group_or_of_a_master_that_goes_is_not_heard() -> None:

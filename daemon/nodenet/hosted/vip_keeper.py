@@ -7,7 +7,7 @@ The wire is asked before VRRP starts and from then on. What is seen moves the po
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import structlog
 
@@ -95,8 +95,10 @@ class VipKeeper:
         waits = self._state.waits.get(Service.KEEPALIVED)
         duties = [] if waits else [duty for duty in self._state.plan.vips if duty.wanted]
         try:
-            seen = await self._sightings(duties)
-            pauses = [self._take(duty, seen[duty.address]) for duty in duties]
+            # A node IP may go while the wire is asked.
+            links = {duty.address: self._state.here.places[family_of(duty.address)].link for duty in duties}
+            seen = await self._sightings(links)
+            pauses = [self._take(duty, seen[duty.address], links[duty.address]) for duty in duties]
             self._forget({duty.address for duty in duties})
             self._state.report_failure("wire", None)
         except Unavailable as error:
@@ -111,7 +113,7 @@ class VipKeeper:
         state.positions = {vip: found for vip, found in state.positions.items() if vip in wanted}
         state.sightings = {vip: found for vip, found in state.sightings.items() if vip in wanted}
 
-    def _take(self, duty: VipDuty, seen: Sighting) -> float:
+    def _take(self, duty: VipDuty, seen: Sighting, link: str) -> float:
         """Take what was seen of a VIP; return the seconds until it should be looked at again."""
         vip, before = duty.address, self._state.sightings.get(duty.address)
         self._state.sightings[vip] = seen
@@ -120,18 +122,18 @@ class VipKeeper:
             position = Position(Stance.DRAINING)
         elif position.stance is Stance.DRAINING and not self._state.drained:
             position = Position(Stance.CANDIDATE)
-        after = self._state.positions[vip] = stance.after(position, self._judged(duty, seen))
+        after = self._state.positions[vip] = stance.after(position, self._judged(duty, seen, link))
         self._log(position, after, seen, before)
         unsettled = after.against or after.stance is not Stance.CANDIDATE or seen.count != 1
         candidates = len(self._state.known.inputs.nodes)
         return SOON_SECONDS if unsettled else probe_seconds(candidates, held_here=seen.here)
 
-    async def _sightings(self, duties: list[VipDuty]) -> dict[IPAddress, Sighting]:
+    async def _sightings(self, links: Mapping[IPAddress, str]) -> dict[IPAddress, Sighting]:
         """Return who holds each VIP now. Raises Unavailable."""
         found: dict[IPAddress, Sighting] = {}
         by_link: dict[str, list[IPAddress]] = {}
-        for duty in duties:
-            by_link.setdefault(self._link(duty), []).append(duty.address)
+        for vip, link in links.items():
+            by_link.setdefault(link, []).append(vip)
         for link, addresses in by_link.items():
             claims = await self._wire.claims(addresses, link)
             own = {address.address for address in self._addresses.present(addresses)}
@@ -140,9 +142,6 @@ class VipKeeper:
                 await self._learn_peers(link)
             found |= {address: Sighting(address, address in own, claims[address]) for address in addresses}
         return found
-
-    def _link(self, duty: VipDuty) -> str:
-        return self._state.here.places[family_of(duty.address)].link
 
     async def _learn_peers(self, link: str) -> None:
         """Ask which MACs the other nodes have: who answers for a VIP is a peer or a stranger."""
@@ -168,13 +167,13 @@ class VipKeeper:
         self._macs = {key: mac for key, mac in self._macs.items() if key[1] in listed}
         self._state.peers = {mac: listed[address] for (_, address), mac in self._macs.items()}
 
-    def _judged(self, duty: VipDuty, seen: Sighting) -> Look:
+    def _judged(self, duty: VipDuty, seen: Sighting, link: str) -> Look:
         peers = self._state.peers
         limit = _now() - ADVERTS * self._state.options.advert_interval
         number = router_ids(self._state.options.cluster_domain.partition(".")[0])[duty.purpose]
         return Look(
             strangers=bool(strangers(seen, peers)),
-            loses=yields(seen, self._wire.mac_of(self._link(duty)), peers),
+            loses=yields(seen, self._wire.mac_of(link), peers),
             held=seen.count > 0,
             heard=self._heard.get((number, family_of(duty.address)), -1.0) > limit,
         )

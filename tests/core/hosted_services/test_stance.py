@@ -76,3 +76,10 @@ def test_the_weight_of_each_stance(purpose: Purpose) -> None:
     assert PRIORITIES[purpose] + weight(Stance.DRAINING, purpose, [20, 5]) == 1
     out = {weight(stance, purpose, [20, 5]) for stance in (Stance.PROBING, Stance.STAYING_OUT, Stance.YIELDING)}
     assert out == {OUT}
+
+
+def test_a_node_that_still_holds_what_it_gives_up_goes_on_giving_it_up() -> None:
+    """Its keepalived hangs: it took part again for a moment, for as long as two nodes held the VIP."""
+    both = Look(loses=True, heard=True)
+    assert set(walk(Position(Stance.YIELDING), *[both] * 10)) == {Stance.YIELDING}
+    assert walk(Position(Stance.YIELDING), Look(heard=True), Look(heard=True))[-1] is Stance.CANDIDATE

@@ -75,7 +75,9 @@ def _wanted(stance: Stance, look: Look) -> Stance:
         case Stance.CANDIDATE:
             return Stance.YIELDING if look.loses else Stance.CANDIDATE
         case Stance.YIELDING:
-            return Stance.CANDIDATE if look.heard or not look.held else Stance.YIELDING
+            # Also a keepalived that hangs, and so gives nothing up, receives the other node's advertisements.
+            over = not look.loses and (look.heard or not look.held)
+            return Stance.CANDIDATE if over else Stance.YIELDING
         case Stance.DRAINING:
             return Stance.DRAINING
 
