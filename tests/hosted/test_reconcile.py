@@ -16,7 +16,6 @@ from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.model import Mode, Origin, Service
 from nodenet.core.hosted_services.paths import HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
 from nodenet.core.hosted_services.two_stacks import Listener, Others
-from nodenet.core.ip import Family
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.hosted.reconcile import (
     GONE_SECONDS,
@@ -115,25 +114,30 @@ async def test_a_service_that_hangs_is_restarted_with_pauses() -> None:
     assert bench.state.hung == set()
 
 
-async def test_keepalived_listens_on_another_link_when_it_has_read_that() -> None:
+async def test_keepalived_uses_another_node_ip_when_it_has_read_that() -> None:
     """A candidate whose node IP has moved would become a second holder before that (``exchange``)."""
     bench = Bench(state(), KEEPALIVED, HAPROXY)
     await bench.look()
-    assert bench.state.listening == {Family.IPV4: "br-ex"}
+    assert links(bench.state) == ["br-ex"]
     bench.files.full = {TEXTS[Service.KEEPALIVED]}
     move(bench.state, "eth0")
     await bench.look()
-    assert bench.state.listening == {Family.IPV4: "br-ex"}, "it cannot be written"
+    assert links(bench.state) == ["br-ex"], "it cannot be written"
     bench.files.full, bench.units.broken = set(), Unavailable("the system bus does not answer")
     await bench.look()
-    assert bench.state.listening == {Family.IPV4: "br-ex"}, "it cannot be read"
+    assert links(bench.state) == ["br-ex"], "it cannot be read"
     bench.units.broken = None
     assert await bench.look() == [("reload", KEEPALIVED)]
-    assert bench.state.listening == {Family.IPV4: "eth0"}
+    assert links(bench.state) == ["eth0"]
     rendering = Bench(state(), mode=HostedMode.RENDER)
     move(rendering.state, "eth1")
     await rendering.look()
-    assert rendering.state.listening == {Family.IPV4: "eth1"}, "another program reads the files"
+    assert links(rendering.state) == ["eth1"], "another program reads the files"
+
+
+def links(made: State) -> list[str]:
+    """Return the links in the configuration that keepalived has read."""
+    return [place.link for place in made.sources.values()]
 
 
 def move(made: State, link: str) -> None:

@@ -100,13 +100,8 @@ class Companion:
         )
         self._processes = Processes(UNITS[Service.KEEPALIVED])
         self._source = SourceGuard(self.state, AddressEvents(), VipAddresses(), self.keeper.write_weights)
-        self._guard = VipGuard(
-            self._processes,
-            VipAddresses(),
-            Vips(self._removable, self.keeper.overdue),
-            self._resign,
-            self._note_hung,
-        )
+        guarded = Vips(self._removable, self.keeper.overdue)
+        self._guard = VipGuard(self._processes, VipAddresses(), guarded, self._resign, self._note_hung)
         self.drain = Drain(self.state, self.keeper.look_now.set, _keep_drained)
         units = ServiceUnits(self.bus, lambda _: self.state.changed())
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
@@ -168,7 +163,7 @@ class Companion:
             self.keeper.look_now.set()
 
     def _reconciled(self) -> None:
-        self._source.look()  # with the links that keepalived listens on now
+        self._source.look()  # with the configuration that keepalived has now
         self._show()
 
     def _follow_nodenetd(self) -> None:

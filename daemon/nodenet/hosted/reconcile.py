@@ -98,7 +98,7 @@ class Reconciler:
                 await self._carry_out(service)
         behind = Service.KEEPALIVED in self._behind or "files" in self._state.failures
         if self._mode is HostedMode.RENDER or not behind:
-            self._state.listening = {family: place.link for family, place in self._state.here.places.items()}
+            self._state.sources = self._state.here.places
 
     async def _ask_systemd(self) -> None:
         for service in (*UNIT_SERVICES, Service.DNSMASQ):

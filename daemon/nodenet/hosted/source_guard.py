@@ -64,7 +64,7 @@ class SourceGuard:
             return
         self._state.report_failure("addresses", None)
         if found != self._state.muted:
-            self._log(found - self._state.muted, "A node IP is on no link: this node does not take part in VRRP for")
+            self._log(found - self._state.muted, "VRRP cannot use the node IP: this node does not take part for")
             self._log(self._state.muted - found, "This node takes part in VRRP again for")
             self._state.muted = found
             self._changed()
@@ -74,8 +74,9 @@ class SourceGuard:
         """Return the VIPs that this node must not advertise. Raises Unavailable."""
         state = self._state
         vips = [duty.address for duty in state.plan.vips if duty.wanted]
-        present = self._addresses.present((*vips, *state.here.addresses))
-        found = exchange(state.plan.vips, state.here.places, state.listening, present)
+        sources = {**state.here.places, **state.sources}
+        present = self._addresses.present((*vips, *(place.address for place in sources.values())))
+        found = exchange(state.plan.vips, sources, present)
         return found.deaf | self._overdue(found.unheard)
 
     def _overdue(self, unheard: Collection[IPAddress]) -> frozenset[IPAddress]:

@@ -10,7 +10,7 @@ from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
 from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.migration_progress import Progress
-from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Service
+from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Place, Service
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.hosted_services.report import Report, ServiceState
 from nodenet.core.hosted_services.stance import Position
@@ -36,8 +36,8 @@ class State:
     """Whether units, other stacks and node IPs were looked at once: before that, nothing is removed."""
     failures: dict[str, str] = field(default_factory=dict)
     """What is wrong, by topic: a sentence with the remedy."""
-    listening: Mapping[Family, str] = field(default_factory=dict)
-    """The links that keepalived listens on; empty until they are known: those of the plan."""
+    sources: Mapping[Family, Place] = field(default_factory=dict)
+    """The places in the configuration that keepalived has read; empty until that is known."""
     muted: frozenset[IPAddress] = frozenset()
     """VIPs that this node must not advertise now (``core.hosted_services.exchange``)."""
     positions: dict[IPAddress, Position] = field(default_factory=dict)

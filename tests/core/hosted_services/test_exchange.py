@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_address
 
@@ -10,7 +11,7 @@ import pytest
 from hosted_services_cases import CASES, read_inputs
 from nodenet.core.hosted_services.duties import VipDuty, vip_duties
 from nodenet.core.hosted_services.exchange import Exchange, exchange
-from nodenet.core.hosted_services.model import Purpose
+from nodenet.core.hosted_services.model import Place, Purpose
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Address, AddressFlag
 
@@ -33,8 +34,8 @@ def on(link: str, *addresses: IPAddress) -> list[Address]:
     return [Address(one, 64, link) for one in addresses]
 
 
-def found(present: list[Address], listening: dict[Family, str] | None = None) -> Exchange:
-    return exchange(DUTIES, PLACES, listening or {}, present)
+def found(present: list[Address], sources: Mapping[Family, Place] = PLACES) -> Exchange:
+    return exchange(DUTIES, sources, present)
 
 
 def link_of(family: Family) -> str:
@@ -74,10 +75,9 @@ def test_peers_hear_an_ipv4_holder_without_its_node_ip_and_no_ipv6_holder() -> N
 
 def test_the_node_ip_counts_where_keepalived_listens() -> None:
     """It has moved, and keepalived still listens on the link of before."""
-    present, before = on("br-ex", *SOURCES.values()), dict.fromkeys(Family, "eth0")
-    assert found(present, before) == Exchange(deaf=ALL)
-    assert found([*present, *on("eth0", *ALL)], before) == Exchange(), "a holder is heard from any link"
-    assert found(present, {Family.IPV4: "br-ex"}) == Exchange()
+    before = {family: replace(place, link="eth0") for family, place in PLACES.items()}
+    assert found(on("br-ex", *SOURCES.values()), before) == Exchange(deaf=ALL)
+    assert found([*on("br-ex", *SOURCES.values()), *on("eth0", *ALL)], before) == Exchange(), "heard from any link"
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,6 @@ def test_a_tentative_node_ip_hears_nothing(flags: set[AddressFlag], works: bool)
 
 def test_a_vip_that_this_node_may_not_hold_is_no_matter() -> None:
     duties = tuple(replace(duty, wanted=False) for duty in DUTIES)
-    assert exchange(duties, PLACES, {}, ()) == Exchange()
+    assert exchange(duties, PLACES, ()) == Exchange()
     other = VipDuty(ip_address("192.0.2.9"), Purpose.API, wanted=True, reason="")
-    assert exchange((other,), {Family.IPV6: PLACES[Family.IPV6]}, {}, ()) == Exchange()
+    assert exchange((other,), {Family.IPV6: PLACES[Family.IPV6]}, ()) == Exchange()

@@ -6,7 +6,7 @@
 4. Advertisements are exchanged with the peers, in the family of this VIP (``exchange``). This decides the number of the
    VIP itself: in dual stack the other family says nothing about it.
 
-keepalived receives nothing while ``unicast_src_ip`` is not on the link that it listens on: after three intervals it
+keepalived receives nothing while its ``unicast_src_ip`` is not on the link that it listens on: after three intervals it
 takes the holder for dead, and a second host has the VIP. Its option ``track_src_ip`` does not prevent that (2.2.7, and
 https://github.com/acassen/keepalived/issues/1847). So a candidate has to hear its peers, and a holder has to be heard.
 """
@@ -33,16 +33,11 @@ class Exchange:
     unheard: frozenset[IPAddress] = frozenset()
 
 
-def exchange(
-    duties: Iterable[VipDuty],
-    places: Mapping[Family, Place],
-    listening: Mapping[Family, str],
-    present: Collection[Address],
-) -> Exchange:
+def exchange(duties: Iterable[VipDuty], sources: Mapping[Family, Place], present: Collection[Address]) -> Exchange:
     """Return which VIPs lack the exchange.
 
-    *listening*: the links that keepalived listens on, as far as they are known. *present*: which of the VIPs and node
-    IPs the links have.
+    *sources*: the places in the configuration that keepalived has read; a newer one may be on the disk. *present*: which
+    of the VIPs and node IPs the links have.
     """
     held = {one.address for one in present}
     usable = {(one.address, one.link) for one in present if _is_usable(one)}
@@ -50,13 +45,13 @@ def exchange(
     deaf, unheard = set(), set()
     for duty in duties:
         family = family_of(duty.address)
-        if not duty.wanted or family not in places:
+        if not duty.wanted or family not in sources:
             continue
-        source, link = places[family].address, listening.get(family, places[family].link)
+        source = sources[family]
         if duty.address not in held:
-            if (source, link) not in usable:
+            if (source.address, source.link) not in usable:
                 deaf.add(duty.address)
-        elif family is Family.IPV6 and source not in anywhere:
+        elif family is Family.IPV6 and source.address not in anywhere:
             # Of IPv4, keepalived writes the header itself: the peers hear a holder whose address is on no link.
             unheard.add(duty.address)
     return Exchange(frozenset(deaf), frozenset(unheard))
