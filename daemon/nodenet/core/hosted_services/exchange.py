@@ -36,8 +36,8 @@ class Exchange:
 def exchange(duties: Iterable[VipDuty], sources: Mapping[Family, Place], present: Collection[Address]) -> Exchange:
     """Return which VIPs lack the exchange.
 
-    *sources*: the places in the configuration that keepalived has read; a newer one may be on the disk. *present*: which
-    of the VIPs and node IPs the links have.
+    *sources*: the places in the configuration that keepalived has read; a newer one may be on the disk.
+    *present*: which of the VIPs and node IPs the links have.
     """
     held = {one.address for one in present}
     usable = {(one.address, one.link) for one in present if _is_usable(one)}
