@@ -42,6 +42,8 @@ class NodeInputs:
         self._edges = edges
         self._settings = settings
         self._in_force = in_force
+        self._files_of: tuple[Settings, NodeFiles] | None = None
+        """Settings, and the node files that they lead to: asked for once a second while a boot waits."""
         self.nodeip: NodeipStage | None = None
         """The stage that publishes, once there are stages."""
 
@@ -56,7 +58,10 @@ class NodeInputs:
         return self._node_files(settings).on_disk(facts)
 
     def _node_files(self, settings: Settings) -> NodeFiles:
-        return NodeFiles(self._edges.files, self._edges.nmstate, PurePath(settings.node_file_dir))
+        if self._files_of is None or self._files_of[0] is not settings:
+            files = NodeFiles(self._edges.files, self._edges.nmstate, PurePath(settings.node_file_dir))
+            self._files_of = settings, files
+        return self._files_of[1]
 
     async def judge(self, settings: Settings, facts: Facts) -> Judged:
         """Return whether that file would be taken. Raises NodenetError when that is unknown."""

@@ -16,7 +16,7 @@ def test_an_error_gives_the_other_result_and_one_line_until_it_changes() -> None
         assert [guard.run(lambda: refuse("a"), 7) for _ in range(3)] == [7, 7, 7]
         assert guard.failures == 3
         guard.run(lambda: refuse("b"), 7)
-        assert guard.run(lambda: 1, 7) == 1
+        assert guard.run(int, 7, "1") == 1
         assert guard.failures == 0
         guard.run(lambda: refuse("b"), 7)
     assert [entry["cause"] for entry in logs] == ["a", "b", "b"]

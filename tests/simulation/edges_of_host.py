@@ -13,7 +13,8 @@ from simulation.edge import Edge
 @dataclass(slots=True)
 class Clock(Edge):
     def boottime(self) -> float:
-        return self.world.boottime
+        world = self.world
+        return world.timeline.now - world.boot_began + world.slept
 
     def unix(self) -> float:
         return self.world.wall + self.world.now

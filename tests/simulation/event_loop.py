@@ -54,7 +54,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def __init__(self, timeline: Timeline, life: Life) -> None:
         self._timeline = timeline
         self._life = life
-        self._ready: deque[Due | partial[object]] = deque()
+        self._ready: deque[Due] = deque()
         self._timers: list[tuple[float, int, Due]] = []
         self._numbers = itertools.count()
         self._tasks: list[asyncio.Task[Any]] = []
@@ -73,12 +73,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return self._closed
 
     def call_soon(  # type: ignore[override]
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> Due | None:
-        if context is not None:  # a step of a task, or a callback of a future: asyncio cancels none of them
-            self._ready.append(partial(context.run, callback, *args))
-            return None
-        due = Due(callback, args)
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,  # noqa: ARG002
+    ) -> Due:
+        due = Due(callback, args)  # without a context of its own: nothing in nodenet has context variables
         self._ready.append(due)
         return due
 
@@ -149,9 +149,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         try:
             for _ in range(len(ready)):
                 due = ready.popleft()
-                if isinstance(due, partial):
-                    due()
-                elif not due.cancelled:
+                if not due.cancelled:
                     due.call(*due.args)
         except Exception as error:
             raise Violation("P7", f"an error in a callback of the event loop: {error!r}") from error

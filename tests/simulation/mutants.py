@@ -183,8 +183,8 @@ def _has_any_address(self: Any, record: Any) -> bool:
     return any(self._kernel.can_bind(address, 0) for address in record.addresses)
 
 
-def _unguarded(_self: object, work: Any, otherwise: object) -> Any:  # noqa: ARG001
-    return work()
+def _unguarded(_self: object, work: Any, otherwise: object, *given: object) -> Any:  # noqa: ARG001
+    return work(*given)
 
 
 async def _not_followed(_self: object, *_: object) -> Any:

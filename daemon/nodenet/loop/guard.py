@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 
 from nodenet.core.boot.escape import named
 from nodenet.core.stage_name import StageName
 from nodenet.loop import journal
 
 T = TypeVar("T")
+Given = TypeVarTuple("Given")
 
 
 class Guard:
@@ -23,10 +24,10 @@ class Guard:
         self.failures = 0
         """How often the work failed in a row."""
 
-    def run(self, work: Callable[[], T], otherwise: T) -> T:
-        """Return what *work* returns, or *otherwise* where it raises, whatever that is."""
+    def run(self, work: Callable[[*Given], T], otherwise: T, *given: *Given) -> T:
+        """Return what *work* returns when called with *given*, or *otherwise* where it raises, whatever that is."""
         try:
-            result = work()
+            result = work(*given)
         except Exception as error:  # noqa: BLE001  (the purpose of this class)
             self.failures += 1
             known = named(error, self._where)

@@ -191,7 +191,7 @@ class Reconciler(LoopOrders):
                 if order is Order.REMOVE_BRIDGE and not error:  # the node file was not known when it was ordered
                     error = removal_refused(boot[order.value], self._status.facts)
                 self._requests.answer(order, error)
-        elif boot[name].status is Status.WAITING:
+        elif self._requests.begun and boot[name].status is Status.WAITING:
             self._requests.answer_late(self._clock.boottime(), Unavailable(f"{name} waits: {boot[name].detail}"))
 
     def _is_bounded(self) -> bool:
@@ -237,7 +237,8 @@ class Reconciler(LoopOrders):
         """Return the outcome of an attempt, with the watchdog beating; None when the daemon stops during it."""
         stage, stages = self._status.boot[name], self._in_force.stage_set
         facts = self._in_force.found(stage, self._status.facts)
-        self._status = replace(self._status, facts=facts)
+        if facts is not self._status.facts:
+            self._status = replace(self._status, facts=facts)
         reason = reason_to_skip(stage, facts, stages.network_type)
         wait = inhibited(self._status.inhibitors, name)
         again = stage.status is Status.WAITING

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from nodenet.core.boot.outcome import Topic
@@ -85,10 +84,13 @@ class WatchdogLoop:
             if left < ROUNDING_SECONDS:
                 return
             self._beat()
-            self._requests.wakened.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(left, self.until_beat())):
-                    await self._requests.wakened.wait()
+            wakened = self._requests.wakened
+            wakened.clear()
+            timer = asyncio.get_running_loop().call_later(min(left, self.until_beat()), wakened.set)
+            try:
+                await wakened.wait()
+            finally:
+                timer.cancel()
 
     def until_beat(self) -> float:
         """Return the seconds until the next beat of a loop that sleeps."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 from nodenet.core.backoff import backoff
 from nodenet.core.status.document import BootStatus
@@ -26,7 +25,7 @@ class Watches:
 
 
 def _shown(watch: Watch, guard: Guard, status: BootStatus) -> float:
-    again = guard.run(partial(watch.show, status), None)
+    again = guard.run(watch.show, None, status)
     if guard.failures:
         return backoff(guard.failures, 1.0, 30.0)
     return math.inf if again is None else again

@@ -7,9 +7,10 @@ the apply.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
@@ -47,7 +48,7 @@ class BridgeRecord:
     @property
     def addresses(self) -> tuple[IPAddress, ...]:
         """The node IPs that moved."""
-        return tuple(map(ip_address, self.node_ips))
+        return tuple(map(_address, self.node_ips))
 
     def finished(self, bridges: Collection[str] | None = None) -> BridgeRecord:
         """Return the record once the static leases of *bridges* are removed; default: of all."""
@@ -76,9 +77,19 @@ class BridgeRecord:
         )
 
 
+@lru_cache(maxsize=16)
+def _address(text: str) -> IPAddress:
+    return ip_address(text)
+
+
 def render(record: BridgeRecord) -> bytes:
     """Return the record as it is stored; it may hold secrets of 802.1X, so its file is root's alone."""
-    return json.dumps({"version": VERSION, **asdict(record)}, indent=1).encode() + b"\n"
+    return json.dumps({"version": VERSION, **_values(record)}, indent=1, default=_values).encode() + b"\n"
+
+
+def _values(of: Any) -> dict[str, Any]:  # noqa: ANN401  (a part of the record)
+    """Return the fields of a dataclass, not copied. Raises TypeError where it is none."""
+    return {each.name: getattr(of, each.name) for each in dataclasses.fields(of)}
 
 
 @lru_cache(maxsize=4)

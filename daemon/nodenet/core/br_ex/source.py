@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Interface, IPv6Address, IPv6Interface, ip_interface
 from typing import Any
 
@@ -94,20 +95,20 @@ class Source:
         """Return the static addresses in order: the profile's, else those shown without a lifetime."""
         listed = self.setting(family, "address-data")
         if listed:
-            return [ip_interface(f"{item['address']}/{item['prefix']}") for item in listed]
+            return [_interface(f"{item['address']}/{item['prefix']}") for item in listed]
         if self.profile is not None and self.method(family) != "manual":
             return []
         return [item for item in self.shown(family) if item not in self.dynamic(family)]
 
     def shown(self, family: str) -> list[Interface]:
         """Return every address but the link-local ones of IPv6, which the kernel makes."""
-        found = [ip_interface(f"{item['ip']}/{item['prefix-length']}") for item in self.ip(family).get("address") or ()]
+        found = [_interface(f"{item['ip']}/{item['prefix-length']}") for item in self.ip(family).get("address") or ()]
         return [item for item in found if not (item.version == 6 and item.is_link_local)]
 
     def dynamic(self, family: str) -> list[Interface]:
         """Return the addresses that end by themselves: leased or autoconfigured."""
         parts = self.ip(family).get("address") or ()
-        ending = {ip_interface(f"{item['ip']}/{item['prefix-length']}") for item in parts if _ends(item)}
+        ending = {_interface(f"{item['ip']}/{item['prefix-length']}") for item in parts if _ends(item)}
         leased = self.lease4.address if self.lease4 and family == "ipv4" else None
         return [item for item in self.shown(family) if item in ending or item == leased]
 
@@ -119,6 +120,12 @@ class Source:
         without = {*self.facts.temporary, *(item.ip for item in self.static("ipv6"))}
         found = [item for item in self.dynamic("ipv6") if item.network.prefixlen == 64]
         return [IPv6Address(item.ip) for item in found if item.ip not in without]
+
+
+@lru_cache(maxsize=32)
+def _interface(text: str) -> Interface:
+    """Return the address with its prefix; a plan asks for the same ones many times."""
+    return ip_interface(text)
 
 
 def source_of(facts: BridgeFacts, bridge: str, uplink: str) -> Source:

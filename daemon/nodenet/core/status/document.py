@@ -62,7 +62,7 @@ class BootStatus:
         if self.refused:
             found.append((self.refused.stage, self.refused.problem))
         found += [(stage.name, stage.problem) for stage in self.boot.stages if stage.problem]
-        return tuple(dict.fromkeys(found)) if found else ()
+        return tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found)
 
     @property
     def problem(self) -> tuple[StageName | None, Problem] | None:

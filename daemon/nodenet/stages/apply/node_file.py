@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import PurePath
 
 from nodenet.core.boot.facts import Facts
@@ -49,6 +50,9 @@ async def all_findings(file: NodeFile, transaction: Transaction) -> Judged:
     return replace(known, findings=tuple(each for each in known.findings if not each.by_table))
 
 
+_searched = lru_cache(maxsize=4)(find.search)
+
+
 class NodeFiles:
     """The node files of one directory."""
 
@@ -60,7 +64,7 @@ class NodeFiles:
 
     def find(self, hostname: str | None) -> Search:
         """Return which file belongs to the node. Raises Rivals, NodeFileInvalid, Unavailable."""
-        return find.search(hostname, self._files.listing(self.directory))
+        return _searched(hostname, self._files.listing(self.directory))
 
     def read(self, name: str) -> NodeFile:
         """Return the file *name*. Raises NodeFileInvalid when it cannot be trusted, Unavailable."""
@@ -104,7 +108,10 @@ class NodeFiles:
             pass
         except Unavailable:
             return facts  # nothing is known: no edit is seen
-        return replace(facts, node_file=found, digest=file.digest if file else None, unused=None)
+        digest = file.digest if file else None
+        if (found, digest, None) == (facts.node_file, facts.digest, facts.unused):
+            return facts
+        return replace(facts, node_file=found, digest=digest, unused=None)
 
     def edited(self, facts: Facts) -> str | None:
         """Return the name of the node's file where it is not the one that *facts* have of the last time it was read."""

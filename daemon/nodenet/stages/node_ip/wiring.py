@@ -12,6 +12,8 @@ from nodenet.ports import Files
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.node_ip.stage import NodeipStage
 
+HINT_PATH = PurePath(HINT_FILE)
+
 
 def _wishes(settings: Settings, files: Files) -> PolicyReading:
     """Return the policy as it is written now. Raises PublishFailed where the hint file cannot be read.
@@ -19,7 +21,7 @@ def _wishes(settings: Settings, files: Files) -> PolicyReading:
     A directory in its place holds no hint: it is a problem beside the policy, and the node IP is selected.
     """
     try:
-        return read_policy(settings, files.read(PurePath(HINT_FILE)))
+        return read_policy(settings, files.read(HINT_PATH))
     except NotAFile as error:
         reading = read_policy(settings, None)
         return replace(reading, problems=(SettingsInvalid(error.cause, remedy=error.remedy), *reading.problems))
