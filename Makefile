@@ -21,10 +21,13 @@ test: $(STAMP) ## set everything up and run all tests, real boots included (root
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
 	@$(RUN) tools/mutations.py # which case notices each broken rule
-	@failed=0; export NODENET_REQUIRE_LAB=1; \
+	@failed=0; export NODENET_REQUIRE_LAB=1; mkdir -p build; \
+	$(RUN) tools/simulate.py --first 2000 --seeds 18000 --when-idle >build/simulation.txt 2>&1 & simulated=$$!; \
+	trap 'kill -- -$$simulated' INT TERM; \
 	$(RUN) -m pytest -q -m "not vm" --numprocesses 3 --dist worksteal || failed=$$?; \
 	$(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal || failed=$$?; \
-	exit $$failed # a lab boot mostly waits; an emulated machine keeps one core of two busy
+	wait $$simulated || { failed=$$?; echo "FAILED tools/simulate.py"; }; cat build/simulation.txt; \
+	exit $$failed # a lab boot mostly waits: the simulation has its cores; an emulated machine keeps one core of two busy
 
 check: $(STAMP) ## lint, types and pure tests: no root, no lab, about two minutes
 	@$(RUN) -m ruff check .

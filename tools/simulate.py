@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -116,12 +117,25 @@ def scenarios_of_sweep(nodes: str, kinds: str, then: str) -> list[Scenario]:
     return list(chain.from_iterable(sweep(name, kind, then) for name in names for kind in kinds.split(",")))
 
 
+def wait_for_idle_cores() -> None:
+    """Let this process and its children run only while no other program wants the processor (sched(7), SCHED_IDLE).
+
+    Where the kernel shares the processor between sessions first (sched(7), autogroups), they get one with the least
+    share. The leader of a process group, as a shell's job is, keeps its session.
+    """
+    with suppress(OSError):
+        os.setsid()
+        Path("/proc/self/autogroup").write_text("19")
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
 def main() -> int:
     """Return 1 where a property was violated."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seeds", type=int, default=1000, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
+    parser.add_argument("--when-idle", action="store_true", help="run only while no other program wants the processor")
     parser.add_argument("--replay", metavar="SEED", help="run one seed, or a file of fixtures/seeds; print its journal")
     parser.add_argument("--keep", metavar="NAME", help="with --replay: write the fewest faults to fixtures/seeds")
     parser.add_argument("--put-back", metavar="ENTRIES", help="faults of the first review (R1,R2 or all) to be found")
@@ -133,6 +147,8 @@ def main() -> int:
     parser.add_argument("--missing", metavar="FILE", help="write the triples that no run had, and why, to this file")
     parser.add_argument("--learn-calls", action="store_true", help="write which calls ordinary nodes make: other seeds")
     options = parser.parse_args()
+    if options.when_idle:
+        wait_for_idle_cores()
     if options.learn_calls:
         CALLS.write_text(learn_calls())
         return 0

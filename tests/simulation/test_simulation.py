@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +21,11 @@ from simulation.scenario import Scenario, from_json
 from simulation.search import CUTS, EVENTS, ORDINARY, TROUBLES, calls, known_calls, run_seed, sweep
 from simulation.summary import Summary, summaries_of_seeds
 
-SEEDS, PART = 6000, 200
-ONCE_FAILED = sorted((Path(__file__).parents[2] / "fixtures" / "seeds").glob("*.json"))
+SEEDS, PART = 2000, 200
+IN_ALL = 20_000
+"""With those that `make test` runs beside the tests."""
+ROOT = Path(__file__).parents[2]
+ONCE_FAILED = sorted((ROOT / "fixtures" / "seeds").glob("*.json"))
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, PART))
@@ -26,6 +33,29 @@ def test_no_seed_violates_a_property(first: int) -> None:
     """`make simulate SEEDS=100000` runs more of them; `python tools/simulate.py --replay SEED` shows one."""
     results = [run_seed(seed) for seed in range(first, first + PART)]
     assert [(each.scenario.seed, each.text) for each in results if each.failed] == []
+
+
+def test_make_test_runs_the_other_seeds() -> None:
+    """Beside the tests of booted nodes, which mostly wait."""
+    others = re.search(r"tools/simulate.py --first (\d+) --seeds (\d+) --when-idle", (ROOT / "Makefile").read_text())
+    assert others
+    assert (int(others[1]), int(others[1]) + int(others[2])) == (SEEDS, IN_ALL)
+
+
+def test_seeds_that_wait_for_idle_cores_keep_no_other_program_waiting() -> None:
+    """In a session of their own: with autogroups the kernel shares the processor between sessions first."""
+    shown = (
+        "os.sched_getscheduler(0), os.getsid(0) == os.getpid(), place.read_text().split()[-1] if place.exists() else 19"
+    )
+    program = f"""
+import os, pathlib, simulate
+simulate.wait_for_idle_cores()
+place = pathlib.Path("/proc/self/autogroup")
+print({shown})
+"""
+    path = os.pathsep.join(str(ROOT / place) for place in ("tools", "tests", "daemon"))
+    ran = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": path}, check=True, stdout=subprocess.PIPE)
+    assert ran.stdout.decode().split() == [str(os.SCHED_IDLE), "True", "19"]
 
 
 @pytest.mark.parametrize("kept", ONCE_FAILED, ids=lambda path: path.stem)
@@ -96,7 +126,7 @@ def test_a_violation_is_found_and_its_faults_made_fewer() -> None:
 
 def test_the_kept_runs_find_faults_of_every_property_but_those_of_the_loop() -> None:
     """A property that no put-back fault violates may be one that cannot be violated."""
-    kept = (Path(__file__).parents[2] / "fixtures" / "seeds").rglob("*.json")
+    kept = (ROOT / "fixtures" / "seeds").rglob("*.json")
     found = {json.loads(path.read_text())["why"].partition(":")[0] for path in kept}
     assert found >= {"P1", "P2", "P3", "P4", "P5", "P7", "P8", "P9"}
 
