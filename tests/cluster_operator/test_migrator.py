@@ -233,6 +233,19 @@ async def test_a_node_that_goes_off_in_a_phase_and_comes_back_after_it(address: 
         assert found(nodes.api) == record, "what it reports of a phase that has ended moves nothing"
 
 
+@pytest.mark.parametrize("phase", ["Verify", "SwitchDNS"])
+async def test_a_node_that_died_while_no_operator_ran_ends_no_migration(phase: str) -> None:
+    """As in a power cut of the site after which one node does not come back: the next operator took it for alive."""
+    async with cluster() as nodes:
+        async with stewarded(nodes.api, QUICK):
+            await begun(nodes, LB, phase, ready=False)
+        nodes.off = {"m1"}
+        await asyncio.sleep(2 * WAIT_SECONDS)
+        async with stewarded(nodes.api, QUICK):
+            await asyncio.sleep(DRAIN_SECONDS + 120)
+            assert_completed(nodes, LB)
+
+
 @pytest.mark.parametrize(("address", "phase"), WAYS)
 async def test_an_object_that_is_edited_back_in_a_phase_ends_where_it_began(address: str, phase: str) -> None:
     async with cluster() as nodes, stewarded(nodes.api, QUICK):

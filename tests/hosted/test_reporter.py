@@ -27,6 +27,8 @@ class FakeNode:
     def __init__(self, text: str | None = None) -> None:
         self.text = text
         self.error: Unavailable | None = None
+        self.refused: Unavailable | None = None
+        """Why it is read and not written."""
         self.writes: list[float] = []
         self.reads = 0
 
@@ -39,8 +41,8 @@ class FakeNode:
 
     async def annotate(self, key: str, text: str) -> None:
         assert key == "clusterhostednetservices.operator.io/report"
-        if self.error:
-            raise self.error
+        if error := self.error or self.refused:
+            raise error
         self.text = text
         self.writes.append(asyncio.get_running_loop().time())
 
@@ -161,6 +163,33 @@ async def test_what_changes_in_a_migration_is_reported_at_once() -> None:
         desk.has(migration=Progress(1, Phase.VERIFY), generation=4)
         await asyncio.sleep(10)
         assert len(node.writes) == 2, "all else waits as before"
+
+
+async def test_an_urgent_report_that_failed_is_urgent_still() -> None:
+    """The next attempt waited for the minute of other reports, and the migration with it."""
+    node = FakeNode()
+    async with running(node) as desk:
+        desk.reporter.changed()
+        await asyncio.sleep(10)
+        node.refused = Unavailable("connection reset")
+        desk.report = replace(REPORT, migration=Progress(1, Phase.VERIFY))
+        desk.reporter.changed_in_migration()
+        await asyncio.sleep(1)
+        node.refused = None
+        await asyncio.sleep(5)
+        assert parse(node.text).migration == Progress(1, Phase.VERIFY)
+
+
+async def test_an_api_that_comes_back_with_an_older_report_gets_the_present_one() -> None:
+    """As after its database was restored: the old report stayed for a quarter of an hour."""
+    node = FakeNode()
+    async with running(node) as desk:
+        desk.reporter.changed()
+        await asyncio.sleep(WRITE_SECONDS + 10)
+        node.text = render(replace(REPORT, generation=7))
+        desk.reporter.look_again()
+        await asyncio.sleep(5)
+        assert node.text == render(REPORT)
 
 
 async def test_a_migration_that_flaps_is_reported_with_pauses() -> None:

@@ -24,9 +24,9 @@ log = structlog.get_logger()
 
 LOOK_SECONDS = 1.0
 """How often the deadline is looked at while something moves."""
-SIGHT_SECONDS = 30.0
+SIGHT_SECONDS = 60.0
 """So long at least the nodes can report before a deadline that has passed ends a phase: the API, or every operator, may
-have been away until then."""
+have been away until then. An operator that has just begun sees no sooner that the Lease of a dead node has expired."""
 
 
 class Migrator:

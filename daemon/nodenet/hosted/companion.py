@@ -112,6 +112,8 @@ class Companion:
         self.shown: list[Any] = []
         """What shows the document: each is called with it when it changed."""
         self._last: dict[str, Any] | None = None
+        self._was_away = False
+        """Whether the API did not answer when its state changed last."""
         self.ready = asyncio.Event()
         """Set when which services and VIPs this node has was decided once."""
 
@@ -195,6 +197,9 @@ class Companion:
         self.state.changed()
 
     def _cluster_changed(self) -> None:
+        if self._was_away and self.source.problem is None:
+            self._reporter.look_again()
+        self._was_away = self.source.problem is not None
         self.state.report_failure("cluster", None)
         self.state.changed()
 

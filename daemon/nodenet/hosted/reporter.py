@@ -1,7 +1,7 @@
 """When does this node report about itself to the cluster? When its report has changed, at most once a minute.
 
 The report of before stays in the API meanwhile. What changes in a migration of the API is reported at once. After a
-start the API is asked what it has: a restart writes nothing.
+start, and after the API was away, it is asked what it has: a restart writes nothing.
 """
 
 from __future__ import annotations
@@ -54,6 +54,11 @@ class Reporter:
         """Look at the report again; this is cheap."""
         self._changed.set()
 
+    def look_again(self) -> None:
+        """Ask the API what it has: it was away, and may have come back with an older database."""
+        self._there = None
+        self._changed.set()
+
     def changed_in_migration(self) -> None:
         """Report at once: a whole cluster may wait for it."""
         self._urgent.set()
@@ -98,7 +103,12 @@ class Reporter:
             self._urgent_budget = self._urgent_budget.used(_now())
         else:
             self._budget = self._budget.used(_now())
-        await self._node.annotate(ANNOTATION, text)
+        try:
+            await self._node.annotate(ANNOTATION, text)
+        except Unavailable:
+            if urgent:  # the next attempt does not wait for the minute of other reports
+                self._urgent.set()
+            raise
         self._there = text
 
     async def _urgent_turn(self) -> None:
