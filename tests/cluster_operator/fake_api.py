@@ -110,6 +110,7 @@ class FakeApi:
         metadata = {**document["metadata"], "resourceVersion": str(self.version)}
         changed = document.get("spec") != before.get("spec")
         metadata["generation"] = before.get("metadata", {}).get("generation", 0) + changed
+        metadata["uid"] = before.get("metadata", {}).get("uid", f"uid-{self.version}")
         made = {**copy.deepcopy(document), "metadata": metadata}
         if "status" in made:
             made["status"] = self.dropped(made["status"])

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from cluster_operator.fake_api import RESOURCE, FakeApi, tasks, well
 from cluster_operator.test_steward import API, OPTIONS, SILENT_SECONDS, stewarded
 from nodenet.core.hosted_cluster.migration_steps import RETRY_SECONDS, WAIT_SECONDS
+from nodenet.core.hosted_cluster.node_report import NodeReport
 from nodenet.core.hosted_services import migration as record
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.migration_progress import Progress
@@ -89,6 +90,13 @@ def edit(api: FakeApi, address: str = "") -> None:
 
 def found(api: FakeApi) -> dict[str, Any]:
     return dict(api.status["migration"])
+
+
+def at_balancer(api: FakeApi) -> NodeReport:
+    """Return the report of a node that follows the present object and has ``api-int`` at the load balancer."""
+    metadata = api.objects[RESOURCE]["metadata"]
+    report = well(generation=metadata["generation"], uid=metadata["uid"], api_int=(ip_address(LB),))
+    return replace(report, mode=Mode.EXTERNAL)
 
 
 def ends(api: FakeApi) -> tuple[str, list[str], str]:
@@ -336,7 +344,7 @@ async def test_a_record_that_cannot_be_read_is_made_again_by_what_the_nodes_do()
         edit(nodes.api, LB)
         await asyncio.sleep(DRAIN_SECONDS + 20)
         for name in ("m0", "m1", "m2"):
-            nodes.api.node(name, replace(well(generation=2), mode=Mode.EXTERNAL, api_int=(ip_address(LB),)))
+            nodes.api.node(name, at_balancer(nodes.api))
         broken = {**nodes.api.objects[RESOURCE]["status"], "migration": {"phase": "Fast"}}
         nodes.api.put(RESOURCE, {**nodes.api.objects[RESOURCE], "status": broken})
         await asyncio.sleep(60)
@@ -367,18 +375,17 @@ async def test_an_address_in_an_object_that_was_made_again_while_no_operator_ran
             await asyncio.sleep(30)
             edit(nodes.api, LB)
             await asyncio.sleep(DRAIN_SECONDS + 20)
+        for name in ("m0", "m1", "m2"):
+            nodes.api.node(name, replace(at_balancer(nodes.api), generation=1))
         nodes.api.remove(RESOURCE)
         nodes.api.put(RESOURCE, {"metadata": {"name": "cluster"}, **KIND, "spec": {"apiintIpAddress": "192.0.2.8"}})
-        old = replace(well(generation=2), mode=Mode.EXTERNAL, api_int=(ip_address(LB),))
-        for name in ("m0", "m1", "m2"):
-            nodes.api.node(name, old)
         nodes.parts["Verify"] = {"ready": False, "problem": "192.0.2.8: no answer in 3 s"}
         nodes.phases = []
         async with stewarded(nodes.api, QUICK):
             await asyncio.sleep(30)
             assert nodes.api.status["migration"] is None, "reports about the object of before say nothing yet"
             for name in ("m0", "m1", "m2"):
-                nodes.api.node(name, replace(old, generation=1))
+                nodes.api.node(name, at_balancer(nodes.api))
             await asyncio.sleep(60)
         assert nodes.phases[-2:] == ["Verify", "External"]
         assert ends(nodes.api) == ("External", [LB], "VerifyFailed")

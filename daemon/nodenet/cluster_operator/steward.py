@@ -195,7 +195,9 @@ class Steward:
         )
         if self._problems.keys() & SIGHT:
             self._migrator.lost_sight()
-        migration = self._migrator.next(self.status, View(self._options, self._spec, seen.generation, present))
+        uid = str(found["metadata"].get("uid") or "")
+        view = View(self._options, self._spec, seen.generation, present, uid=uid)
+        migration = self._migrator.next(self.status, view)
         seen = replace(seen, migration=migration)
         known = remembered(self.status, seen) if self._lonely is None else self._lonely
         self._lonely, self._claims = lonely(known, seen), claims(self._claims, seen)

@@ -84,9 +84,17 @@ class ClusterSource:
     @property
     def generation(self) -> int:
         """The generation of the live object that is in force, 0 without one."""
-        metadata = (self.cluster.resources.get(Origin.LIVE) or {}).get("metadata") or {}
-        found = metadata.get("generation")
+        found = self._metadata.get("generation")
         return found if isinstance(found, int) else 0
+
+    @property
+    def uid(self) -> str:
+        """The uid of the live object that is in force, empty without one."""
+        return str(self._metadata.get("uid") or "")
+
+    @property
+    def _metadata(self) -> Mapping[str, Any]:
+        return (self.cluster.resources.get(Origin.LIVE) or {}).get("metadata") or {}
 
     @property
     def problem(self) -> str | None:

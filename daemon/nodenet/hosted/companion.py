@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -212,7 +213,8 @@ class Companion:
     def _for_cluster(self) -> node_report.NodeReport | None:
         if not self.source.is_asked_for:
             return None
-        return node_report.of(self.state.report(), self.source.generation, self.state.progress)
+        found = node_report.of(self.state.report(), self.source.generation, self.state.progress)
+        return replace(found, uid=self.source.uid)
 
     def _show(self) -> None:
         self.ready.set()

@@ -39,6 +39,7 @@ FULL = NodeReport(
     problems=("haproxy: it does not run",),
     migration=Progress(4, Phase.SWITCH_DNS, ready=True, problem="late", lost=True),
     api_int=(ip_address("192.0.2.9"), ip_address("2001:db8::9")),
+    uid="0ae1ff6c",
 )
 
 
@@ -54,8 +55,9 @@ def test_a_report_of_a_node_that_knows_no_migration_is_read() -> None:
 
 def test_the_address_of_api_int_is_reported_and_not_known_of_an_older_node() -> None:
     assert of(GOOD, 3).api_int == PLAN.api_int.addresses == (VIP,)
-    assert "api_int" not in render(replace(FULL, api_int=None))
-    assert parse(render(replace(FULL, api_int=None))).api_int is None
+    older = replace(FULL, api_int=None, uid="")
+    assert not {"api_int", "uid"} & json.loads(render(older)).keys()
+    assert parse(render(older)) == older
     assert parse(render(replace(FULL, api_int=()))).api_int == ()
 
 
@@ -122,6 +124,8 @@ def changed(**parts: Any) -> str:
         (changed(api_int=["everywhere"]), "a part of it is missing or wrong: "),
         (changed(api_int=["127.0.0.1"]), "a part of it is missing or wrong: 'api_int'"),
         (changed(api_int=["2001:db8::9%x\n"]), "a part of it is missing or wrong: 'api_int'"),
+        (changed(uid=7), "a part of it is missing or wrong: 'uid'"),
+        (changed(uid="x" * 65), "a part of it is missing or wrong: 'uid'"),
         (changed(generation=True), "a part of it is missing or wrong: 'generation'"),
         ("{}", "it is not of version 1"),
         ('{"version":1}', "a part of it is missing or wrong: "),

@@ -90,14 +90,14 @@ def test_of_a_resource_identity_spec_and_nodes_are_kept() -> None:
     item = {
         "apiVersion": "g/v1",
         "kind": "K",
-        "metadata": {"name": "cluster", "generation": 3, "managedFields": []},
+        "metadata": {"name": "cluster", "uid": "u", "generation": 3, "managedFields": []},
         "spec": {"ingressHa": "Disabled"},
         "status": {"nodes": [{"name": "a", "role": "worker", "healthy": "True"}, 7], "conditions": []},
     }
     assert slim_resource(item) == {
         "apiVersion": "g/v1",
         "kind": "K",
-        "metadata": {"name": "cluster", "generation": 3},
+        "metadata": {"name": "cluster", "uid": "u", "generation": 3},
         "spec": {"ingressHa": "Disabled"},
         "status": {"nodes": [{"name": "a", "role": "worker"}]},
     }

@@ -41,8 +41,8 @@ Addresses = tuple[IPAddress, ...]
 class View:
     """What is known now.
 
-    *spec*: None while no object could ever be used. *is_due*: whether the record's deadline is over; *is_late*: for
-    another ``WAIT_SECONDS``.
+    *spec*: None while no object could ever be used; *generation* and *uid* are those of the object. *is_due*: whether
+    the record's deadline is over; *is_late*: for another ``WAIT_SECONDS``.
     """
 
     options: Options
@@ -51,6 +51,7 @@ class View:
     members: tuple[Member, ...]
     is_due: bool = False
     is_late: bool = False
+    uid: str = ""
 
     @property
     def vips(self) -> Addresses:

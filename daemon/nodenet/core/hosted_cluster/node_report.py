@@ -24,7 +24,7 @@ ANNOTATION = f"{GROUP}/report"
 VERSION = 1
 MOST_BYTES = 8192
 MOST_VIPS, MOST_PROBLEMS = 8, 3
-LONGEST_PROBLEM = 200
+LONGEST_PROBLEM, LONGEST_UID = 200, 64
 
 
 class ReportInvalid(ValueError):
@@ -47,7 +47,7 @@ class NodeReport:
     *vips*: those that its kernel has; *split*: those that it sees at more than one host. *api*: whether the API answers
     at ``api-int``, None where it was not asked. *generation*: that of the object it follows, 0 without one.
     *migration*: its part of a migration of the API, None while nothing moves. *api_int*: the addresses that ``api-int``
-    has there, None in a report of an older nodenet.
+    has there, None in a report of an older nodenet. *uid*: that of the object, empty likewise.
     """
 
     mode: Mode
@@ -61,6 +61,7 @@ class NodeReport:
     problems: tuple[str, ...] = ()
     migration: Progress | None = None
     api_int: tuple[IPAddress, ...] | None = None
+    uid: str = ""
 
     @property
     def healthy(self) -> bool:
@@ -104,6 +105,7 @@ def render(report: NodeReport) -> str:
             "problems": list(report.problems),
             **({"migration": _rendered(report.migration)} if report.migration else {}),
             **({} if report.api_int is None else {"api_int": [str(one) for one in report.api_int]}),
+            **({"uid": report.uid} if report.uid else {}),
         },
         sort_keys=True,
         separators=(",", ":"),
@@ -153,6 +155,7 @@ def _report(found: Mapping[str, object]) -> NodeReport:
         tuple(_short(text) for text in _texts(found, "problems", MOST_PROBLEMS)),
         _migration(found.get("migration")),
         None if found.get("api_int") is None else tuple(_hosts(found, "api_int", MOST_ADDRESSES)),
+        _uid(found.get("uid", "")),
     )
 
 
@@ -175,6 +178,12 @@ def _number(found: Mapping[str, object], key: str) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
         raise TypeError(key)
     return number
+
+
+def _uid(found: object) -> str:
+    if not isinstance(found, str) or len(found) > LONGEST_UID:
+        raise TypeError("uid")
+    return found
 
 
 def _hosts(found: Mapping[str, object], key: str, most: int) -> Iterator[IPAddress]:

@@ -104,7 +104,7 @@ def slim_resource(item: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "apiVersion": item.get("apiVersion"),
         "kind": item.get("kind"),
-        "metadata": {"name": metadata.get("name"), "generation": metadata.get("generation")},
+        "metadata": {key: metadata.get(key) for key in ("name", "uid", "generation")},
         "spec": item.get("spec"),
         "status": {
             "nodes": [{key: one[key] for key in PEER if key in one} for one in listed],
