@@ -16,18 +16,19 @@ help: ## list the targets
 demo: $(STAMP) ## set everything up, boot a node and show the main job (root)
 	@$(RUN) tools/demo.py
 
+# Most seeds of the simulation run beside everything else, while no other program wants the processor: lint and types
+# need one core, a lab boot mostly waits, and an emulated machine keeps one core of two busy. mutations.py says which
+# case notices each broken rule.
 test: $(STAMP) ## set everything up and run all tests, real boots included (root)
-	@$(RUN) -m ruff check .
-	@$(RUN) -m ruff format --check .
-	@$(RUN) -m mypy
-	@$(RUN) tools/mutations.py # which case notices each broken rule
-	@failed=0; export NODENET_REQUIRE_LAB=1; mkdir -p build; \
+	@mkdir -p build; failed=0; \
 	$(RUN) tools/simulate.py --first 2000 --seeds 18000 --when-idle >build/simulation.txt 2>&1 & simulated=$$!; \
-	trap 'kill -- -$$simulated' INT TERM; \
+	trap '{ kill -- -$$simulated || kill $$simulated; } 2>/dev/null' EXIT; \
+	$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m mypy && $(RUN) tools/mutations.py || exit; \
+	export NODENET_REQUIRE_LAB=1; \
 	$(RUN) -m pytest -q -m "not vm" --numprocesses 3 --dist worksteal || failed=$$?; \
 	$(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal || failed=$$?; \
 	wait $$simulated || { failed=$$?; echo "FAILED tools/simulate.py"; }; cat build/simulation.txt; \
-	exit $$failed # a lab boot mostly waits: the simulation has its cores; an emulated machine keeps one core of two busy
+	exit $$failed
 
 check: $(STAMP) ## lint, types and pure tests: no root, no lab, about two minutes
 	@$(RUN) -m ruff check .

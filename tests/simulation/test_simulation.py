@@ -36,7 +36,7 @@ def test_no_seed_violates_a_property(first: int) -> None:
 
 
 def test_make_test_runs_the_other_seeds() -> None:
-    """Beside the tests of booted nodes, which mostly wait."""
+    """Beside lint, types and the tests of booted nodes."""
     others = re.search(r"tools/simulate.py --first (\d+) --seeds (\d+) --when-idle", (ROOT / "Makefile").read_text())
     assert others
     assert (int(others[1]), int(others[1]) + int(others[2])) == (SEEDS, IN_ALL)
