@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 
 import pytest
 
@@ -44,7 +45,11 @@ def route(kind: int, *, length: int = 0, table: int = 254, family: int = 2) -> b
     return struct.pack("=IHHIIBBBBBBBBI", 28, kind, 0, 0, 0, family, length, 0, 0, table, 0, 0, 1, 0) + bytes(8)
 
 
-@pytest.mark.parametrize("watched", [(), (2,), (2, 254, 3)])
+LIKE_ROUTES = tuple(int.from_bytes((table, 0, 0, 1), sys.byteorder) for table in (2, 100, 254, 255))
+"""Indices of links whose bytes are those that a message about a route has in the same place."""
+
+
+@pytest.mark.parametrize("watched", [(), (2,), LIKE_ROUTES])
 def test_the_end_of_a_default_route_of_the_main_table_passes_and_no_other_route(watched: tuple[int, ...]) -> None:
     """The routes of pods come and go; a new default route is seen with the next look."""
     program, new, deleted = events_of(watched), 24, 25

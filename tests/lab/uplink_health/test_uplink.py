@@ -67,12 +67,9 @@ def test_a_gateway_that_falls_silent(product_node: NodeFactory, lan: Lan) -> Non
     assert network(node) == before
     lan.run("ip", "address", "add", f"{lan.gateway4}/24", "dev", "br0")
     assert wait_for(node, "ok", 30)["last_error"] is None
-    route = node.run("ip route show default").stdout.strip()
-    node.run(f"ip route del {route}")
+    node.run("ip route del default")
     document = wait_for(node, "degraded", ROUTE_SECONDS)
     assert document["last_error"]["cause"].startswith("No default route for IPv4 any more since 20")
-    node.run(f"ip route add {route}")
-    assert wait_for(node, "ok", 30)["last_error"] is None
 
 
 def test_dns_servers_that_fall_silent(product_node: NodeFactory, lan: Lan) -> None:
