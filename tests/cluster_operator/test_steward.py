@@ -8,8 +8,18 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from ipaddress import ip_address
 
+import pytest
+
 from cluster_operator.fake_api import RESOURCE, FakeApi, tasks, well
-from nodenet.cluster_operator.steward import BURST, LEASES, NODES, PAUSE_SECONDS, REFUSED_SECONDS, Steward
+from nodenet.cluster_operator.steward import (
+    BURST,
+    LEASES,
+    NODES,
+    PAUSE_SECONDS,
+    REFUSED_SECONDS,
+    UNHEARD_SECONDS,
+    Steward,
+)
 from nodenet.core.hosted_cluster.conditions import HOLDER_SECONDS
 from nodenet.core.hosted_cluster.metrics import STATUSES
 from nodenet.core.hosted_services.model import Options
@@ -240,6 +250,42 @@ async def test_an_api_that_is_away_or_refuses_is_asked_again() -> None:
         api.away = False
         await asyncio.sleep(120)
         assert api.status["apiServerInternalIpOwner"] == "m1"
+
+
+@pytest.mark.parametrize("path", [LEASES, NODES])
+async def test_nodes_that_are_not_heard_any_more_are_a_condition(path: str) -> None:
+    """As after a role was removed: all nodes stayed healthy in the status, and a migration waited without a reason."""
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(30)
+        api.forbidden = {path}
+        api.break_watches()
+        await asyncio.sleep(UNHEARD_SECONDS - REFUSED_SECONDS)
+        assert api.states["Degraded"] == "False", "a pause of the API is none"
+        await asyncio.sleep(3 * REFUSED_SECONDS)
+        degraded = api.status["conditions"][2]
+        assert degraded["reason"] == "NodesUnheard"
+        assert degraded["message"] == (
+            f"What is known about the nodes is old: The API refuses {path}. Apply operator.yaml again, and see "
+            "`kubectl -n kube-system logs deployment/nodenet-operator`"
+        )
+        api.forbidden = set()
+        await asyncio.sleep(2 * REFUSED_SECONDS + PAUSE_SECONDS)
+        assert api.states["Degraded"] == "False"
+
+
+async def test_an_api_that_was_away_for_long_is_no_condition_when_it_is_back() -> None:
+    api, seen = cluster(), set()
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(30)
+        api.away = True
+        api.break_watches()
+        await asyncio.sleep(10 * UNHEARD_SECONDS)
+        api.away = False
+        for _ in range(100):
+            await asyncio.sleep(1)
+            seen.add(api.status["conditions"][2]["reason"])
+    assert seen == {"AsExpected"}
 
 
 async def test_a_status_that_another_program_wrote_is_put_right() -> None:

@@ -45,6 +45,8 @@ BURST, PAUSE_SECONDS = 5, 20.0
 REFUSED_SECONDS = 30.0
 SIGHT = frozenset({"nodes", "leases"})
 """What must be heard to know what the nodes do now."""
+UNHEARD_SECONDS = 90.0
+"""How long it may be unheard, while the object is heard, before a condition says so."""
 NEW = {
     "apiVersion": f"{resource.GROUP}/{resource.VERSION}",
     "kind": resource.KIND,
@@ -90,6 +92,7 @@ class Steward:
         self._lonely: Mapping[IPAddress, float] | None = None
         self._claims: Claims = {}
         self._problems: dict[str, str] = {}
+        self._unheard_since: float | None = None
         self._kind = Kept()
 
     async def follow_nodes(self) -> None:
@@ -195,6 +198,7 @@ class Steward:
         )
         if self._problems.keys() & SIGHT:
             self._migrator.lost_sight()
+        seen = replace(seen, unheard=self._unheard(now))
         uid = str(found["metadata"].get("uid") or "")
         view = View(self._options, self._spec, seen.generation, present, uid=uid)
         migration = self._migrator.next(self.status, view)
@@ -202,6 +206,15 @@ class Steward:
         known = remembered(self.status, seen) if self._lonely is None else self._lonely
         self._lonely, self._claims = lonely(known, seen), claims(self._claims, seen)
         return replace(seen, lonely=self._lonely, claims=self._claims)
+
+    def _unheard(self, now: float) -> str:
+        """Return why nothing was read about the nodes for some time, although the API answers."""
+        causes = [self._problems[topic] for topic in sorted(SIGHT) if topic in self._problems]
+        if not causes or "resource" in self._problems:
+            self._unheard_since = None
+            return ""
+        self._unheard_since = now if self._unheard_since is None else self._unheard_since
+        return causes[0] if now - self._unheard_since >= UNHEARD_SECONDS else ""
 
     @property
     def status(self) -> Mapping[str, Any]:

@@ -43,7 +43,8 @@ class Seen:
 
     *lonely*: VIPs without a holder, and since when; *claims*: which node reports which VIP, and since when; *now* is on
     the same clock. *problem*: why the object is not used. *migration*: where the API is, and where it moves.
-    *lost_fields*: what the API has not kept of the status.
+    *lost_fields*: what the API has not kept of the status. *unheard*: why nothing was read about the nodes for so long
+    that what is known is old.
     """
 
     options: Options
@@ -56,6 +57,7 @@ class Seen:
     now: float = 0.0
     migration: Migration | None = None
     lost_fields: tuple[str, ...] = ()
+    unheard: str = ""
 
     @property
     def external(self) -> bool:
@@ -74,6 +76,7 @@ class Seen:
 
 RESTART = "kubectl -n kube-system rollout restart deployment/nodenet-operator"
 CORRECT_SETTINGS = f"Correct the ConfigMap nodenet-operator, then run `{RESTART}`"
+GIVE_ROLES = "Apply operator.yaml again, and see `kubectl -n kube-system logs deployment/nodenet-operator`"
 UPDATE_KIND = "Apply crd-hostednetservices.yaml of the same version as nodenet-operator"
 
 
@@ -178,6 +181,11 @@ def _problems(seen: Seen) -> Iterator[tuple[str, str]]:
     """Yield the reason and the text of each problem, the worst first."""
     if seen.problem:
         yield "ResourceInvalid", f"The object is not used, and the nodes keep the last good one: {seen.problem}"
+    if seen.unheard:
+        yield (
+            "NodesUnheard",
+            f"What is known about the nodes is old: {seen.unheard}. {GIVE_ROLES}",
+        )
     if seen.lost_fields:
         yield "KindOutdated", f"{outdated(seen.lost_fields)}. {UPDATE_KIND}"
     for vip, purpose in () if seen.external else seen.vips():
