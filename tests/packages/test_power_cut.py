@@ -255,6 +255,8 @@ def test_a_removal_of_the_extension_that_was_cut_can_be_repeated(tmp_path: Path)
         tmp_path / "etc/nodenet/adopted",
         tmp_path / "run/nodenet/nodenetd.prom",
         tmp_path / "var/lib/extensions/.nodenet.old",
+        units / "nodenetd.service.nodenet-new",
+        units / "nodenetd.service.d/10-sysext.conf.nodenet-new",
     }
     kept = {units / "ovs-configuration.service.d/10-other.conf", tmp_path / "etc/nodenet/nodenet.toml"}
     (tmp_path / "run/systemd/system").mkdir(parents=True)

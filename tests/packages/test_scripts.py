@@ -23,7 +23,7 @@ from tree_files import LIBRARY, UNITS
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = "run/systemd/system"
-PLACES = ("/run/", "/etc/nodenet", "/var/lib/nodenet", "/usr/lib/", "/usr/libexec/nodenet", "/usr/share/")
+PLACES = ("/run/", "/etc/nodenet", "/var/lib/", "/usr/lib/", "/usr/libexec/nodenet", "/usr/share/")
 RECORDING = """#!/bin/sh
 echo "{name} $*" >>{place}/said
 {does}
@@ -216,6 +216,17 @@ def test_a_removal_leaves_no_build(node: Node) -> None:
     make(node, OLDER | TEMPORARY)
     assert node.run(rpm("postun", f'"{node.place}/usr/bin/nodenetctl;"????????'), "0").returncode == 0
     assert usr(node) == set()
+
+
+@pytest.mark.parametrize("other", ["usr/libexec/nodenetd", "var/lib/extensions/nodenet.raw", ""])
+def test_a_purge_keeps_settings_and_state_of_another_form(node: Node, other: str) -> None:
+    """As where a system extension has followed the package, whose configuration dpkg still knew."""
+    files = {"etc/nodenet/nodenet.toml", "var/lib/nodenet/selection.json"}
+    make(node, dict.fromkeys({*files, other} - {""}, ""))
+    done = node.run(deb("postrm"), "purge")
+    said = f"nodenet: this node has nodenet in another form ({node.place}/{other}), so settings and state stay.\n"
+    assert (done.returncode, done.stderr) == (0, said if other else "")
+    assert {name for name in files if (node.place / name).exists()} == (files if other else set())
 
 
 CHROOTLESS = """
