@@ -165,12 +165,14 @@ class Rules:
 
     def look_at_turns(self, boot: Boot) -> None:
         """Called from time to time: does a stage that is due have its turn, whatever else is looked at?"""
-        name, now, manager = boot.next(), self.world.boottime, self.world.manager
-        if name is None or (boot[name].due or 0.0) > now:
-            self.due_since = None
-            return
-        runs = any(stage.status is Status.RUNNING for stage in boot.stages)
-        if runs or self.world.applying or any(not point.foreign for point in manager.memory.points.values()):
+        name, now = boot.next(), self.world.boottime
+        if (
+            name is None
+            or (boot[name].due or 0.0) > now
+            or self.world.applying
+            or any(stage.status is Status.RUNNING for stage in boot.stages)
+            or any(not point.foreign for point in self.world.manager.memory.points.values())
+        ):
             self.due_since = None
             return
         self.due_since = self.due_since or self.world.now

@@ -215,8 +215,9 @@ class Reconciler(LoopOrders):
             # Not by events: a node's links and addresses change with every pod that comes and goes.
             self._see_drift()
             seconds = min(seconds, self._watchdog_loop.until_beat())  # awake once for both
-        self._sources.listen(boot.topics)
-        await self._watchdog_loop.sleep(boot.topics, min(seconds, self._watches.again))
+        topics = boot.topics
+        self._sources.listen(topics)
+        await self._watchdog_loop.sleep(topics, min(seconds, self._watches.again))
 
     def _see_drift(self, *, sure: bool = False) -> None:
         """Show what was lost of the publication, or that it is back."""
