@@ -84,6 +84,22 @@ async def test_another_load_balancer_that_dies_gives_the_api_back_to_that_of_bef
         assert (found.target, found.outcome) == ((LB,), Outcome.ROLLED_BACK)
 
 
+@pytest.mark.parametrize("phase", [Phase.SWITCH_DNS, Phase.DRAIN_EXTERNAL])
+async def test_a_migration_that_is_aborted_while_the_vip_dies_ends_at_the_load_balancer(phase: Phase) -> None:
+    """The way back is a verified migration from the VIP, and no node could hear of it there."""
+    async with cluster(LB) as world:
+        world.edit()
+        await at(world, phase)
+        await lead_to(world, VIP)
+        world.dead = world.silent = {VIP}
+        await asyncio.sleep(1)
+        world.edit(LB)
+        await at(world, Phase.VERIFY, 5)
+        found = await at(world, Phase.EXTERNAL, 180)
+        assert (found.target, found.outcome) == ((LB,), Outcome.COMPLETED)
+        await lead_to(world, LB)
+
+
 @pytest.mark.parametrize("asked", [(), (OTHER,)])
 async def test_an_edit_leads_out_of_a_load_balancer_that_died_at_rest(asked: tuple[IPAddress, ...]) -> None:
     """No kubelet could renew its Lease, so no node took part in the migration, and each needed steps by hand."""
@@ -206,7 +222,8 @@ def is_led_astray(world: World, node: Node) -> bool:
         return False
     if record.at_rest and address in node.answered:  # it keeps the name until the object is edited
         return False
-    known = {VIP, *(record.origin if record.switched else ())}
+    asked = node.state.known.inputs.spec.api_int_addresses
+    known = {VIP, *asked, *(record.origin if record.switched else ()), *(() if record.at_rest else record.target)}
     return any(map(world.answers, known - {address}))
 
 

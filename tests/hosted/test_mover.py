@@ -185,6 +185,7 @@ async def test_the_way_back_from_a_load_balancer_that_fails_is_not_lost_at_once(
     async with moving(led(made, Phase.SWITCH_DNS, back=True), rest):
         await asyncio.sleep(1)
         assert made.progress == Progress(1, Phase.SWITCH_DNS, ready=True)
+        assert made.report().reachable is None, "the VIP was not asked yet"
         await asyncio.sleep(20)
         assert made.reachable is True
         rest.alive = set()

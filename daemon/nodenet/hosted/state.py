@@ -97,11 +97,16 @@ class State:
             dict(self.positions),
             dict(self.sightings),
             dict(self.peers),
-            self.reachable,
+            self._reachable(),
             (*self.known.problems, *self.failures.values()),
             self.known.inputs.spec,
             self.muted,
         )
+
+    def _reachable(self) -> bool | None:
+        """Return whether the API answers; a failure of the address of before says nothing about the present one."""
+        is_old = self.asked is not None and self.asked not in self.plan.api_int.addresses
+        return None if is_old and self.reachable is False else self.reachable
 
     def _services(self) -> Mapping[Service, ServiceState]:
         found = {}

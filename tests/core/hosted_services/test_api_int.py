@@ -6,7 +6,7 @@ from ipaddress import ip_address
 import pytest
 
 from nodenet.core.hosted_services.api_int import api_int, ways
-from nodenet.core.hosted_services.migration import Migration, Phase
+from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Mode, Options, Origin, Role, Spec
 from nodenet.core.ip import IPAddress
 
@@ -61,20 +61,28 @@ def test_in_a_migration_the_load_balancer_of_before_takes_the_place_of_a_dead_on
         assert found.mode is (Mode.SELF_HOSTED if used == VIP else Mode.EXTERNAL)
     found = api_int(moving(Phase.DRAIN_EXTERNAL, BEFORE, EXTERNAL, EXTERNAL))
     assert found.problem == (
-        "The external load balancer 192.0.2.200 does not answer, and api-int is the load balancer 192.0.2.201 of "
-        "before until it does: see to the load balancer, or remove apiintIpAddress"
+        "The external load balancer 192.0.2.200 does not answer, and api-int is the external load balancer "
+        "192.0.2.201 until it does: see to the load balancer, or remove apiintIpAddress"
     )
-    assert ways(moving(Phase.VERIFY, BEFORE, EXTERNAL)) == ((BEFORE,), (VIP,)), "one that is not verified gets no name"
+    assert ways(moving(Phase.VERIFY, BEFORE, EXTERNAL)) == ((BEFORE,), (VIP,), (EXTERNAL,)), "not verified yet"
 
 
 def test_in_a_migration_back_the_load_balancer_takes_the_place_of_a_dead_vip() -> None:
     found = api_int(moving(Phase.DRAIN_EXTERNAL, BEFORE, VIP, VIP))
     assert (found.addresses, found.mode, found.origin) == ((BEFORE,), Mode.EXTERNAL, Origin.LIVE)
     assert found.problem == (
-        "The API does not answer at its VIP 192.0.2.2, and api-int is the load balancer 192.0.2.201 of before until it "
+        "The API does not answer at its VIP 192.0.2.2, and api-int is the external load balancer 192.0.2.201 until it "
         "does: see `nodenetctl explain vip`"
     )
     assert ways(moving(Phase.SELF_HOSTED, BEFORE, VIP)) == ((VIP,),), "it may be gone"
+
+
+def test_what_the_object_asks_for_takes_the_place_of_a_dead_vip() -> None:
+    assert ways(moving(Phase.VERIFY, VIP, EXTERNAL)) == ((VIP,), (EXTERNAL,))
+    failed = Migration(Phase.SELF_HOSTED, (VIP,), (VIP,), 1, outcome=Outcome.VERIFY_FAILED)
+    rest = replace(ASKED, spec=replace(ASKED.spec, migration=failed))
+    assert ways(rest) == ((VIP,), (EXTERNAL,))
+    assert ways(replace(rest, nodes=(ClusterNode("m0", (EXTERNAL,), Role.CONTROL_PLANE),))) == ((VIP,),)
 
 
 def test_a_load_balancer_of_before_that_cannot_be_right_takes_no_place() -> None:

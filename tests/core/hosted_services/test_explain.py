@@ -8,8 +8,10 @@ import pytest
 from core.hosted_services.test_report import GOOD
 from hosted_services_cases import CASES, read_inputs
 from nodenet.core.hosted_services.explain import TOPICS, explain
+from nodenet.core.hosted_services.migration import Migration, Phase
+from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.plan import plan
-from nodenet.core.hosted_services.report import WITHOUT_SOURCE, Report, document
+from nodenet.core.hosted_services.report import WITHOUT_SOURCE, Report, ServiceState, document
 from nodenet.core.hosted_services.stance import Position, Stance
 
 VIPS = (ip_address("192.0.2.2"), ip_address("192.0.2.3"))
@@ -45,6 +47,28 @@ def test_api_int_of_the_settings_and_of_an_external_load_balancer() -> None:
     external = document(Report(plan(read_inputs(CASES / "api-int-is-external")), "master-0"))
     assert (explain("api-int", external) or ())[2] == (
         "It is not a VIP of the cluster: an external load balancer serves the API, and haproxy does not run"
+    )
+
+
+def test_api_int_of_an_address_that_takes_the_place_of_a_dead_one() -> None:
+    """It was said that no object names another address."""
+    inputs = read_inputs(CASES / "api-int-is-external")
+    (balancer,) = inputs.spec.api_int_addresses
+    dead = document(Report(plan(replace(inputs, dead=frozenset({balancer}))), "master-0"))
+    why = (
+        f"The external load balancer {balancer} does not answer, and api-int is the API VIP until it does: see to the "
+        "load balancer, or remove apiintIpAddress"
+    )
+    assert explain("api-int", dead) == ("api-int is 192.0.2.2", why)
+
+
+def test_api_int_while_haproxy_serves_the_connections_that_it_has() -> None:
+    inputs = read_inputs(CASES / "api-int-is-external")
+    way = Migration(Phase.DRAIN_HAPROXY, inputs.options.api_vips, inputs.spec.api_int_addresses, 1)
+    running = {Service.HAPROXY: ServiceState(wanted=True, running=True)}
+    made = plan(replace(inputs, spec=replace(inputs.spec, migration=way)))
+    assert (explain("api-int", document(Report(made, "master-0", services=running))) or ())[2] == (
+        "It is not a VIP of the cluster: an external load balancer serves the API, and haproxy still runs"
     )
 
 

@@ -87,11 +87,12 @@ async def test_a_balancer_that_nodenet_hosted_found_dead_has_no_name() -> None:
     caches, api_int = FakeCaches({"cr": cached(RESOURCE)}), FakeApiInt()
     disk = OnDisk(caches, api_int, OPTIONS)
     assert "192.0.2.99 api-int.c.example.com" in (await disk.judged("m0", FACTS, SNAPSHOT)).plan.hosts
-    api_int.write(fallback.render(Trial(frozenset({ip_address("192.0.2.99")}), Way.VIP)))
+    balancer = frozenset({ip_address("192.0.2.99")})
+    api_int.write(fallback.render(Trial(balancer, Way.VIP, balancer)))
     found = (await disk.judged("m0", FACTS, SNAPSHOT)).plan
     assert "192.0.2.2 api-int.c.example.com" in found.hosts
     assert "192.0.2.99" in found.problems[0]
-    api_int.write(fallback.render(Trial(frozenset({ip_address("192.0.2.99")}), Way.EXTERNAL)))
+    api_int.write(fallback.render(Trial(balancer, Way.EXTERNAL)))
     assert "192.0.2.99 api-int.c.example.com" in (await disk.judged("m0", FACTS, SNAPSHOT)).plan.hosts
 
 

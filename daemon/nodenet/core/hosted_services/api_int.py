@@ -13,6 +13,8 @@ from nodenet.core.hosted_services.model import ClusterNode, Inputs, Mode, Origin
 from nodenet.core.ip import IPAddress, family_of
 
 Addresses = tuple[IPAddress, ...]
+REPLACED = ", and api-int is "
+"""What the problem says where another address takes the place of one where the API does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def ways(inputs: Inputs) -> tuple[Addresses, ...]:
     """Return the addresses that ``api-int`` may have on this node, the ones that it should have first.
 
     Each is used where those before it are dead. Until a migration ends, the load balancer of before it still serves;
-    the VIPs take the place of every external one.
+    the VIPs take the place of every external one. What the object asks for comes last: this node alone has verified it.
     """
     vips, migration = inputs.options.api_vips, inputs.spec.migration
 
@@ -57,7 +59,9 @@ def ways(inputs: Inputs) -> tuple[Addresses, ...]:
     if not may_be(named):
         return (vips,)
     before = (migration.origin or vips,) if migration and migration.switched else ()
-    found = [named, *filter(may_be, before), vips]
+    moves = migration is not None and not migration.at_rest
+    asked = (migration.target if migration and moves else (), inputs.spec.api_int_addresses)
+    found = [named, *filter(may_be, before), vips, *(one for one in asked if one and may_be(one))]
     return tuple(one for number, one in enumerate(found) if set(one) not in map(set, found[:number]))
 
 
@@ -65,12 +69,12 @@ def _dead(named: Addresses, used: Addresses, vips: Addresses) -> str:
     shown, instead = " and ".join(map(str, named)), " and ".join(map(str, used))
     if set(named) == set(vips):
         return (
-            f"The API does not answer at its VIP {shown}, and api-int is the load balancer {instead} of before until "
-            "it does: see `nodenetctl explain vip`"
+            f"The API does not answer at its VIP {shown}{REPLACED}the external load balancer {instead} until it does: "
+            "see `nodenetctl explain vip`"
         )
-    other = "the API VIP" if set(used) == set(vips) else f"the load balancer {instead} of before"
+    other = "the API VIP" if set(used) == set(vips) else f"the external load balancer {instead}"
     return (
-        f"The external load balancer {shown} does not answer, and api-int is {other} until it does: "
+        f"The external load balancer {shown} does not answer{REPLACED}{other} until it does: "
         "see to the load balancer, or remove apiintIpAddress"
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from nodenet.core.hosted_services.api_int import REPLACED
+
 TOPICS = ("api-int", "vip", "hosted")
 
 
@@ -18,16 +20,24 @@ def _api_int(document: Mapping[str, Any]) -> Iterator[str]:
     api_int = document["api_int"]
     shown = " and ".join(api_int["addresses"])
     yield f"api-int is {shown}" if shown else "api-int has no address"
-    yield {
+    replaced = [problem for problem in document["problems"] if REPLACED in problem]
+    yield from replaced or [_source(api_int)]
+    if document["mode"] == "external":
+        balances = any(one["name"] == "haproxy" and one["running"] for one in document["services"])
+        still = "still runs" if balances else "does not run"
+        yield f"It is not a VIP of the cluster: an external load balancer serves the API, and haproxy {still}"
+    reachable = document["api_reachable"]
+    if reachable is not None:
+        yield f"The API {'answers' if reachable else 'does not answer'} there, verified by the cluster's CA"
+
+
+def _source(api_int: Mapping[str, Any]) -> str:
+    found: str = {
         "cr": "The HostedNetServices object of the cluster names it",
         "cache": "The last HostedNetServices object that was read names it; the API did not answer in this boot",
         "file": "The file /etc/nodenet/hostednetservices.yaml names it",
     }.get(api_int["source"], "No HostedNetServices object names another address: it is the API VIP of the settings")
-    if document["mode"] == "external":
-        yield "It is not a VIP of the cluster: an external load balancer serves the API, and haproxy does not run"
-    reachable = document["api_reachable"]
-    if reachable is not None:
-        yield f"The API {'answers' if reachable else 'does not answer'} there, verified by the cluster's CA"
+    return found
 
 
 def _vips(document: Mapping[str, Any]) -> Iterator[str]:
