@@ -48,6 +48,8 @@ from tree_files import (  # noqa: E402  (in its own directory)
 
 ADOPTED = b"# Made by `nodenetctl adopt`, removed by `nodenetctl hand-back`.\n"
 """The first line of the copy of the gate that an adoption has made."""
+NOT_LOADED = 5
+"""The exit code of systemctl for a unit that systemd has not loaded; it does not run."""
 PIP_OPTIONS = ("--require-hashes", "--no-deps", "--no-compile", "--only-binary=:all:")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 PROGRAMS = tuple(
@@ -325,9 +327,13 @@ def stop_programs(system: Path = Path("/run/systemd/system")) -> None:
     if subprocess.run(["systemctl", "daemon-reload"], check=False).returncode:
         print("nodenet: systemd does not read its units again, so what runs was not stopped", file=sys.stderr)
         return
-    # What an administrator lets require one of these two, such as kubelet, is not stopped with it.
-    subprocess.run(["systemctl", "stop", "--job-mode=ignore-dependencies", *PROGRAMS[:2]], check=False)
-    subprocess.run(["systemctl", "stop", *PROGRAMS[2:]], check=False)
+    # What an administrator lets require nodenetd or its gate, such as kubelet, is not stopped with them. One by one:
+    # newer versions of systemd stop none of several units where one is not loaded, as one that does not run.
+    for unit in PROGRAMS:
+        options = ["--job-mode=ignore-dependencies"] if unit in PROGRAMS[:2] else []
+        done = subprocess.run(["systemctl", "stop", *options, unit], check=False, capture_output=True, text=True)
+        if done.returncode not in (0, NOT_LOADED):
+            print(f"nodenet: {unit} was not stopped: {done.stderr.strip()}", file=sys.stderr)
 
 
 def forget_metrics(destdir: Path) -> None:

@@ -386,8 +386,9 @@ def test_a_removal_that_is_cut_off_leaves_no_link_to_a_unit(tmp_path: Path) -> N
 
 STOPPED = [
     "daemon-reload",
-    "stop --job-mode=ignore-dependencies nodenetd.service nodenet-ready.service",
-    f"stop {' '.join(f'nodenet-{name}.service' for name in ('ipam', 'hosted', 'keepalived', 'haproxy', 'dnsmasq'))}",
+    "stop --job-mode=ignore-dependencies nodenetd.service",
+    "stop --job-mode=ignore-dependencies nodenet-ready.service",
+    *(f"stop nodenet-{name}.service" for name in ("ipam", "hosted", "keepalived", "haproxy", "dnsmasq")),
 ]
 """A unit that requires nodenetd or its gate is not stopped with them: kubelet goes on."""
 

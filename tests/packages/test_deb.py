@@ -145,6 +145,23 @@ def test_a_removal_where_no_system_runs_leaves_the_former_chain_in_charge(tmp_pa
     assert not marker.exists()
 
 
+def test_a_removal_stops_each_unit_by_itself(tmp_path: Path) -> None:
+    """Newer versions of systemd stop none of several units where one is not loaded (exit code 5).
+
+    A unit of an administrator that requires nodenetd or its gate is not stopped with them.
+    """
+    systemctl, said = tmp_path / "systemctl", tmp_path / "said"
+    systemctl.write_text(f"#!/bin/sh\necho $* >>{said}\n[ $1 != stop ] || exit 5\n")
+    systemctl.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    subprocess.run(["sh", "-ec", staging.script("@stop@\n")], check=True, env={"PATH": path})
+    assert said.read_text().splitlines() == [
+        "daemon-reload",
+        *(f"stop --job-mode=ignore-dependencies {unit}" for unit in ("nodenetd.service", "nodenet-ready.service")),
+        *(f"stop nodenet-{name}.service" for name in ("ipam", "hosted", "keepalived", "haproxy", "dnsmasq")),
+    ]
+
+
 def test_a_removal_leaves_no_metrics(tmp_path: Path) -> None:
     """Neither in /run nor in the directory of `metrics_dir`; a purge finds nothing to do about them."""
     text = staging.script((ROOT / "packaging/deb/postrm").read_text())

@@ -116,8 +116,8 @@ class Effects:
     def _nodenetd(self, step: Step) -> None:
         if not step.forward:
             # What an administrator lets require it, such as kubelet, is not stopped with it.
-            systemctl("stop", "--job-mode=ignore-dependencies", NODENETD, seconds=STOP_SECONDS)
-            systemctl("stop", COMPANIONS[0], seconds=STOP_SECONDS)
+            _stop(NODENETD, "--job-mode=ignore-dependencies")
+            _stop(COMPANIONS[0])
             return
         with suppress(Unavailable):  # systemd knows no unit that has not been used in this boot
             systemctl("reset-failed", NODENETD)
@@ -155,6 +155,13 @@ def _check_stages() -> None:
     for stage in document["stages"] if document else ():
         if stage["status"] == Status.FAILED:
             raise StageFailed(f"the stage {stage['name']} failed: {stage['detail']}", remedy="See `nodenetctl status`")
+
+
+def _stop(unit: str, *options: str) -> None:
+    """Stop *unit* where it runs: systemctl fails for one that systemd has not loaded. Raises Unavailable."""
+    state = unit_states(show((unit,))).get(unit, UnitState())
+    if state.active in RUNNING or state.job:
+        systemctl("stop", *options, unit, seconds=STOP_SECONDS)
 
 
 def _mark() -> None:
