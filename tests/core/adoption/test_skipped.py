@@ -31,12 +31,16 @@ def ended(*conditions: str) -> str:
         (ended(f"{OURS}3 }}", THEIRS.replace("status=1", "status=0")), Skip.FORMER_CHAIN),
         (ended(f"{OURS}0 }}", THEIRS), Skip.COMMAND),
         (ended(THEIRS), Skip.COMMAND),
+        (ended(OURS.replace("exited", "(null)") + "0/0 }"), Skip.COMMAND),
         (ended(f"{OURS}203 }}"), None),
         (ended(f"{OURS}2 }}"), None),
     ],
 )
 def test_it_is_skipped_by_a_condition_that_was_answered(shown: str, why: Skip | None) -> None:
-    """One that could not be run, as where there is no memory, has no answer: nodenetd is started again."""
+    """One that could not be run, as where there is no memory, has no answer: nodenetd is started again.
+
+    After a reload systemd has forgotten the exit code, and it is only known that a command said so.
+    """
     assert why_skipped(shown) is why
 
 
