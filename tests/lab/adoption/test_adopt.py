@@ -23,6 +23,8 @@ RECORD = "/var/lib/nodenet/adoption.json"
 DROP_INS = "find /etc/systemd/system /run/systemd/system -name '90-nodenet-adopt.conf'"
 HINTS = "/etc/default/nodeip-configuration"
 CONFIRMED = "it is refused until the DHCP server has confirmed the lease of br-ex"
+RESTARTED = "systemctl restart NetworkManager.service"
+"""In the middle of an adoption: the address is gone for a second."""
 SKIPPED = (
     "nodenetd does not start: the former chain of units configures this node. Run `nodenetctl adopt` to let nodenetd "
     "do that.\n"
@@ -268,7 +270,7 @@ def test_an_image_that_enables_nodenetd_changes_nothing_before_the_adoption(
     assert node.run("systemctl is-active nodenetd.service", check=False).stdout == "inactive\n"
     done = node.run("nodenetctl status --wait", check=False, timeout=60)
     assert (done.returncode, done.stdout) == (1, SKIPPED)
-    node.run("nodenetctl adopt", timeout=120)
+    node.run(f"nodenetctl adopt & until test -e {MARKER}; do sleep 0.05; done; {RESTARTED} && wait $!", timeout=120)
     assert whole(node) == before
     node.run("systemctl restart nodenetd.service", timeout=60)
     assert settle(node)["link"] == "br-ex"

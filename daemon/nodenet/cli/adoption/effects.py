@@ -35,6 +35,7 @@ from nodenet.edge.systemd.systemctl import show, systemctl
 
 READY_SECONDS = 300.0
 STOP_SECONDS = 180.0
+CHECK_SECONDS = 15.0
 POLL_SECONDS = 0.5
 SYSTEM = Path("/etc/systemd/system")
 
@@ -138,7 +139,7 @@ class Effects:
         raise StageFailed(f"{why} after {READY_SECONDS:g} s", remedy="Look at `journalctl -u nodenetd`")
 
     def _check(self, step: Step) -> None:
-        now = gather.before()
+        now = self._settled()
         if now.places != self._before.places:
             raise StageFailed(f"the node IPs were {_places(self._before)} and are {_places(now)}")
         if now.servers != self._before.servers:
@@ -147,6 +148,13 @@ class Effects:
             _check_stages()
         elif unit_states(show((NODENETD,))).get(NODENETD, UnitState()).active in RUNNING:
             raise StageFailed(f"{NODENETD} runs again", remedy=f"Look at `systemctl status {NODENETD}`")
+
+    def _settled(self) -> Before:
+        """Return what is now, as soon as nothing differs: NetworkManager takes seconds where it was started again."""
+        until = time.monotonic() + CHECK_SECONDS
+        while (now := gather.before()) != self._before and time.monotonic() < until:
+            time.sleep(POLL_SECONDS)
+        return now
 
 
 def _check_stages() -> None:
