@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import Dhcp, Flavour, Ipv6, Lab, LabError, Lan, Node, host, install_product
+from harness.product import Tree
 
 NodeFactory = Callable[..., Node]
 
@@ -242,12 +243,12 @@ def test_the_product_is_installed_once_for_each_state_of_the_sources(
     (tmp_path / "Makefile").write_text(makefile)
     (tmp_path / "daemon").mkdir()
     (tmp_path / "daemon" / "x.py").write_text("X = 1\n")
-    tree = install_product(tmp_path)
-    assert install_product(tmp_path) == tree
+    tree = install_product(tmp_path, kind=Tree.NODE)
+    assert install_product(tmp_path, kind=Tree.NODE) == tree
     made = [path.relative_to(tree).as_posix() for path in sorted(tree.rglob("*")) if path.is_file()]
     assert made == ["usr/lib/nodenet/__pycache__/x.cpython-314.pyc", "usr/lib/nodenet/x.py"]
     (tmp_path / "daemon" / "x.py").write_text("X = 2\n")
-    assert install_product(tmp_path) != tree
+    assert install_product(tmp_path, kind=Tree.NODE) != tree
 
 
 def netns() -> list[str]:
