@@ -101,6 +101,9 @@ class Speaker:
 
     def close(self) -> None:
         if self._program is not None:
+            if self._program.poll() is None:
+                for pid in self.pids:  # a test that failed may have left it stopped
+                    os.kill(pid, signal.SIGCONT)
             self._program.terminate()
             self._program.wait()
         self.host.close()
@@ -229,8 +232,6 @@ def test_a_keepalived_that_hangs_loses_the_vip_that_it_has_to_give_up(speaker: S
         wait_for(lambda: guard.hung, 5)
         time.sleep(1.2)
     assert (guard.hung, guard.resigned) == (1, [])
-    for pid in speaker.pids:
-        os.kill(pid, signal.SIGCONT)
 
 
 def test_a_vip_of_an_earlier_life_is_removed_at_start(speaker: Speaker) -> None:

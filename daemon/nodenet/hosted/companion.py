@@ -150,6 +150,7 @@ class Companion:
         async with adverts.listen(self.keeper.heard) as inodes:
             await self.bus.wait_up(BUS_SECONDS)
             await self._gathered()
+            self._source.look()
             reconciler = Reconciler(self.state, self._edges, self._settings.hosted.mode, inodes)
             self.keeper.write_weights()  # before keepalived starts: a node that has not looked yet stays out
             async with asyncio.TaskGroup() as tasks:

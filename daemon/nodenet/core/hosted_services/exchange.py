@@ -2,9 +2,11 @@
 
 1. This node may hold the VIP (``duties``). Otherwise keepalived has no such instance.
 2. No other stack of this node speaks VRRP (``two_stacks``). Otherwise keepalived does not run.
-3. The hosts on the wire do not speak against it (``stance``). This decides the weight of the VIP's purpose.
-4. Advertisements are exchanged with the peers, in the family of this VIP (``exchange``). This decides the number of the
-   VIP itself: in dual stack the other family says nothing about it.
+3. The answers on the wire do not speak against it (``stance``).
+4. Advertisements are exchanged with the peers, in the family of this VIP (``exchange``): in dual stack the other family
+   says nothing about it.
+
+The last two decide the number of the VIP (``keepalived.MUTE_FILES``), and with it whether its instance advertises.
 
 keepalived receives nothing while its ``unicast_src_ip`` is not on the link that it listens on: after three intervals it
 takes the holder for dead, and a second host has the VIP. Its option ``track_src_ip`` does not prevent that (2.2.7, and
