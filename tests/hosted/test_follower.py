@@ -118,6 +118,13 @@ async def test_the_pause_that_the_api_asks_for_is_kept() -> None:
     assert asyncio.get_running_loop().time() - began > 40
 
 
+async def test_after_a_watch_that_failed_everything_is_listed_again() -> None:
+    script = Script(page("a"), Unavailable("reset"), page("b", version="20"), [])
+    taken, failed = await follow(script)
+    assert [sorted(known.objects) for known in taken] == [["a"], ["b"]]
+    assert failed[:3] == [None, "reset", None]
+
+
 async def test_a_refusal_ends_it() -> None:
     with pytest.raises(Forbidden):
         await follow(Script(Forbidden("403")))

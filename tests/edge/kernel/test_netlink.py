@@ -226,6 +226,28 @@ def test_addresses_that_change_while_they_are_listed_are_listed_again(namespace:
     assert parts > 5
 
 
+def test_an_address_on_a_link_that_came_meanwhile_is_read(namespace: Namespace) -> None:
+    """Links are listed before addresses: its name was unknown, and the address left out."""
+    asked = 0
+
+    def change(_: object, event: str, function: object) -> None:
+        nonlocal asked
+        if event == "c_return" and getattr(function, "__name__", "") == "if_nameindex":
+            asked += 1
+            if asked == 1:
+                namespace.ip("link add late0 type veth peer name late1", "addr add 10.1.0.1/32 dev late0")
+
+    def read() -> set[str]:
+        sys.setprofile(change)
+        try:
+            return {address.link for address in netlink.read_addresses() if address.address in MANY}
+        finally:
+            sys.setprofile(None)
+
+    assert namespace.call(read) == {"late0"}
+    assert asked == 2
+
+
 def test_a_route_is_not_read_without_the_address_that_came_before_it(namespace: Namespace) -> None:
     """Else a link that is just being configured looks finished and without an address, and another one is chosen."""
     namespace.ip("addr add 192.0.2.5/24 dev eth0")
