@@ -118,8 +118,10 @@ async def test_the_pause_that_the_api_asks_for_is_kept() -> None:
     assert asyncio.get_running_loop().time() - began > 40
 
 
-async def test_after_a_watch_that_failed_everything_is_listed_again() -> None:
-    script = Script(page("a"), Unavailable("reset"), page("b", version="20"), [])
+@pytest.mark.parametrize("provisional", [False, True])
+async def test_after_a_watch_that_failed_everything_is_listed_again(*, provisional: bool) -> None:
+    script = Script(page("a"), [], Unavailable("reset"), page("b", version="20"), [])
+    script.provisional = provisional
     taken, failed = await follow(script)
     assert [sorted(known.objects) for known in taken] == [["a"], ["b"]]
     assert failed[:3] == [None, "reset", None]
