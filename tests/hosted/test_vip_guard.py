@@ -228,8 +228,8 @@ def test_a_keepalived_that_hangs_loses_the_vip_that_it_has_to_give_up(speaker: S
         assert speaker.holds
         assert guard.hung == 0
         guard.overdue = {VIP}
-        wait_for(lambda: not speaker.holds, 5)
-        wait_for(lambda: guard.hung, 5)
+        wait_for(lambda: not speaker.holds)
+        wait_for(lambda: guard.hung)
         time.sleep(1.2)
     assert (guard.hung, guard.resigned) == (1, [])
 
