@@ -93,6 +93,18 @@ async def test_a_sleep_ends_with_its_time_an_event_or_a_request() -> None:
         requests.topics.clear()
 
 
+async def test_a_sleep_that_has_ended_wakes_nothing_later() -> None:
+    loop, requests, _ = made()
+    task = asyncio.ensure_future(loop.sleep(frozenset(), 5.0))
+    await asyncio.sleep(1.0)
+    requests.reruns.add(StageName.NMSTATE)
+    requests.wakened.set()
+    await asyncio.wait_for(task, 1.0)
+    requests.wakened.clear()
+    await asyncio.sleep(60.0)
+    assert not requests.wakened.is_set()
+
+
 async def test_an_event_of_another_topic_does_not_end_a_sleep() -> None:
     loop, requests, _ = made()
     task = asyncio.ensure_future(loop.sleep(frozenset({Topic.KERNEL}), 3000.0))
