@@ -10,8 +10,9 @@ import pytest
 from loop.test_reconciler import Rig
 from loop.test_trials import ORDER, Runner
 from nodenet.core.boot.inhibit import Inhibitor
-from nodenet.core.boot.outcome import Waiting
+from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.errors import Busy, Unavailable, UsageInvalid
+from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.core.trial.trial import TrialState
 from nodenet.loop.reload import StageSet
@@ -51,6 +52,20 @@ async def test_no_order_is_taken_and_no_stage_runs_during_a_trial() -> None:
         assert rig.ran == []
         assert rig.watch.last["trial"]["state"] == "holding"
         assert len(rig.watchdog.beats) > 2
+        await reconciler.roll_back()
+
+
+async def test_node_ips_that_a_trial_takes_away_are_missing_in_the_status() -> None:
+    """The trial may last for an hour, and the status said that the health is ok."""
+    rig = TrialRig()
+    async with rig.running() as reconciler:
+        await ready(rig)
+        await reconciler.try_file(ORDER)
+        rig.drift = Problem(Message.NODE_IP_DRIFT, "192.0.2.5 is gone", "bring it back")
+        await rig.until(lambda: rig.watch.last["health"] == "degraded")
+        assert (rig.watch.last["trial"]["state"], rig.ran) == ("holding", [])
+        rig.drift = None
+        await rig.until(lambda: rig.watch.last["health"] == "ok")
         await reconciler.roll_back()
 
 

@@ -538,6 +538,19 @@ async def test_the_pulse_beats_while_a_stage_waits_and_while_it_runs() -> None:
     assert not any(rig.watchdog.beats)
 
 
+async def test_the_start_timeout_is_extended_until_systemd_has_taken_ready() -> None:
+    """While its queue was full for more than 90 s, systemd ended nodenetd."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        reconciler.doubts.unheard(1000.0)
+        await asyncio.sleep(60)
+        rig.watchdog.beats.clear()
+        await asyncio.sleep(60)
+        assert rig.watchdog.beats
+        assert all(rig.watchdog.beats)
+
+
 async def test_a_lost_node_ip_is_told_once_and_degrades_the_node_until_it_is_back() -> None:
     """Nothing is changed by itself; signal, status and one journal line say so."""
     rig = Rig()

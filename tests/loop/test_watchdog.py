@@ -31,6 +31,14 @@ async def test_work_has_its_result() -> None:
     assert await loop.beat_during(slow(100.0)) == "done"
 
 
+async def test_something_is_looked_at_with_each_beat_during_the_work() -> None:
+    loop, _, pulse = made()
+    looks: list[int] = []
+    await loop.beat_during(slow(100.0), each=lambda: looks.append(len(pulse.beats)))
+    assert looks == list(range(1, len(pulse.beats) + 1))
+    assert looks
+
+
 async def test_a_stop_cancels_the_work() -> None:
     loop, requests, _ = made()
     task = asyncio.ensure_future(loop.beat_during(slow(1000.0)))

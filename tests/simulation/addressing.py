@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from functools import partial
-from ipaddress import IPv4Address, IPv4Interface, IPv6Interface
+from functools import cache, partial
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import TYPE_CHECKING
 
 from nodenet.core.ip import IPAddress
@@ -28,6 +28,8 @@ ROUTER_SECONDS = 0.3
 SOLICIT_SECONDS = 4.0
 DHCP6_SECONDS = 1.0
 """Until the first answer of a DHCPv6 server is taken (RFC 8415 section 18.2.1)."""
+STRANGER = IPv4Interface("192.0.2.99/24")
+"""What a DHCP server gives a client that has the MAC of none of the node's NICs."""
 LEASED6_BITS = 128
 CARRIER_SECONDS = 5.0
 """After which a link without a carrier loses its configuration."""
@@ -85,6 +87,10 @@ class Addressing:
             self._manager.fail(device)
             return
         method, method6 = (profile.setting(family, "method", "disabled") for family in ("ipv4", "ipv6"))
+        if method6 == "disabled":
+            kernel.take(device.link, link_local(device.link))
+        else:
+            kernel.give(device.link, link_local(device.link), 64, leased=False, who="link-local")
         if method6 != "auto":
             device.announced = None
             device.soliciting += 1
@@ -110,6 +116,12 @@ class Addressing:
             turn = device.soliciting
             self._manager.later(ROUTER_SECONDS, lambda: self._solicit(device, turn))
         self._manager.touch()
+
+    def flush(self, device: Device) -> None:
+        """Take away what a profile has given the link of *device*."""
+        if device.kind != "ovs-bridge":
+            self._world.kernel.flush(device.link, "nm")
+            self._world.kernel.take(device.link, link_local(device.link))
 
     def _set_routes(self, device: Device, profile: Profile) -> None:
         kernel, link = self._world.kernel, self._world.kernel.links.get(device.link)
@@ -187,7 +199,8 @@ class Addressing:
         if device.asking != number or profile is None or segment is None or segment.offer is None:
             return
         device.asking += 1
-        kernel, offer = self._world.kernel, segment.offer
+        kernel = self._world.kernel
+        offer = segment.offer if kernel.links[device.link].mac in self._world.nics else STRANGER
         if device.lease and device.lease.ip != offer.ip:
             kernel.take(device.link, device.lease.ip)
         device.lease, device.lease_until = offer, self._world.now + segment.seconds
@@ -249,6 +262,12 @@ class Addressing:
                 device.state = 20
 
         self._manager.later(CARRIER_SECONDS, gone)
+
+
+@cache
+def link_local(link: str) -> IPv6Address:
+    """Return the address that a link has wherever IPv6 is not disabled (RFC 4291 section 2.5.6)."""
+    return IPv6Address(0xFE80 << 112 | 1 << 63 | zlib.crc32(link.encode()))
 
 
 def identifier(profile: Profile, link: str) -> int:

@@ -97,8 +97,7 @@ class Told(Run):
             case "reboot":
                 self.world.disk.sync()
                 self.world.ovs.sync()
-                self.world.kill()
-                self.world.needs_boot = True
+                self.world.cut_power()
             case "reload":
                 self.order("reload")
             case "bridge-remove":

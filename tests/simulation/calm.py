@@ -11,7 +11,9 @@ from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.status.document import BootStatus, document
 from nodenet.stages.br_ex.duplicate_checks import ACCEPT_DAD, NO_PROBE
 from nodenet.stages.resolver import RELOAD_OWED
+from simulation.asked_for import look_at_what_was_asked_for
 from simulation.rules import UNSEEN_SECONDS
+from simulation.trials import look_at_trials
 
 if TYPE_CHECKING:
     from simulation.run import Run
@@ -59,6 +61,7 @@ def is_fine(run: Run) -> bool:
 def is_degraded_for_nothing(run: Run) -> bool:
     """Whether the node is not ok, though nothing is wrong with its inputs and nothing was refused."""
     node, struck = run.scenario.node, run.struck
+    tried = {"file-tried"} if not run.world.rules.trials.may_be_confirmed else set()
     renamed = bool(struck["nic-renamed"]) and (node.file != "" or node.profile == "static")
     # A file whose result is not as asked for is refused until a reload.
     refused = node.file == "bridge" and bool(struck["ovs-database-down"] or struck["ovs-switch-hangs"])
@@ -66,7 +69,7 @@ def is_degraded_for_nothing(run: Run) -> bool:
     silent = any(problem.message is Message.PROBE_FAILED for _, problem in status_of(run).problems)
     refused = refused or (silent and bool(struck.keys() & CUT_OFF))
     run.world.rules.checked["P3"] += 1
-    fine = is_fine(run) and set(struck) <= LEAVE_NOTHING and not (renamed or refused)
+    fine = is_fine(run) and set(struck) <= LEAVE_NOTHING | tried and not (renamed or refused)
     return fine and status_of(run).health is not Health.OK
 
 
@@ -100,6 +103,10 @@ def look_at_status(run: Run) -> None:
         rules.hold("P9", f"accept_dad of new links is {usual}", holds=usual == "1")
         rules.hold("P9", f"{NO_PROBE} is left", holds=str(NO_PROBE) not in world.disk.content)
         rules.hold("P8", "systemd-resolved has not read its drop-in", holds=str(RELOAD_OWED) not in world.disk.content)
+    if node.on_failure == "wait" and node.file in REFUSED and not world.disk.torn:
+        rules.hold("P3", f"READY with a {node.file} node file and on_failure = wait", holds=False)
+    look_at_what_was_asked_for(run, shown)
+    look_at_trials(run, shown)
     for uuid in rules.foreign_profiles:
         there = uuid in world.manager.memory.profiles
         rules.hold("P5", f"the profile {uuid} of another program is gone", holds=there)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from simulation.addressing import Device as SimulatedDevice
 from simulation.edge import STALLED_SECONDS, Edge
 from simulation.keyfile import client6, made
 
+READING_SECONDS = 0.02
 WORDS = {20: "unavailable", 30: DISCONNECTED, 40: "preparing", 70: "getting its IP configuration", 100: "activated"}
 
 
@@ -28,6 +30,8 @@ class Manager(Edge):
         manager = self.world.manager
         if not manager.running:
             raise Unavailable("org.freedesktop.NetworkManager is not on the bus")
+        while manager.running and not manager.memory.read:
+            await asyncio.sleep(READING_SECONDS)  # it answers once it has read its profiles
         if manager.hung:
             await self.life.cross(f"{name}.hung", STALLED_SECONDS)
             if manager.hung or not manager.running:
@@ -60,8 +64,11 @@ class Manager(Edge):
     async def restore_dns(self, configuration: object) -> None:  # noqa: ARG002
         await self._ask("manager.restore_dns")
 
-    async def extend(self, checkpoint: str, seconds: int) -> None:  # noqa: ARG002  (no trial is simulated)
+    async def extend(self, checkpoint: str, seconds: int) -> None:
         await self._ask("manager.extend")
+        if checkpoint not in self.world.manager.memory.points:
+            raise Unavailable(f"NetworkManager does not keep checkpoint {checkpoint} open: it does not exist")
+        self.world.manager.extend(checkpoint, seconds)
 
     async def roll_back(self, checkpoint: str) -> None:
         await self._ask("manager.roll_back", 0.4)

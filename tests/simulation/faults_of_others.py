@@ -28,7 +28,11 @@ def reselect(run: Run, fault: Fault) -> None:  # noqa: ARG001
 
 @kind
 def bridge_remove(run: Run, fault: Fault) -> None:  # noqa: ARG001
-    run.order("remove_bridge")
+    rows, rules = run.world.ovs.rows, run.world.rules
+    run.order(
+        "remove_bridge",
+        succeeded=lambda: rules.hold("P9", "br-ex is there after it was removed", holds="br-ex" not in rows),
+    )
 
 
 @kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nodenet.core.network_manager.profiles import Profile
@@ -198,7 +199,7 @@ class NetworkManager:
         device.asking += 1
         device.soliciting += 1
         device.profile, device.lease, device.gateway, device.announced, device.state = None, None, None, None, 30
-        self._world.kernel.flush(device.link, "nm") if device.kind != "ovs-bridge" else None
+        self.ip.flush(device)
         if device.kind in NICS:
             self._world.kernel.free(device.link)
             leave_bridges(self._world, device.link)
@@ -234,7 +235,7 @@ class NetworkManager:
             self.later(AGAIN_SECONDS, lambda: self._configure(device, turn))
 
     def fail(self, device: Device) -> None:
-        self._world.kernel.flush(device.link, "nm") if device.kind != "ovs-bridge" else None
+        self.ip.flush(device)
         device.state, device.profile, device.lease, device.announced = 120, None, None, None
         device.asking += 1
         device.soliciting += 1
@@ -254,12 +255,21 @@ class NetworkManager:
         path = f"/org/freedesktop/NetworkManager/Checkpoint/{next(self._points)}"
         actives = {key: device.profile for key, device in self.memory.devices.items()}
         point = Point(path, now, dict(self.memory.profiles), actives, foreign, self._world.boottime, seconds)
-        self.memory.points[path] = point
         if not foreign:
             self.applies.append(now)
-        self.later(seconds, lambda: None if self.memory.points.get(path) is not point else self.roll_back(path))
-        self.touch()
+        self._keep_until(point, seconds)
         return point
+
+    def _keep_until(self, point: Point, left: float) -> None:
+        points, path = self.memory.points, point.path
+        points[path] = point
+        self.later(left, lambda: None if points.get(path) is not point else self.roll_back(path))
+        self.touch()
+
+    def extend(self, path: str, seconds: int) -> None:
+        """Let a checkpoint wait *seconds* from now on; its time-out is counted from when it was made."""
+        point = self.memory.points[path]
+        self._keep_until(replace(point, seconds=round(self._world.now - point.created) + seconds), seconds)
 
     def commit(self, path: str) -> bool:
         found = self.memory.points.pop(path, None) is not None

@@ -90,6 +90,7 @@ class Process:
         self.loop = SimulatedLoop(world.timeline, self.life)  # type: ignore[abstract]  # it has what is used
         self.life.deadlines = self.loop.deadlines
         world.rules.new_process()
+        world.systemd.process_starts()
         self.reconciler: Reconciler | None = None
 
     def run(self) -> None:

@@ -26,6 +26,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.status.document import BootStatus
 from simulation.engine import Violation
+from simulation.trials import Trials
 
 if TYPE_CHECKING:
     from simulation.open_vswitch import Row
@@ -76,6 +77,7 @@ class Rules:
     """When this process began: how many applies there were."""
     foreign_profiles: set[str] = field(default_factory=set)
     foreign_ports: set[tuple[str, str]] = field(default_factory=set)
+    trials: Trials = field(default_factory=Trials)
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
 
@@ -178,6 +180,13 @@ class Rules:
         self.due_since = self.due_since or self.world.now
         due = self.world.now - self.due_since
         self.hold("P4", f"{name} is due for {due:.0f} s and has no turn", holds=due < UNTURNED_SECONDS)
+
+    # -- P10
+
+    def look_at_watchdog(self) -> None:
+        """Called from time to time: has systemd heard of the daemon as often as it asks for?"""
+        late = self.world.now - self.world.systemd.lives_until
+        self.hold("P10", f"systemd would have ended nodenetd {late:.0f} s ago", holds=late <= 0)
 
     # -- P5
 

@@ -37,6 +37,8 @@ REFUSED_SECONDS = 120.0
 VOLATILE = frozenset({"/run/nodenet/state.json", str(PROBE_OWED)})
 """What a second run may write: the times of the stages, and what NetworkManager is asked again every five minutes."""
 ANSWERED_SECONDS = 900.0
+TRIED_SECONDS = 300.0
+"""In which a trial is over that was asked for in an unfair world: it holds for 100 s."""
 
 
 Triple = tuple[str, str, str]
@@ -87,14 +89,20 @@ class Run:
         self.world.bus_up, self.world.bus_stalled = True, False
         self.world.signal(Topic.BUS)
 
-    def order(self, name: str) -> None:
-        """Ask the daemon for *name*, as a caller on the bus does."""
+    def order(self, name: str, *given: object, succeeded: Callable[[], None] | None = None) -> None:
+        """Ask the daemon for *name*, as a caller on the bus does; *succeeded* is called when that was done."""
         process = self.process
         if process is None or process.reconciler is None or not process.life.alive or not self.world.bus_up:
             return
-        work = getattr(process.reconciler, name)()
-        answer = asyncio.ensure_future(work, loop=process.loop)
+        answer = asyncio.ensure_future(getattr(process.reconciler, name)(*given), loop=process.loop)
         self.orders.append(Order(name, self.world.now, process, answer))
+
+        def answered(answer: asyncio.Future[None]) -> None:
+            if succeeded and not answer.cancelled() and not answer.exception():
+                succeeded()
+
+        if succeeded:
+            answer.add_done_callback(answered)
 
     def is_over(self) -> None:
         """Take note that one more fault is over; after the last the world need not wait to be fair."""
@@ -199,6 +207,7 @@ class Run:
         if process and process.reconciler and process.life.alive:
             rules.look_at_status(process.reconciler.status)
             rules.look_at_turns(process.reconciler.status.boot)
+            rules.look_at_watchdog()
         ready = bool(world.systemd.active and process and process.reconciler and process.reconciler.status.ready)
         self._look_for_refusal()
         if not ready and is_late(self):
@@ -232,8 +241,12 @@ class Run:
 
     def _calm(self) -> None:
         """See whether all is as it should be on a node that has been ready for a while, and a restart does nothing."""
-        look_at_status(self)
         world, status = self.world, status_of(self)
+        if status.trial and status.trial.runs:
+            tried = world.now - self.ready_since if self.ready_since else 0.0
+            world.rules.hold("P9", f"a trial is not over after {tried:.0f} s", holds=tried < TRIED_SECONDS)
+            return
+        look_at_status(self)
         if world.rules.unlike_since is not None:
             return
         if is_degraded_for_nothing(self):

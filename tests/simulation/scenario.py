@@ -57,6 +57,11 @@ class Node:
     resolved: bool = False
     """Whether systemd-resolved runs."""
 
+    @property
+    def file_name(self) -> str:
+        """The name of its node file."""
+        return "worker-0.yml" if self.of_host else "cluster.yml"
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -101,8 +106,7 @@ def prepare(world: World, node: Node) -> None:
         name = settings["connection"]["id"]
         content[f"{DIRECTORY}/{name}.nmconnection"] = b"# of the installer\n" + rendered(settings)
     if node.file:
-        name = "worker-0" if node.of_host else "cluster"
-        content[f"{NODE_FILES}/{name}.yml"] = node_file(node.file).encode()
+        content[f"{NODE_FILES}/{node.file_name}"] = node_file(node.file).encode()
     if node.extra_bridge:
         content["/etc/ovnk/extra_bridge"] = b"eth1\n"
     content["/etc/resolv.conf"] = b"nameserver 192.0.2.1\n"

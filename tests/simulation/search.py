@@ -15,7 +15,6 @@ from pathlib import Path
 from random import Random
 
 from simulation.faults import POINTS, Fault
-from simulation.kinds import KINDS
 from simulation.result import Result, run
 from simulation.scenario import Node, Scenario
 
@@ -41,6 +40,9 @@ EVENTS = (
 CHANGES = ("dhcp-other-address", "node-file-edited", "manager-crashes", "readdressed", "vip-comes")
 """After these an administrator may ask for something, or the daemon begin again."""
 ASKED = ("reload", "reload", "daemon-killed", "daemon-stopped", "bridge-remove")
+
+TRIED = "file-tried"
+ANY = sorted({*CUTS, *TROUBLES, *EVENTS})
 
 PLAIN = Node(
     profile="automatic",
@@ -90,6 +92,18 @@ UPSETS: Mapping[str, Fault] = {
 """What has gone wrong before a fault strikes: a node then makes calls that it does not make in a quiet boot."""
 OPEN = ("nmstate.apply", "nmstate.commit", "files.sync", "manager.checkpoints", "profiles.")
 """Beginnings of the calls between which the network is not as it was, and not yet as it is to be."""
+TRIED_ON = ("plain", "plain", "unit", "file", "second-nic")
+"""Nodes that have a link which is below no bridge."""
+TRIED_FREELY = ("static", "short-lease", "dual-stack", "dhcpv6", "file-dhcp")
+"""Nodes that have one without OVN-Kubernetes."""
+IN_TRIAL = (
+    *("manager.checkpoints", "manager.extend", "manager.owner", "manager.roll_back", "manager.roll_back:back"),
+    *("nmstate.begin", "nmstate.show", "nmstate.difference", "nmstate.apply.begin", "nmstate.apply.made"),
+    *("nmstate.apply.half", "nmstate.apply.written", "nmstate.apply.verify", "nmstate.commit", "nmstate.commit:back"),
+    *("profiles.keep", "profiles.inventory", "profiles.give_back", "profiles.delete", "profiles.activate"),
+    *("files.write", "files.written", "files.remove", "files.removed", "files.sync", "neighbours.answers"),
+)
+"""The calls of a trial, and of its end."""
 QUIET_SECONDS = 100.0
 """After which the world is fair while the calls of a boot are learned."""
 
@@ -114,7 +128,27 @@ def scenario_of(seed: int) -> Scenario:
         faults.append(_at_call(random, name, upset, random.choice(CUTS)))
     if any(fault.lasts == LONG for fault in faults):
         healed = max(healed, random.choice([100.0, 200.0, 400.0]))
+    if random.random() < 0.1:
+        return _trial(seed, random)
     return Scenario(seed, ORDINARY[name], tuple(faults), healed)
+
+
+def _trial(seed: int, random: Random) -> Scenario:
+    """Let a node file be tried on a node that is ready, and something go wrong meanwhile."""
+    name = random.choice([*TRIED_ON, *TRIED_FREELY])
+    tried = _of(random, TRIED, "", 1, random.uniform(20.0, 50.0))
+    kind = random.choice([*CUTS, *CUTS, *TROUBLES, *EVENTS])
+    if name in TRIED_ON and random.random() < 0.6:
+        point = random.choice(IN_TRIAL)
+        nth = dict(known_calls()[name, ""].all).get(point, 0) + 1 + int(random.expovariate(0.5))
+        struck = _of(random, kind, point, nth, random.choice([0.0, 0.0, random.uniform(0.0, 0.5)]))
+    else:
+        struck = _of(random, kind, "", 1, tried.at + random.uniform(0.0, random.choice([1.5, 25.0])))
+    faults = [tried, struck]
+    if random.random() < 0.6:
+        faults.append(_soon_after(random, struck, random.choice([*EVENTS, *CUTS])))
+    node = ORDINARY[name] if name in TRIED_ON else replace(ORDINARY[name], ovn=False)
+    return Scenario(seed, node, tuple(faults), 200.0)
 
 
 def _upset(random: Random, kind: str) -> list[Fault]:
@@ -213,7 +247,7 @@ def _anything(seed: int, random: Random) -> Scenario:
     number = random.choice([0, 1, 1, 2, 2, 3, 4, 6])
     healed = random.choice([100.0, 200.0, 400.0])
     # A few kinds, again and again: two that have to meet would hardly do so among all of them.
-    kinds = random.sample(sorted(KINDS), random.choice([1, 2, 2, 3, 5]))
+    kinds = random.sample(ANY, random.choice([1, 2, 2, 3, 5]))
     return Scenario(seed, node, tuple(_any_fault(random, kinds, healed) for _ in range(number)), healed)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 DIRECTORY = "/etc/systemd/system/"
 UNITS = ("kubelet.service", "crio.service")
+START_SECONDS, WATCHDOG_SECONDS = 90.0, 30.0
+"""TimeoutStartSec= and WatchdogSec= of nodenetd.service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Systemd:
         """How many notifications its full queue loses."""
         self.kubelet_runs = False
         self.active = False
+        self.lives_until = 0.0
+        """When it ends a nodenetd that sends nothing any more: its start takes too long, or its watchdog is not fed."""
         self.status = ""
         self.starts: list[Start] = []
         self._read: dict[str, bytes] = {}
@@ -60,6 +64,9 @@ class Systemd:
         self.kubelet_runs = self.active = False
         self.status = ""
         self.read()
+
+    def process_starts(self) -> None:
+        self.lives_until = self._world.now + START_SECONDS
 
     def read(self) -> None:
         self._read = self._drop_ins()
@@ -80,11 +87,16 @@ class Systemd:
         if self.loses_messages and ("READY=1" in lines or any(line.startswith("STATUS=") for line in lines)):
             self.loses_messages -= 1
             return False
+        if self.active and "WATCHDOG=1" in lines:
+            self.lives_until = self._world.now + WATCHDOG_SECONDS
         for line in lines:
+            if line.startswith("EXTEND_TIMEOUT_USEC=") and not self.active:
+                self.lives_until = self._world.now + int(line.partition("=")[2]) / 1e6
             if line.startswith("STATUS="):
                 self.status = line.removeprefix("STATUS=")
         if "READY=1" in lines and not self.active:
             self.active = True
+            self.lives_until = self._world.now + WATCHDOG_SECONDS
             usable = self._world.kernel.usable_addresses()
             self._world.after_in_boot(0.05, lambda: self._start_kubelet(usable))
         return True

@@ -18,7 +18,7 @@ from simulation.faults import POINTS, Fault
 from simulation.kinds import KINDS
 from simulation.result import run, smallest
 from simulation.scenario import Scenario, from_json
-from simulation.search import CUTS, EVENTS, ORDINARY, TROUBLES, calls, known_calls, run_seed, sweep
+from simulation.search import CUTS, EVENTS, ORDINARY, TRIED, TROUBLES, calls, known_calls, run_seed, sweep
 from simulation.summary import Summary, summaries_of_seeds
 
 SEEDS, PART = 2000, 200
@@ -95,7 +95,7 @@ def test_every_kind_of_fault_can_strike(kind: str) -> None:
 
 
 def test_every_kind_of_fault_is_searched_with() -> None:
-    assert {*CUTS, *TROUBLES, *EVENTS} == set(KINDS)
+    assert {*CUTS, *TROUBLES, *EVENTS, TRIED} == set(KINDS)
 
 
 def test_a_sweep_strikes_at_every_call() -> None:

@@ -170,7 +170,8 @@ class Reconciler(LoopOrders):
         if refusal or runner is None:
             self._trials.refused(refusal)
             return
-        confirmed = await self._watchdog_loop.beat_during(self._trials.hold(runner, self._status.facts))
+        held = self._trials.hold(runner, self._status.facts)
+        confirmed = await self._watchdog_loop.beat_during(held, each=self._see_drift)
         if confirmed:
             self._requests.asked.setdefault(Order.RELOAD, [])
         elif confirmed is False:
@@ -195,8 +196,8 @@ class Reconciler(LoopOrders):
             self._requests.answer_late(self._clock.boottime(), Unavailable(f"{name} waits: {boot[name].detail}"))
 
     def _is_bounded(self) -> bool:
-        """Return whether systemd's start timeout runs: it bounds a reload too, and an apply may take longer."""
-        return not self._status.ready or bool(self._requests.begun)
+        """Return whether systemd's start timeout is to be extended: until it took READY, and while a reload applies."""
+        return not self._status.ready or bool(self._requests.begun) or math.isfinite(self.doubts.seconds_left)
 
     async def _idle(self) -> None:
         """Nothing is due: sleep until something is."""

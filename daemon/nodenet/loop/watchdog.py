@@ -42,8 +42,13 @@ class WatchdogLoop:
         self._clock = clock
         self._starting = starting
 
-    async def beat_during(self, work: Coroutine[Any, Any, T], seconds: float = math.inf) -> T | None:
-        """Return what *work* returns, None when the daemon stops first; after *seconds* nothing beats."""
+    async def beat_during(
+        self, work: Coroutine[Any, Any, T], seconds: float = math.inf, each: Callable[[], None] = lambda: None
+    ) -> T | None:
+        """Return what *work* returns, None when the daemon stops first; after *seconds* nothing beats.
+
+        *each* is called with each beat.
+        """
         task = asyncio.ensure_future(work)
         hung = self._clock.boottime() + seconds
         while not task.done():
@@ -56,6 +61,7 @@ class WatchdogLoop:
             waker.cancel()
             if self._clock.boottime() < hung:  # what hangs is left to systemd's watchdog
                 self._beat()
+                each()
         if task.cancelled():
             raise Unavailable("the work was cancelled from within", remedy="Look at `journalctl -b -u nodenetd`")
         return task.result()

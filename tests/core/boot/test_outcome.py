@@ -1,7 +1,19 @@
 """What a stage can say of itself: the words it is shown with, and when it is looked at again."""
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import NEVER, Again, Done, Failed, Problem, Skipped, Topic, Waiting, again_of, detail_of
+from nodenet.core.boot.outcome import (
+    NEVER,
+    Again,
+    Done,
+    Failed,
+    Problem,
+    Skipped,
+    Topic,
+    Waiting,
+    again_of,
+    beside,
+    detail_of,
+)
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 
@@ -29,3 +41,13 @@ def test_an_error_becomes_a_problem_with_its_words() -> None:
     error = PublishFailed("the disk is full", remedy="Free some space")
     assert Problem.of(error) == Problem(error.message, "the disk is full", "Free some space")
     assert Problem.of(error, "another cause").cause == "another cause"
+
+
+def test_work_that_was_done_has_its_problem_beside_it() -> None:
+    """Also where there was nothing to do; a wait has a reason of its own."""
+    done, waiting = Done("applied", FACTS, Message.NETWORK_APPLIED), Waiting("NetworkManager")
+    skipped = Skipped("it matches", FACTS, Message.NETWORK_UNCHANGED)
+    assert beside(done, None) is done
+    assert beside(done, PROBLEM) == Done("applied", FACTS, Message.NETWORK_APPLIED, PROBLEM)
+    assert beside(skipped, PROBLEM) == Done("it matches", FACTS, Message.NETWORK_UNCHANGED, PROBLEM)
+    assert beside(waiting, PROBLEM) is waiting

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from ipaddress import ip_address
 from operator import itemgetter
 from pathlib import Path
 from random import Random
@@ -14,7 +16,7 @@ import libnmstate
 from br_ex_cases import CASES, directories, documents, expected_of, facts_of, shuffled, told
 from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.br_ex.condition import Owner, condition_of
-from nodenet.core.br_ex.plan import compared, plan
+from nodenet.core.br_ex.plan import compared, plan, unplanned
 from nodenet.core.br_ex.removal import removal
 from nodenet.core.errors import UplinkRefused
 from nodenet.core.nmstate import state
@@ -102,6 +104,18 @@ def test_the_plan_of_the_first_run_is_that_of_the_second() -> None:
     for item in after:
         item.get("ipv6", {}).pop("token", None)
     assert before == after
+
+
+@pytest.mark.parametrize(("link", "late"), [("eth0", True), ("br-ex", True), ("eth1", False), (None, False)])
+def test_a_node_ip_that_came_after_the_facts_is_known(link: str | None, late: bool) -> None:  # noqa: FBT001
+    """One that is on another link, or gone, is not the plan's."""
+    facts = facts_of(CASES / "dhcp4")
+    address = ip_address("10.88.0.250")
+    places = dict.fromkeys(facts.node_ips, "eth0") | ({address: link} if link else {})
+    made = plan(facts)
+    assert unplanned(made, facts, places) is None
+    facts = replace(facts, node_ips=(*facts.node_ips, address))
+    assert unplanned(made, facts, places) == (address if late else None)
 
 
 def test_ports_of_others_are_no_difference() -> None:

@@ -68,11 +68,24 @@ def test_a_changed_profile_comes_back_and_is_activated() -> None:
         assert found == WayBack((ETH0,), (), (("u-0", "eth0"),))
 
 
-def test_a_deleted_profile_comes_back_unless_it_was_in_memory() -> None:
-    """NetworkManager makes such a profile again by itself."""
+def test_a_deleted_profile_comes_back() -> None:
     assert way_back(KEPT, now(), [], rolled_back=False) == WayBack((ETH0,), (), (("u-0", "eth0"),))
-    memory = replace(KEPT, profiles=(replace(ETH0, in_memory=True),))
-    assert way_back(memory, now(), [], rolled_back=False).empty
+
+
+def test_a_profile_that_was_in_memory_comes_back_where_its_link_has_no_other_one() -> None:
+    """NetworkManager makes one for a link without a profile when it begins; it began with the one of the trial."""
+    automatic = replace(ETH0, in_memory=True)
+    kept = replace(KEPT, profiles=(automatic,))
+    made = replace(profile("u-3"), generated=True)
+    assert way_back(kept, now(made, uses="u-3"), [], rolled_back=False).empty
+    of_trial = profile("u-1")
+    found = way_back(kept, now(of_trial, uses="u-1"), [], rolled_back=False)
+    assert found == WayBack((automatic,), ("u-1",), (("u-0", "eth0"),))
+
+
+def test_a_profile_in_memory_that_was_of_no_link_does_not_come_back() -> None:
+    kept = replace(KEPT, profiles=(ETH0, replace(ETH0, uuid="u-9", in_memory=True)))
+    assert way_back(kept, now(profile("u-0")), [ETH0], rolled_back=False).empty
 
 
 def test_a_new_profile_goes_only_where_it_is_for_a_link_of_the_file() -> None:

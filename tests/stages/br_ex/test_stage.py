@@ -326,6 +326,21 @@ async def test_without_network_managers_plugin_nothing_is_touched() -> None:
     assert Topic.NETWORK_MANAGER in outcome.again.topics
 
 
+async def test_nothing_is_made_of_a_link_whose_address_came_after_it_was_looked_at() -> None:
+    """The cable was plugged in again: br-ex got the empty configuration of before, for ever."""
+    rig = Rig()
+    shown = rig.nmstate.shown
+    bare = {"ipv4": {"enabled": False}, "ipv6": {"enabled": False}}
+    items = [item | bare if item["name"] == "eth0" else item for item in shown["interfaces"]]
+    rig.nmstate.shown = {**shown, "interfaces": items}
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == f"the node IP {NODE_IP} came to eth0 while br-ex was planned"
+    assert rig.nmstate.applied == []
+    rig.nmstate.shown = shown
+    assert isinstance(await rig.attempt(), Done)
+
+
 async def test_nothing_is_made_while_the_node_ip_is_away() -> None:
     """After a rollback it is on its way back: a plan without it would not keep it."""
     rig = Rig()

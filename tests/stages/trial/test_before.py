@@ -72,6 +72,7 @@ class Rig:
         kept = self.before.kept
         assert kept is not None
         await self.before.restore(kept)
+        self.before.end(kept)
 
     @property
     def intent(self) -> Intent:
@@ -86,6 +87,21 @@ async def test_every_profile_is_kept_but_those_that_network_manager_makes_by_its
     assert (kept.name, kept.digest, kept.links) == ("new.yml", "d" * 64, ("dummy0", "eth0"))
     assert [each.uuid for each in kept.profiles] == ["u-0"]
     assert kept.active == {"eth0": "u-0"}
+
+
+async def test_the_profile_that_network_manager_made_for_a_link_of_the_file_is_kept_too() -> None:
+    """It makes none again once the link has had another one: the node was without network after a power cut."""
+    rig = Rig(FakeProfiles(inventory(replace(ETH0, on_disk=False, generated=True))))
+    await rig.tried()
+    assert rig.before.kept is not None
+    assert [each.uuid for each in rig.before.kept.profiles] == ["u-0"]
+    rig.profiles.found = inventory(replace(ETH0, uuid="u-1"))
+    await rig.restore()
+    assert [(order[0], getattr(order[1], "uuid", order[1])) for order in rig.profiles.done] == [
+        ("delete", "u-1"),
+        ("give_back", "u-0"),
+        ("activate", "u-0"),
+    ]
 
 
 async def test_a_checkpoint_that_is_still_there_is_enough() -> None:

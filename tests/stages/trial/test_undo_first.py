@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from fakes import FakeFiles, FakeManager, FakeProfiles, stage_edges
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Skipped, Waiting
+from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
@@ -23,6 +25,7 @@ from nodenet.stages.trial.wiring import trial_of
 
 KEPT = Kept("new.yml", "d" * 64, ("eth0",))
 AFTER = Request(as_read=True)
+AGAIN = Request(4)
 OWN = "/etc/nmstate/openshift/worker-0.yml"
 FACTS = Facts(hostname="worker-0", digest="e" * 64)
 
@@ -34,9 +37,28 @@ class Stage:
     attempts: int = 0
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
-        assert request in (NOTHING, AFTER)
+        assert request in (NOTHING, AFTER, AGAIN, Request(5))
         self.attempts += 1
         return Done("applied", facts, Message.NETWORK_APPLIED)
+
+
+@dataclass
+class FullDisk(FakeFiles):
+    """A disk from which nothing can be removed, and of which nothing can be synced."""
+
+    full: bool = True
+
+    def remove(self, path: PurePath) -> bool:
+        self._need_room()
+        return super().remove(path)
+
+    def sync(self, directory: PurePath) -> None:
+        self._need_room()
+        super().sync(directory)
+
+    def _need_room(self) -> None:
+        if self.full:
+            raise PublishFailed("the disk is full", remedy="Make room")
 
 
 @dataclass
@@ -101,6 +123,43 @@ async def test_a_network_manager_that_refuses_does_not_hold_kubelet_back_for_eve
 async def test_a_disk_that_cannot_be_read_is_the_stages_to_report() -> None:
     rig = Rig(files=FakeFiles(bad={str(TRIAL): PublishFailed("it fails")}))
     assert isinstance(await rig.first.attempt(FACTS), Done)
+
+
+@pytest.mark.parametrize("digest", ["e" * 64, KEPT.digest], ids=["rolled back", "confirmed"])
+async def test_a_record_on_a_full_disk_is_removed_later_and_nothing_else_is_done(digest: str) -> None:
+    """If it stayed, a later start of nodenetd would undo what an administrator has changed since."""
+    disk, facts = FullDisk({str(TRIAL): render(KEPT)}), Facts(hostname="worker-0", digest=digest)
+    rig = Rig(files=disk)
+    cause = "the disk is full: the record of the trial of new.yml, which is over, cannot be removed"
+    problem = Problem(Message.PUBLISH_FAILED, cause, "Make room")
+    for seconds in (5.0, 10.0):
+        outcome = await rig.first.attempt(facts, AGAIN)
+        assert outcome == Done("applied", facts, Message.NETWORK_APPLIED, problem, Again(seconds=seconds))
+        assert (rig.stage.attempts, rig.open) == (1, True)
+    disk.full = False
+    later = replace(facts, bridge="br-ex")
+    assert await rig.first.attempt(later, AGAIN) == Done("applied", later, Message.NETWORK_APPLIED)
+    assert (rig.stage.attempts, rig.open) == (1, False)
+    assert await rig.first.attempt(facts, Request(5)) == Done("applied", facts, Message.NETWORK_APPLIED)
+    assert rig.stage.attempts == 2
+
+
+async def test_a_reload_of_a_full_disk_does_not_restore_the_network_twice() -> None:
+    """An administrator may have changed it since."""
+    rig = Rig(files=FullDisk({str(TRIAL): render(KEPT)}))
+    await rig.first.attempt(FACTS, AGAIN)
+    rig.profiles.broken = Unavailable("no profile is asked for")
+    assert isinstance(await rig.first.attempt(FACTS, Request(5)), Done)
+    assert rig.stage.attempts == 2
+
+
+async def test_the_end_of_a_trial_is_logged_once() -> None:
+    rig = Rig(profiles=FakeProfiles(broken=Unavailable("NetworkManager refuses Update2")))
+    with capture_logs() as logged:
+        await rig.first.attempt(FACTS)
+        await rig.first.attempt(FACTS)
+    text = "The trial of new.yml was interrupted; the network from before it comes back"
+    assert [entry["event"] for entry in logged] == [text]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ An attempt ends in one of four outcomes. ``core.boot.stage_state`` derives the n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from nodenet.core.boot.facts import Facts
@@ -115,6 +115,15 @@ def detail_of(outcome: Outcome) -> str:
             return reason
         case Failed(problem=problem):
             return problem.cause
+
+
+def beside(outcome: Outcome, problem: Problem | None) -> Outcome:
+    """Return *outcome* of a stage that did its work although there is a *problem*."""
+    if problem is None:
+        return outcome
+    if isinstance(outcome, Skipped):
+        return Done(outcome.reason, outcome.facts, outcome.message, problem, outcome.again)
+    return replace(outcome, problem=problem) if isinstance(outcome, Done) else outcome
 
 
 def again_of(outcome: Outcome) -> Again:

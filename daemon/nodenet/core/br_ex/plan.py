@@ -98,6 +98,17 @@ def _with_foreign_ports(item: Document, facts: BridgeFacts) -> Document:
     return {**item, "bridge": {**item["bridge"], "port": [*item["bridge"]["port"], *there]}}
 
 
+def unplanned(made: Plan, facts: BridgeFacts, places: Mapping[IPAddress, str]) -> IPAddress | None:
+    """Return a node IP that a link of *made* has now and had not when *facts* were gathered, None where there is none.
+
+    *places*: address → link, as of now. Such a plan was made of a link without configuration, and the bridge would have
+    none for ever.
+    """
+    links = {name for uplink in made.uplinks for name in (uplink.link, uplink.bridge)}
+    kept = {address for item in made.expect for address in item.addresses}
+    return next((each for each in facts.node_ips if each not in kept and places.get(each) in links), None)
+
+
 def metric_of(bridge: str) -> int:
     """Return the metric of the bridge's routes: br-ex 48, br-ex1 49."""
     return METRICS.get(bridge, EXTRA_METRIC)

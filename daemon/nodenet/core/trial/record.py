@@ -7,7 +7,7 @@ in a power cut; what it wrote to disk stays. So the profiles from before are kep
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -55,15 +55,18 @@ def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, roll
 
     *rolled_back*: NetworkManager has just done so, and is still activating what the links had before.
     A profile that is new since is deleted only where it is for a link of the file: another program may have made it. A
-    profile in memory that is gone has died with NetworkManager, which makes such a profile again. A link that is gone
-    is made again where its profile can do that: the file may have deleted it.
+    profile in memory that is gone has died with NetworkManager; it comes back where its link has no other one. Mostly
+    NetworkManager makes such a profile again, but not for a link that had a profile when NetworkManager began. A link
+    that is gone is made again where its profile can do that: the file may have deleted it.
     """
     here = {each.uuid: each for each in present}
-    lost = [each for each in kept.profiles if _is_lost(each, here.get(each.uuid))]
     before = {each.uuid for each in kept.profiles}
     new = [
         each.uuid for each in now.profiles if each.uuid not in before and each.link in kept.links and not each.generated
     ]
+    served = {each.link for each in now.profiles if each.uuid not in new}
+    bare = {uuid for link, uuid in kept.active.items() if link not in served}
+    lost = [each for each in kept.profiles if _is_lost(each, here.get(each.uuid), bare)]
     changed = {each.uuid for each in lost}
     uses = {device.link: device.profile.uuid for device in now.devices if device.profile}
     links = {device.link for device in now.devices}
@@ -79,9 +82,10 @@ def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, roll
     return WayBack(tuple(lost), tuple(new), tuple(due))
 
 
-def _is_lost(kept: KeptProfile, present: KeptProfile | None) -> bool:
+def _is_lost(kept: KeptProfile, present: KeptProfile | None, bare: Collection[str]) -> bool:
+    """Return whether a profile is to come back; *bare*: those whose link has no profile any more."""
     if present is None:
-        return not kept.in_memory
+        return not kept.in_memory or kept.uuid in bare
     return _comparable(present.settings) != _comparable(kept.settings)
 
 

@@ -219,10 +219,12 @@ class ConfigureOvsStage:
         await self._edges.gatherer.prove_plugin()
         await self._edges.gatherer.prove_datapath(self._edges.datapath)
         # After a rollback the addresses are on their way back: without them the plan would not keep them.
-        present = {item.address for item in self._edges.kernel.snapshot().addresses}
-        usable = (ip in present and self._edges.kernel.can_bind(ip, 0) for ip in known.node_ips)
+        places = {item.address: item.link for item in self._edges.kernel.snapshot().addresses}
+        usable = (ip in places and self._edges.kernel.can_bind(ip, 0) for ip in known.node_ips)
         if away := next((ip for ip, there in zip(known.node_ips, usable, strict=True) if not there), None):
             raise Unavailable(f"the node IP {away} is not on this node at the moment", remedy=REMEDY)
+        if late := bridge.unplanned(plan, known, places):
+            raise Unavailable(f"the node IP {late} came to {places[late]} while br-ex was planned", remedy=REMEDY)
         began = self._pipeline.now()
         links = {name for uplink in plan.uplinks for name in (uplink.bridge, uplink.link)}
         async with ovs_errors(self._edges.ovsdb, links):

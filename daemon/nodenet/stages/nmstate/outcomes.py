@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped
+from nodenet.core.boot.outcome import Failed, Problem
 from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
@@ -15,15 +13,6 @@ from nodenet.core.node_file.secret import Secrets
 def without_secrets(failure: NmstateFailure, secrets: Secrets) -> NmstateFailure:
     """Return *failure* without the *secrets* of the node file, which libnmstate may quote."""
     return type(failure)(failure.kind, secrets.hidden_in(failure.cause), secrets.hidden_in(failure.remedy))
-
-
-def beside(outcome: Outcome, problem: Problem | None) -> Outcome:
-    """Return *outcome* of a stage that did its work although there is a *problem*."""
-    if problem is None:
-        return outcome
-    if isinstance(outcome, Skipped):
-        return Done(outcome.reason, outcome.facts, outcome.message, problem, outcome.again)
-    return replace(outcome, problem=problem) if isinstance(outcome, Done) else outcome
 
 
 def failed(facts: Facts, error: NodenetError, cause: str) -> Failed:

@@ -16,7 +16,7 @@ from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Phase, Plan
 from nodenet.core.apply.retry import BUDGET_SECONDS, TRIES, delay, may_try_again
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting, beside
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import (
     LibnmstateMissing,
@@ -39,7 +39,7 @@ from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.in_force import InForce
-from nodenet.stages.nmstate.outcomes import beside, failed, without_secrets
+from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
 
 log = structlog.get_logger()

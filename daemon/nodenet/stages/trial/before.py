@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -54,11 +55,12 @@ class NetworkBefore:
     async def keep(self, file: NodeFile, wish: Desired) -> None:
         """Keep the present network. Raises Unavailable, PublishFailed."""
         found = await self.profiles.inventory()
+        links = wish.links.existing | wish.links.made
         kept = Kept(
             name=file.name,
             digest=file.digest,
-            links=tuple(sorted(wish.links.existing | wish.links.made)),
-            profiles=await self._present(found),
+            links=tuple(sorted(links)),
+            profiles=await self._present(found, links),
             active={device.link: device.profile.uuid for device in found.devices if device.profile},
             intent=(self.files.read(INTENT) or b"").decode(),
         )
@@ -69,15 +71,17 @@ class NetworkBefore:
             self.forget_quietly()
             raise
 
-    async def _present(self, found: Inventory) -> tuple[KeptProfile, ...]:
-        """Return all profiles but those that NetworkManager makes for links of other programs."""
-        return tuple([await self.keeper.keep(each.uuid) for each in found.profiles if not each.generated])
+    async def _present(self, found: Inventory, links: Collection[str]) -> tuple[KeptProfile, ...]:
+        """Return all profiles but those that NetworkManager makes by itself for other links than *links*."""
+        present = [each.uuid for each in found.profiles if not each.generated or each.link in links]
+        return tuple([await self.keeper.keep(uuid) for uuid in present])
 
     async def restore(self, kept: Kept) -> None:
-        """Put the network of *kept* back, and forget it. Raises Unavailable, RollbackFailed, PublishFailed."""
+        """Put the network of *kept* back. Raises Unavailable, RollbackFailed, PublishFailed."""
         rolled_back = await self.checkpoint.roll_back_interrupted()
         found = await self.profiles.inventory()
-        way = record.way_back(kept, found, await self._present(found), rolled_back=rolled_back)
+        present = await self._present(found, kept.links)
+        way = record.way_back(kept, found, present, rolled_back=rolled_back)
         for uuid in way.delete:
             await self.profiles.delete(uuid)
         for profile in way.give_back:
@@ -88,6 +92,9 @@ class NetworkBefore:
             text = f"Put the profiles from before the trial of {kept.name} back"
             log.warning(text, message=Message.TRIAL_UNDONE)
         await self._settled(due)
+
+    def end(self, kept: Kept) -> None:
+        """Let the network of *kept*, which is back, survive a power cut, and forget it. Raises PublishFailed."""
         self.files.sync(KEYFILES)  # NetworkManager does not, and the record is the only other copy of the profiles
         self._restore_intent(kept)
         self.forget()

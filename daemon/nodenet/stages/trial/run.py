@@ -234,6 +234,7 @@ class TrialRun:
             if kept := self._before.kept:
                 await self._before.started()
                 await self._before.restore(kept)
+                self._before.end(kept)
             await probing.restored()
         except NodenetError as error:
             return error

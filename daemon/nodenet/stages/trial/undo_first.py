@@ -5,14 +5,18 @@ Before the node file is looked for, in the first attempt of the stage nmstate. W
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import structlog
 
+from nodenet.core.backoff import backoff
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Outcome, Skipped, Waiting
+from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Waiting, beside
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.trial.record import Kept
 from nodenet.core.trial.trial import not_applied
 from nodenet.ports import Stage
 from nodenet.stage_edges import Presence
@@ -24,6 +28,9 @@ log = structlog.get_logger()
 
 AGAIN_SECONDS = 5.0
 """When a NetworkManager that refuses is asked again."""
+LONGEST_SECONDS = 300.0
+"""Between two tries to remove a record on a disk that takes nothing."""
+Ended = Done | Skipped | Failed
 MOST_TRIES = 12
 """After so many refusals the stage runs all the same: it reports what is wrong."""
 
@@ -38,35 +45,72 @@ class UndoTrialFirst:
         self._presence = presence
         self._node_files = node_files
         self._refusals = 0
+        self._told = ""
+        """The digest of the trial whose end was logged."""
+        self._owed: Kept | None = None
+        """What a trial that is over has kept, where that could not be removed."""
+        self._problem: Problem | None = None
+        """Why not."""
+        self._failures = 0
+        self._last: tuple[int, Ended] | None = None
+        """The last outcome, and the number of its run."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome, or Waiting before that.
 
         After a trial that was not confirmed, an edit of the node's own file stays unapplied, as without a trial.
         """
+        if self._owed and self._last and self._last[0] == request.run:  # a later look, at the record alone
+            self._remove(self._owed, facts)
+            return self._with_record(replace(self._last[1], facts=facts))
         if waiting := await self._waiting(facts):
             return waiting
+        outcome = await self._after_trial(facts, request)
+        if isinstance(outcome, Waiting):
+            return outcome
+        self._last = request.run, outcome
+        return self._with_record(outcome)
+
+    async def _after_trial(self, facts: Facts, request: Request) -> Outcome:
         if request.as_read and (edited := self._node_files.edited(facts)):
             return Skipped(not_applied(edited), facts)
         return await self._stage.attempt(facts, request)
+
+    def _with_record(self, outcome: Ended) -> Outcome:
+        """Return *outcome*; where the record of a trial is still there, with that as its problem, to look again."""
+        if self._owed is None:
+            return outcome
+        shown = beside(outcome, self._problem)
+        again = Again(seconds=backoff(self._failures, AGAIN_SECONDS, LONGEST_SECONDS))
+        return shown if isinstance(shown, Waiting) else replace(shown, again=again)
+
+    def _remove(self, kept: Kept, facts: Facts) -> None:
+        """Remove the record of a trial that is over: if it stayed, a later start would undo the network."""
+        try:
+            if kept.digest == facts.digest:  # it was installed: the trial was confirmed
+                self._before.forget()
+            else:
+                self._before.end(kept)
+        except PublishFailed as error:
+            cause = f"{error.cause}: the record of the trial of {kept.name}, which is over, cannot be removed"
+            self._owed, self._problem = kept, Problem.of(error, cause)
+            self._failures += 1
+        else:
+            self._owed, self._failures = None, 0
 
     async def _waiting(self, facts: Facts) -> Waiting | None:
         """Return what the end of an interrupted trial waits for, None where none is left."""
         try:
             if (kept := self._before.kept) is None:
+                self._owed = None
                 return None
-            if kept.digest == facts.digest:  # it was installed: the trial was confirmed
-                self._before.forget()
-                return None
-            state, words = await self._presence.look()
-            if state not in (ManagerState.READY, ManagerState.STARTING):
-                return Waiting(words, MANAGER)
-            log.warning(
-                f"The trial of {kept.name} was interrupted; the network from before it comes back",
-                message=Message.TRIAL_ROLLED_BACK,
-                stage="nmstate",
-            )
-            await self._before.restore(kept)
+            if kept.digest != facts.digest and kept != self._owed:
+                state, words = await self._presence.look()
+                if state not in (ManagerState.READY, ManagerState.STARTING):
+                    return Waiting(words, MANAGER)
+                self._tell(kept)
+                await self._before.restore(kept)
+            self._remove(kept, facts)
         except PublishFailed:  # the stage reads the same disk, and reports it
             return None
         except (Unavailable, RollbackFailed) as error:
@@ -75,3 +119,9 @@ class UndoTrialFirst:
                 return Waiting(f"the end of a trial: {error.cause}", MANAGER, AGAIN_SECONDS)
             log.error(error.cause, message=Message.ROLLBACK_FAILED, stage="nmstate", remedy=error.remedy)
         return None
+
+    def _tell(self, kept: Kept) -> None:
+        if self._told != kept.digest:
+            self._told = kept.digest
+            text = f"The trial of {kept.name} was interrupted; the network from before it comes back"
+            log.warning(text, message=Message.TRIAL_ROLLED_BACK, stage="nmstate")

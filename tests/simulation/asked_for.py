@@ -1,0 +1,95 @@
+"""P8: a node that is ready, and ok, has what it was configured for."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from nodenet.core.hosted_services.paths import COMPANION
+from nodenet.core.nmstate import below_bridge
+from nodenet.core.resolver.resolv_conf import nameservers
+from simulation.disk import NODE_FILES
+from simulation.keyfile import ip_address
+from simulation.nmstate import Nmstate
+from simulation.nmstate_document import document_of
+
+if TYPE_CHECKING:
+    from simulation.run import Run
+
+BRIDGE = "br-ex"
+APPLIED = frozenset({"static", "dhcp", "bridge"})
+"""What a node file may ask for, of those that a node can have."""
+OTHER_INPUTS = frozenset({"node-file-edited", "readdressed", "nic-renamed", "file-tried"})
+"""Kinds of faults that change what is asked for, or what for."""
+SECOND_LOOKS = frozenset(
+    {
+        *("events-flood", "wall-clock-steps", "other-profile", "vip-comes", "daemon-killed", "daemon-stopped"),
+        *("reload", "notifications-lost", "systemd-silent", "systemd-refuses-reload", "hosted-fails"),
+    }
+)
+"""Kinds of faults that do not keep an address from a link."""
+
+
+def look_at_what_was_asked_for(run: Run, shown: dict[str, Any]) -> None:
+    """Look at br-ex, the way out, the node file, both families, and DNS of this node."""
+    if shown["health"] != "ok":
+        return
+    _look_at_bridge(run, shown)
+    _look_at_way_out(run, shown)
+    _look_at_node_file(run)
+    _look_at_families(run, shown)
+    _look_at_dns(run, shown)
+
+
+def _look_at_bridge(run: Run, shown: dict[str, Any]) -> None:
+    world, rules, node = run.world, run.world.rules, run.scenario.node
+    if node.ovn and not run.struck["bridge-remove"]:
+        rules.hold("P8", f"health ok, and the bridge is {shown['bridge']}", holds=shown["bridge"] == BRIDGE)
+    if shown["bridge"]:
+        uplinks = [name for name, (kind, _) in world.ovs.rows[BRIDGE].ports.items() if kind == "system"]
+        rules.hold("P8", f"health ok, and {BRIDGE} is over {uplinks}", holds=uplinks == [world.uplink])
+        links = {world.kernel.place_of(ip_address(one)) for one in shown["node_ips"]}
+        rules.hold("P8", f"health ok, and the node IPs are on {links}", holds=links == {BRIDGE})
+
+
+def _look_at_way_out(run: Run, shown: dict[str, Any]) -> None:
+    world, rules = run.world, run.world.rules
+    for address in map(ip_address, shown["node_ips"]):
+        link = world.kernel.place_of(address) or ""
+        rules.hold("P8", f"health ok, and {link} leads nowhere", holds=world.segment_of(link) is not None)
+        gateways = world.kernel.links[link].gateways if link else ()
+        found = any(each.version == address.version for each in gateways)
+        rules.hold("P8", f"health ok, and {link} has no default route for {address}", holds=found)
+
+
+def _look_at_node_file(run: Run) -> None:
+    world, rules, node = run.world, run.world.rules, run.scenario.node
+    if node.file not in APPLIED or run.struck.keys() & OTHER_INPUTS or world.disk.torn:
+        return
+    assert run.process is not None
+    assert run.process.reconciler is not None
+    content = world.disk.content[f"{NODE_FILES}/{node.file_name}"]
+    facts, digest = run.process.reconciler.status.facts, hashlib.sha256(content).hexdigest()
+    rules.hold("P8", f"health ok, and {facts.applied_digest} is applied", holds=facts.applied_digest == digest)
+    asked, nmstate = document_of(content.decode()), Nmstate(world.life)
+    moved = below_bridge.uplinks(nmstate.state(), (BRIDGE,)) if facts.bridge and not facts.brings_bridge else {}
+    left = below_bridge.still_asked(nmstate.missing(asked), moved)
+    rules.hold("P8", f"health ok, and the node file asks for {left}", holds=not left)
+
+
+def _look_at_families(run: Run, shown: dict[str, Any]) -> None:
+    node = run.scenario.node
+    if node.ipv6 in ("", "only") or node.families != "auto" or not set(run.struck) <= SECOND_LOOKS:
+        return
+    versions = {ip_address(one).version for one in shown["node_ips"]}
+    run.world.rules.hold("P8", f"a node with both families has {shown['node_ips']}", holds=versions == {4, 6})
+
+
+def _look_at_dns(run: Run, shown: dict[str, Any]) -> None:
+    world, rules, node = run.world, run.world.rules, run.scenario.node
+    if not node.hosted:
+        return
+    rules.hold("P8", "health ok, and nodenet-hosted does not run", holds=world.hosted.state(COMPANION).is_up)
+    if not node.resolved:
+        servers = [str(one) for one in nameservers(world.disk.read("/etc/resolv.conf") or b"")]
+        rules.hold("P8", f"health ok, and the DNS servers are {servers}", holds=servers[:1] == shown["node_ips"][:1])
