@@ -564,6 +564,21 @@ async def test_a_lost_node_ip_is_told_once_and_degrades_the_node_until_it_is_bac
         await rig.until(lambda: rig.watch.last["health"] == "ok")
 
 
+async def test_a_node_ip_that_is_lost_while_a_stage_works_is_reported() -> None:
+    """An apply may hang for two minutes in a later look of a stage."""
+    rig = Rig()
+    again = Again(frozenset(), 5.0)
+    rig[StageName.CONFIGURE_OVS].play = [Done("made", Facts(), Message.BRIDGE_MADE, again=again)]
+    async with rig.running():
+        await rig.until(lambda: rig.ready)
+        rig[StageName.CONFIGURE_OVS].takes = 1000.0
+        await rig.until(lambda: rig[StageName.CONFIGURE_OVS].attempts == 2)
+        rig.drift = Problem(Message.NODE_IP_DRIFT, "192.0.2.5 is gone", "bring it back")
+        await asyncio.sleep(100)
+        assert rig.watch.last["health"] == "degraded"
+        assert rig.watch.last["last_error"]["cause"] == "192.0.2.5 is gone"
+
+
 async def test_a_lost_node_ip_wakes_the_stage_that_can_bring_it_back() -> None:
     """br-ex is given up where Open vSwitch does not work: its next look was up to five minutes away."""
     rig = Rig()

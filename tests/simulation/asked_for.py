@@ -56,9 +56,11 @@ def _look_at_way_out(run: Run, shown: dict[str, Any]) -> None:
     world, rules = run.world, run.world.rules
     for address in map(ip_address, shown["node_ips"]):
         link = world.kernel.place_of(address) or ""
-        rules.hold("P8", f"health ok, and {link} leads nowhere", holds=world.segment_of(link) is not None)
+        segment = world.segment_of(link)
+        rules.hold("P8", f"health ok, and {link} leads nowhere", holds=segment is not None)
+        is_routed = segment and (segment.gateway if address.version == 4 else segment.prefix6)
         gateways = world.kernel.links[link].gateways if link else ()
-        found = any(each.version == address.version for each in gateways)
+        found = not is_routed or any(each.version == address.version for each in gateways)
         rules.hold("P8", f"health ok, and {link} has no default route for {address}", holds=found)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nodenet.core.boot.escape import Escapes, named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome
@@ -10,16 +12,17 @@ from nodenet.core.errors import NodenetError
 from nodenet.core.stage_name import StageName
 from nodenet.loop import journal
 from nodenet.loop.reload import StageSet
-from nodenet.loop.watchdog import WatchdogLoop
+from nodenet.loop.watchdog import WatchdogLoop, nothing
 from nodenet.ports import Clock
 
 
 class Attempts:
     """Runs one stage at a time, and counts what escapes."""
 
-    def __init__(self, watchdog_loop: WatchdogLoop, clock: Clock) -> None:
-        """Attempt stages while *watchdog_loop* beats."""
+    def __init__(self, watchdog_loop: WatchdogLoop, clock: Clock, look: Callable[[], None]) -> None:
+        """Attempt stages while *watchdog_loop* beats; *look* is called with each beat of a node that is ready."""
         self._watchdog_loop = watchdog_loop
+        self._look = look
         self._clock = clock
         self._escapes: dict[StageName, Escapes] = {}
 
@@ -32,7 +35,8 @@ class Attempts:
         """
         attempt = stages.stages[name].attempt(facts, request)
         try:
-            outcome = await self._watchdog_loop.beat_during(attempt, stages.attempt_seconds)
+            look = self._look if ready else nothing
+            outcome = await self._watchdog_loop.beat_during(attempt, stages.attempt_seconds, look)
         except Exception as error:
             if isinstance(error, NodenetError) and error.permanent and not ready:
                 raise

@@ -68,7 +68,7 @@ class Reconciler(LoopOrders):
         self._sources = Sources()
         self.doubts = Doubts(clock)
         self._edits = EditWatch(self._in_force, clock)
-        self._attempts = Attempts(self._watchdog_loop, clock)
+        self._attempts = Attempts(self._watchdog_loop, clock, self._see_drift)
         self._drift = DriftWatch(clock, watchdog.seconds)
 
     @property

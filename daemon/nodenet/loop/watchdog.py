@@ -21,6 +21,10 @@ BURST_SECONDS = 0.01
 T = TypeVar("T")
 
 
+def nothing() -> None:
+    """Do nothing with a beat."""
+
+
 class Watchdog(Protocol):
     """The service manager's view of a loop that is alive."""
 
@@ -43,7 +47,7 @@ class WatchdogLoop:
         self._starting = starting
 
     async def beat_during(
-        self, work: Coroutine[Any, Any, T], seconds: float = math.inf, each: Callable[[], None] = lambda: None
+        self, work: Coroutine[Any, Any, T], seconds: float = math.inf, each: Callable[[], None] = nothing
     ) -> T | None:
         """Return what *work* returns, None when the daemon stops first; after *seconds* nothing beats.
 
