@@ -6,6 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from nodenet.core.hosted_services.paths import COMPANION
+from nodenet.core.ip import IPAddress
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.resolver.resolv_conf import nameservers
 from simulation.disk import NODE_FILES
@@ -48,18 +49,23 @@ def _look_at_bridge(run: Run, shown: dict[str, Any]) -> None:
     if shown["bridge"]:
         uplinks = [name for name, (kind, _) in world.ovs.rows[BRIDGE].ports.items() if kind == "system"]
         rules.hold("P8", f"health ok, and {BRIDGE} is over {uplinks}", holds=uplinks == [world.uplink])
-        links = {world.kernel.place_of(ip_address(one)) for one in shown["node_ips"]}
-        rules.hold("P8", f"health ok, and the node IPs are on {links}", holds=links == {BRIDGE})
+        links = {link for _, link in _places(run, shown)}
+        rules.hold("P8", f"health ok, and the node IPs are on {links}", holds=links <= {BRIDGE})
+
+
+def _places(run: Run, shown: dict[str, Any]) -> list[tuple[IPAddress, str]]:
+    """Return the node IPs that are there, with their links: one that is lost need not be known yet."""
+    addresses = map(ip_address, shown["node_ips"])
+    return [(address, link) for address in addresses if (link := run.world.kernel.place_of(address))]
 
 
 def _look_at_way_out(run: Run, shown: dict[str, Any]) -> None:
     world, rules = run.world, run.world.rules
-    for address in map(ip_address, shown["node_ips"]):
-        link = world.kernel.place_of(address) or ""
+    for address, link in _places(run, shown):
         segment = world.segment_of(link)
         rules.hold("P8", f"health ok, and {link} leads nowhere", holds=segment is not None)
         is_routed = segment and (segment.gateway if address.version == 4 else segment.prefix6)
-        gateways = world.kernel.links[link].gateways if link else ()
+        gateways = world.kernel.links[link].gateways
         found = not is_routed or any(each.version == address.version for each in gateways)
         rules.hold("P8", f"health ok, and {link} has no default route for {address}", holds=found)
 
