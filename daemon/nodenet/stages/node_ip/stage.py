@@ -14,7 +14,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
-from nodenet.core.ip import Family
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -85,6 +85,8 @@ class NodeipStage:
         """When what kubelet runs with was first seen to be gone."""
         self._kept = False
         """Whether the last attempt did not change the publication, because kubelet or CRI-O runs with it."""
+        self._by_earlier: tuple[IPAddress, ...] = ()
+        """The node IPs that were published in this boot before the last attempt."""
         self._unread = 0
         """How often in a row systemd did not read the drop-ins."""
         self._logged: set[str] = set()
@@ -96,6 +98,7 @@ class NodeipStage:
         for problem in wishes.problems:
             self._warn_once(str(problem), Message.HINT_IGNORED)
         published = await self._adopted()
+        self._by_earlier = published.addresses if published and published.this_boot else ()
         record = None if request.reselect else published
         (state, words), (snapshot, selection) = await self._look(wishes, record)
         if published and not request.reselect and await self._in_use(published, selection):
@@ -270,7 +273,8 @@ class NodeipStage:
         mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
         in_vain = tuple(item.reason for item in selection.pending)
         before = self._record()
-        if before and before.this_boot and before.addresses == selection.node_ips:
+        again = before and (before.this_boot or self._by_earlier == before.addresses)  # an unchanged record is older
+        if before and again and before.addresses == selection.node_ips:
             in_vain = tuple(dict.fromkeys((*before.in_vain, *in_vain)))  # the same publication, by an earlier daemon
         record = LastPublished(selection.node_ips, mac, self._boot_id, in_vain=in_vain)
         if before is None or replace(before, boot_id=self._boot_id, this_boot=False) != record:
