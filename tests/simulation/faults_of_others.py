@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
+from nodenet.stages.apply.records import TRIAL
 from simulation.disk import NODE_FILES
 from simulation.faults import Fault, kind
 from simulation.keyfile import Settings, made
@@ -61,7 +62,9 @@ def other_profile(run: Run, fault: Fault) -> None:  # noqa: ARG001
 @kind
 def readdressed(run: Run, fault: Fault) -> None:
     """An administrator gives the uplink a profile of his own, and boots again a while later."""
-    busy = run.world.manager.memory.points or run.world.kernel.links.get("br-ex")
+    # The end of a trial deletes profiles that came after its beginning, as a rollback does.
+    tried = str(TRIAL) in run.world.disk.content
+    busy = tried or run.world.manager.memory.points or run.world.kernel.links.get("br-ex")
     if not run.world.manager.running or busy or run.scenario.node.uplink:
         return
     uuid = "d0000000-0000-4000-8000-000000000002"

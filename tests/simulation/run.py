@@ -263,7 +263,7 @@ class Run:
             self.writes_before, self.applies_before = len(world.disk.writes), len(world.manager.applies)
             world.kill()
             raise Killed
-        written = [path for path in world.disk.writes[self.writes_before :] if path not in VOLATILE]
+        written = [path for path in world.disk.writes[self.writes_before :] if path not in VOLATILE | world.disk.torn]
         world.rules.hold("P6", f"a second run wrote {written}", holds=not written)
         applies = len(world.manager.applies) - self.applies_before
         world.rules.hold("P6", f"a second run applied {applies} times", holds=applies == 0)

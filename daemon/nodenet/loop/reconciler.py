@@ -170,11 +170,10 @@ class Reconciler(LoopOrders):
         if refusal or runner is None:
             self._trials.refused(refusal)
             return
-        held = self._trials.hold(runner, self._status.facts)
-        confirmed = await self._watchdog_loop.beat_during(held, each=self._see_drift)
-        if confirmed:
+        ok = await self._watchdog_loop.beat_during(self._trials.hold(runner, self._status.facts), each=self._see_drift)
+        if ok:
             self._requests.asked.setdefault(Order.RELOAD, [])
-        elif confirmed is False:
+        elif ok is False:
             boot = self._status.boot.again_from(StageName.NMSTATE, Request(next(self._runs), as_read=True))
             self._status = replace(self._status, boot=boot)
 

@@ -116,8 +116,16 @@ async def test_a_network_manager_that_refuses_does_not_hold_kubelet_back_for_eve
         outcome = await rig.first.attempt(FACTS)
         assert isinstance(outcome, Waiting)
         assert outcome.reason == "the end of a trial: NetworkManager refuses Update2"
-    assert isinstance(await rig.first.attempt(FACTS), Done)
-    assert rig.open
+    cause = "NetworkManager refuses Update2: the network from before the trial of new.yml is not back"
+    for attempts in (1, 1):
+        outcome = await rig.first.attempt(FACTS)
+        assert isinstance(outcome, Done)
+        assert outcome.problem == Problem(Unavailable.message, cause, "")
+        assert outcome.again
+        assert (rig.stage.attempts, rig.open) == (attempts, True)
+    rig.profiles.broken = None
+    assert await rig.first.attempt(FACTS) == Done("applied", FACTS, Message.NETWORK_APPLIED)
+    assert (rig.stage.attempts, rig.open) == (1, False)
 
 
 async def test_a_disk_that_cannot_be_read_is_the_stages_to_report() -> None:

@@ -13,7 +13,7 @@ from nodenet.core.backoff import backoff
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Waiting, beside
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
+from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.trial.record import Kept
@@ -48,7 +48,9 @@ class UndoTrialFirst:
         self._told = ""
         """The digest of the trial whose end was logged."""
         self._owed: Kept | None = None
-        """What a trial that is over has kept, where that could not be removed."""
+        """What a trial has kept that could not be ended."""
+        self._restored: Kept | None = None
+        """The same once its network is back: then only the record is to be removed."""
         self._problem: Problem | None = None
         """Why not."""
         self._failures = 0
@@ -60,8 +62,11 @@ class UndoTrialFirst:
 
         After a trial that was not confirmed, an edit of the node's own file stays unapplied, as without a trial.
         """
-        if self._owed and self._last and self._last[0] == request.run:  # a later look, at the record alone
-            self._remove(self._owed, facts)
+        if self._owed and self._last and self._last[0] == request.run:  # a later look, at the trial alone
+            try:
+                await self._undo(self._owed, facts)
+            except (Unavailable, RollbackFailed, PublishFailed) as error:
+                self._put_off(self._owed, error)
             return self._with_record(replace(self._last[1], facts=facts))
         if waiting := await self._waiting(facts):
             return waiting
@@ -77,47 +82,56 @@ class UndoTrialFirst:
         return await self._stage.attempt(facts, request)
 
     def _with_record(self, outcome: Ended) -> Outcome:
-        """Return *outcome*; where the record of a trial is still there, with that as its problem, to look again."""
+        """Return *outcome*; where a trial could not be ended, with that as its problem, to look again."""
         if self._owed is None:
             return outcome
         shown = beside(outcome, self._problem)
         again = Again(seconds=backoff(self._failures, AGAIN_SECONDS, LONGEST_SECONDS))
         return shown if isinstance(shown, Waiting) else replace(shown, again=again)
 
-    def _remove(self, kept: Kept, facts: Facts) -> None:
-        """Remove the record of a trial that is over: if it stayed, a later start would undo the network."""
-        try:
-            if kept.digest == facts.digest:  # it was installed: the trial was confirmed
-                self._before.forget()
-            else:
-                self._before.end(kept)
-        except PublishFailed as error:
-            cause = f"{error.cause}: the record of the trial of {kept.name}, which is over, cannot be removed"
-            self._owed, self._problem = kept, Problem.of(error, cause)
-            self._failures += 1
+    async def _undo(self, kept: Kept, facts: Facts) -> None:
+        """End the trial of *kept*. Raises Unavailable, RollbackFailed, PublishFailed."""
+        if kept.digest == facts.digest:  # it was installed: the trial was confirmed
+            self._before.forget()
         else:
-            self._owed, self._failures = None, 0
+            if kept != self._restored:
+                await self._before.restore(kept)
+                self._restored = kept
+            self._before.end(kept)
+        self._owed, self._restored, self._failures = None, None, 0
+
+    def _put_off(self, kept: Kept, error: NodenetError) -> None:
+        """Try again later: with the record that is left, a later start of nodenetd would undo the network."""
+        if isinstance(error, PublishFailed):
+            why = f"the record of the trial of {kept.name}, which is over, cannot be removed"
+        else:
+            why = f"the network from before the trial of {kept.name} is not back"
+        self._owed, self._problem = kept, Problem.of(error, f"{error.cause}: {why}")
+        self._failures += 1
 
     async def _waiting(self, facts: Facts) -> Waiting | None:
         """Return what the end of an interrupted trial waits for, None where none is left."""
         try:
-            if (kept := self._before.kept) is None:
-                self._owed = None
-                return None
-            if kept.digest != facts.digest and kept != self._owed:
-                state, words = await self._presence.look()
-                if state not in (ManagerState.READY, ManagerState.STARTING):
-                    return Waiting(words, MANAGER)
-                self._tell(kept)
-                await self._before.restore(kept)
-            self._remove(kept, facts)
+            kept = self._before.kept
         except PublishFailed:  # the stage reads the same disk, and reports it
             return None
+        if kept is None:
+            self._owed = None
+            return None
+        if kept.digest != facts.digest and kept != self._restored:
+            state, words = await self._presence.look()
+            if state not in (ManagerState.READY, ManagerState.STARTING):
+                return Waiting(words, MANAGER)
+            self._tell(kept)
+        try:
+            await self._undo(kept, facts)
+        except PublishFailed as error:
+            self._put_off(kept, error)
         except (Unavailable, RollbackFailed) as error:
             self._refusals += 1
             if self._refusals < MOST_TRIES:
                 return Waiting(f"the end of a trial: {error.cause}", MANAGER, AGAIN_SECONDS)
-            log.error(error.cause, message=Message.ROLLBACK_FAILED, stage="nmstate", remedy=error.remedy)
+            self._put_off(kept, error)
         return None
 
     def _tell(self, kept: Kept) -> None:
