@@ -193,6 +193,8 @@ def renew_gate(destdir: Path) -> None:
     if copy.is_file() and (first := copy.read_bytes().splitlines(keepends=True)[:1]) == [ADOPTED]:
         fresh = beside(copy)
         fresh.write_bytes(first[0] + (destdir / UNITS["nodenet-ready.service"]).read_bytes())
+        # systemd takes a unit that is empty after a power cut for a masked one, and kubelet requires it.
+        subprocess.run(["sync", str(fresh)], check=True)
         fresh.replace(copy)
 
 

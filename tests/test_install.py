@@ -384,6 +384,23 @@ def test_a_removal_that_is_cut_off_leaves_no_link_to_a_unit(tmp_path: Path) -> N
     assert not link.is_symlink()
 
 
+def test_the_gate_of_an_adopted_node_is_on_the_disk_before_it_replaces_the_older_one(tmp_path: Path) -> None:
+    """A unit file that is empty after a power cut is a masked unit for systemd, and kubelet requires this one."""
+    gate, fresh = (tmp_path / place / "systemd/system/nodenet-ready.service" for place in ("etc", "usr/lib"))
+    first = "# Made by `nodenetctl adopt`, removed by `nodenetctl hand-back`.\n"
+    for path, text in ((gate, f"{first}old\n"), (fresh, "new\n")):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    sync, synced = tmp_path / "sync", tmp_path / "synced"
+    sync.write_text(f'#!/bin/sh\ncat "$1" {gate} >{synced}\n')
+    sync.chmod(0o755)
+    program = f"import pathlib, install; install.renew_gate(pathlib.Path({str(tmp_path)!r}))"
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT / "packaging", env=environment, check=True)
+    assert synced.read_text() == f"{first}new\n{first}old\n"
+    assert gate.read_text() == f"{first}new\n"
+
+
 STOPPED = [
     "daemon-reload",
     "stop --job-mode=ignore-dependencies nodenetd.service",

@@ -68,6 +68,15 @@ async def test_a_reload_that_nobody_waits_for_is_asked_for_in_silence(private_bu
         assert await called.get() == "Reload"
 
 
+async def test_a_command_whose_program_does_not_run_names_what_shows_why(private_bus: PrivateBus) -> None:
+    for words, name, program in (
+        (("reselect",), NAME, "nodenetd"),
+        (("hosted", "undrain"), f"{NAME}.Hosted", "nodenet-hosted"),
+    ):
+        said = f"nodenetctl: {name} is not on the bus. See `systemctl status {program}`\n"
+        assert await printed(private_bus.address, *words) == (Unavailable.exit_code, "", said)
+
+
 async def test_a_command_whose_bus_goes_away_says_so(private_bus: PrivateBus) -> None:
     """At once, and not after the fifteen minutes that a reload may take."""
     async with busy_daemon(private_bus.address) as called:
@@ -77,7 +86,7 @@ async def test_a_command_whose_bus_goes_away_says_so(private_bus: PrivateBus) ->
         _, said = await process.communicate()
         assert (process.returncode, said.decode()) == (
             Unavailable.exit_code,
-            f"nodenetctl: the system bus went away before {NAME} answered\n",
+            f"nodenetctl: the system bus went away before {NAME} answered. See `systemctl status nodenetd`\n",
         )
 
 

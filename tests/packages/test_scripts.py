@@ -23,7 +23,7 @@ from tree_files import LIBRARY, UNITS
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = "run/systemd/system"
-PLACES = ("/run/", "/etc/nodenet", "/var/lib/", "/usr/lib/", "/usr/libexec/nodenet", "/usr/share/")
+PLACES = ("/run/", "/etc/nodenet", "/etc/systemd/", "/var/lib/", "/usr/lib/", "/usr/libexec/nodenet", "/usr/share/")
 RECORDING = """#!/bin/sh
 echo "{name} $*" >>{place}/said
 {does}
@@ -141,6 +141,23 @@ def test_a_unit_that_is_masked_stays_masked(node: Node, form: str, masked: str, 
     )
     presets = [words for words in node.said if "preset" in words]
     assert presets == [f"systemctl --quiet preset {unit}.service" for unit in enabled]
+
+
+@pytest.mark.parametrize("form", UPGRADE)
+def test_the_gate_of_an_adopted_node_is_on_the_disk_before_it_replaces_the_older_one(node: Node, form: str) -> None:
+    """A unit file that is empty after a power cut is a masked unit for systemd, and kubelet requires this one."""
+    gate, fresh = (node.place / place / "systemd/system/nodenet-ready.service" for place in ("etc", "usr/lib"))
+    first = "# Made by `nodenetctl adopt`, removed by `nodenetctl hand-back`.\n"
+    for path, text in ((gate, f"{first}old\n"), (fresh, "new\n")):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    node.program("sync", f'case $1 in *.nodenet-new) cat "$1" {gate} >{node.place}/synced; esac')
+    script, words = UPGRADE[form]
+    done = node.run(script, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (node.place / "synced").read_text() == f"{first}new\n{first}old\n"
+    assert gate.read_text() == f"{first}new\n"
+    assert [path.name for path in gate.parent.iterdir()] == [gate.name]
 
 
 @pytest.mark.parametrize("form", UPGRADE)

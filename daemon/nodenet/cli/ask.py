@@ -56,6 +56,8 @@ async def _ask(
             return await _passed_on(call, None if wait else GLANCE_SECONDS)
     except TimeoutError:
         return []
+    except Unavailable as error:
+        raise error.saying(error.cause, error.remedy or f"See `systemctl status {PROGRAMS[where[0]]}`") from None
     except Refused as refusal:
         if is_unknown(refusal.name, refusal.text):
             raise another_release(where[0], message[0]) from refusal

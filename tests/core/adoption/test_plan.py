@@ -66,6 +66,22 @@ def test_a_node_of_the_former_chain_is_taken_over_in_this_order() -> None:
     ]
 
 
+def test_a_node_that_never_had_the_former_chain_is_refused() -> None:
+    """As one on which nodenetd already runs, and on which nothing is to be done."""
+    running = UnitState("loaded", "active", "enabled")
+    with pytest.raises(AdoptionRefused) as refused:
+        plan.adoption(AdoptionFacts(units={NODENETD: running}, missing=PATHS))
+    assert refused.value.cause == (
+        "this node cannot be adopted: it has no unit of the former chain that does a stage of nodenetd"
+    )
+
+
+def test_an_adopted_node_whose_former_chain_is_gone_is_completed() -> None:
+    """As after an upgrade, where the copy of the gate is that of the older version."""
+    gone = adopted(units={NODENETD: UnitState("loaded", "active", "enabled")}, missing=PATHS[-1:])
+    assert names(plan.adoption(gone)) == ["drop-ins+", "check+"]
+
+
 def test_a_br_ex_of_nodenet_is_given_back_in_this_order() -> None:
     assert names(plan.hand_back(adopted())) == [
         "nodenetd-",

@@ -24,6 +24,14 @@ def test_the_drop_ins_are_explained() -> None:
     assert again.undone is None
 
 
+def test_the_drop_ins_are_explained_where_the_units_of_the_former_chain_are_gone() -> None:
+    assert wording.drop_ins_written((), adopted=True).text == (
+        f"Write drop-ins that let nodenetd.service and nodenet-ready.service start only while {MARKER} exists, and a "
+        "copy of nodenet-ready.service for the case that nodenet gets lost; some of them are missing, or from another "
+        "version"
+    )
+
+
 def test_what_undoes_a_step_is_the_step_the_other_way() -> None:
     steps = [step for step in vars(wording).values() if isinstance(step, Step)]
     steps += [wording.bridge_saved(("br-ex",)), wording.bridge_in_memory(("br-ex",)), wording.drop_ins_removed(("a",))]

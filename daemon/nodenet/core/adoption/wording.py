@@ -17,10 +17,10 @@ def drop_ins_written(units: tuple[str, ...], *, adopted: bool) -> Step:
 
     On an *adopted* node they are only completed, and nothing undoes that: both sides would start in the next boot.
     """
-    text = (
-        f"Write drop-ins that let {listed(units)} start only while {MARKER} does not exist, and {listed(OURS)} only "
-        f"while it does, and a copy of {GATE} for the case that nodenet gets lost"
-    )
+    ours = f"{listed(OURS)} start only while {MARKER} exists"
+    if units:  # those of the former chain may have been removed since the adoption
+        ours = f"{listed(units)} start only while {MARKER} does not exist, and {listed(OURS)} only while it does"
+    text = f"Write drop-ins that let {ours}, and a copy of {GATE} for the case that nodenet gets lost"
     if adopted:
         text = f"{text}; some of them are missing, or from another version"
         return Step(Kind.DROP_INS, forward=True, text=text, names=units)
