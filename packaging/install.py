@@ -52,6 +52,8 @@ NOT_LOADED = 5
 """The exit code of systemctl for a unit that systemd has not loaded; it does not run."""
 PIP_OPTIONS = ("--require-hashes", "--no-deps", "--no-compile", "--only-binary=:all:")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
+TOOLS = "../../bin/"
+"""Where pip puts the command line tools of a package, seen from the directory that it installs to."""
 PROGRAMS = tuple(
     f"nodenet{name}.service" for name in ("d", "-ready", "-ipam", "-hosted", "-keepalived", "-haproxy", "-dnsmasq")
 )
@@ -167,6 +169,7 @@ def install(destdir: Path, layout: Layout) -> None:
         fresh = Path(scratch) / "new"
         packages = dependencies()
         shutil.copytree(packages, fresh, ignore=lambda place, names: unused(Path(place).relative_to(packages), names))
+        forget_programs(fresh)
         shutil.copytree(ROOT / "daemon" / "nodenet", fresh / "nodenet", ignore=shutil.ignore_patterns("__pycache__"))
         with zipfile.ZipFile(wheel()) as archive:
             archive.extractall(fresh / "bundled")
@@ -207,6 +210,13 @@ def remove_scratch(directory: Path) -> None:
 def unused(place: Path, names: list[str]) -> set[str]:
     """Return those of *names*, in the directory *place* of the packages, that no node needs."""
     return {name for name in names if (place / name).as_posix() in UNUSED}
+
+
+def forget_programs(library: Path) -> None:
+    """Remove pip's command line tools from the lists of files: they are not there, and name the Python of the build."""
+    for record in library.glob("*.dist-info/RECORD"):
+        rows = record.read_text(encoding="utf-8").splitlines(keepends=True)
+        record.write_text("".join(row for row in rows if not row.startswith(TOOLS)), encoding="utf-8")
 
 
 def files_beside(layout: Layout) -> dict[str, tuple[bytes, int]]:
@@ -413,7 +423,7 @@ def dependencies() -> Path:
         with tempfile.TemporaryDirectory(prefix="new-", dir=shelf.parent) as scratch:
             fresh = Path(scratch) / "packages"
             pip("install", "--target", str(fresh), *PIP_OPTIONS, "-r", str(lock))
-            shutil.rmtree(fresh / "bin", ignore_errors=True)  # pyroute2's command line tools
+            shutil.rmtree(fresh / "bin", ignore_errors=True)  # command line tools
             try:
                 fresh.rename(shelf)
             except OSError:

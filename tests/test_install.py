@@ -137,6 +137,13 @@ OTHER_SYSTEMS = {
 }
 
 
+def test_no_list_of_files_depends_on_the_python_of_the_build(tree: Path) -> None:
+    """The first line of a command line tool is the path of that Python, and its digest would be listed."""
+    records = list((tree / "usr/lib/nodenet").glob("*.dist-info/RECORD"))
+    assert len(records) > 5
+    assert not [record for record in records if "../bin/" in record.read_text()]
+
+
 def test_nothing_imports_a_part_of_a_package_that_is_left_out(tree: Path) -> None:
     """At whatever time; what is left out is there in the packages, so an upgrade that renames it is noticed."""
     library = tree / LIBRARY
