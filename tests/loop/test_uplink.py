@@ -22,6 +22,7 @@ from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.resolver.servers import Texts
 from nodenet.core.resolver.view import RESOLV_CONF
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.loop.uplink import PROBE_SECONDS, UplinkEdges, UplinkWatch
 from virtual_time import VirtualLoop
@@ -294,6 +295,29 @@ def test_a_node_file_without_a_default_route_is_no_loss() -> None:
         await asyncio.sleep(3 * PROBE_SECONDS)
 
     assert run(story).reports == []
+
+
+@pytest.mark.parametrize("name", [StageName.NMSTATE, StageName.CONFIGURE_OVS])
+def test_what_a_stage_changes_is_no_loss_before_the_stage_has_ended(name: StageName) -> None:
+    """A wrong file has another gateway, and is rolled back; a gateway that stays silent after that is reported."""
+
+    async def story(rig: Rig) -> None:
+        running = replace(READY, boot=READY.boot.begun(name, 1.0))
+        for _ in range(2):
+            rig.watch.show(running)
+            rig.neighbours.there.clear()
+            rig.links.unrouted()
+            await asyncio.sleep(2 * PROBE_SECONDS)
+            assert rig.reports == []
+            rig.neighbours.there.add(GATEWAY)
+            rig.watch.show(READY)
+            await asyncio.sleep(5.0)
+        rig.watch.show(running)
+        rig.neighbours.there.clear()
+        rig.watch.show(READY)
+        await asyncio.sleep(10.0)
+
+    assert run(story).causes == ["No answer from the gateway 192.0.2.1 on br-ex"]
 
 
 def test_one_answer_that_is_lost_is_no_problem() -> None:

@@ -43,6 +43,8 @@ def boot(**failed: Problem) -> Boot:
 
 
 READY = BootStatus(boot(), FACTS, ready=True)
+BEFORE = last_good.render(LastGood(FILE.name, "b: 1\n", read(FILE.name, b"b: 1\n").digest, "worker-0", 1.0))
+"""The file that the node worked with before."""
 LOST = Problem(Message.UPLINK_LOST, "eth0 has no carrier", "Check the cable")
 SECONDS = 60.0
 
@@ -51,7 +53,11 @@ SECONDS = 60.0
 class Rig:
     files: FakeFiles = field(
         default_factory=lambda: FakeFiles(
-            {APPLIED: b"a: 1\n", str(NEW_FILE): new_file.render(NewFile(FILE.digest, ("boot1", BOOT_ID)))}
+            {
+                APPLIED: b"a: 1\n",
+                str(NEW_FILE): new_file.render(NewFile(FILE.digest, ("boot1", BOOT_ID))),
+                str(GOOD): BEFORE,
+            }
         )
     )
     clock: FakeClock = field(default_factory=FakeClock)
@@ -75,7 +81,7 @@ class Rig:
 
     @property
     def kept(self) -> bool:
-        return str(GOOD) in self.files.content
+        return self.files.content.get(str(GOOD)) not in (None, BEFORE)
 
 
 def test_a_file_is_good_after_a_minute_of_ready() -> None:
@@ -110,6 +116,24 @@ def test_a_minute_of_ready_ends_the_count_of_lost_boots() -> None:
     assert rig.counted == COUNTED
     assert rig.after(1, lost) is None
     assert rig.counted == NewFile(FILE.digest, ready=True)
+
+
+@pytest.mark.parametrize("good", [None, b"torn", "this file"])
+def test_without_another_good_file_ready_ends_the_count(good: bytes | str | None) -> None:
+    """Nothing can take the place of the file: a restart or a reboot right after READY writes nothing."""
+    rig = Rig()
+    own = last_good.render(LastGood(FILE.name, FILE.text, FILE.digest, "worker-0", 1.0))
+    rig.files.content |= {str(GOOD): own if isinstance(good, str) else good or b""}
+    if good is None:
+        del rig.files.content[str(GOOD)]
+    rig.after(0)
+    assert rig.counted == NewFile(FILE.digest, ready=True)
+    rig.files.writes.clear()
+    rig.watch.ended()
+    rig.watch = KnownGood(rig.files, rig.clock, "the next boot")
+    rig.after(0)
+    rig.watch.ended()
+    assert rig.files.writes == []
 
 
 def test_a_node_that_is_rebooted_right_after_ready_has_lost_no_boot() -> None:

@@ -4,8 +4,9 @@ This is not a stage: it follows the status after READY. A file is good when the 
 seconds, and its uplink worked all the time. A reload begins that again: a node that was READY with the file before it
 has yet to get ready with the new one. So does a trial, during which the network is that of another file.
 
-The boots that a new file may cost are counted until the node has been READY with it for as long, whatever its uplink
-does: a file can let the kernel panic under the first traffic, in each boot.
+The boots that a new file may cost are counted until the node is READY with it. Where another file is known good and
+can take its place, they are counted until the node has been READY for as long, whatever its uplink does: a file can let
+the kernel panic under the first traffic, in each boot.
 """
 
 from __future__ import annotations
@@ -76,9 +77,10 @@ class KnownGood:
         """Do what is due now; return after how many seconds something will be. Raises PublishFailed."""
         applied = status.facts.applied_digest == digest
         if self._ready_with != (digest, applied):
-            if not applied:
-                self._note_ready(digest, applied=False)
-            self._ready_since = self._clock.boottime() if applied else None
+            counts = applied and self._has_other(digest, status.facts.hostname)
+            if not counts:
+                self._note_ready(digest, applied=applied)
+            self._ready_since = self._clock.boottime() if counts else None
             self._ready_with = digest, applied
         if applied and digest != self._kept:
             self._kept = ""  # the confirmation of a trial may have kept this one in its place
@@ -142,7 +144,14 @@ class KnownGood:
         log.info(f"{name} is the last known good node file now", message=Message.NODE_FILE_GOOD, stage="nmstate")
 
     def _is_kept(self, digest: str, hostname: str | None) -> bool:
+        return self._good(hostname) == digest
+
+    def _has_other(self, digest: str, hostname: str | None) -> bool:
+        return self._good(hostname) not in (None, digest)
+
+    def _good(self, hostname: str | None) -> str | None:
+        """Return the digest of the last known good file of this node, None without one. Raises PublishFailed."""
         try:
-            return last_good.parse(self._files.read(GOOD) or b"", hostname).digest == digest
+            return last_good.parse(self._files.read(GOOD) or b"", hostname).digest
         except ValueError:
-            return False
+            return None
