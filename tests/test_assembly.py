@@ -54,6 +54,15 @@ def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) ->
     assert presence_of(before) is presence_of(after)
 
 
+def test_a_reload_remembers_the_trial_whose_network_is_back(assembly: Assembly) -> None:
+    """Without that it would put the network back once more, and undo what an administrator has changed since."""
+    before, after = (assembly.inputs.build_stages(Settings()).stages[StageName.NMSTATE] for _ in range(2))
+    assert isinstance(before, UndoTrialFirst)
+    assert isinstance(after, UndoTrialFirst)
+    assert before is not after
+    assert before._restored is after._restored
+
+
 @pytest.mark.parametrize("name", StageName)
 def test_a_row_of_the_table_is_enough_for_a_stage(assembly: Assembly, name: StageName) -> None:
     """It is built by its module, or skipped with the reason; it has a provider, and a unit can do it."""

@@ -22,6 +22,7 @@ from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.node_ip.stage import NodeipStage
+from nodenet.stages.trial.undo_first import Restored
 from nodenet.stages.trial.wiring import trial_of
 from nodenet.stages.unit_stage import build as build_unit_stage
 
@@ -44,6 +45,7 @@ class NodeInputs:
         self._in_force = in_force
         self._files_of: tuple[Settings, NodeFiles] | None = None
         """Settings, and the node files that they lead to: asked for once a second while a boot waits."""
+        self._restored = Restored()
         self.nodeip: NodeipStage | None = None
         """The stage that publishes, once there are stages."""
 
@@ -90,7 +92,7 @@ class NodeInputs:
         behind = (StageName.NMSTATE, StageName.NODEIP, StageName.CONFIGURE_OVS)
         recovering = BridgeWiring(self._edges, settings).recovering(*(stages[name] for name in behind))
         stages |= dict(zip(behind, recovering, strict=True))
-        tried = trial_of(self._edges, settings, stages[StageName.NMSTATE])
+        tried = trial_of(self._edges, settings, stages[StageName.NMSTATE], self._restored)
         stages[StageName.NMSTATE] = tried.stage
         units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
         stages |= {name: build_unit_stage(name, unit, self._edges, settings) for name, unit in units.items() if unit}

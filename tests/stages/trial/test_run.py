@@ -44,6 +44,7 @@ from nodenet.core.settings.model import Settings
 from nodenet.core.trial.trial import ASIDE, STAGED, Decision, TrialEnded, TrialOrder
 from nodenet.edge.files.disk import STRAY
 from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE, TRIAL
+from nodenet.stages.trial.undo_first import Restored
 from nodenet.stages.trial.wiring import trial_of
 from probes_rig import GATEWAY, ONLINE
 from stages.trial.test_undo_first import Stage
@@ -93,7 +94,7 @@ class Rig:
         parts = {"files": self.files, "nmstate": self.nmstate, "manager": self.manager, "profiles": self.profiles}
         probes = {"resolver_probe": self.probe, "kernel": self.kernel, "neighbours": self.neighbours}
         edges = stage_edges(**parts, **probes, clock=self.clock)
-        self.runner = trial_of(edges, self.settings, Stage()).runner
+        self.runner = trial_of(edges, self.settings, Stage(), Restored()).runner
 
     def begins(self) -> None:
         assert str(TRIAL) in self.files.content

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from fakes import FakeFiles, FakeManager, FakeProfiles, stage_edges
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
@@ -20,7 +20,7 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial.record import Kept, render
 from nodenet.stages.apply.records import TRIAL
-from nodenet.stages.trial.undo_first import MOST_TRIES, UndoTrialFirst
+from nodenet.stages.trial.undo_first import MOST_TRIES, Restored, UndoTrialFirst
 from nodenet.stages.trial.wiring import trial_of
 
 KEPT = Kept("new.yml", "d" * 64, ("eth0",))
@@ -35,11 +35,12 @@ class Stage:
     """The stage nmstate."""
 
     attempts: int = 0
+    failure: Problem | None = None
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         assert request in (NOTHING, AFTER, AGAIN, Request(5))
         self.attempts += 1
-        return Done("applied", facts, Message.NETWORK_APPLIED)
+        return Failed(self.failure, facts) if self.failure else Done("applied", facts, Message.NETWORK_APPLIED)
 
 
 @dataclass
@@ -70,10 +71,23 @@ class Rig:
     files: FakeFiles = field(default_factory=lambda: FakeFiles({str(TRIAL): render(KEPT)}))
     stage: Stage = field(default_factory=Stage)
     first: UndoTrialFirst = field(init=False)
+    restored: Restored = field(default_factory=Restored)
 
     def __post_init__(self) -> None:
+        self.reload()
+
+    def reload(self) -> None:
+        """Build the stages again."""
         edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles)
-        self.first = trial_of(edges, Settings(), self.stage).stage
+        self.first = trial_of(edges, Settings(), self.stage, self.restored).stage
+
+    async def refused(self) -> None:
+        """Have NetworkManager refuse so often that the stage runs, and then no more."""
+        self.profiles.broken = Unavailable("NetworkManager refuses Update2")
+        for _ in range(MOST_TRIES):
+            await self.first.attempt(FACTS)
+        assert (self.stage.attempts, self.open) == (1, True)
+        self.profiles.broken = None
 
     @property
     def open(self) -> bool:
@@ -125,6 +139,32 @@ async def test_a_network_manager_that_refuses_does_not_hold_kubelet_back_for_eve
         assert (rig.stage.attempts, rig.open) == (attempts, True)
     rig.profiles.broken = None
     assert await rig.first.attempt(FACTS) == Done("applied", FACTS, Message.NETWORK_APPLIED)
+    assert not rig.open
+
+
+async def test_the_stage_runs_again_where_the_network_comes_back_behind_it() -> None:
+    """Its file may be another one than before the trial: the network that comes back is not what it asks for."""
+    rig = Rig()
+    await rig.refused()
+    assert isinstance(await rig.first.attempt(FACTS), Done)
+    assert (rig.stage.attempts, rig.open) == (2, False)
+
+
+async def test_a_file_that_failed_is_not_tried_again_where_the_network_comes_back() -> None:
+    """That would change the network without a reload."""
+    rig = Rig(stage=Stage(failure=Problem(Message.APPLY_FAILED, "refused", "")))
+    await rig.refused()
+    assert isinstance(await rig.first.attempt(FACTS), Failed)
+    assert (rig.stage.attempts, rig.open) == (1, False)
+
+
+async def test_an_edit_is_not_applied_where_the_network_comes_back_behind_the_stage() -> None:
+    rig = Rig(files=FakeFiles({str(TRIAL): render(KEPT), OWN: b"# edited"}))
+    await rig.refused()
+    facts = replace(FACTS, node_file="worker-0.yml")
+    assert await rig.first.attempt(facts) == Skipped(
+        "worker-0.yml was edited during the trial and is not applied", facts
+    )
     assert (rig.stage.attempts, rig.open) == (1, False)
 
 
@@ -156,6 +196,7 @@ async def test_a_reload_of_a_full_disk_does_not_restore_the_network_twice() -> N
     """An administrator may have changed it since."""
     rig = Rig(files=FullDisk({str(TRIAL): render(KEPT)}))
     await rig.first.attempt(FACTS, AGAIN)
+    rig.reload()
     rig.profiles.broken = Unavailable("no profile is asked for")
     assert isinstance(await rig.first.attempt(FACTS, Request(5)), Done)
     assert rig.stage.attempts == 2

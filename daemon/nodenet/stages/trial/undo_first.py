@@ -5,7 +5,7 @@ Before the node file is looked for, in the first attempt of the stage nmstate. W
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -35,13 +35,26 @@ MOST_TRIES = 12
 """After so many refusals the stage runs all the same: it reports what is wrong."""
 
 
+@dataclass(slots=True)
+class Restored:
+    """What a trial has *kept* whose network is back: then only its record is to be removed.
+
+    Every reload builds the stages again and gives them the same object: an administrator may have changed that network.
+    """
+
+    kept: Kept | None = None
+
+
 class UndoTrialFirst:
     """Ends a trial that was interrupted, then runs the stage."""
 
-    def __init__(self, stage: Stage, before: NetworkBefore, presence: Presence, node_files: NodeFiles) -> None:
+    def __init__(
+        self, stage: Stage, before: NetworkBefore, presence: Presence, node_files: NodeFiles, restored: Restored
+    ) -> None:
         """Run *stage* once *before* has put back what it must; *node_files* has the file of the node."""
         self._stage = stage
         self._before = before
+        self._restored = restored
         self._presence = presence
         self._node_files = node_files
         self._refusals = 0
@@ -49,26 +62,26 @@ class UndoTrialFirst:
         """The digest of the trial whose end was logged."""
         self._owed: Kept | None = None
         """What a trial has kept that could not be ended."""
-        self._restored: Kept | None = None
-        """The same once its network is back: then only the record is to be removed."""
         self._problem: Problem | None = None
         """Why not."""
         self._failures = 0
         self._last: tuple[int, Ended] | None = None
-        """The last outcome, and the number of its run."""
+        """The last outcome, and the number of its run; None where the network is another one since."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome, or Waiting before that.
 
-        After a trial that was not confirmed, an edit of the node's own file stays unapplied, as without a trial.
+        After a trial that was not confirmed, an edit of the node's own file stays unapplied, as without a trial. Where
+        the network comes back only after the stage has run, the stage runs again: its file may have been another one.
         """
-        if self._owed and self._last and self._last[0] == request.run:  # a later look, at the trial alone
-            try:
-                await self._undo(self._owed, facts)
-            except (Unavailable, RollbackFailed, PublishFailed) as error:
-                self._put_off(self._owed, error)
-            return self._with_record(replace(self._last[1], facts=facts))
-        if waiting := await self._waiting(facts):
+        last = self._last
+        if self._owed and last and last[0] == request.run:  # a later look, at the trial alone
+            await self._look(self._owed, facts)
+            if self._last is last or isinstance(last[1], Failed):  # what failed is not tried again without a reload
+                self._last = last
+                return self._with_record(replace(last[1], facts=facts))
+            request = replace(request, as_read=True)
+        elif waiting := await self._waiting(facts):
             return waiting
         outcome = await self._after_trial(facts, request)
         if isinstance(outcome, Waiting):
@@ -89,16 +102,23 @@ class UndoTrialFirst:
         again = Again(seconds=backoff(self._failures, AGAIN_SECONDS, LONGEST_SECONDS))
         return shown if isinstance(shown, Waiting) else replace(shown, again=again)
 
+    async def _look(self, kept: Kept, facts: Facts) -> None:
+        """Try once more to end the trial of *kept*."""
+        try:
+            await self._undo(kept, facts)
+        except (Unavailable, RollbackFailed, PublishFailed) as error:
+            self._put_off(kept, error)
+
     async def _undo(self, kept: Kept, facts: Facts) -> None:
         """End the trial of *kept*. Raises Unavailable, RollbackFailed, PublishFailed."""
         if kept.digest == facts.digest:  # it was installed: the trial was confirmed
             self._before.forget()
         else:
-            if kept != self._restored:
+            if kept != self._restored.kept:
                 await self._before.restore(kept)
-                self._restored = kept
+                self._restored.kept, self._last = kept, None
             self._before.end(kept)
-        self._owed, self._restored, self._failures = None, None, 0
+        self._owed, self._restored.kept, self._failures = None, None, 0
 
     def _put_off(self, kept: Kept, error: NodenetError) -> None:
         """Try again later: with the record that is left, a later start of nodenetd would undo the network."""
@@ -116,9 +136,9 @@ class UndoTrialFirst:
         except PublishFailed:  # the stage reads the same disk, and reports it
             return None
         if kept is None:
-            self._owed = None
+            self._owed = self._restored.kept = None
             return None
-        if kept.digest != facts.digest and kept != self._restored:
+        if kept.digest != facts.digest and kept != self._restored.kept:
             state, words = await self._presence.look()
             if state not in (ManagerState.READY, ManagerState.STARTING):
                 return Waiting(words, MANAGER)

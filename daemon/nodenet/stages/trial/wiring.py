@@ -13,7 +13,7 @@ from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.trial.before import NetworkBefore
 from nodenet.stages.trial.run import TrialRun
-from nodenet.stages.trial.undo_first import UndoTrialFirst
+from nodenet.stages.trial.undo_first import Restored, UndoTrialFirst
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class TrialParts:
     stage: UndoTrialFirst
 
 
-def trial_of(edges: StageEdges, settings: Settings, nmstate: Stage) -> TrialParts:
+def trial_of(edges: StageEdges, settings: Settings, nmstate: Stage, restored: Restored) -> TrialParts:
     """Return the parts for *settings*; *nmstate* is the stage that applies node files."""
     pipeline = Pipeline(PipelineEdges.of(edges), edges.boot_id, float(settings.apply_timeout))
     before = NetworkBefore.of(edges, OpenCheckpoint(edges.manager, pipeline))
     node_files = NodeFiles(edges.files, edges.nmstate, PurePath(settings.node_file_dir))
-    stage = UndoTrialFirst(nmstate, before, edges.presence, node_files)
+    stage = UndoTrialFirst(nmstate, before, edges.presence, node_files, restored)
     return TrialParts(TrialRun(edges, settings, pipeline, before, node_files), stage)
