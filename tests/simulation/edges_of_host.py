@@ -67,7 +67,16 @@ class Files(Edge):
         return True
 
     def rename(self, path: PurePath, target: PurePath) -> None:
-        raise AssertionError(f"no node file is tried in the simulation: {path} is renamed to {target}")
+        disk, old, new = self.world.disk, str(path), str(target)
+        self.life.step("files.rename")
+        if why := disk.why_not(new, removes=True):
+            raise PublishFailed(f"{target} cannot be replaced: {why}", remedy="Look at `df -h`")
+        content = disk.content[old]
+        disk.writes += [old, new]
+        self.world.rules.written(new, content)
+        disk.write_synced(new, content)
+        disk.write_synced(old, None)
+        self.life.step("files.renamed")
 
     def sync(self, directory: PurePath) -> None:
         self.life.step("files.sync")

@@ -168,9 +168,30 @@ async def test_an_edit_is_not_applied_where_the_network_comes_back_behind_the_st
     assert (rig.stage.attempts, rig.open) == (1, False)
 
 
-async def test_a_disk_that_cannot_be_read_is_the_stages_to_report() -> None:
+async def test_a_record_that_cannot_be_read_is_read_later() -> None:
+    """A later start of nodenetd would undo the network by it, whatever has been changed since."""
+    rig, error = Rig(), f"{TRIAL} cannot be read: Input/output error"
+    await rig.refused()
+    rig.files.bad[str(TRIAL)] = PublishFailed(error, remedy="Look")
+    cause = f"{error}: it is not known whether a trial of a node file is to be undone"
+    for seconds in (10.0, 20.0):
+        outcome = await rig.first.attempt(FACTS)
+        problem = Problem(Message.PUBLISH_FAILED, cause, "Look")
+        assert outcome == Done("applied", FACTS, Message.NETWORK_APPLIED, problem, Again(seconds=seconds))
+    assert rig.stage.attempts == 1
+    rig.files.bad.clear()
+    assert await rig.first.attempt(FACTS) == Done("applied", FACTS, Message.NETWORK_APPLIED)
+    assert (rig.stage.attempts, rig.open) == (2, False)
+
+
+async def test_a_disk_that_can_be_read_again_and_has_no_record_changes_nothing() -> None:
     rig = Rig(files=FakeFiles(bad={str(TRIAL): PublishFailed("it fails")}))
-    assert isinstance(await rig.first.attempt(FACTS), Done)
+    outcome = await rig.first.attempt(FACTS)
+    assert isinstance(outcome, Done)
+    assert outcome.again == Again(seconds=5.0)
+    rig.files.bad.clear()
+    assert await rig.first.attempt(FACTS) == Done("applied", FACTS, Message.NETWORK_APPLIED)
+    assert rig.stage.attempts == 1
 
 
 @pytest.mark.parametrize("digest", ["e" * 64, KEPT.digest], ids=["rolled back", "confirmed"])

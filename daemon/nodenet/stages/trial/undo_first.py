@@ -60,10 +60,10 @@ class UndoTrialFirst:
         self._refusals = 0
         self._told = ""
         """The digest of the trial whose end was logged."""
-        self._owed: Kept | None = None
-        """What a trial has kept that could not be ended."""
+        self._name = ""
+        """That of the file on trial, "" where the record cannot be read."""
         self._problem: Problem | None = None
-        """Why not."""
+        """Why a trial could not be ended; None where none is left."""
         self._failures = 0
         self._last: tuple[int, Ended] | None = None
         """The last outcome, and the number of its run; None where the network is another one since."""
@@ -75,8 +75,11 @@ class UndoTrialFirst:
         the network comes back only after the stage has run, the stage runs again: its file may have been another one.
         """
         last = self._last
-        if self._owed and last and last[0] == request.run:  # a later look, at the trial alone
-            await self._look(self._owed, facts)
+        if self._problem and last and last[0] == request.run:  # a later look, at the trial alone
+            try:
+                await self._undo(self._kept(), facts)
+            except (Unavailable, RollbackFailed, PublishFailed) as error:
+                self._put_off(error)
             if self._last is last or isinstance(last[1], Failed):  # what failed is not tried again without a reload
                 self._last = last
                 return self._with_record(replace(last[1], facts=facts))
@@ -96,62 +99,62 @@ class UndoTrialFirst:
 
     def _with_record(self, outcome: Ended) -> Outcome:
         """Return *outcome*; where a trial could not be ended, with that as its problem, to look again."""
-        if self._owed is None:
+        if self._problem is None:
             return outcome
         shown = beside(outcome, self._problem)
         again = Again(seconds=backoff(self._failures, AGAIN_SECONDS, LONGEST_SECONDS))
         return shown if isinstance(shown, Waiting) else replace(shown, again=again)
 
-    async def _look(self, kept: Kept, facts: Facts) -> None:
-        """Try once more to end the trial of *kept*."""
-        try:
-            await self._undo(kept, facts)
-        except (Unavailable, RollbackFailed, PublishFailed) as error:
-            self._put_off(kept, error)
+    def _kept(self) -> Kept | None:
+        """Return what a trial that has not ended has kept. Raises PublishFailed."""
+        self._name = ""
+        kept = self._before.kept
+        self._name = kept.name if kept else ""
+        return kept
 
-    async def _undo(self, kept: Kept, facts: Facts) -> None:
+    def _is_back(self, kept: Kept, facts: Facts) -> bool:
+        """Return whether there is nothing to put back: it was, or the file is installed since it was confirmed."""
+        return kept.digest == facts.digest or kept == self._restored.kept
+
+    async def _undo(self, kept: Kept | None, facts: Facts) -> None:
         """End the trial of *kept*. Raises Unavailable, RollbackFailed, PublishFailed."""
-        if kept.digest == facts.digest:  # it was installed: the trial was confirmed
+        if kept and not self._is_back(kept, facts):
+            await self._before.restore(kept)
+            self._restored.kept, self._last = kept, None
+        if kept and kept.digest == facts.digest:
             self._before.forget()
-        else:
-            if kept != self._restored.kept:
-                await self._before.restore(kept)
-                self._restored.kept, self._last = kept, None
+        elif kept:
             self._before.end(kept)
-        self._owed, self._restored.kept, self._failures = None, None, 0
+        self._restored.kept, self._problem, self._failures = None, None, 0
 
-    def _put_off(self, kept: Kept, error: NodenetError) -> None:
+    def _put_off(self, error: NodenetError) -> None:
         """Try again later: with the record that is left, a later start of nodenetd would undo the network."""
-        if isinstance(error, PublishFailed):
-            why = f"the record of the trial of {kept.name}, which is over, cannot be removed"
+        if not self._name:
+            why = "it is not known whether a trial of a node file is to be undone"
+        elif isinstance(error, PublishFailed):
+            why = f"the record of the trial of {self._name}, which is over, cannot be removed"
         else:
-            why = f"the network from before the trial of {kept.name} is not back"
-        self._owed, self._problem = kept, Problem.of(error, f"{error.cause}: {why}")
+            why = f"the network from before the trial of {self._name} is not back"
+        self._problem = Problem.of(error, f"{error.cause}: {why}")
         self._failures += 1
 
     async def _waiting(self, facts: Facts) -> Waiting | None:
-        """Return what the end of an interrupted trial waits for, None where none is left."""
+        """Return what the end of an interrupted trial waits for, None where the stage may run."""
         try:
-            kept = self._before.kept
-        except PublishFailed:  # the stage reads the same disk, and reports it
-            return None
-        if kept is None:
-            self._owed = self._restored.kept = None
-            return None
-        if kept.digest != facts.digest and kept != self._restored.kept:
-            state, words = await self._presence.look()
-            if state not in (ManagerState.READY, ManagerState.STARTING):
-                return Waiting(words, MANAGER)
-            self._tell(kept)
-        try:
+            kept = self._kept()
+            if kept and not self._is_back(kept, facts):
+                state, words = await self._presence.look()
+                if state not in (ManagerState.READY, ManagerState.STARTING):
+                    return Waiting(words, MANAGER)
+                self._tell(kept)
             await self._undo(kept, facts)
         except PublishFailed as error:
-            self._put_off(kept, error)
+            self._put_off(error)
         except (Unavailable, RollbackFailed) as error:
             self._refusals += 1
             if self._refusals < MOST_TRIES:
                 return Waiting(f"the end of a trial: {error.cause}", MANAGER, AGAIN_SECONDS)
-            self._put_off(kept, error)
+            self._put_off(error)
         return None
 
     def _tell(self, kept: Kept) -> None:
