@@ -366,12 +366,15 @@ def forget_metrics(destdir: Path) -> None:
 def is_ours(link: Path, destdir: Path) -> bool:
     """Return whether a link leads to a unit of nodenet.
 
-    systemd writes `/usr/lib/…`, systemd 252 of Debian `/lib/…`, an administrator perhaps a relative path.
+    systemd writes `/usr/lib/…`, systemd 252 of Debian `/lib/…`, an administrator perhaps a relative path. Where there was
+    a copy of the unit in /etc, as on an adopted node, systemd writes the path of that.
     """
     directory = Path("/") / link.parent.relative_to(destdir)
     target = Path(os.path.normpath(directory / link.readlink()))
     if target.parts[1:2] == ("lib",):
         target = Path("/usr", *target.parts[1:])
+    if target.parent == Path("/etc/systemd/system"):
+        target = Path("/usr/lib/systemd/system", target.name)
     return str(target.relative_to("/")) in UNITS.values()
 
 

@@ -374,14 +374,18 @@ def test_uninstalling_leaves_nothing_of_ours(tree: Path, tmp_path: Path, spellin
     assert not (tmp_path / "usr/lib/.nodenet-abcd").exists()
 
 
-def test_a_removal_that_is_cut_off_leaves_no_link_to_a_unit(tmp_path: Path) -> None:
-    """Else kubelet would require a unit that does not exist, and would not start at the next boot."""
+@pytest.mark.parametrize("place", ["/usr/lib", "/etc"])
+def test_a_removal_that_is_cut_off_leaves_no_link_to_a_unit(tmp_path: Path, place: str) -> None:
+    """Else kubelet would require a unit that does not exist, and would not start at the next boot.
+
+    The links of an adopted node lead to a copy in /etc, which `nodenetctl hand-back` has removed.
+    """
     target = tmp_path / "usr/lib/systemd/system/nodenet-ready.service"
     link = tmp_path / "etc/systemd/system/kubelet.service.requires/nodenet-ready.service"
     for path in (target, link):
         path.parent.mkdir(parents=True)
     target.touch()
-    link.symlink_to("/usr/lib/systemd/system/nodenet-ready.service")
+    link.symlink_to(f"{place}/systemd/system/nodenet-ready.service")
     (tmp_path / "usr/libexec/nodenetd").mkdir(parents=True)  # cannot be removed as a file
     done = subprocess.run([*INSTALL, tmp_path, "--uninstall"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
