@@ -434,6 +434,12 @@ def test_an_explanation_is_complete(message: Message) -> None:
         assert "To do" in body
 
 
+def test_the_catalog_names_no_program_that_a_node_may_lack() -> None:
+    """With the packages a node needs no Python; libnmstate is not where the node's own would look for it."""
+    named = {number for number, (_, body) in entries().items() if re.search(r"\b(python3?|fuser|lsof|dig)\b", body)}
+    assert named == set()
+
+
 def test_journald_reads_the_catalog(tmp_path: Path) -> None:
     catalog = tmp_path / "usr/lib/systemd/catalog"
     catalog.mkdir(parents=True)
