@@ -366,8 +366,8 @@ def forget_metrics(destdir: Path) -> None:
 def is_ours(link: Path, destdir: Path) -> bool:
     """Return whether a link leads to a unit of nodenet.
 
-    systemd writes `/usr/lib/…`, systemd 252 of Debian `/lib/…`, an administrator perhaps a relative path. Where there was
-    a copy of the unit in /etc, as on an adopted node, systemd writes the path of that.
+    systemd writes `/usr/lib/…`, systemd 252 of Debian `/lib/…`, an administrator perhaps a relative path. Where
+    there was a copy of the unit in /etc, as on an adopted node, systemd writes the path of that.
     """
     directory = Path("/") / link.parent.relative_to(destdir)
     target = Path(os.path.normpath(directory / link.readlink()))

@@ -16,6 +16,7 @@ import pytest
 
 from nodenet.cli import status, wait
 from nodenet.core.adoption.record import PATH
+from nodenet.core.adoption.skipped import Skip
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.messages import Message
 from nodenet.core.status.document import ended
@@ -85,7 +86,7 @@ def test_a_wait_ends_where_systemd_skips_nodenetd(tmp_path: Path) -> None:
         timeout=60,
         env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    said = "nodenetd does not start: its unit is masked. Run `systemctl unmask nodenetd`.\n"
+    said = f"nodenetd does not start: its unit is masked. {Skip.MASKED.remedy}.\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, said, "")
 
 

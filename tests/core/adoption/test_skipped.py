@@ -49,5 +49,5 @@ def test_each_reason_has_a_remedy() -> None:
         "Run `nodenetctl adopt` to let nodenetd do that",
         "Run `systemctl status nodenetd`",
         "Run `systemctl status nodenetd`",
-        "Run `systemctl unmask nodenetd`",
+        "Run `systemctl unmask nodenetd; systemctl unmask --runtime nodenetd; systemctl start nodenetd`",
     ]

@@ -24,7 +24,9 @@ class Skip(StrEnum):
         """What an administrator does about it."""
         if self is Skip.FORMER_CHAIN:
             return "Run `nodenetctl adopt` to let nodenetd do that"
-        return f"Run `systemctl {'unmask' if self is Skip.MASKED else 'status'} nodenetd`"
+        if self is Skip.MASKED:  # the mask is in /etc or in /run, and nothing else starts nodenetd in this boot
+            return "Run `systemctl unmask nodenetd; systemctl unmask --runtime nodenetd; systemctl start nodenetd`"
+        return "Run `systemctl status nodenetd`"
 
 
 def why_skipped(shown: str) -> Skip | None:
