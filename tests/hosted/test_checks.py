@@ -15,7 +15,7 @@ from nodenet.core.hosted_services.model import Purpose, Service
 from nodenet.core.hosted_services.redirect import BY_WIRE
 from nodenet.core.hosted_services.stance import BALANCER_WEIGHT, OUT
 from nodenet.core.messages import Message
-from nodenet.hosted.checks import ALIVE, SERVER_SECONDS, HealthChecks
+from nodenet.hosted.checks import ALIVE, HUNG, HUNG_CHECKS, HUNG_REMEDY, SERVER_SECONDS, HealthChecks
 from nodenet.hosted.state import State
 
 UP = Verdict(healthy=True, good=3)
@@ -126,6 +126,32 @@ async def test_a_companion_that_comes_back_keeps_the_weight_until_its_checks_say
     await asyncio.sleep(1.5)
     task.cancel()
     assert BALANCER_WEIGHT not in checks.healthy(Purpose.API)
+
+
+async def test_a_haproxy_that_hangs_is_a_problem_until_it_answers_and_one_that_ends_is_none() -> None:
+    """The word of the health was "ok" while each connection was taken and none was answered."""
+    made, checks = state(), FakeChecks()
+    made.running[Service.HAPROXY] = made.decided = True
+    task = asyncio.create_task(HealthChecks(made, checks, FakeProcesses(), lambda: None).watch_balancer())
+    with capture_logs() as logs:
+        for answer, seconds, problems in (
+            (Answer.DEAD, 60, ()),
+            (Answer.SLOW, HUNG_CHECKS - 1, ()),
+            (Answer.SLOW, 3, (f"{HUNG}. {HUNG_REMEDY}",)),
+            (Answer.DEAD, 3, (f"{HUNG}. {HUNG_REMEDY}",)),  # its queue is full
+            (Answer.GOOD, 2, ()),
+            (Answer.SLOW, HUNG_CHECKS - 2, ()),
+        ):
+            checks.answer = answer
+            await asyncio.sleep(seconds)
+            assert made.report().problems == problems, answer
+        await asyncio.sleep(5)
+        assert made.report().problems != ()
+        made.running[Service.HAPROXY] = False
+        await asyncio.sleep(2)
+        assert made.report().problems == ()
+    task.cancel()
+    assert [entry["event"] for entry in logs if entry.get("message") is Message.HOSTED_PROBLEM] == [HUNG, HUNG]
 
 
 EXPIRED = Result(

@@ -234,6 +234,22 @@ def test_a_keepalived_that_hangs_loses_the_vip_that_it_has_to_give_up(speaker: S
     assert (guard.hung, guard.resigned) == (1, [])
 
 
+def test_a_keepalived_that_hangs_is_reported_once_for_all_its_vips(speaker: Speaker) -> None:
+    """Each of them ordered a restart, and the second one ended the keepalived that had been started for the first."""
+    speaker.start()
+    wait_for(lambda: speaker.holds)
+    for pid in speaker.pids:
+        os.kill(pid, signal.SIGSTOP)
+    other = ip_address("192.0.2.3")
+    with Running(speaker, lambda: {VIP, other}) as guard:
+        for vip in (VIP, other):
+            speaker.host.ip(f"address replace {vip}/24 dev eth0")
+            guard.overdue = {vip}
+            wait_for(lambda vip=vip: f"'{vip}'" not in str(speaker.host.ip_json("address show dev eth0")))
+        time.sleep(0.1)
+    assert guard.hung == 1
+
+
 def test_a_vip_of_an_earlier_life_is_removed_at_start(speaker: Speaker) -> None:
     speaker.host.ip("address add 192.0.2.2/24 dev eth0")
     with Running(speaker, lambda: {VIP}):

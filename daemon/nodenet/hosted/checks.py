@@ -49,6 +49,10 @@ SETTLE_SECONDS = 0.05
 """Processes that end one after another cost no more than this."""
 DEAD_CHECKS = 2
 """So many make ``BALANCER`` unhealthy."""
+HUNG = "haproxy takes connections and answers none of them"
+HUNG_REMEDY = "Run: systemctl kill --signal=KILL nodenet-haproxy.service"
+HUNG_CHECKS = 8
+"""So many slow ones make it unhealthy."""
 ANSWER_SECONDS = 1.0
 VIP_ANSWER_SECONDS = 5.0
 ROUTER_PORT, ROUTER_PATH = 1936, "/healthz/ready"
@@ -83,18 +87,30 @@ class HealthChecks:
 
     async def watch_balancer(self) -> None:
         """Check this node's haproxy until cancelled."""
+        unanswered = 0
         while True:
             if self._state.running.get(Service.HAPROXY):
                 result = await self._checks.check(READY, ANSWER_SECONDS)
+                if result.status is not None:
+                    unanswered = 0
+                elif result.answer is Answer.SLOW:  # one that ends refuses: it does not hang
+                    unanswered += 1
                 # Without a backend that answers it serves nothing, and is alive all the same: all nodes have the same
                 # backends, and a VIP that wanders helps none of them.
                 alive = Answer.GOOD if result.status is not None else result.answer
                 self._take(ALIVE, alive, BALANCER)
                 self._take(Service.HAPROXY, result.answer, BALANCER)
             elif self._state.decided:
+                unanswered = 0
                 self._take(ALIVE, Answer.DEAD, BALANCER)
                 self._take(Service.HAPROXY, Answer.DEAD, BALANCER)
+            self._note_hung(hangs=unanswered >= HUNG_CHECKS)
             await asyncio.sleep(BALANCER_SECONDS)
+
+    def _note_hung(self, *, hangs: bool) -> None:
+        new = self._state.report_failure(ALIVE, f"{HUNG}. {HUNG_REMEDY}" if hangs else None)
+        if new and hangs:
+            log.error(HUNG, message=Message.HOSTED_PROBLEM, cause=HUNG, remedy=HUNG_REMEDY)
 
     async def watch_haproxy(self) -> None:
         """Let the redirect end with haproxy, until cancelled: no check is waited for.

@@ -1,7 +1,7 @@
 """Has keepalived died, or does it hang, with this node's VIPs on its links? Then they are removed.
 
 Two nodes would otherwise answer for one address for as long as nothing removes it here. When keepalived died, the peers
-are notified at once: otherwise they wait for three intervals of VRRP. They have stopped to hear one that hangs before.
+are notified at once: otherwise they wait for three intervals of VRRP. They no longer hear one that hangs.
 """
 
 from __future__ import annotations
@@ -61,12 +61,16 @@ class VipGuard:
     async def run(self) -> None:
         """Remove what is left behind, until cancelled."""
         spoke = False
+        hung: frozenset[int] = frozenset()
         while True:
             processes = self._processes.now()
             if not speaks(processes, PROGRAM):
                 self._clear(spoke=spoke)
             elif (overdue := self._vips.overdue()) and self.remove("keepalived does not give it up", overdue):
-                self._hangs()
+                # Another of its VIPs may be overdue later, while systemd still waits for its end.
+                if hung != frozenset(processes):
+                    self._hangs()
+                hung = frozenset(processes)
             spoke = speaks(processes, PROGRAM)
             ended = await self._processes.any_ends(processes, LOOK_SECONDS)
             if has_died(processes, ended, PROGRAM):
