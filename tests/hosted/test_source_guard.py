@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from edge.namespace import Namespace
-from hosted.rig import FakeAddresses, FakeWeights, FakeWire, inputs, state
+from hosted.rig import OWN_MAC, FakeAddresses, FakeWeights, FakeWire, inputs, state
 from hosted.test_vip_guard import wait_for
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Known
@@ -26,13 +26,16 @@ from nodenet.core.hosted_services.exchange import PATIENCE_INTERVALS
 from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES
 from nodenet.core.hosted_services.model import Here, Place, Purpose
 from nodenet.core.hosted_services.report import WITHOUT_SOURCE, document
-from nodenet.core.hosted_services.stance import OUT
+from nodenet.core.hosted_services.stance import LOOKS, OUT
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.edge.hosted_services.address_events import AddressEvents
 from nodenet.edge.hosted_services.vip_addresses import VipAddresses
 from nodenet.hosted.source_guard import PAUSE_SECONDS, TIMER_SECONDS, SourceGuard
 from nodenet.hosted.state import State
 from nodenet.hosted.vip_keeper import VipKeeper
+
+LOWER_MAC = "02:00:00:00:00:01"
+assert LOWER_MAC < OWN_MAC
 
 
 class FakeEvents:
@@ -70,9 +73,8 @@ class Bench:
         self.state = made or state()
         self.addresses, self.weights, self.events = FakeAddresses(), FakeWeights(), events or FakeEvents()
         healthy = {Purpose.API: [20, 5], Purpose.INGRESS: [20]}
-        self.keeper = VipKeeper(
-            self.state, FakeWire(self.state), self.addresses, self.weights, lambda purpose: healthy[purpose]
-        )
+        self.wire = FakeWire(self.state)
+        self.keeper = VipKeeper(self.state, self.wire, self.addresses, self.weights, lambda purpose: healthy[purpose])
         self.guard = SourceGuard(self.state, self.events, self.addresses, self.keeper.write_weights)
         self.node_ips = set(self.state.here.addresses)
         self.addresses.here |= self.node_ips
@@ -203,6 +205,43 @@ async def test_a_holder_that_no_peer_hears_gives_the_vip_up_before_a_peer_takes_
     assert bench.muted == bench.vips, "without another event"
     assert PATIENCE_INTERVALS + 2 * TIMER_SECONDS < 3 - 1 + 156 / 256, "three intervals and the skew of priority 100"
     task.cancel()
+
+
+async def test_a_holder_without_its_node_ip_gives_its_vip_to_a_peer_that_took_it() -> None:
+    """Its API server fails with its node IP, and a peer with a higher priority takes the VIP: it does not hear that.
+
+    Where it had the higher MAC, the peer gave the VIP up and took it again some seconds later, without end.
+    """
+    bench = Bench()
+    await bench.keeper.look()
+    held = {duty.address for duty in bench.state.plan.vips if duty.purpose is Purpose.API}
+    bench.addresses.here = set(held)
+    bench.guard.look()
+    for _ in range(LOOKS):
+        await bench.keeper.look()
+    assert not held & bench.muted, "no other host holds it"
+    peer = bench.state.known.inputs.nodes[1].addresses[0]
+    bench.wire.macs |= dict.fromkeys((peer, *held), frozenset({LOWER_MAC}))
+    bench.state.peers[LOWER_MAC] = "master-1"
+    for _ in range(LOOKS):
+        await bench.keeper.look()
+    assert held <= bench.muted
+    bench.addresses.here = set()
+    bench.guard.look()
+    for _ in range(2 * LOOKS):
+        await bench.keeper.look()
+    assert held <= bench.muted, "until it hears its peers"
+
+
+async def test_the_only_node_of_the_control_plane_keeps_its_vip_without_its_node_ip() -> None:
+    """No peer could take it: the API was at no address for as long as the node IP was gone."""
+    nodes = tuple(node for node in inputs("ipv6-control-plane").nodes if node.name in {"master-0", "worker-0"})
+    bench = Bench(state("ipv6-control-plane", nodes=nodes))
+    await bench.keeper.look()
+    bench.addresses.here = set(bench.vips)
+    bench.guard.look()
+    await asyncio.sleep(PATIENCE_INTERVALS + 2 * TIMER_SECONDS)
+    assert bench.muted == {duty.address for duty in bench.state.plan.vips if duty.purpose is Purpose.INGRESS}
 
 
 @pytest.mark.parametrize("change", [{"link": "eth0"}, {"address": ip_address("192.0.2.77")}], ids=["link", "address"])

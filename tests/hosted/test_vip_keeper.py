@@ -14,7 +14,7 @@ from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES, router_ids
 from nodenet.core.hosted_services.model import Place, Purpose, Service
 from nodenet.core.hosted_services.packets import Advert
-from nodenet.core.hosted_services.stance import OUT, Position, Stance
+from nodenet.core.hosted_services.stance import LOOKS, OUT, Position, Stance
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
@@ -201,6 +201,34 @@ async def test_a_drained_node_goes_down_and_comes_back() -> None:
     bench.state.drained = False
     await bench.keeper.look()
     assert (bench.stance(), bench.weights.numbers[API]) == (Stance.CANDIDATE, 25)
+
+
+async def test_a_drained_node_that_starts_takes_part_with_the_lowest_priority_only() -> None:
+    """It was a candidate like any other until the next look, ten seconds later."""
+    bench = Bench()
+    bench.state.drained = True
+    bench.keeper.prepare(speaking=False)
+    await bench.keeper.look()
+    assert (bench.stance(), bench.weights.numbers[API]) == (Stance.DRAINING, -39)
+
+
+async def test_a_drained_node_whose_keepalived_hangs_is_made_to_give_the_vip_up() -> None:
+    """The node with the higher MAC has it too: both held it for as long as this one was drained."""
+    bench = Bench()
+    await bench.keeper.look()
+    bench.state.drained = True
+    bench.addresses.here = {bench.vip}
+    bench.wire.macs[bench.vip] = frozenset({PEER_MAC})
+    for _ in range(LOOKS):
+        await bench.keeper.look()
+    await asyncio.sleep(OBEY_SECONDS)
+    assert bench.keeper.overdue() == {bench.vip}
+    bench.addresses.here = set()
+    number = router_ids(bench.state.options.cluster_domain.partition(".")[0])[Purpose.API]
+    for _ in range(LOOKS):
+        bench.keeper.heard(Advert(number, 65), Family.IPV4)
+        await bench.keeper.look()
+    assert (bench.stance(), bench.weights.numbers[API]) == (Stance.DRAINING, -39)
 
 
 async def test_a_wire_that_cannot_be_asked_is_reported_and_moves_nothing() -> None:

@@ -28,7 +28,7 @@ TIMER_SECONDS = 0.01
 
 
 class SourceGuard:
-    """Keeps ``State.muted``."""
+    """Keeps ``State.muted`` and ``State.unhearing``."""
 
     def __init__(self, state: State, events: AddressEvents, addresses: Addresses, changed: Callable[[], None]) -> None:
         """Call *changed* after each change of ``State.muted``."""
@@ -76,7 +76,8 @@ class SourceGuard:
         vips = [duty.address for duty in state.plan.vips if duty.wanted]
         sources = {**state.here.places, **state.sources}
         present = self._addresses.present((*vips, *(place.address for place in sources.values())))
-        found = exchange(state.plan.vips, sources, present)
+        found = exchange(state.known.inputs, state.plan.vips, sources, present)
+        state.unhearing = found.unhearing
         return found.deaf | self._overdue(found.unheard)
 
     def _overdue(self, unheard: Collection[IPAddress]) -> frozenset[IPAddress]:

@@ -40,6 +40,8 @@ class State:
     """The places in the configuration that keepalived has read; empty until that is known."""
     muted: frozenset[IPAddress] = frozenset()
     """VIPs that this node must not advertise now (``core.hosted_services.exchange``)."""
+    unhearing: frozenset[IPAddress] = frozenset()
+    """VIPs that this node holds without hearing their peers."""
     positions: dict[IPAddress, Position] = field(default_factory=dict)
     sightings: dict[IPAddress, Sighting] = field(default_factory=dict)
     peers: dict[str, str] = field(default_factory=dict)

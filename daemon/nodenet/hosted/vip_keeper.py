@@ -117,12 +117,10 @@ class VipKeeper:
         """Take what was seen of a VIP; return the seconds until it should be looked at again."""
         vip, before = duty.address, self._state.sightings.get(duty.address)
         self._state.sightings[vip] = seen
-        position = self._state.positions.get(vip, Position())
-        if position.stance is Stance.CANDIDATE and self._state.drained:
-            position = Position(Stance.DRAINING)
-        elif position.stance is Stance.DRAINING and not self._state.drained:
-            position = Position(Stance.CANDIDATE)
-        after = self._state.positions[vip] = stance.after(position, self._judged(duty, seen, link))
+        leaves = self._state.drained
+        position = stance.drained(self._position(duty), leaves=leaves)
+        after = stance.drained(stance.after(position, self._judged(duty, seen, link)), leaves=leaves)
+        self._state.positions[vip] = after
         self._log(position, after, seen, before)
         unsettled = after.against or after.stance is not Stance.CANDIDATE or seen.count != 1
         candidates = len(self._state.known.inputs.nodes)
@@ -173,7 +171,7 @@ class VipKeeper:
         number = router_ids(self._state.options.cluster_domain.partition(".")[0])[duty.purpose]
         return Look(
             strangers=bool(strangers(seen, peers)),
-            loses=yields(seen, self._wire.mac_of(link), peers),
+            loses=yields(seen, self._wire.mac_of(link), peers, hears=duty.address not in self._state.unhearing),
             held=seen.count > 0,
             heard=self._heard.get((number, family_of(duty.address)), -1.0) > limit,
         )

@@ -35,6 +35,15 @@ def test_nobody_yields_to_a_stranger_or_without_the_vip() -> None:
     assert not yields(Sighting(VIP, here=False, others=frozenset({MACS[2]})), MACS[0], PEERS)
 
 
+def test_a_holder_that_hears_no_peer_yields_to_each_of_them_and_to_no_stranger() -> None:
+    highest = max(MACS)
+    for rival, given_up in ((MACS[0], True), (STRANGER, False)):
+        sighting = Sighting(VIP, here=True, others=frozenset({rival}))
+        assert yields(sighting, highest, PEERS, hears=False) is given_up
+        assert not yields(sighting, highest, PEERS)
+    assert not yields(Sighting(VIP, here=True), highest, PEERS, hears=False), "it is the only holder"
+
+
 def test_the_holder_asks_often_and_many_candidates_ask_rarely() -> None:
     assert probe_seconds(500, held_here=True) == 2.0
     assert probe_seconds(5, held_here=False) == 10.0

@@ -4,7 +4,7 @@ import pytest
 
 from nodenet.core.hosted_services.keepalived import PRIORITIES
 from nodenet.core.hosted_services.model import Purpose
-from nodenet.core.hosted_services.stance import OUT, Look, Position, Stance, after, at_start, weight
+from nodenet.core.hosted_services.stance import OUT, Look, Position, Stance, after, at_start, drained, weight
 
 QUIET = Look()
 STRANGER = Look(strangers=True)
@@ -47,8 +47,28 @@ def test_the_loser_of_a_split_takes_part_again_when_no_host_holds_the_vip() -> N
     assert walk(Position(Stance.YIELDING), free, free) == [Stance.YIELDING, Stance.CANDIDATE]
 
 
-def test_a_drained_node_stays_drained_whatever_is_seen() -> None:
+def test_a_drained_node_stays_drained_whatever_is_seen_for_a_moment() -> None:
     assert walk(Position(Stance.DRAINING), LOSES, STRANGER, Look(held=False)) == [Stance.DRAINING] * 3
+
+
+def test_a_drained_node_gives_up_what_a_peer_holds_too() -> None:
+    """Where its keepalived hangs, or VRRP is filtered, the VIP had two holders for as long as the node was drained."""
+    assert walk(Position(Stance.DRAINING), LOSES, LOSES) == [Stance.DRAINING, Stance.YIELDING]
+
+
+@pytest.mark.parametrize(
+    ("before", "leaves", "stays"),
+    [
+        (Stance.CANDIDATE, True, Stance.DRAINING),
+        (Stance.DRAINING, False, Stance.CANDIDATE),
+        (Stance.YIELDING, True, Stance.YIELDING),
+        (Stance.PROBING, True, Stance.PROBING),
+    ],
+)
+def test_only_a_node_that_takes_part_is_drained(before: Stance, leaves: bool, stays: Stance) -> None:  # noqa: FBT001
+    assert drained(Position(before), leaves=leaves).stance is stays
+    again = Position(stays, against=1)
+    assert drained(again, leaves=leaves) == again
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,14 @@ def strangers(sighting: Sighting, peers: Mapping[str, str]) -> frozenset[str]:
     return sighting.others - peers.keys()
 
 
-def yields(sighting: Sighting, own_mac: str, peers: Mapping[str, str]) -> bool:
+def yields(sighting: Sighting, own_mac: str, peers: Mapping[str, str], *, hears: bool = True) -> bool:
     """Return whether this node gives the VIP up: the peer with the highest MAC keeps it.
 
+    A node that *hears* no peer gives it up to any of them: a peer with a higher priority takes it again and again.
     A stranger's answer moves no VIP: any host of the LAN could otherwise take it from the cluster.
     """
     rivals = sighting.others & peers.keys()
-    return sighting.here and any(_number(mac) > _number(own_mac) for mac in rivals)
+    return sighting.here and any(not hears or _number(mac) > _number(own_mac) for mac in rivals)
 
 
 def probe_seconds(candidates: int, *, held_here: bool) -> float:

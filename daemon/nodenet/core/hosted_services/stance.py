@@ -79,7 +79,17 @@ def _wanted(stance: Stance, look: Look) -> Stance:
             over = not look.loses and (look.heard or not look.held)
             return Stance.CANDIDATE if over else Stance.YIELDING
         case Stance.DRAINING:
-            return Stance.DRAINING
+            # Its keepalived hangs, or VRRP is filtered: otherwise it has given up to the first advertisement.
+            return Stance.YIELDING if look.loses else Stance.DRAINING
+
+
+def drained(position: Position, *, leaves: bool) -> Position:
+    """Return *position* on a node that *leaves*, or no longer does: a candidate is drained, the others stay."""
+    if leaves and position.stance is Stance.CANDIDATE:
+        return Position(Stance.DRAINING)
+    if not leaves and position.stance is Stance.DRAINING:
+        return Position(Stance.CANDIDATE)
+    return position
 
 
 def at_start(weight: int | None, *, speaking: bool) -> Position:
