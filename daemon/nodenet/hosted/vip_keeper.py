@@ -16,7 +16,7 @@ from nodenet.core.hosted_services import stance
 from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.holders import Sighting, holders, probe_seconds, strangers, yields
-from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES, router_ids
+from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES, receives, router_ids
 from nodenet.core.hosted_services.model import Purpose, Role, Service
 from nodenet.core.hosted_services.packets import Advert
 from nodenet.core.hosted_services.stance import Look, Position, Stance
@@ -75,8 +75,8 @@ class VipKeeper:
                 self._state.positions[vip] = found
 
     def heard(self, advert: Advert, family: Family) -> None:
-        """Take an advertisement of another host."""
-        if advert.priority:
+        """Take an advertisement of another host, if keepalived of this node takes it too."""
+        if advert.priority and receives(self._state.options, advert, family):
             self._heard[advert.router_id, family] = _now()
 
     async def run(self) -> None:

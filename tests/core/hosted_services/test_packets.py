@@ -42,12 +42,15 @@ def test_a_neighbour_advertisement_is_a_claim_where_it_names_a_mac() -> None:
         assert packets.neighbour_claim(wrong) is None
 
 
-@pytest.mark.parametrize("version", ["21", "31"])
-def test_a_vrrp_advertisement_has_router_id_and_priority(version: str) -> None:
-    body = bytes.fromhex(version + "0e28010001f3d3c0000202")
-    assert packets.advert(body) == Advert(14, 40)
+@pytest.mark.parametrize(
+    ("head", "interval", "meant"),
+    [("21", "0102", Advert(14, 40, 2, 2.0)), ("31", "f00a", Advert(14, 40, 3, 0.1))],
+)
+def test_a_vrrp_advertisement_has_router_id_priority_and_interval(head: str, interval: str, meant: Advert) -> None:
+    body = bytes.fromhex(f"{head}0e2801{interval}f3d3c0000202")
+    assert packets.advert(body) == meant
     header = bytes.fromhex("4500000000000000ff70") + bytes(10)
-    assert packets.advert(packets.after_ipv4_header(header + body)) == Advert(14, 40)
+    assert packets.advert(packets.after_ipv4_header(header + body)) == meant
     passed_on = bytes.fromhex("4500000000000000fe70") + bytes(10)
     assert packets.advert(packets.after_ipv4_header(passed_on + body)) is None
 

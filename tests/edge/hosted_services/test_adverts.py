@@ -67,4 +67,4 @@ def heard_of(family: socket.AddressFamily, to: str, sent: list[tuple[int, int]])
 def test_what_a_router_has_passed_on_is_not_heard(host: Namespace, family: socket.AddressFamily, to: str) -> None:
     """Any host of the Internet could say who holds a VIP (RFC 5798, 5.1.1.3 and 5.1.2.3)."""
     sent = [(1, 64), (2, 254), (3, 255)]
-    assert host.call(lambda: heard_of(family, to, sent)) == [Advert(3, 40)]
+    assert host.call(lambda: heard_of(family, to, sent)) == [Advert(3, 40, 3, 1.0)]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 
 from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.model import Inputs, Options, Place, Purpose, Role, of_family
+from nodenet.core.hosted_services.packets import Advert
 from nodenet.core.ip import Family, IPAddress, family_of
 
 RUN = "/run/nodenet/hosted"
@@ -101,6 +102,16 @@ def _instance(inputs: Inputs, duty: VipDuty) -> str:
 def is_version_3(options: Options, family: Family) -> bool:
     """Return whether VRRPv3 is spoken: always for IPv6, and for intervals that VRRPv2 cannot say."""
     return family is Family.IPV6 or options.advert_interval < _FAST_SECONDS
+
+
+def receives(options: Options, advert: Advert, family: Family) -> bool:
+    """Return whether keepalived takes *advert*: it ignores another version, and with VRRPv2 another interval.
+
+    Nodes differ in both while the interval of a cluster is changed.
+    """
+    if is_version_3(options, family):
+        return advert.version == 3
+    return advert.version == 2 and advert.interval == options.advert_interval
 
 
 def secret(cluster: str, purpose: Purpose) -> str:

@@ -37,10 +37,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Advert:
-    """A VRRP advertisement: the router id and the sender's priority."""
+    """A VRRP advertisement: the router id, the sender's priority, the version, and the seconds until the next one."""
 
     router_id: int
     priority: int
+    version: int
+    interval: float
 
 
 def arp_probe(mac: bytes, target: IPv4Address) -> bytes:
@@ -86,7 +88,9 @@ def advert(packet: bytes) -> Advert | None:
     """Return what a VRRP packet of version 2 or 3 says, without the IP header."""
     if len(packet) < 8 or packet[0] not in (0x21, 0x31):
         return None
-    return Advert(packet[1], packet[2])
+    version = packet[0] >> 4
+    interval = packet[5] if version == 2 else (int.from_bytes(packet[4:6]) & 0x0FFF) / 100
+    return Advert(packet[1], packet[2], version, interval)
 
 
 def after_ipv4_header(packet: bytes) -> bytes:
