@@ -30,7 +30,7 @@ from nodenet.core.hosted_services.stance import LOOKS, OUT
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.edge.hosted_services.address_events import AddressEvents
 from nodenet.edge.hosted_services.vip_addresses import VipAddresses
-from nodenet.hosted.source_guard import PAUSE_SECONDS, TIMER_SECONDS, SourceGuard
+from nodenet.hosted.source_guard import LOOK_SECONDS, PAUSE_SECONDS, TIMER_SECONDS, SourceGuard
 from nodenet.hosted.state import State
 from nodenet.hosted.vip_keeper import VipKeeper
 
@@ -75,7 +75,9 @@ class Bench:
         healthy = {Purpose.API: [20, 5], Purpose.INGRESS: [20]}
         self.wire = FakeWire(self.state)
         self.keeper = VipKeeper(self.state, self.wire, self.addresses, self.weights, lambda purpose: healthy[purpose])
-        self.guard = SourceGuard(self.state, self.events, self.addresses, self.keeper.write_weights)
+        self.guard = SourceGuard(
+            self.state, self.events, self.addresses, self.keeper.write_weights, self.keeper.look_now.set
+        )
         self.node_ips = set(self.state.here.addresses)
         self.addresses.here |= self.node_ips
         self.vips = {duty.address for duty in self.state.plan.vips if duty.wanted}
@@ -150,6 +152,26 @@ async def test_a_holder_keeps_its_vip_and_one_that_loses_it_then_takes_it_no_mor
     bench.addresses.here = set()
     await bench.change()
     assert bench.muted == bench.vips
+    task.cancel()
+
+
+async def test_a_node_that_gets_or_loses_a_vip_soon_looks_at_the_wire() -> None:
+    """A candidate of 500 looks every 250 s: where VRRP was filtered, a VIP had two holders for as long."""
+    bench = Bench()
+    task = asyncio.ensure_future(bench.guard.run())
+    vip = min(bench.vips, key=str)
+    moves: list[set[IPAddress]] = [{vip}, set()]
+    for held in moves:
+        bench.keeper.look_now.clear()
+        bench.addresses.here = bench.node_ips | held
+        await bench.change()
+        assert not bench.keeper.look_now.is_set(), "a takeover may still go on"
+        await asyncio.sleep(LOOK_SECONDS)
+        assert bench.keeper.look_now.is_set()
+    bench.keeper.look_now.clear()
+    await bench.change()
+    await asyncio.sleep(LOOK_SECONDS)
+    assert not bench.keeper.look_now.is_set(), "no VIP has moved"
     task.cancel()
 
 
@@ -353,7 +375,7 @@ class Host:
 
         async def guard() -> None:
             loops.append(asyncio.get_running_loop())
-            task = asyncio.create_task(SourceGuard(made, AddressEvents(), VipAddresses(), write).run())
+            task = asyncio.create_task(SourceGuard(made, AddressEvents(), VipAddresses(), write, lambda: None).run())
             await stop.wait()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

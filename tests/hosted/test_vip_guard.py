@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
@@ -241,11 +242,15 @@ def test_a_keepalived_that_hangs_is_reported_once_for_all_its_vips(speaker: Spea
     for pid in speaker.pids:
         os.kill(pid, signal.SIGSTOP)
     other = ip_address("192.0.2.3")
+
+    def is_off(vip: IPAddress) -> bool:
+        return f"'{vip}'" not in str(speaker.host.ip_json("address show dev eth0"))
+
     with Running(speaker, lambda: {VIP, other}) as guard:
         for vip in (VIP, other):
             speaker.host.ip(f"address replace {vip}/24 dev eth0")
             guard.overdue = {vip}
-            wait_for(lambda vip=vip: f"'{vip}'" not in str(speaker.host.ip_json("address show dev eth0")))
+            wait_for(partial(is_off, vip))
         time.sleep(0.1)
     assert guard.hung == 1
 

@@ -100,10 +100,11 @@ class Companion:
             self._cluster_changed,
         )
         self._processes = Processes(UNITS[Service.KEEPALIVED])
-        self._source = SourceGuard(self.state, AddressEvents(), VipAddresses(), self.keeper.write_weights)
+        weigh, look = self.keeper.write_weights, self.keeper.look_now.set
+        self._source = SourceGuard(self.state, AddressEvents(), VipAddresses(), weigh, look)
         guarded = Vips(self._removable, self.keeper.overdue)
         self._guard = VipGuard(self._processes, VipAddresses(), guarded, self._resign, self._note_hung)
-        self.drain = Drain(self.state, self.keeper.look_now.set, _keep_drained)
+        self.drain = Drain(self.state, look, _keep_drained)
         units = ServiceUnits(self.bus, lambda _: self.state.changed())
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
         self._trial = ApiIntTrial(self.state, HttpChecks(), ApiIntFile())

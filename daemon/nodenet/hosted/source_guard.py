@@ -23,6 +23,8 @@ PAUSE_SECONDS = 1.0
 """Before the next look where the kernel does not answer."""
 SETTLE_SECONDS = 0.05
 """Changes that follow one another so closely are one: any host of the LAN causes them by router advertisements."""
+LOOK_SECONDS = 2.0
+"""From a move of a VIP to a look at the wire, as a holder has between two looks: other nodes look rarely."""
 TIMER_SECONDS = 0.01
 """Timers are no more exact than that."""
 
@@ -30,12 +32,22 @@ TIMER_SECONDS = 0.01
 class SourceGuard:
     """Keeps ``State.muted`` and ``State.unhearing``."""
 
-    def __init__(self, state: State, events: AddressEvents, addresses: Addresses, changed: Callable[[], None]) -> None:
-        """Call *changed* after each change of ``State.muted``."""
+    def __init__(
+        self,
+        state: State,
+        events: AddressEvents,
+        addresses: Addresses,
+        changed: Callable[[], None],
+        moved: Callable[[], None],
+    ) -> None:
+        """Call *changed* after each change of ``State.muted``, and *moved* when this node has got or lost a VIP."""
         self._state = state
         self._events = events
         self._addresses = addresses
         self._changed = changed
+        self._moved = moved
+        self._held: set[IPAddress] = set()
+        """VIPs that this node held at the last look."""
         self._due: dict[IPAddress, float] = {}
         """VIPs that this node holds and no peer hears of, and when it gives each of them up."""
 
@@ -76,9 +88,15 @@ class SourceGuard:
         vips = [duty.address for duty in state.plan.vips if duty.wanted]
         sources = {**state.here.places, **state.sources}
         present = self._addresses.present((*vips, *(place.address for place in sources.values())))
+        self._note_moves({one.address for one in present}.intersection(vips))
         found = exchange(state.known.inputs, state.plan.vips, sources, present)
         state.unhearing = found.unhearing
         return found.deaf | self._overdue(found.unheard)
+
+    def _note_moves(self, held: set[IPAddress]) -> None:
+        if held != self._held:
+            self._held = held
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, self._moved)
 
     def _overdue(self, unheard: Collection[IPAddress]) -> frozenset[IPAddress]:
         """Return those that no peer has heard of for so long that one is about to take them."""
