@@ -38,16 +38,15 @@ def after_removal(view: View) -> Migration:
 def _place(member: Member, view: View) -> Addresses | None:
     """Return the addresses that ``api-int`` has on a node, None where they are not known.
 
-    A node whose report is about another object, or another generation, may have moved since.
+    A node whose report is about another object, or another generation, may have moved since. An older nodenet names no
+    object.
     """
     report = member.present
-    if report is None:
+    if report is None or report.generation != view.generation or report.uid not in ("", view.uid):
         return None
     if report.mode is Mode.SELF_HOSTED:  # at the VIPs of its own settings
         return view.options.api_vips
     if report.mode is Mode.DISABLED or not report.api_int:
-        return None
-    if (report.uid, report.generation) != (view.uid, view.generation):
         return None
     return None if view.refusal(report.api_int) else _in_order(report.api_int, view)
 
