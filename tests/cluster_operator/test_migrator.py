@@ -22,6 +22,7 @@ from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Mode
 from nodenet.core.hosted_services.report import HostedHealth
 from nodenet.core.messages import Message
+from nodenet.hosted.follower import LONGEST_SECONDS
 
 LB = "192.0.2.9"
 DRAIN_SECONDS = 20
@@ -239,6 +240,22 @@ async def test_a_node_that_goes_off_in_a_phase_and_comes_back_after_it(address: 
         await asyncio.sleep(60)
         assert [one["healthy"] for one in nodes.api.status["nodes"]] == ["True"] * 3
         assert found(nodes.api) == record, "what it reports of a phase that has ended moves nothing"
+
+
+@pytest.mark.parametrize("phase", ["Verify", "SwitchDNS"])
+async def test_a_node_that_hears_of_the_phase_a_minute_after_the_operator_ends_no_migration(phase: str) -> None:
+    """As after an API that was away for some minutes: each node asks again after a minute at most."""
+    async with cluster() as nodes:
+        async with stewarded(nodes.api, QUICK):
+            await begun(nodes, LB, phase, ready=False)
+        await asyncio.sleep(2 * WAIT_SECONDS)
+        async with stewarded(nodes.api, QUICK):
+            await asyncio.sleep(LONGEST_SECONDS + 5)
+            nodes.parts = {}
+            part = Progress(found(nodes.api)["attempt"], Phase(phase), ready=True)
+            nodes.api.node("m1", well(migration=part))
+            await asyncio.sleep(DRAIN_SECONDS + 60)
+            assert_completed(nodes, LB)
 
 
 @pytest.mark.parametrize("phase", ["Verify", "SwitchDNS"])

@@ -19,14 +19,16 @@ from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import Options
 from nodenet.core.messages import Message
+from nodenet.hosted.follower import LONGEST_SECONDS
 
 log = structlog.get_logger()
 
 LOOK_SECONDS = 1.0
 """How often the deadline is looked at while something moves."""
-SIGHT_SECONDS = 60.0
+SIGHT_SECONDS = LONGEST_SECONDS + 15.0
 """So long at least the nodes can report before a deadline that has passed ends a phase: the API, or every operator, may
-have been away until then. An operator that has just begun sees no sooner that the Lease of a dead node has expired."""
+have been away until then, and a node asks again after ``LONGEST_SECONDS`` at most. An operator that has just begun sees
+no sooner that the Lease of a dead node has expired."""
 
 
 class Migrator:
