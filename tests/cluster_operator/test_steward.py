@@ -238,7 +238,8 @@ async def test_an_api_that_is_away_or_refuses_is_asked_again() -> None:
         assert api.requests <= 3 * 300 / REFUSED_SECONDS, "it is asked seldom"
         api.forbidden = {LEASES}
         await asyncio.sleep(300)
-        assert [what for what, _ in api.writes] == ["create"], "no status without knowing who is alive"
+        assert [what for what, _ in api.writes] == ["create", "merge"]
+        assert api.states == {"Degraded": "True"}, "nothing else is known without knowing who is alive"
         assert api.requests <= 3 * 300 / REFUSED_SECONDS + 300 / 15 + 10
         api.forbidden = set()
         await asyncio.sleep(2 * REFUSED_SECONDS + PAUSE_SECONDS)
@@ -272,6 +273,30 @@ async def test_nodes_that_are_not_heard_any_more_are_a_condition(path: str) -> N
         api.forbidden = set()
         await asyncio.sleep(2 * REFUSED_SECONDS + PAUSE_SECONDS)
         assert api.states["Degraded"] == "False"
+
+
+@pytest.mark.parametrize("path", [LEASES, NODES])
+async def test_nodes_that_an_operator_has_never_heard_are_a_condition(path: str) -> None:
+    """As after an upgrade of the image alone: its roles are older, and the status of before stayed as it was."""
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2")):
+        async with stewarded(api):
+            await asyncio.sleep(30)
+        before = api.status
+        api.forbidden = {path}
+        async with stewarded(api):
+            await asyncio.sleep(UNHEARD_SECONDS + 2 * REFUSED_SECONDS)
+            assert api.states == {**{one["type"]: one["status"] for one in before["conditions"]}, "Degraded": "True"}
+            degraded = next(one for one in api.status["conditions"] if one["type"] == "Degraded")
+            assert degraded["reason"] == "NodesUnheard"
+            assert f"The API refuses {path}" in degraded["message"]
+            assert {**api.status, "conditions": []} == {**before, "conditions": []}, "nodes read their peers there"
+            written = writes(api)
+            await asyncio.sleep(600)
+            assert writes(api) == written
+            api.forbidden = set()
+            await asyncio.sleep(2 * REFUSED_SECONDS + PAUSE_SECONDS)
+            assert api.states["Degraded"] == "False"
 
 
 async def test_an_api_that_was_away_for_long_is_no_condition_when_it_is_back() -> None:

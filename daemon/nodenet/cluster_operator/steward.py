@@ -25,6 +25,7 @@ from nodenet.core.hosted_cluster.metrics import Figures
 from nodenet.core.hosted_cluster.migration_steps import View
 from nodenet.core.hosted_services import resource
 from nodenet.core.hosted_services.budget import Budget
+from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Options, Spec
 from nodenet.core.hosted_services.watching import Known
 from nodenet.core.ip import IPAddress
@@ -151,17 +152,16 @@ class Steward:
 
         *held*: only the next phase of a migration is written now, for which all nodes wait: it costs no budget.
         """
-        if self._nodes is None or self._objects is None or not self._leads():
+        if self._objects is None or not self._leads():
             return False
         found = self._objects.objects.get(resource.NAME)
         if found is None:
             await self._api.create(RESOURCES, NEW)
             log.info("The object HostedNetServices was made, with every service on", message=Message.OPERATOR_WROTE)
             return True
-        if self._beats is None:
+        before, wanted = self.status, self._wanted(found)
+        if wanted is None:
             return False
-        before = self.status
-        wanted = cluster_status.status(self._seen(found, self._nodes, self._beats), before, rendered(self._clock()))
         self._announce(wanted["conditions"])
         self._moved = self._migrator.moves(before, wanted)
         skipped = () if self._moved else self._kind.skipped(_now())
@@ -177,6 +177,16 @@ class Steward:
             self._changed()  # a condition says it
         return True
 
+    def _wanted(self, found: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the status, None while too little is known; later that of before with the cause of that."""
+        now = rendered(self._clock())
+        if self._nodes is not None and self._beats is not None:
+            return cluster_status.status(self._seen(found, self._nodes, self._beats), self.status, now)
+        cause = self._unheard(_now())
+        if not cause or why_disabled(self._options):
+            return None
+        return cluster_status.unheard(cause, self.status, _generation(found), now)
+
     def _seen(self, found: Mapping[str, Any], nodes: Known, beats: Heartbeats) -> Seen:
         now, problem = _now(), ""
         try:
@@ -186,11 +196,10 @@ class Steward:
             problem = str(error)
         listed = [nodes.objects[name] for name in sorted(nodes.objects)]
         present = members(listed, beats.alive)
-        generation = found["metadata"].get("generation")
         seen = Seen(
             self._options,
             self._spec or Spec(),
-            generation if isinstance(generation, int) else 0,
+            _generation(found),
             present,
             problem,
             now=now,
@@ -265,6 +274,11 @@ class Steward:
             if known.get(one["type"]) != one["status"]:
                 text = f"{one['type']} is {one['status']} ({one['reason']}): {one['message']}"
                 log.info(text, message=Message.OPERATOR_WROTE)
+
+
+def _generation(found: Mapping[str, Any]) -> int:
+    generation = found["metadata"].get("generation")
+    return generation if isinstance(generation, int) else 0
 
 
 def _whole(item: Mapping[str, Any]) -> Mapping[str, Any]:

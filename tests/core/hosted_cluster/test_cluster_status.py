@@ -7,7 +7,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from core.hosted_cluster.test_conditions import API, GOOD, INGRESS, OPTIONS, member, with_members
-from nodenet.core.hosted_cluster.cluster_status import silent, status
+from nodenet.core.hosted_cluster.cluster_status import silent, status, unheard
 from nodenet.core.hosted_cluster.conditions import claims
 from nodenet.core.hosted_cluster.node_report import Stack
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
@@ -30,6 +30,19 @@ def test_owners_and_nodes() -> None:
         "healthy": "True",
         "stack": "nodenet",
     }
+
+
+def test_nodes_that_were_never_heard_change_the_condition_alone() -> None:
+    before = status(GOOD, {}, "T1")
+    found = unheard("refused", before, 2, "T2")
+    (degraded,) = [one for one in found["conditions"] if one["type"] == "Degraded"]
+    assert (degraded["status"], degraded["reason"], degraded["lastTransitionTime"]) == ("True", "NodesUnheard", "T2")
+    assert {**found, "conditions": []} == {**before, "conditions": []}
+    assert [one for one in found["conditions"] if one is not degraded] == [
+        one for one in before["conditions"] if one["type"] != "Degraded"
+    ]
+    assert unheard("refused", found, 2, "T3") == found
+    assert [one["type"] for one in unheard("refused", {}, 1, "T1")["conditions"]] == ["Degraded"]
 
 
 def test_a_right_status_stays() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nodenet.core.hosted_cluster.conditions import FALSE, TRUE, UNKNOWN, Seen, conditions, with_times
+from nodenet.core.hosted_cluster.conditions import FALSE, TRUE, UNKNOWN, Seen, conditions, nodes_unheard, with_times
 from nodenet.core.hosted_cluster.members import Member
 from nodenet.core.hosted_services import migration
 from nodenet.core.hosted_services.model import Purpose
@@ -27,6 +27,14 @@ def status(seen: Seen, before: Mapping[str, Any], now: str) -> dict[str, Any]:
         "migration": migration.render(seen.migration) if seen.migration else None,
         "nodes": [_node(one, seen) for one in seen.members],
     }
+
+
+def unheard(cause: str, before: Mapping[str, Any], generation: int, now: str) -> dict[str, Any]:
+    """Return the status of an operator that could read nothing about the nodes: that of *before* with the *cause*."""
+    listed = before.get("conditions")
+    (new,) = with_times([nodes_unheard(cause)], listed, generation, now)
+    others = [one for one in (listed if isinstance(listed, list) else ()) if one.get("type") != new["type"]]
+    return {**dict.fromkeys(OWNERS, ""), **before, "conditions": [*others, new]}
 
 
 def silent(before: Mapping[str, Any]) -> frozenset[str]:

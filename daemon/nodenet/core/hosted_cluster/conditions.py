@@ -107,6 +107,15 @@ def conditions(seen: Seen) -> tuple[Condition, ...]:
     )
 
 
+def nodes_unheard(cause: str) -> Condition:
+    """Return the condition where nothing was read about the nodes since nodenet-operator began."""
+    return Condition(DEGRADED, TRUE, *_unheard(cause))
+
+
+def _unheard(cause: str) -> tuple[str, str]:
+    return "NodesUnheard", f"What is known about the nodes is old: {cause}. {GIVE_ROLES}"
+
+
 def _verify_failed(migration: Migration | None) -> Condition:
     if migration and migration.outcome in FAILURES:
         text = f"{migration.message}. See `nodenetctl hosted migrate --dry-run` on a control-plane node"
@@ -182,10 +191,7 @@ def _problems(seen: Seen) -> Iterator[tuple[str, str]]:
     if seen.problem:
         yield "ResourceInvalid", f"The object is not used, and the nodes keep the last good one: {seen.problem}"
     if seen.unheard:
-        yield (
-            "NodesUnheard",
-            f"What is known about the nodes is old: {seen.unheard}. {GIVE_ROLES}",
-        )
+        yield _unheard(seen.unheard)
     if seen.lost_fields:
         yield "KindOutdated", f"{outdated(seen.lost_fields)}. {UPDATE_KIND}"
     for vip, purpose in () if seen.external else seen.vips():
