@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import copy
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from typing import Any
@@ -222,7 +223,8 @@ class Node:
         source = ClusterSource(self, self.caches, Identity(self.name, "c1.example.com", str(self.boots)), state.changed)
 
         def report() -> node_report.NodeReport | None:
-            return node_report.of(state.report(), source.generation, state.progress) if source.is_asked_for else None
+            found = node_report.of(state.report(), source.generation, state.progress)
+            return replace(found, uid=source.uid) if source.is_asked_for else None
 
         reporter = Reporter(self, report)
         mover = Mover(state, self.world, self, reporter.changed_in_migration)
