@@ -178,7 +178,7 @@ class Steward:
         return True
 
     def _wanted(self, found: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the status, None while too little is known; later that of before with the cause of that."""
+        """Return the status. If the nodes were never read: None, and after some time that of before with the cause."""
         now = rendered(self._clock())
         if self._nodes is not None and self._beats is not None:
             return cluster_status.status(self._seen(found, self._nodes, self._beats), self.status, now)
@@ -204,12 +204,12 @@ class Steward:
             problem,
             now=now,
             lost_fields=self._kind.lost,
+            uid=str(found["metadata"].get("uid") or ""),
         )
         if self._problems.keys() & SIGHT:
             self._migrator.lost_sight()
         seen = replace(seen, unheard=self._unheard(now))
-        uid = str(found["metadata"].get("uid") or "")
-        view = View(self._options, self._spec, seen.generation, present, uid=uid)
+        view = View(self._options, self._spec, seen.generation, present, uid=seen.uid)
         migration = self._migrator.next(self.status, view)
         seen = replace(seen, migration=migration)
         known = remembered(self.status, seen) if self._lonely is None else self._lonely

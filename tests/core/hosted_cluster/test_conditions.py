@@ -90,6 +90,14 @@ def test_older_nodes_at_an_external_load_balancer_are_named_until_a_record_says_
     assert states(worker)["Progressing"][0] == "False"
 
 
+def test_a_report_about_an_object_that_was_deleted_is_named_until_the_node_follows_the_new_one() -> None:
+    """Both may have the same generation; the first record waits for such a node, and the status said nothing."""
+    seen = replace(with_members(member("m0", uid="old"), member("m1", uid="new"), member("w2", Role.WORKER)), uid="new")
+    assert states(seen)["Progressing"] == ("True", "RollingOut")
+    assert message(seen, "Progressing") == "Nodes that follow another generation of the object: m0"
+    assert states(replace(seen, members=seen.members[1:]))["Progressing"][0] == "False"
+
+
 def test_silence_is_unknown_and_no_problem_of_the_others() -> None:
     gone = member("m0", vips=(API,), alive=False)
     assert states(with_members(gone))["Available"] == ("Unknown", "NoReport")

@@ -43,8 +43,8 @@ class Seen:
 
     *lonely*: VIPs without a holder, and since when; *claims*: which node reports which VIP, and since when; *now* is on
     the same clock. *problem*: why the object is not used. *migration*: where the API is, and where it moves.
-    *lost_fields*: what the API has not kept of the status. *unheard*: why nothing was read about the nodes for so long
-    that what is known is old.
+    *generation* and *uid*: those of the object. *lost_fields*: what the API has not kept of the status. *unheard*: why
+    nothing was read about the nodes for so long that what is known is old.
     """
 
     options: Options
@@ -58,6 +58,7 @@ class Seen:
     migration: Migration | None = None
     lost_fields: tuple[str, ...] = ()
     unheard: str = ""
+    uid: str = ""
 
     @property
     def external(self) -> bool:
@@ -163,7 +164,7 @@ def _progressing(seen: Seen) -> Condition:
     alive = [one for one in seen.members if one.alive]
     silent = [one for one in alive if one.report is None]
     # Not only older ones: an object that comes back from a backup begins with generation 1 again.
-    behind = [one for one in alive if one.present and one.present.generation != seen.generation]
+    behind = [one for one in alive if one.present and not one.present.is_about(seen.uid, seen.generation)]
     unnamed = [one for one in alive if not seen.migration and one.names_no_address]
     starting = [one for one in alive if one.present and one.present.health is HostedHealth.PROGRESSING]
     for found, reason, text in (

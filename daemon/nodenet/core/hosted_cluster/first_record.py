@@ -38,11 +38,10 @@ def after_removal(view: View) -> Migration:
 def _place(member: Member, view: View) -> Addresses | None:
     """Return the addresses that ``api-int`` has on a node, None where they are not known.
 
-    A node whose report is about another object, or another generation, may have moved since. An older nodenet names no
-    object.
+    A node whose report is about another object, or another generation, may have moved since.
     """
     report = member.present
-    if report is None or report.generation != view.generation or report.uid not in ("", view.uid):
+    if report is None or not report.is_about(view.uid, view.generation):
         return None
     if report.mode is Mode.SELF_HOSTED:  # at the VIPs of its own settings
         return view.options.api_vips

@@ -68,6 +68,10 @@ class NodeReport:
         """Whether all that should work on the node does."""
         return self.health in (HostedHealth.OK, HostedHealth.DISABLED)
 
+    def is_about(self, uid: str, generation: int) -> bool:
+        """Return whether it is about this generation of this object. An older nodenet names no object."""
+        return self.generation == generation and self.uid in ("", uid)
+
 
 def of(report: Report, generation: int, migration: Progress | None = None) -> NodeReport:
     """Return what of *report* the cluster needs."""
