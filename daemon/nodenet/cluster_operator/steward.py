@@ -155,6 +155,8 @@ class Steward:
         if self._objects is None or not self._leads():
             return False
         found = self._objects.objects.get(resource.NAME)
+        if found is None and self._nodes is None:
+            return False
         if found is None:
             await self._api.create(RESOURCES, NEW)
             log.info("The object HostedNetServices was made, with every service on", message=Message.OPERATOR_WROTE)
