@@ -174,6 +174,27 @@ async def test_a_balancer_that_dies_before_the_drain_ends_loses_the_name_and_is_
         assert not made.dead
 
 
+async def test_what_an_earlier_companion_found_is_forgotten_when_the_api_has_moved_meanwhile() -> None:
+    """It took the name from the load balancer in the next migration there, which answered, and that was rolled back."""
+    made, file = state("api-int-is-external"), FakeFile()
+    (vip,), (balancer,) = made.options.api_vips, made.plan.api_int.addresses
+    async with trying(made, Servers(str(vip)), file):
+        await asyncio.sleep(70)
+    assert dead(file.content) == {balancer}
+    made = state("api-int-is-external")
+    asks = made.known.inputs.spec
+    here = replace(asks, api_int_addresses=(), migration=Migration(Phase.SELF_HOSTED, (vip,), (vip,)))
+    made.take(Known(replace(made.known.inputs, spec=here)))
+    async with trying(made, Servers(str(vip), str(balancer)), file):
+        await asyncio.sleep(5)
+        assert dead(file.content) == frozenset()
+        made.take(Known(replace(made.known.inputs, spec=asks)))
+        migrating(made, Phase.SWITCH_DNS)
+        for _ in range(60):
+            await asyncio.sleep(1)
+            assert not made.dead
+
+
 async def test_at_rest_a_balancer_that_has_answered_keeps_the_name() -> None:
     made = migrating(state("api-int-is-external"), Phase.EXTERNAL)
     (vip,), (balancer,) = made.options.api_vips, made.plan.api_int.addresses

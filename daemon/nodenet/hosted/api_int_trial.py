@@ -63,7 +63,8 @@ class ApiIntTrial:
         if not self._state.here.places:
             return  # nothing was gathered yet, and what an earlier companion found stays
         named, *others = ways(self._state.known.inputs)
-        if self._trial.addresses and not others:  # what gets the name again later is tried again
+        # What gets the name again later is tried again, also where an earlier companion found it dead.
+        if not others and (self._trial.addresses or self._state.dead):
             self._trial = Trial()
             self._write()
         elif others and self._trial.addresses != frozenset(named):
