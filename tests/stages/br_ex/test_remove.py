@@ -19,6 +19,7 @@ from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_ip.select import Selection
 from nodenet.stages.apply.records import BRIDGE
 from nodenet.stages.br_ex.stage import PATIENCE_SECONDS
@@ -46,6 +47,14 @@ async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
     again = Rig(files=made.files)
     assert isinstance(await again.attempt(), Skipped)
     assert isinstance(await again.attempt(retry_refused=True, by_name=True), Done)
+
+
+async def test_a_removal_is_on_the_disk_before_its_record() -> None:
+    """A power cut brought the keyfiles back, which no record had any more: a node without network, for ever."""
+    made = await bridge_of_ours()
+    made.files.writes.clear()
+    await made.attempt(remove_bridge=True)
+    assert made.files.writes.index(f"sync {KEYFILES}") < made.files.writes.index(str(BRIDGE))
 
 
 async def test_a_flag_that_stays_is_removed_at_the_next_attempt() -> None:
@@ -138,10 +147,14 @@ async def test_nothing_is_removed_while_open_vswitch_does_not_work() -> None:
 
 
 async def test_there_may_be_nothing_to_remove() -> None:
-    """And that is said."""
-    outcome = await Rig().attempt(remove_bridge=True)
+    """The order is answered once the stages are over: br-ex must not be made by a later attempt before that."""
+    rig = Rig()
+    outcome = await rig.attempt(remove_bridge=True)
     assert isinstance(outcome, Skipped)
     assert outcome.reason == "there is no br-ex to remove"
+    again = Rig(files=rig.files)
+    assert isinstance(await again.attempt(), Skipped)
+    assert isinstance(await again.attempt(by_name=True), Done)
 
 
 async def test_a_keyfile_that_cannot_be_written_does_not_undo_the_removal() -> None:

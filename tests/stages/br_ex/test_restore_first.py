@@ -17,7 +17,7 @@ from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
 from nodenet.core.kernel.snapshot import Snapshot
-from nodenet.core.network_manager.profiles import Profile
+from nodenet.core.network_manager.profiles import KEYFILES, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
@@ -67,6 +67,7 @@ def test_a_network_manager_that_dies_in_an_apply_costs_the_node_no_address() -> 
     assert isinstance(attempt(rig), Failed)
     assert restored(rig) == RESTORED
     assert str(BRIDGE_INTENT) not in rig.files.content
+    assert rig.files.writes[-2:] == [f"sync {KEYFILES}", str(BRIDGE)]
 
 
 def test_a_network_manager_that_comes_back_late_is_waited_for() -> None:

@@ -119,8 +119,13 @@ class BridgeMaker:
         return noted
 
     def forget(self, bridges: Collection[str] | None = None, *, removed_in: str | None = None) -> None:
-        """Take note that the network is what it was before *bridges*; default: all. Raises PublishFailed."""
-        if record := self.record:
+        """Take note that the network is what it was before *bridges*; default: all. Raises PublishFailed.
+
+        NetworkManager does not sync a deletion: a keyfile that a power cut brought back would make the uplink a port of
+        a bridge that no record has.
+        """
+        self._pipeline.sync()
+        if record := self.record or (BridgeRecord({}) if removed_in else None):  # there may be none yet
             self.save(replace(record.without(bridges), removed_in=removed_in))
         self._edges.files.remove(BRIDGE_INTENT)
 
