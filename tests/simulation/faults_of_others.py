@@ -62,9 +62,7 @@ def other_profile(run: Run, fault: Fault) -> None:  # noqa: ARG001
 @kind
 def readdressed(run: Run, fault: Fault) -> None:
     """An administrator gives the uplink a profile of his own, and boots again a while later."""
-    # The end of a trial deletes profiles that came after its beginning, as a rollback does.
-    tried = str(TRIAL) in run.world.disk.content
-    busy = tried or run.world.manager.memory.points or run.world.kernel.links.get("br-ex")
+    busy = _is_tried(run) or run.world.manager.memory.points or run.world.kernel.links.get("br-ex")
     if not run.world.manager.running or busy or run.scenario.node.uplink:
         return
     uuid = "d0000000-0000-4000-8000-000000000002"
@@ -76,6 +74,16 @@ def readdressed(run: Run, fault: Fault) -> None:
     run.world.disk.sync()
     run.world.rules.foreign_profiles.add(uuid)
     run.world.after(min(fault.lasts, 20.0), lambda: None if run.healed else run.world.cut_power())
+
+
+def _is_tried(run: Run) -> bool:
+    """Return whether a trial has begun: its end deletes profiles that came later, as a rollback does.
+
+    Its record is written a moment after it has looked at the profiles.
+    """
+    reconciler = run.process.reconciler if run.process else None
+    trial = reconciler.status.trial if reconciler else None
+    return str(TRIAL) in run.world.disk.content or bool(trial and trial.runs)
 
 
 @kind
