@@ -291,3 +291,28 @@ async def test_a_watch_that_raises_is_shown_the_status_again() -> None:
             assert shown[-1] == reconciler.status
     text = "showing the status (Full): No space left on device"
     assert [line["event"] for line in lines if line["log_level"] == "error"] == [text]
+
+
+async def test_a_watch_that_failed_is_shown_the_status_again_while_a_stage_works() -> None:
+    """An apply may hang for two minutes in a later look: the gate of kubelet reads the state file meanwhile (R16)."""
+    rig, shown, full = Rig(), [], True
+
+    class Disk:
+        def show(self, status: object) -> float | None:
+            if full:
+                return 10.0
+            shown.append(status)
+            return None
+
+    rig.watches = (Disk(),)
+    rig.reconciler = rig.made(rig.inputs)
+    bridge = rig[StageName.CONFIGURE_OVS]
+    bridge.play = [Done("made", Facts(), Message.BRIDGE_MADE, again=Again(frozenset(), 5.0))]
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        bridge.takes = 1000.0
+        await rig.until(lambda: bridge.attempts == 2)
+        await asyncio.sleep(10)  # the status that says that it works is shown after a second
+        full = False
+        await asyncio.sleep(100)
+        assert shown == [reconciler.status]

@@ -205,7 +205,7 @@ class Reconciler(LoopOrders):
         seconds = max(boot.seconds_left(self._clock.boottime()), MOMENT_SECONDS)
         if boot.ready:
             seconds = min(seconds, self.doubts.seconds_left)
-        if math.isfinite(self._watches.again):
+        if math.isfinite(self._watches.again) and (not self._status.ready or boot.next() is not None):
             self._show()
         if not self._status.ready:
             if self._edits.seen(self._status):
@@ -220,12 +220,12 @@ class Reconciler(LoopOrders):
         await self._watchdog_loop.sleep(topics, min(seconds, self._watches.again))
 
     def _see_drift(self, *, sure: bool = False) -> None:
-        """Show what was lost of the publication, or that it is back."""
+        """Show what was lost of the publication, or that it is back; else what a watch has asked to see again."""
         look = partial(self._in_force.stage_set.drift, self._status.facts)
         drift = self._drift.seen(look, self._status.drift, sure=sure)
-        if drift != self._status.drift:
-            if drift:
-                self._requests.topics.add(Topic.NODE_IP_LOST)
+        if drift and drift != self._status.drift:
+            self._requests.topics.add(Topic.NODE_IP_LOST)
+        if drift != self._status.drift or math.isfinite(self._watches.again):
             self._show(drift=drift)
 
     async def _run(self, name: StageName) -> None:
