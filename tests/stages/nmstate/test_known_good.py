@@ -74,6 +74,15 @@ class Rig:
         due = self.after(seconds)
         return due is not None and SECONDS <= due <= SECONDS + BEAT_SECONDS + 0.01
 
+    def written_by_reboots(self) -> list[str]:
+        """Return what two reboots write, the second one right after READY."""
+        self.files.writes.clear()
+        self.watch.ended()
+        self.watch = KnownGood(self.files, self.clock, "the next boot")
+        self.after(0)
+        self.watch.ended()
+        return self.files.writes
+
     @property
     def counted(self) -> NewFile:
         """The record of the boots that count against the file."""
@@ -128,12 +137,7 @@ def test_without_another_good_file_ready_ends_the_count(good: bytes | str | None
         del rig.files.content[str(GOOD)]
     rig.after(0)
     assert rig.counted == NewFile(FILE.digest, ready=True)
-    rig.files.writes.clear()
-    rig.watch.ended()
-    rig.watch = KnownGood(rig.files, rig.clock, "the next boot")
-    rig.after(0)
-    rig.watch.ended()
-    assert rig.files.writes == []
+    assert rig.written_by_reboots() == []
 
 
 def test_a_node_that_is_rebooted_right_after_ready_has_lost_no_boot() -> None:
@@ -155,12 +159,7 @@ def test_a_stop_of_a_node_that_works_writes_nothing() -> None:
     rig = Rig()
     rig.after(0)
     rig.after(SECONDS)
-    rig.files.writes.clear()
-    rig.watch.ended()
-    rig.watch = KnownGood(rig.files, rig.clock, "the next boot")
-    rig.after(0)
-    rig.watch.ended()
-    assert rig.files.writes == []
+    assert rig.written_by_reboots() == []
 
 
 def test_a_disk_that_does_not_take_the_end_of_the_count_is_tried_again() -> None:

@@ -76,16 +76,8 @@ def write(path: PurePath, content: bytes, mode: int = 0o644) -> bool:
     with _explained(path, "written"):
         if _is(path, content, mode):
             return False
-        make_directory(path.parent)
-        temporary = Path(path.parent, STRAY + secrets.token_hex(8))
-        try:
+        with _in_place_of(path) as temporary:
             _fill(temporary, content, mode, like=path)
-            temporary.rename(path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-        _sync(path.parent)
         return True
 
 
@@ -94,16 +86,23 @@ def link(path: PurePath, target: PurePath) -> None:
     with _explained(path, "written"):
         if Path(path).is_symlink() and Path(path).readlink() == target:
             return
-        make_directory(path.parent)
-        temporary = Path(path.parent, STRAY + secrets.token_hex(8))
-        try:
+        with _in_place_of(path) as temporary:
             temporary.symlink_to(target)
-            temporary.rename(path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-        _sync(path.parent)
+
+
+@contextmanager
+def _in_place_of(path: PurePath) -> Iterator[Path]:
+    """Give the path of a new file, which takes the place of *path* durably; after an error nothing has changed."""
+    make_directory(path.parent)
+    temporary = Path(path.parent, STRAY + secrets.token_hex(8))
+    try:
+        yield temporary
+        temporary.rename(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync(path.parent)
 
 
 def remove(path: PurePath) -> bool:
