@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from random import Random
 
 from nodenet.core.boot.outcome import Topic
@@ -263,7 +264,8 @@ class Run:
             self.writes_before, self.applies_before = len(world.disk.writes), len(world.manager.applies)
             world.kill()
             raise Killed
-        written = [path for path in world.disk.writes[self.writes_before :] if path not in VOLATILE | world.disk.torn]
+        torn = world.disk.torn | {str(PurePosixPath(path).with_suffix(".unreadable")) for path in world.disk.torn}
+        written = [path for path in world.disk.writes[self.writes_before :] if path not in VOLATILE | torn]
         world.rules.hold("P6", f"a second run wrote {written}", holds=not written)
         applies = len(world.manager.applies) - self.applies_before
         world.rules.hold("P6", f"a second run applied {applies} times", holds=applies == 0)
