@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from nodenet.core.adoption.skipped import PROPERTIES, Skip, why_skipped
+from nodenet.core.errors import Unavailable
 
 SYSTEMCTL_SECONDS = 10.0
 LOOK_SECONDS = 2.0
@@ -34,11 +35,9 @@ class Skipped:
 
 def shown(unit: str, names: str) -> str:
     """Return the properties *names* of *unit* as ``NAME=VALUE`` lines, "" when systemctl fails."""
-    import subprocess  # noqa: PLC0415 - an ordinary status asks nothing
+    from nodenet.edge.systemd.systemctl import systemctl  # noqa: PLC0415 - an ordinary status asks nothing
 
-    command = ["systemctl", "show", f"--property={names}", "--", unit]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SYSTEMCTL_SECONDS, check=False)  # noqa: S603  (no shell)
-    except (OSError, subprocess.TimeoutExpired):
+        return systemctl("show", f"--property={names}", "--", unit, seconds=SYSTEMCTL_SECONDS)
+    except Unavailable:
         return ""
-    return done.stdout
