@@ -7,7 +7,8 @@ be another one than that of before, and no node has verified it: the record begi
 from __future__ import annotations
 
 from nodenet.core.hosted_cluster.members import Member
-from nodenet.core.hosted_cluster.migration_steps import Addresses, View, rest_at
+from nodenet.core.hosted_cluster.migration_steps import View, rest_at
+from nodenet.core.hosted_services.api_int import Addresses
 from nodenet.core.hosted_services.migration import Migration
 from nodenet.core.hosted_services.model import Mode
 

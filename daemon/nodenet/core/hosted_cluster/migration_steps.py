@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nodenet.core.hosted_cluster.members import Member
-from nodenet.core.hosted_services.api_int import refusal
+from nodenet.core.hosted_services.api_int import Addresses, refusal
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase, is_own
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Options, Role, Spec
-from nodenet.core.ip import IPAddress
 
 WAIT_SECONDS = 120.0
 """How long a phase waits for the nodes: longer than the Lease of one that has just died."""
@@ -33,8 +32,6 @@ _ORDER = (
 _CHECKS = frozenset({Phase.VERIFY})
 """Phases that a problem of one node ends at once."""
 _DRAINS = frozenset({Phase.DRAIN_HAPROXY, Phase.DRAIN_EXTERNAL})
-
-Addresses = tuple[IPAddress, ...]
 
 
 @dataclass(frozen=True, slots=True)
