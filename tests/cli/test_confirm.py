@@ -50,7 +50,7 @@ async def test_the_trial_that_nodenetd_reports_is_confirmed(
 
 @pytest.mark.parametrize("trial", [None, TRIAL | {"state": "applying"}, TRIAL | {"state": "confirmed"}])
 async def test_without_a_trial_nothing_is_confirmed(private_bus: PrivateBus, trial: dict[str, Any] | None) -> None:
-    """One that begins a moment later is another one, which nobody has looked at."""
+    """A trial that begins a moment later is another one, and the administrator has not looked at it."""
     async with daemon(private_bus.address, documents={"GetStatus": json.dumps({"trial": trial})}) as calls:
         code, out, said = await printed(private_bus.address, "confirm")
     assert (code, out) == (UsageInvalid.exit_code, "")

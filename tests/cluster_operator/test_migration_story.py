@@ -86,7 +86,7 @@ async def test_another_load_balancer_that_dies_gives_the_api_back_to_that_of_bef
 
 @pytest.mark.parametrize("phase", [Phase.SWITCH_DNS, Phase.DRAIN_EXTERNAL])
 async def test_a_migration_that_is_aborted_while_the_vip_dies_ends_at_the_load_balancer(phase: Phase) -> None:
-    """The way back is a verified migration from the VIP, and no node could hear of it there."""
+    """A verified migration leads back. At a VIP that does not answer, no node can read its record."""
     async with cluster(LB) as world:
         world.edit()
         await at(world, phase)

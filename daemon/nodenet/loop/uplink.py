@@ -48,7 +48,7 @@ SETTLE_SECONDS = 0.5
 """After a default route ended: its replacement comes right behind it."""
 PORTS_SECONDS = PROBE_SECONDS / 2
 """How long the ports of a bridge are taken for known; less than a minute, so each look once a minute asks again."""
-APPLYING = (StageName.NMSTATE, StageName.CONFIGURE_OVS)
+CHANGING = (StageName.NMSTATE, StageName.CONFIGURE_OVS)
 """The stages that change routes. They have probes of their own, and roll back what does not answer."""
 OVS_KINDS = frozenset({"openvswitch", "tun"})
 """Kinds of the link of an Open vSwitch bridge: of the kernel's datapath, and of the one in user space."""
@@ -113,7 +113,7 @@ class UplinkWatch:
         """Set after an event of an uplink, and once a minute in case one was missed."""
         self._ask_again = asyncio.Event()
         """Set when a default route has ended, or the carrier is back: what gateways answered before says nothing."""
-        self._is_applied = False
+        self._is_changing = False
         """Whether a stage changes the network now: a gateway that is silent meanwhile is no loss yet."""
         self._applied: str | None = None
         """The digest of the node file that the network was made by: another one may want no default route."""
@@ -136,10 +136,10 @@ class UplinkWatch:
         if status.facts.applied_digest != self._applied:
             self._applied = status.facts.applied_digest
             self._way_out = replace(self._way_out, had=frozenset())
-        is_applied = any(status.boot[name].status is Status.RUNNING for name in APPLYING)
-        if self._is_applied and not is_applied:
+        is_changing = any(status.boot[name].status is Status.RUNNING for name in CHANGING)
+        if self._is_changing and not is_changing:
             self._ask_again.set()
-        self._is_applied = is_applied
+        self._is_changing = is_changing
         place = place_of(status.facts) if status.ready else None
         if place != self._place:
             self._place = place
@@ -243,7 +243,7 @@ class UplinkWatch:
         found = gateways(snapshot, place.families)
         answers = await asyncio.gather(*map(self._answers, found))
         silent = tuple(each for each, answer in zip(found, answers, strict=True) if not answer)
-        if self._is_applied:
+        if self._is_changing:
             return
         self._way_out = self._way_out.seen(self._edges.clock.boottime(), place, snapshot, silent)
         self._no_answer = self._way_out.problem(place.link, self._in_words)

@@ -1,4 +1,4 @@
-"""Why systemd skips nodenetd, by what `systemctl show` prints of it."""
+"""Why systemd skips nodenetd, from the properties that `systemctl show` prints."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def here() -> Iterator[Namespace]:
         space.close()
 
 
-def told(
+def calls_during(
     space: Namespace,
     names: list[str],
     change: Callable[[], None],
@@ -86,21 +86,21 @@ def test_the_carrier_of_a_link_is_that_of_its_cable(here: Namespace) -> None:
 
 def test_a_pulled_cable_is_told_and_other_links_are_not(here: Namespace) -> None:
     """A node's pods come and go: the kernel filters before it wakes anybody (R27)."""
-    assert told(here, ["eth0"], lambda: here.ip("link set far0 down")) > 0
+    assert calls_during(here, ["eth0"], lambda: here.ip("link set far0 down")) > 0
     others = ["link add pod0 type veth peer name pod1", "link set pod0 up", "link set far1 down", "link del pod0"]
-    assert told(here, ["eth0"], lambda: here.ip(*others)) == 0
-    assert told(here, ["eth0", "eth1"], lambda: here.ip("link set far1 up")) > 0
+    assert calls_during(here, ["eth0"], lambda: here.ip(*others)) == 0
+    assert calls_during(here, ["eth0", "eth1"], lambda: here.ip("link set far1 up")) > 0
 
 
-def test_a_link_that_is_gone_is_told(here: Namespace) -> None:
+def test_a_link_that_is_gone_is_reported(here: Namespace) -> None:
     """Its driver was taken away."""
-    assert told(here, ["eth0"], lambda: here.ip("link del eth0")) > 0
+    assert calls_during(here, ["eth0"], lambda: here.ip("link del eth0")) > 0
 
 
 def test_a_listener_may_move_to_other_links(here: Namespace) -> None:
     """The uplink is another one after `nodenetctl bridge remove`."""
-    assert told(here, [], lambda: here.ip("link set far0 down"), again=["eth0"]) > 0
-    assert told(here, [], lambda: here.ip("link set far1 down"), again=["eth0"]) == 0
+    assert calls_during(here, [], lambda: here.ip("link set far0 down"), again=["eth0"]) > 0
+    assert calls_during(here, [], lambda: here.ip("link set far1 down"), again=["eth0"]) == 0
 
 
 @pytest.mark.parametrize(("family", "gateway"), [("-4", "192.0.2.1"), ("-6", "2001:db8::1")])
@@ -111,7 +111,7 @@ def test_the_end_of_a_default_route_is_told_and_of_no_other_route(here: Namespac
     other = "198.51.100.0/24" if family == "-4" else "2001:db8:1::/64"
     others = [f"{family} route add {other} via {gateway}", f"{family} route del {other}"]
     others += [f"{family} route del default table 100", "link set far1 down"]
-    assert told(here, ["eth0"], lambda: here.ip(*others), unrouted=True) == 0
-    assert told(here, ["eth0"], lambda: here.ip(f"{family} route del default")) == 0
+    assert calls_during(here, ["eth0"], lambda: here.ip(*others), unrouted=True) == 0
+    assert calls_during(here, ["eth0"], lambda: here.ip(f"{family} route del default")) == 0
     here.ip(f"{family} route add default via {gateway}")
-    assert told(here, ["eth0"], lambda: here.ip(f"{family} route del default"), unrouted=True) == 1
+    assert calls_during(here, ["eth0"], lambda: here.ip(f"{family} route del default"), unrouted=True) == 1

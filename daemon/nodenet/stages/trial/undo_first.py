@@ -58,7 +58,7 @@ class UndoTrialFirst:
         self._presence = presence
         self._node_files = node_files
         self._refusals = 0
-        self._told = ""
+        self._logged = ""
         """The digest of the trial whose end was logged."""
         self._name = ""
         """That of the file on trial, "" where the record cannot be read."""
@@ -146,7 +146,7 @@ class UndoTrialFirst:
                 state, words = await self._presence.look()
                 if state not in (ManagerState.READY, ManagerState.STARTING):
                     return Waiting(words, MANAGER)
-                self._tell(kept)
+                self._log_once(kept)
             await self._undo(kept, facts)
         except PublishFailed as error:
             self._put_off(error)
@@ -157,8 +157,8 @@ class UndoTrialFirst:
             self._put_off(error)
         return None
 
-    def _tell(self, kept: Kept) -> None:
-        if self._told != kept.digest:
-            self._told = kept.digest
+    def _log_once(self, kept: Kept) -> None:
+        if self._logged != kept.digest:
+            self._logged = kept.digest
             text = f"The trial of {kept.name} was interrupted; the network from before it comes back"
             log.warning(text, message=Message.TRIAL_ROLLED_BACK, stage="nmstate")
