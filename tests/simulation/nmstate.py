@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 VERIFY_SECONDS = 5.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Trouble:
     """What goes wrong with the worker: *where* in an apply (``before``, ``made``, ``after``), and *how*.
 
-    *how* is a kind of failure, ``hang`` or ``die``; *times*: with how many applies.
+    *how* is a kind of failure, ``hang`` or ``die``; *times*: with how many applies. Two of them that are alike are two.
     """
 
     where: str

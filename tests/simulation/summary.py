@@ -77,7 +77,11 @@ def _all(scenarios: Iterable[Scenario], entries: Iterable[str] = ()) -> Summary:
         for entry in entries:
             stack.enter_context(put_back(MUTANT[entry]))
         for scenario in scenarios:
-            summary.add(run(scenario))
+            try:
+                summary.add(run(scenario))
+            except Exception as error:
+                error.add_note(f"in {scenario}")  # an error of the simulation itself
+                raise
     gc.collect()
     return summary
 

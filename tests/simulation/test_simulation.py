@@ -124,6 +124,13 @@ def test_a_violation_is_found_and_its_faults_made_fewer() -> None:
     assert smallest(replace(scenario, faults=(noise,)), "P3").faults == (noise,)
 
 
+def test_two_faults_that_are_alike_end_one_after_the_other() -> None:
+    """The second is over before the first apply, which meets the first one."""
+    wrong = Fault("apply-goes-wrong", "", 1, 0.0, 40.0, 0.99)
+    result = run(Scenario(0, ORDINARY["file"], (wrong, replace(wrong, lasts=0.1)), 100.0))
+    assert (result.text, result.struck["apply-goes-wrong"]) == ("", 2)
+
+
 def test_the_kept_runs_find_faults_of_every_property_but_those_of_the_loop() -> None:
     """A property that no put-back fault violates may be one that cannot be violated."""
     kept = (ROOT / "fixtures" / "seeds").rglob("*.json")
