@@ -13,8 +13,11 @@ from nodenet.core.node_file.links import Links
 GRACE_SECONDS = 3.0
 """How long NetworkManager may be starting: it finds its links and activates static profiles in a second."""
 LONGEST_PAUSE_SECONDS = 60.0
-START_SECONDS = 300.0
-"""A start that has lasted so long may never end: a DHCP client without a time-out, on a bridge without an uplink."""
+START_SECONDS = 200.0
+"""A start that has lasted so long may never end: a DHCP client without a time-out, on a bridge without an uplink.
+
+The four tries of a link with the default time-out are over after 180 s.
+"""
 
 
 def are_decided(links: Links, found: Inventory) -> bool:
