@@ -18,6 +18,10 @@ class Presence(Protocol):
     async def look(self) -> tuple[ManagerState, str]:
         """Return how far NetworkManager is, and the words of the wait for it; never raises."""
 
+    @property
+    def starts_endlessly(self) -> bool:
+        """Whether NetworkManager was starting at the last look, for so long that this may never end."""
+
 
 @dataclass(frozen=True, slots=True)
 class StageEdges:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fakes import FakeClock, FakeManager, FakeSystemd
+from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 
@@ -28,6 +29,20 @@ async def test_on_the_bus_or_without_one_systemd_is_not_asked(state: ManagerStat
         clock.now += 1000
         assert await made.look() == (state, state.value)
     assert systemd.started == 0
+
+
+async def test_a_start_that_lasts_too_long_may_be_without_end() -> None:
+    """All stages know since when: one after the other, each with a time of its own, would keep a node dark for long."""
+    manager, clock = FakeManager(ManagerState.STARTING), FakeClock()
+    made = NetworkManagerStarter(manager, FakeSystemd(), clock)
+    for seconds, endless in ((0.0, False), (START_SECONDS - 1.0, False), (1.0, True)):
+        clock.now += seconds
+        await made.look()
+        assert made.starts_endlessly is endless
+    for state in (ManagerState.READY, ManagerState.STARTING):  # another start is another
+        manager.status = state
+        await made.look()
+        assert not made.starts_endlessly
 
 
 async def test_what_systemd_has_given_up_is_started_a_few_times() -> None:

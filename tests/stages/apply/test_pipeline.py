@@ -431,7 +431,7 @@ async def test_network_manager_and_open_vswitch_are_waited_for_by_name() -> None
     assert waiting.reason == "NetworkManager is still starting (its first activations are not over)"
 
 
-async def test_a_start_of_network_manager_that_does_not_end_is_waited_for_five_minutes() -> None:
+async def test_a_start_of_network_manager_that_does_not_end_is_waited_for_200_s() -> None:
     """With a DHCP client without a time-out, on a bridge without an uplink, it never ends; another start is another."""
     rig = Rig(manager=SlowManager(ManagerState.STARTING))
     for seconds, waits in ((0.0, True), (START_SECONDS - 1.0, True), (1.0, False), (600.0, False)):

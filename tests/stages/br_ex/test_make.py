@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
 
@@ -85,6 +86,18 @@ async def test_putting_a_bridge_right_keeps_what_there_was_before_it() -> None:
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
     assert outcome.message is Message.BRIDGE_MADE
+    assert (rig.record.originals["eth0"].name, rig.record.present) == ("as it was", ("u1",))
+
+
+async def test_an_uplink_without_an_active_profile_keeps_the_one_from_before_the_bridge() -> None:
+    """A power cut in the first making left it so; without its profile there was no way back from the second."""
+    rig = Rig("stale-port-without-link")
+    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
+    record = BridgeRecord({"br-ex": "eth0"}, originals={"eth0": kept}, present=("u1",))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    rig.devices = tuple(replace(each, profile=None) if each.link == "eth0" else each for each in rig.devices)
+    rig.place("br-ex")
+    assert isinstance(await rig.attempt(), Done)
     assert (rig.record.originals["eth0"].name, rig.record.present) == ("as it was", ("u1",))
 
 

@@ -49,6 +49,15 @@ async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
     assert isinstance(await again.attempt(retry_refused=True, by_name=True), Done)
 
 
+async def test_an_uplink_that_is_no_port_at_the_moment_gets_its_profile_back_too() -> None:
+    """NetworkManager had ended in the making of br-ex: the profile was for a port of a bridge that was removed."""
+    made = await bridge_of_ours()
+    held = made.ovsdb.held[0]
+    made.ovsdb.held = (replace(held, ports=tuple(port for port in held.ports if port.name != "eth0")),)
+    await made.attempt(remove_bridge=True)
+    assert [order[0] for order in made.profiles.done if order[0] != "keep"] == ["give_back"]
+
+
 async def test_a_removal_is_on_the_disk_before_its_record() -> None:
     """A power cut brought the keyfiles back, which no record had any more: a node without network, for ever."""
     made = await bridge_of_ours()

@@ -21,7 +21,7 @@ from nodenet.core.network_manager.profiles import KEYFILES, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
-from nodenet.stages.br_ex.lost_switch import LOST_SECONDS
+from nodenet.stages.br_ex.lost_network import LOST_SECONDS
 from nodenet.stages.br_ex.recover_first import PATIENCE_SECONDS
 from nodenet.stages.br_ex.stage import GIVEN_UP
 from virtual_time import VirtualLoop

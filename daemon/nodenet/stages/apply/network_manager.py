@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import structlog
 
+from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import PAUSES, UNIT, ManagerState, Service, absence, is_due
 from nodenet.core.since import NEVER
@@ -26,9 +27,20 @@ class NetworkManagerStarter:
         self._clock = clock
         self._starts = 0
         self._given_up = NEVER
+        self._starting = NEVER
 
     async def look(self) -> tuple[ManagerState, str]:
         """Return how far NetworkManager is, and the reason of a wait for it; never raises."""
+        state, words = await self._state()
+        self._starting = self._starting.holds(self._clock.boottime()) if state is ManagerState.STARTING else NEVER
+        return state, words
+
+    @property
+    def starts_endlessly(self) -> bool:
+        """Whether NetworkManager was starting at the last look, and so for START_SECONDS."""
+        return self._starting is not NEVER and self._starting.left(self._clock.boottime(), START_SECONDS) <= 0
+
+    async def _state(self) -> tuple[ManagerState, str]:
         state = await self._manager.state()
         if state is not ManagerState.ABSENT:
             return state, state.value

@@ -14,7 +14,6 @@ from pathlib import PurePosixPath
 import structlog
 
 from nodenet.core.apply import intent
-from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.apply.intent import ROLLBACK_SECONDS, Intent, Phase, is_ours
 from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
@@ -22,7 +21,6 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.since import NEVER
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
 from nodenet.stage_edges import Presence, StageEdges
 from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT, Records
@@ -84,8 +82,6 @@ class Pipeline:
         self._boot_id = boot_id
         self._seconds = apply_seconds
         self._began = edges.clock.boottime()
-        self._starting = NEVER
-        """Since when NetworkManager is starting."""
 
     @property
     def boot_id(self) -> str:
@@ -104,9 +100,7 @@ class Pipeline:
         and RollbackFailed where an interrupted apply cannot be rolled back.
         """
         state, words = await self._edges.presence.look()
-        is_starting = state is ManagerState.STARTING
-        self._starting = self._starting.holds(self.now()) if is_starting else NEVER
-        early = is_starting and (early or self._starting.left(self.now(), START_SECONDS) <= 0)
+        early = state is ManagerState.STARTING and (early or self._edges.presence.starts_endlessly)
         if state is not ManagerState.READY and not early:
             return Waiting(words, MANAGER)
         if uses_ovs and not self._edges.ovsdb.answers():

@@ -158,6 +158,8 @@ class BridgeMaker:
         below = {uplink.link for uplink in plan.uplinks if facts.uplink_of(uplink.bridge) == uplink.link}
         kept = before.originals if before else {}
         earlier = {original.uuid: original for link, original in kept.items() if link in below}
+        # After an interrupted apply the uplink may have no active profile, and still be the bridge's port.
+        profiles = {link: original.uuid for link, original in kept.items() if link in below} | profiles
         # Such a bridge may have the static copy of its lease still.
         there = {uplink.bridge for uplink in plan.uplinks if uplink.link in below} - plan.finish_settings.keys()
         owed = before.finished(set(before.finish or ()) - there) if before else None

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import structlog
 
-from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Topic, Waiting
@@ -24,7 +23,7 @@ from nodenet.ports import Kernel, Stage
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.shielded import shielded
 from nodenet.stages.br_ex.leases import Ended
-from nodenet.stages.br_ex.lost_switch import LOST_SECONDS, LostSwitch
+from nodenet.stages.br_ex.lost_network import LostNetwork
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.repair import BridgeRepairer
 
@@ -50,9 +49,7 @@ class RecoverFirst:
         self._maker = maker
         self._pipeline = pipeline
         self._kernel = kernel
-        self._switch = LostSwitch(repairer)
-        self._starting = NEVER
-        """Since when a lost network waits for NetworkManager."""
+        self._lost = LostNetwork(repairer)
         self._missed = self._unconfirmed = NEVER
         self._looked = False
         self._problem: Problem | None = None
@@ -144,14 +141,10 @@ class RecoverFirst:
             return None
 
     async def _recover(self, record: BridgeRecord, patience: float = PATIENCE_SECONDS) -> Waiting | None:
-        now = self._pipeline.now()
-        # With a DHCP client on a bridge without an uplink NetworkManager's start never ends.
-        endless = self._starting.lasted(now) >= START_SECONDS
-        if waiting := await self._pipeline.obstacle(PLAIN, uses_ovs=False, early=endless):
-            self._starting = self._starting.holds(now)
+        if waiting := await self._pipeline.obstacle(PLAIN, uses_ovs=False):
             return waiting
         if not self._is_lost(record):
-            self._starting = self._missed = NEVER
+            self._missed = NEVER
             return None  # on the uplink or on the bridge: configure-ovs sees to the rest
         now = self._pipeline.now()
         self._missed = self._missed.holds(now)
@@ -233,14 +226,16 @@ class RecoverFirst:
         self._looked = True
 
     async def _give_up_lost(self, record: BridgeRecord | None) -> Waiting | BridgeRecord | None:
-        """Give br-ex up where Open vSwitch keeps the node from its address; return the record of what was given up."""
+        """Give br-ex up where it keeps the node from its address; return the record of what was given up."""
         lost = record is not None and self._is_lost(record)
-        if not (record and record.originals and await self._switch.is_cause(self._pipeline.now(), lost=lost)):
+        if not (record and record.originals):
+            return None
+        why = await self._lost.cause(self._pipeline.now(), self._pipeline.record, lost=lost)
+        if why is None:
             return None
         # Early: NetworkManager's start may not end while a bridge does not come up.
         if waiting := await self._pipeline.obstacle(PLAIN, uses_ovs=False, early=True):
             return waiting
-        why = f"Open vSwitch does not work, and the node has been without its address for {LOST_SECONDS:.0f} s"
         await self._give_back(record, why)
         return record
 

@@ -85,8 +85,10 @@ class BridgeRemover:
         there: list[BridgeCondition],
         expect: tuple[Expectation, ...],
     ) -> None:
-        uplinks = {found.uplink for found in there}
-        originals = {link: kept for link, kept in record.originals.items() if link in uplinks} if record else {}
+        # After an interrupted apply the uplink may be no port, and have its profile for the bridge all the same.
+        recorded = record or BridgeRecord({})
+        uplinks = {link for found in there for link in (found.uplink, recorded.uplinks.get(found.bridge))}
+        originals = {link: kept for link, kept in recorded.originals.items() if link in uplinks}
 
         async def accept() -> None:
             # The link keeps what libnmstate set; the other settings of the profile take effect at its next activation.

@@ -65,7 +65,7 @@ PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
 """The uplink's name, where the shell script that made br-ex before kept it."""
 REMEDY = "Look at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
-GIVEN_UP = "Open vSwitch does not work and kept the node from its address: br-ex is gone until it works again"
+GIVEN_UP = "br-ex kept the node from its address: it is gone until it can be made"
 MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED})
 """Findings that no apply can repair: the links below would not get their configuration back."""
 
@@ -126,7 +126,7 @@ class ConfigureOvsStage:
         return replace(outcome, again=Again(CAUSES, MAX_LOOK_SECONDS)) if owes_checks else outcome
 
     def given_up(self, facts: Facts, record: BridgeRecord) -> Failed:
-        """Return the outcome once the network of *record* from before br-ex was restored, as Open vSwitch is dead."""
+        """Return the outcome once the network of *record* from before br-ex was restored."""
         self._later.forget()
         self._awaited = NEVER
         problem = Problem(Message.BRIDGE_FAILED, GIVEN_UP, REMEDY)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from structlog.testing import capture_logs
 
 from br_ex_rig import MAC, NODE_IP, Rig
+from nodenet.core.apply import intent
+from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -15,8 +17,8 @@ from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.stages.apply.records import BRIDGE
-from nodenet.stages.br_ex.lost_switch import LOST_SECONDS
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
+from nodenet.stages.br_ex.lost_network import LOST_SECONDS
 
 
 class Chooser:
@@ -70,6 +72,19 @@ async def test_a_bridge_that_only_waits_for_its_address_is_kept() -> None:
     rig = of_next_boot(hung=False)
     assert await is_kept(rig, 3 * LOST_SECONDS + 5)
     assert rig.ovsdb.proofs == 3
+
+
+async def test_a_bridge_whose_last_apply_was_rolled_back_is_given_up() -> None:
+    """An interrupted apply had left profiles that give no link an address: the rollback went back to these."""
+    rig = of_next_boot(hung=False)
+    failed = Intent("d", Phase.ROLLED_BACK, "a boot", 5.0)
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(failed)
+    assert await is_kept(rig, LOST_SECONDS)
+    with capture_logs() as logs:
+        assert not await is_kept(rig, 1)
+    why = "br-ex could not be made, and the node has been without its address for 60 s"
+    assert [entry["event"] for entry in logs] == [f"{why}. The network from before br-ex is restored"]
+    assert rig.ovsdb.proofs == 0
 
 
 async def test_the_time_begins_again_with_the_address() -> None:
