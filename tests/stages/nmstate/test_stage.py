@@ -853,6 +853,52 @@ async def test_a_bad_file_that_network_manager_cannot_roll_back_any_more_gives_w
     assert rig.nmstate.applied == [TEXT.decode(), OLD.decode()]
 
 
+class StuckManager(FakeManager):
+    """A device does not come back in a rollback. Its checkpoint is gone all the same, as in NetworkManager."""
+
+    async def roll_back(self, checkpoint: str) -> None:
+        await super().roll_back(checkpoint)
+        raise RollbackFailed("NetworkManager could not bring back 1 of 2 devices", remedy="Look")
+
+
+async def test_a_file_that_cannot_be_rolled_back_gives_way_to_the_last_known_good_one() -> None:
+    """Until an administrator asks for it: nothing else brings the network back before the next boot."""
+    rig = Rig(manager=StuckManager())
+    lost_boots(rig)
+    rig.files.content[str(NEW_FILE)] = new_file.render(NewFile("another"))
+    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/cp/1", rig.clock.now))
+    rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "no answer from eth0")]
+    waiting = await rig.attempt()
+    assert isinstance(waiting, Waiting)
+    assert waiting.seconds == 0.0
+    rig.nmstate.during_apply = lambda: None
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.cause == (
+        "worker-0.yml could not be rolled back (NetworkManager could not bring back 1 of 2 devices): the last known "
+        "good worker-0.yml is used in its place"
+    )
+    assert rig.nmstate.applied == [OLD.decode()]
+    assert (rig.files.content[FILE], rig.files.content[APPLIED]) == (TEXT, OLD)
+    assert isinstance(await rig.attempt(), Done)
+    asked = await rig.attempt(request=Request(2, retry_refused=True))
+    assert isinstance(asked, Done)
+    assert (asked.problem, asked.facts.applied_digest) == (None, hashlib.sha256(TEXT).hexdigest())
+
+
+async def test_the_last_known_good_file_that_cannot_be_rolled_back_gives_way_to_none() -> None:
+    """A person must look then; the two files do not take turns."""
+    rig = Rig(manager=StuckManager())
+    lost_boots(rig)
+    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/cp/1", rig.clock.now))
+    rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "no answer from eth0")]
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.message is Message.ROLLBACK_FAILED
+    assert (rig.nmstate.fails, rig.nmstate.applied) == ([], [])
+
+
 async def test_a_corrected_file_or_a_reload_ends_the_quarantine() -> None:
     """At once."""
     rig = quarantined()

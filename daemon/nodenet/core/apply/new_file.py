@@ -18,8 +18,8 @@ VERSION = 1
 class NewFile:
     """The record: the file with *digest*, the *boots* that began with it and did not stay READY.
 
-    *ready*: one has, so the file is not new any more. *cut_off* is the boot in which the file cut the node off and may
-    not have been rolled back, *cause* how that showed.
+    *ready*: one has, so the file is not new any more. *cut_off* is the boot in which the file cut the node off, or
+    could not be rolled back, and *cause* says which and how that showed.
     """
 
     digest: str

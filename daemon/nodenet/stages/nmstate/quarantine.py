@@ -1,7 +1,7 @@
 """Is this node file applied, or the last known good one in its place?
 
 That one is used where boots with the file never reached READY or ended soon after it, and where an apply of the file
-that was interrupted cut the node off.
+that was interrupted cut the node off, or a failed one could not be rolled back.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Quarantine:
             known = self._without_cut(known)
         lost = new_file.lost_boots(known, file.digest, self._boot_id)
         if known and (known.digest, known.cut_off) == (file.digest, self._boot_id):
-            what = f"{file.name} cut the node off ({known.cause})"
+            what = f"{file.name} {known.cause}"
         elif self._limit and lost >= self._limit and self._asked != file.digest:
             what = f"{lost} boots in a row with {file.name} did not reach READY or ended soon after it"
         else:
@@ -57,13 +57,16 @@ class Quarantine:
         """Return whether another file than *file* is known good and may be used in its place."""
         return bool(self._limit) and self._last_good(file, hostname, "")[0] is not None
 
-    def give_up(self, digest: str, cause: str) -> None:
-        """Use the last known good file for the rest of this boot: the one with *digest* left the node cut off.
+    def give_up(self, file: NodeFile, hostname: str | None, cause: str) -> bool:
+        """Use the last known good file in the place of *file* for the rest of this boot; return whether there is one.
 
-        *cause* says how that showed. Raises PublishFailed.
+        *cause* says what *file* did, as "cut the node off". Raises PublishFailed.
         """
-        record = new_file.begun(self._known(), digest, self._boot_id)
+        if not self.has_other(file, hostname):
+            return False
+        record = new_file.begun(self._known(), file.digest, self._boot_id)
         self._records.save(NEW_FILE, new_file.render(replace(record, cut_off=self._boot_id, cause=cause)))
+        return True
 
     def _without_cut(self, known: NewFile | None) -> NewFile | None:
         """Return what is *known* of a file that is to be tried again though it cut the node off in this boot."""

@@ -120,7 +120,7 @@ class NmstateStage:
             if file.digest != facts.digest:
                 wish = await self._node_files.wanted(file, found)
             job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, self._was_cut_short(file, facts))
-            return beside(await self._settle(job), problem)
+            return beside(await self._settled(job), problem)
         except node_file.Rivals as error:
             return failed(self._as_before(replace(facts, node_file=error.names)), error, error.cause)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
@@ -138,6 +138,15 @@ class NmstateStage:
             path = self._directory / file.name
             fields = {"stage": "nmstate", "node_file": str(path), "digest": file.digest}
             log.info(f"Found the node file {path}", message=Message.NODE_FILE_FOUND, **fields)
+
+    async def _settled(self, job: Job) -> Outcome:
+        """Settle; where NetworkManager could not roll the file back, wait for the last known good one. Raises."""
+        try:
+            return await self._settle(job)
+        except RollbackFailed as error:
+            if waiting := self._instead(job, f"could not be rolled back ({error.cause})"):
+                return waiting
+            raise
 
     async def _settle(self, job: Job) -> Outcome:
         """Ask for the difference and do what it calls for."""
@@ -198,10 +207,7 @@ class NmstateStage:
         before = self._as_before(job.facts)
         await probing.begin()
         record = self._pipeline.intent(
-            job.file.digest,
-            Phase.APPLYING,
-            in_force=before.applied_digest,
-            brings_bridge=before.brings_bridge,
+            job.file.digest, Phase.APPLYING, in_force=before.applied_digest, brings_bridge=before.brings_bridge
         )
         record = replace(record, way_out=probing.way_out, interrupted=job.interrupted)
         try:
@@ -227,7 +233,8 @@ class NmstateStage:
         number, began = (before.number + 1, before.began) if before else (1, job.began)
         if not may_try_again(failure, number, self._pipeline.now() - began):
             refused = self._refused(job, failure)
-            return self._instead(job, failure) or refused
+            cut_off = failure.kind is FailureKind.PROBE and (job.interrupted or not isinstance(failure, ProbeFailed))
+            return (self._instead(job, f"cut the node off ({failure.cause})") if cut_off else None) or refused
         self._tries[digest] = Tries(number, began, failure)
         text = f"Try {number} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
@@ -241,15 +248,13 @@ class NmstateStage:
         # In a later boot no checkpoint leads back, and without another file nothing does.
         return record.boot_id == self._pipeline.boot_id or self._quarantine.has_other(file, facts.hostname)
 
-    def _instead(self, job: Job, failure: NmstateFailure) -> Waiting | None:
-        """Return the wait for the last known good file where this one cut the node off, and may not be rolled back."""
-        rolled_back = isinstance(failure, ProbeFailed) and not job.interrupted
-        if failure.kind is not FailureKind.PROBE or rolled_back or job.file.digest != job.facts.digest:
+    def _instead(self, job: Job, why: str) -> Waiting | None:
+        """Return the wait for the last known good file, None where there is no other; *why* this one is not used."""
+        if job.file.digest != job.facts.digest or not self._quarantine.give_up(job.file, job.facts.hostname, why):
             return None
-        if not self._quarantine.has_other(job.file, job.facts.hostname):
-            return None
-        self._quarantine.give_up(job.file.digest, failure.cause)
-        return Waiting(f"the last known good node file: {failure.cause}", seconds=0.0, facts=self._as_before(job.facts))
+        return Waiting(
+            f"the last known good file: {job.file.name} {why}", seconds=0.0, facts=self._as_before(job.facts)
+        )
 
     def _until_started(self, job: Job) -> Waiting:
         seconds = self._early.pause(UNAVAILABLE_SECONDS)
@@ -265,14 +270,13 @@ class NmstateStage:
 
     def _refused(self, job: Job, failure: NmstateFailure) -> Failed:
         self._probes.forget()
-        facts = self._as_before(job.facts)
         cause = f"{job.file.name}: {failure.cause}"
         record = self._pipeline.record
         touched = record is not None and record.phase in TOUCHED and record.digest == job.file.digest
         if record and touched:  # not again in this boot
             ended = replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy)
             self._pipeline.save(replace(ended, interrupted=job.interrupted))
-        return failed(facts, failure, cause)
+        return failed(self._as_before(job.facts), failure, cause)
 
     def _as_before(self, facts: Facts) -> Facts:
         """Return the facts of the file that is still applied; unchanged if the record cannot be read."""
@@ -284,8 +288,7 @@ class NmstateStage:
         return replace(facts, applied_digest=in_force, brings_bridge=bridge)
 
     def _is_good(self, job: Job) -> None:
-        digest = job.file.digest
-        bridge = job.wish.brings_bridge
+        digest, bridge = job.file.digest, job.wish.brings_bridge
         self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
         self._tries.clear()
         self._probes.forget()
