@@ -128,7 +128,10 @@ def test_read_gives_bytes_or_none_and_never_half(tmp_path: Path) -> None:
 @ROOT
 @pytest.mark.parametrize(
     ("options", "told", "remedy"),
-    [("size=64k", os.strerror(errno.ENOSPC), "df -h"), ("ro", os.strerror(errno.EROFS), "remount,rw")],
+    [
+        ("size=64k", os.strerror(errno.ENOSPC), "df -h"),
+        ("ro", os.strerror(errno.EROFS), "remount,rw` and `systemctl restart nodenetd`"),
+    ],
 )
 def test_a_broken_file_system_is_told_with_the_remedy_and_changes_nothing(
     tmp_path: Path, options: str, told: str, remedy: str

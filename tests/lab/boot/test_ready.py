@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from br_ex.test_make import DHCP_ONLY, SETTINGS
 from br_ex.test_more import BRIDGED4, DEFAULT
-from factories import NodeFactory
-from harness import Flavour, Lan
+from factories import NO_BRIDGE, NodeFactory
+from harness import Dhcp, Flavour, Ipv6, Lan
 from node_ip.test_publication import with_early
-from story import causes, settle, stage
+from story import KUBELET, causes, mtu, node_file, settle, stage, status, with_mtu
 
 CROWDED = "[Service]\nExecStartPre=-+/bin/mkdir -p /run/nodenet/state.json/obstacle\n"
 
@@ -53,6 +53,37 @@ def test_kubelet_starts_though_files_have_the_places_of_directories(product_node
 
 
 RECORDS = ("intent", "bridge-intent", "bridge", "selection")
+
+
+READ_ONLY = (
+    "for each in /etc /var; do mkdir -p /run/lab$each; mount -t tmpfs none /run/lab$each; cp -a $each/. /run/lab$each; "
+    "mount --bind /run/lab$each $each; mount -o remount,ro /run/lab$each; done"
+)
+
+
+def test_a_disk_that_is_read_only_holds_kubelet_only_where_its_drop_in_is_missing(
+    product_node: NodeFactory, lan: Lan
+) -> None:
+    """Where /etc and /var have all that the boot would write, nothing is wrong. Else kubelet waits for the disk."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={node_file("worker-0.yml"): with_mtu(1400), **NO_BRIDGE}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    (address,) = settle(node)["node_ips"]
+    node.off()
+    with_early(node, READ_ONLY).boot()
+    document = settle(node)
+    assert (document["health"], document["node_ips"], mtu(node), causes(node)) == ("ok", [address], 1400, [])
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == address
+    node.off()
+    node.path(KUBELET).unlink()
+    node.boot()
+    node.wait_until("nodenetctl status --json | grep -q 'kubelet must not start with the address of'", timeout=60)
+    assert stage(status(node), "nodeip")["detail"].startswith(f"{KUBELET} cannot be written: Read-only file system")
+    assert node.run("cat /run/nodeip-configuration/primary-ip").stdout == address
+    assert not node.started("kubelet")
+    node.run("mount -o remount,rw /run/lab/etc")
+    assert settle(node)["health"] == "ok"
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == address
 
 
 def test_kubelet_starts_though_no_record_of_an_earlier_boot_can_be_read(product_node: NodeFactory, lan: Lan) -> None:

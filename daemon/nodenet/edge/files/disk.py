@@ -61,7 +61,11 @@ _LABEL = "security.selinux"
 _REMEDIES = {
     errno.ENOSPC: "Free space on its file system (`df -h`, `df -i`)",
     errno.EDQUOT: "Free space on its file system (`df -h`, `df -i`)",
-    errno.EROFS: "Its file system is read-only: look at `journalctl -k`, then `mount -o remount,rw`",
+    # systemd keeps a file system read-only for a service that was started while it was so.
+    errno.EROFS: (
+        "Its file system is read-only: look at `journalctl -k`, then `mount -o remount,rw` and "
+        "`systemctl restart nodenetd`"
+    ),
     errno.EACCES: "Look at `ausearch -m avc -ts recent`, and at ReadWritePaths= of nodenetd.service",
     errno.EPERM: "Look at `ausearch -m avc -ts recent`, and at `lsattr`",
     errno.EBUSY: "It is a mount point, which cannot be replaced: look at `findmnt`, and unmount it",
