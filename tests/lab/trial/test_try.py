@@ -162,3 +162,38 @@ def test_whatever_dies_during_a_trial_the_network_is_as_before(product_node: Nod
     as_before(node, before)
     assert causes(node) == []
     nothing_left(node)
+
+
+def test_what_a_trial_prints_and_a_terminal_that_is_closed(product_node: NodeFactory, lan: Lan) -> None:
+    """Lines, documents, a countdown; a closed terminal does not end the trial, Ctrl-C ends it while it is applied."""
+    node, before = booted(product_node, lan)
+    node.write(NEW, with_mtu(1300))
+    plain = node.run(f"nodenetctl try {NEW} --for 5", check=False, timeout=60)
+    assert plain.returncode == 1
+    lines = plain.stdout.splitlines()
+    assert lines[:2] == ["eth0", "  mtu  1400 -> 1300"]
+    assert "Applied. Rolled back in 5 s unless you run `nodenetctl confirm`" in lines
+    assert plain.stderr.endswith("the network is as before: its time is over, and it was not confirmed\n")
+    as_before(node, before)
+
+    documents = node.run(f"nodenetctl try {NEW} --for 5 --json", check=False, timeout=60).stdout.splitlines()
+    first, *held, last = [json.loads(line) for line in documents]
+    assert (first["event"], first["changes"][0]["key"]) == ("changes", "mtu")
+    assert {each["event"] for each in held} == {"holding"}
+    assert (last["event"], last["state"]) == ("ended", "rolled-back")
+    as_before(node, before)
+
+    command = f"script -qefc 'nodenetctl try {NEW} --for 300' /tmp/terminal"
+    node.run(f"setsid {command} </dev/null >/dev/null 2>&1 & echo $! >/tmp/try.pid")
+    node.wait_until("test $(tr '\\r' '\\n' </tmp/terminal | grep -c '^Applied. Rolled back in  29') -gt 1", timeout=30)
+    node.run("pgrep -f '[n]odenetctl try'")
+    node.run("kill -KILL $(cat /tmp/try.pid)")
+    node.wait_until("! pgrep -f '[n]odenetctl try'")
+    assert status(node)["trial"]["state"] == "holding"
+    node.run("nodenetctl rollback")
+    as_before(node, before)
+
+    node.run(f"timeout --signal=INT 0.4 nodenetctl try {NEW} --for 300", check=False, timeout=60)
+    as_before(node, before)
+    assert node.run("ls /run/nodenet/try").stdout == ""
+    nothing_left(node)

@@ -14,7 +14,7 @@ NO_BRIDGE = {"/etc/nodenet/nodenet.toml.d/30-lab.toml": '[stages]\nconfigure-ovs
 
 
 def test_two_panics_bring_the_old_file_back(lan: Lan, vm: Vm) -> None:
-    """A panic syncs nothing: what counts the boots is on the disk before the file is applied."""
+    """A panic syncs nothing: what counts the boots is on the disk before the file is applied. Said on the console."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     vm.plug("eth0", lan)
     for name, text in {node_file("worker-0.yml"): with_mtu(1400), **SETTINGS, **NO_BRIDGE}.items():
@@ -35,3 +35,4 @@ def test_two_panics_bring_the_old_file_back(lan: Lan, vm: Vm) -> None:
         "Applied the last known good worker-0.yml and verified it in "
     )
     assert causes(vm) == [CAUSE]
+    assert f"nodenetd: {CAUSE}" in vm.console()
