@@ -41,13 +41,17 @@ from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.probes.questions import Scope
 from nodenet.core.probes.report import PATH
+from nodenet.stages.apply.network_before import NetworkBefore, What
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.probes import ProbeEdges, Probes
+from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
+from nodenet.stages.nmstate.way_back import WayBack
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 FILE = str(DIRECTORY / "worker-0.yml")
@@ -79,7 +83,11 @@ class Rig:
         outside_probes = ProbeEdges(self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files)
         self.probes = Probes(outside_probes, Scope(), self.patience, forward_seconds=0.2)
         quarantine = Quarantine(self.files, BOOT_ID, 2)
-        self.stage = NmstateStage(self.files, self.nmstate, pipeline, early, self.probes, quarantine, DIRECTORY)
+        keeper, checkpoint = ProfileKeeper(self.profiles, self.files), OpenCheckpoint(self.manager, pipeline)
+        before = NetworkBefore(What.APPLY, self.files, self.profiles, self.manager, keeper, checkpoint)
+        way_back = WayBack(before, presence, pipeline)
+        parts = (pipeline, early, self.probes, quarantine, way_back)
+        self.stage = NmstateStage(self.files, self.nmstate, *parts, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
         self.clock.now += 1

@@ -37,6 +37,10 @@ class Phase(StrEnum):
     REFUSED = "refused"
 
 
+TOUCHED = frozenset({Phase.APPLYING, Phase.ROLLED_BACK})
+"""The network was changed by an apply that has failed, or whose end is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Intent:
     """The record of an apply.

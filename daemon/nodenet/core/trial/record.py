@@ -1,7 +1,7 @@
-"""What does a trial keep on disk, so that the network comes back in every case?
+"""What does a trial, or an apply of a node file, keep on disk, so that the network comes back in every case?
 
 NetworkManager rolls its checkpoint back by itself when nodenetd is killed. It forgets it when it is started again, and
-in a power cut; what it wrote to disk stays. So the profiles from before are kept until the trial is over.
+in a power cut; what it wrote to disk stays. So the profiles from before are kept until either is over.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ HARDWARE = frozenset({"802-3-ethernet", "802-11-wireless", "bluetooth", "gsm", "
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The network before a trial of the file *name* with the SHA-256 *digest*.
+    """The network before a trial, or an apply, of the file *name* with the SHA-256 *digest*.
 
     *links* are those that the file configures. *profiles* are all profiles with their secrets, *active* is link →
-    UUID of its profile. *intent* is the text of the record of the last apply, "" where there is none.
+    UUID of its profile. *intent* is the text of the record of the last apply; "" where there is none, and of an apply.
     """
 
     name: str

@@ -24,6 +24,8 @@ NEW_FILE = STATE / "trial.json"
 """How often a new node file was booted with; `core.apply.new_file`."""
 TRIAL = STATE / "try.json"
 """The network from before a trial that has not ended."""
+APPLY = STATE / "apply.json"
+"""The network from before an apply of a node file that has not ended."""
 PRIVATE = 0o600
 
 T = TypeVar("T")

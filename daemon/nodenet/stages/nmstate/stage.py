@@ -13,7 +13,7 @@ from pathlib import PurePath
 import structlog
 
 from nodenet.core.apply import intent
-from nodenet.core.apply.intent import Phase, Plan
+from nodenet.core.apply.intent import TOUCHED, Phase, Plan
 from nodenet.core.apply.retry import BUDGET_SECONDS, TRIES, delay, may_try_again
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting, beside
@@ -41,11 +41,10 @@ from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
+from nodenet.stages.nmstate.way_back import WayBack
 
 log = structlog.get_logger()
 
-TOUCHED = frozenset({Phase.APPLYING, Phase.ROLLED_BACK})
-"""The network was changed by an apply that failed."""
 UNAVAILABLE_SECONDS = 5.0
 """When something that does not answer is asked again without an event."""
 
@@ -85,6 +84,7 @@ class NmstateStage:
         early: EarlyStart,
         probes: Probes,
         quarantine: Quarantine,
+        way_back: WayBack,
         directory: PurePath,
     ) -> None:
         """Look for node files in *directory*."""
@@ -94,6 +94,7 @@ class NmstateStage:
         self._early = early
         self._probes = probes
         self._quarantine = quarantine
+        self._way_back = way_back
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries: dict[str, Tries] = {}
@@ -150,8 +151,8 @@ class NmstateStage:
 
     async def _settle(self, job: Job) -> Outcome:
         """Ask for the difference and do what it calls for."""
-        if over := self._over_budget(job):
-            return over
+        if instead := self._over_budget(job) or await self._way_back.restored():
+            return instead
         applied = self._in_force.is_only_compared(job.file)
         job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links, applied=applied))
         early = job.early or self._early.is_endless
@@ -211,11 +212,12 @@ class NmstateStage:
         )
         record = replace(record, way_out=probing.way_out, interrupted=job.interrupted)
         try:
-            seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept)
+            async with self._way_back.kept(job.file, job.wish):
+                seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept)
+                self._is_good(job)
         except ProbeFailed:
             await probing.restored()
             raise
-        self._is_good(job)
         detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s{probing.answering}"
         return Done(detail, _good(job), Message.NETWORK_APPLIED)
 

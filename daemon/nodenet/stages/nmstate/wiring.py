@@ -11,6 +11,7 @@ from nodenet.stages.apply.probes import Probes
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
+from nodenet.stages.nmstate.way_back import WayBack
 
 
 def build(edges: StageEdges, settings: Settings) -> NmstateStage:
@@ -19,5 +20,6 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     early = EarlyStart(edges.manager, edges.profiles, edges.clock)
     probes = Probes.of(edges, settings)
     quarantine = Quarantine(edges.files, edges.boot_id, settings.quarantine_after)
+    way_back = WayBack.of(edges, pipeline)
     directory = PurePath(settings.node_file_dir)
-    return NmstateStage(edges.files, edges.nmstate, pipeline, early, probes, quarantine, directory)
+    return NmstateStage(edges.files, edges.nmstate, pipeline, early, probes, quarantine, way_back, directory)

@@ -33,13 +33,13 @@ from nodenet.core.trial.trial import ASIDE, MARGIN_SECONDS, STAGED, Decision, Tr
 from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.network_before import NetworkBefore
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.apply.records import GOOD, NEW_FILE, PRIVATE, Records
 from nodenet.stages.apply.shielded import shielded
-from nodenet.stages.trial.before import NetworkBefore
 
 log = structlog.get_logger()
 

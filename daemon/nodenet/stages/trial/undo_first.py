@@ -20,9 +20,9 @@ from nodenet.core.trial.record import Kept
 from nodenet.core.trial.trial import not_applied
 from nodenet.ports import Stage
 from nodenet.stage_edges import Presence
+from nodenet.stages.apply.network_before import NetworkBefore
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER
-from nodenet.stages.trial.before import NetworkBefore
 
 log = structlog.get_logger()
 

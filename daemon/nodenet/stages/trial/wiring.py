@@ -8,10 +8,10 @@ from pathlib import PurePath
 from nodenet.core.settings.model import Settings
 from nodenet.ports import Stage
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.network_before import NetworkBefore
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
-from nodenet.stages.trial.before import NetworkBefore
 from nodenet.stages.trial.run import TrialRun
 from nodenet.stages.trial.undo_first import Restored, UndoTrialFirst
 

@@ -1,4 +1,4 @@
-"""How is the network from before a trial kept, and put back?"""
+"""How is the network from before a trial, or from before an apply of a node file, kept and put back?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 
 import structlog
 
@@ -23,7 +24,7 @@ from nodenet.ports import Files, Manager, Profiles
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.profile_backup import ProfileKeeper
-from nodenet.stages.apply.records import INTENT, PRIVATE, TRIAL, Records
+from nodenet.stages.apply.records import APPLY, INTENT, PRIVATE, TRIAL, Records
 
 log = structlog.get_logger()
 
@@ -31,10 +32,22 @@ PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.2
 
 
+class What(StrEnum):
+    """What a network is kept from before of, in words."""
+
+    TRIAL = "trial"
+    APPLY = "apply"
+
+
+PATH = {What.TRIAL: TRIAL, What.APPLY: APPLY}
+MESSAGE = {What.TRIAL: Message.TRIAL_UNDONE, What.APPLY: Message.CHECKPOINT_CLEARED}
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkBefore:
-    """The profiles and the record of the last apply, as they were before a trial."""
+    """The profiles as they were before *what*; of a trial also the record of the last apply."""
 
+    what: What
     files: Files
     profiles: Profiles
     manager: Manager
@@ -42,15 +55,15 @@ class NetworkBefore:
     checkpoint: OpenCheckpoint
 
     @classmethod
-    def of(cls, edges: StageEdges, checkpoint: OpenCheckpoint) -> NetworkBefore:
+    def of(cls, edges: StageEdges, checkpoint: OpenCheckpoint, what: What = What.TRIAL) -> NetworkBefore:
         """Return the one that works through *edges* and *checkpoint*."""
         keeper = ProfileKeeper(edges.profiles, edges.files)
-        return cls(edges.files, edges.profiles, edges.manager, keeper, checkpoint)
+        return cls(what, edges.files, edges.profiles, edges.manager, keeper, checkpoint)
 
     @property
     def kept(self) -> Kept | None:
-        """What a trial that has not ended has kept. Raises PublishFailed."""
-        return Records(self.files).load(TRIAL, record.parse)
+        """What was kept, while that has not ended. Raises PublishFailed."""
+        return Records(self.files).load(PATH[self.what], record.parse)
 
     async def keep(self, file: NodeFile, wish: Desired) -> None:
         """Keep the present network. Raises Unavailable, PublishFailed."""
@@ -62,9 +75,9 @@ class NetworkBefore:
             links=tuple(sorted(links)),
             profiles=await self._present(found, links),
             active={device.link: device.profile.uuid for device in found.devices if device.profile},
-            intent=(self.files.read(INTENT) or b"").decode(),
+            intent=(self.files.read(INTENT) or b"").decode() if self.what is What.TRIAL else "",
         )
-        Records(self.files).save(TRIAL, record.render(kept))
+        Records(self.files).save(PATH[self.what], record.render(kept))
         try:
             _ = self.kept  # a record that is too large to be read again is no way back
         except PublishFailed:
@@ -89,14 +102,15 @@ class NetworkBefore:
                 log.warning(error.cause, message=error.message, remedy=error.remedy)
         due = [(uuid, link) for uuid, link in way.activate if await self._activate(kept, uuid, link)]
         if not way.empty:
-            text = f"Put the profiles from before the trial of {kept.name} back"
-            log.warning(text, message=Message.TRIAL_UNDONE)
+            text = f"Put the profiles from before the {self.what} of {kept.name} back"
+            log.warning(text, message=MESSAGE[self.what])
         await self._settled(due)
 
     def end(self, kept: Kept) -> None:
         """Let the network of *kept*, which is back, survive a power cut, and forget it. Raises PublishFailed."""
         self.files.sync(KEYFILES)  # NetworkManager does not, and the record is the only other copy of the profiles
-        self._restore_intent(kept)
+        if self.what is What.TRIAL:
+            self._restore_intent(kept)
         self.forget()
 
     async def started(self) -> None:
@@ -132,8 +146,8 @@ class NetworkBefore:
             await self.profiles.activate(uuid, link)
         except Unavailable as error:
             await self.profiles.inventory(profiles=False)
-            text = f"{link} does not get the profile from before the trial of {kept.name}: {error.cause}"
-            log.warning(text, message=Message.TRIAL_UNDONE, remedy=f"Run `nmcli connection up {uuid}` when it can")
+            text = f"{link} does not get the profile from before the {self.what} of {kept.name}: {error.cause}"
+            log.warning(text, message=MESSAGE[self.what], remedy=f"Run `nmcli connection up {uuid}` when it can")
             return False
         return True
 
@@ -148,8 +162,8 @@ class NetworkBefore:
             self.files.remove(INTENT)
 
     def forget(self) -> None:
-        """Remove what was kept: the trial is over. Raises PublishFailed."""
-        self.files.remove(TRIAL)
+        """Remove what was kept: the trial or the apply is over. Raises PublishFailed."""
+        self.files.remove(PATH[self.what])
 
     def forget_quietly(self) -> None:
         """Do the same where the record does no harm: the node file on disk is the one of the trial."""

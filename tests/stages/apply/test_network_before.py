@@ -20,10 +20,10 @@ from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import Links
+from nodenet.stages.apply.network_before import PATIENCE_SECONDS, NetworkBefore
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import INTENT, TRIAL
-from nodenet.stages.trial.before import PATIENCE_SECONDS, NetworkBefore
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
 LO = Profile("u-lo", "lo", "loopback", "lo", on_disk=False, generated=True)

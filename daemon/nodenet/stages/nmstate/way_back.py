@@ -1,0 +1,97 @@
+"""Which network does a node get back whose apply of a node file was interrupted, and what if NetworkManager forgot it?
+
+NetworkManager rolls its checkpoint back by itself when nodenetd is killed. It forgets it when it is started again, and
+in a power cut; what it wrote to disk stays, and may give no link an address. Another apply of the file need not
+succeed, and its own way back would lead to these remains. So the profiles from before are put back first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+
+from nodenet.core.apply.intent import Phase
+from nodenet.core.boot.outcome import Waiting
+from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile
+from nodenet.core.trial.record import Kept
+from nodenet.stage_edges import Presence, StageEdges
+from nodenet.stages.apply.network_before import NetworkBefore, What
+from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
+from nodenet.stages.apply.pipeline import MANAGER, Pipeline
+
+log = structlog.get_logger()
+
+AGAIN_SECONDS = 5.0
+"""When a NetworkManager that refuses is asked again."""
+MOST_TRIES = 12
+"""After so many refusals the file is applied all the same."""
+
+
+class WayBack:
+    """Keeps the network from before an apply of a node file until that apply has ended."""
+
+    def __init__(self, before: NetworkBefore, presence: Presence, pipeline: Pipeline) -> None:
+        """Keep it with *before*; the record of *pipeline* says how the last apply ended."""
+        self._before = before
+        self._presence = presence
+        self._pipeline = pipeline
+        self._undone: Kept | None = None
+        """What is back, where its record could not be removed: not to be put back once more."""
+        self._refusals = 0
+
+    @classmethod
+    def of(cls, edges: StageEdges, pipeline: Pipeline) -> WayBack:
+        """Return the one that works through *edges*."""
+        before = NetworkBefore.of(edges, OpenCheckpoint(edges.manager, pipeline), What.APPLY)
+        return cls(before, edges.presence, pipeline)
+
+    @asynccontextmanager
+    async def kept(self, file: NodeFile, wish: Desired) -> AsyncIterator[None]:
+        """Keep the network for an apply of *file*, and forget it once the record says how that has ended.
+
+        What an interrupted apply has kept and could not be put back stays. Raises Unavailable, PublishFailed.
+        """
+        if self._before.kept is None:
+            await self._before.keep(file, wish)
+        try:
+            yield
+        finally:
+            with suppress(PublishFailed):  # the next apply, or the next boot, sees that it has ended
+                self._forget_what_has_ended()
+
+    async def restored(self) -> Waiting | None:
+        """Put the network back from before an apply that was interrupted; return what that waits for, if anything.
+
+        Raises PublishFailed.
+        """
+        self._forget_what_has_ended()
+        kept = self._before.kept
+        if kept is None or kept == self._undone or self._refusals >= MOST_TRIES:
+            return None
+        state, words = await self._presence.look()
+        if state not in (ManagerState.READY, ManagerState.STARTING):
+            return Waiting(words, MANAGER)
+        if not self._refusals:
+            text = f"An apply of {kept.name} was interrupted; the network from before it comes back first"
+            log.warning(text, message=Message.CHECKPOINT_CLEARED, stage="nmstate")
+        try:
+            await self._before.restore(kept)
+        except (Unavailable, RollbackFailed) as error:
+            self._refusals += 1
+            reason = f"the network from before an interrupted apply of {kept.name}: {error.cause}"
+            return Waiting(reason, MANAGER, AGAIN_SECONDS)
+        self._undone, self._refusals = kept, 0
+        self._before.end(kept)
+        return None
+
+    def _forget_what_has_ended(self) -> None:
+        """Remove what was kept where the record has an end of the apply. Raises PublishFailed."""
+        kept, record = self._before.kept, self._pipeline.record
+        if kept and (kept == self._undone or (record is not None and record.phase is not Phase.APPLYING)):
+            self._before.forget()

@@ -1,0 +1,144 @@
+"""The network from before an apply of a node file: kept until that has ended, and put back where it was interrupted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from structlog.testing import capture_logs
+
+from fakes import BOOT_ID, FakeFiles, FakeManager, FakeProfiles, stage_edges
+from nodenet.core.apply import intent
+from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.boot.outcome import Waiting
+from nodenet.core.errors import Unavailable
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.links import Links
+from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.stages.apply.records import APPLY, INTENT
+from nodenet.stages.nmstate.way_back import MOST_TRIES, WayBack
+
+ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
+PORT = replace(ETH0, settings={"connection": {"controller": "br-ex"}})
+FILE = NodeFile("worker-0.yml", "interfaces: []\n", "d" * 64)
+WISH = Desired(empty=False, links=Links(frozenset({"eth0"}), frozenset({"br-ex"})))
+DURING = Intent("d" * 64, Phase.APPLYING, "the last boot", 90.0)
+
+
+def inventory(profile: Profile) -> Inventory:
+    """Return what NetworkManager has: *profile* on eth0."""
+    return Inventory((Device("eth0", "ethernet", profile=profile),), (profile,), settled=frozenset({"eth0"}))
+
+
+@dataclass
+class Rig:
+    """A node with one profile, and no apply yet."""
+
+    profiles: FakeProfiles = field(default_factory=lambda: FakeProfiles(inventory(ETH0)))
+    manager: FakeManager = field(default_factory=FakeManager)
+    files: FakeFiles = field(default_factory=FakeFiles)
+
+    def __post_init__(self) -> None:
+        edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles)
+        self.way_back = WayBack.of(edges, Pipeline(PipelineEdges.of(edges), BOOT_ID, 240.0))
+
+    def note(self, record: Intent) -> None:
+        self.files.content[str(INTENT)] = intent.render(record)
+
+    @property
+    def keeps(self) -> bool:
+        return str(APPLY) in self.files.content
+
+    async def interrupted(self) -> None:
+        """Let an apply begin that a power cut ends, and NetworkManager start on what it has left."""
+        async with self.way_back.kept(FILE, WISH):
+            self.note(DURING)
+        self.profiles.found = inventory(PORT)
+        self.profiles.done.clear()
+
+    @property
+    def orders(self) -> list[str]:
+        return [order[0] for order in self.profiles.done if order[0] != "keep"]
+
+
+@pytest.mark.parametrize("phase", [Phase.GOOD, Phase.ROLLED_BACK])
+async def test_what_was_kept_is_forgotten_once_the_apply_has_ended(phase: Phase) -> None:
+    rig = Rig()
+    async with rig.way_back.kept(FILE, WISH):
+        rig.note(DURING)
+        assert rig.keeps
+        rig.note(replace(DURING, phase=phase))
+    assert not rig.keeps
+
+
+async def test_profiles_come_back_before_the_file_is_applied_again() -> None:
+    """The remains gave no link an address, and the next apply need not succeed: a node without network, for ever."""
+    rig = Rig()
+    await rig.interrupted()
+    with capture_logs() as logs:
+        assert await rig.way_back.restored() is None
+    assert rig.orders == ["give_back", "activate"]
+    assert not rig.keeps
+    assert (
+        intent.parse(rig.files.content[str(INTENT)]) == DURING
+    )  # the file is applied again, even where it looks right
+    assert [entry["event"] for entry in logs] == [
+        "An apply of worker-0.yml was interrupted; the network from before it comes back first",
+        "Put the profiles from before the apply of worker-0.yml back",
+    ]
+    assert await rig.way_back.restored() is None
+    assert rig.orders == ["give_back", "activate"]
+
+
+async def test_an_apply_that_ended_before_the_power_was_cut_is_not_undone() -> None:
+    """The record says that it is good, and what was kept could not be removed any more."""
+    rig = Rig()
+    await rig.interrupted()
+    rig.note(replace(DURING, phase=Phase.GOOD))
+    assert await rig.way_back.restored() is None
+    assert (rig.orders, rig.keeps) == ([], False)
+
+
+async def test_what_was_kept_of_an_interrupted_apply_is_not_overwritten_with_its_remains() -> None:
+    rig = Rig()
+    await rig.interrupted()
+    before = rig.files.content[str(APPLY)]
+    async with rig.way_back.kept(FILE, WISH):
+        pass
+    assert rig.files.content[str(APPLY)] == before
+
+
+@pytest.mark.parametrize("state", [ManagerState.ABSENT, ManagerState.SILENT])
+async def test_network_manager_is_waited_for(state: ManagerState) -> None:
+    rig = Rig()
+    await rig.interrupted()
+    rig.manager.status = state
+    assert isinstance(await rig.way_back.restored(), Waiting)
+    assert rig.keeps
+
+
+async def test_a_network_manager_that_refuses_is_asked_a_few_times() -> None:
+    """Then the file is applied all the same: it may be what helps."""
+    rig = Rig()
+    await rig.interrupted()
+    rig.profiles.broken = Unavailable("NetworkManager refuses")
+    with capture_logs() as logs:
+        waits = [await rig.way_back.restored() for _ in range(MOST_TRIES + 1)]
+    assert [isinstance(each, Waiting) for each in waits] == [True] * MOST_TRIES + [False]
+    assert len([entry for entry in logs if "was interrupted" in entry["event"]]) == 1
+    assert rig.keeps
+
+
+async def test_a_record_that_cannot_be_removed_does_not_undo_the_network_twice() -> None:
+    rig = Rig()
+    await rig.interrupted()
+    kept = rig.files.content[str(APPLY)]
+    assert await rig.way_back.restored() is None
+    rig.files.content[str(APPLY)] = kept
+    rig.profiles.found = inventory(PORT)
+    assert await rig.way_back.restored() is None
+    assert (rig.orders, rig.keeps) == (["give_back", "activate"], False)
