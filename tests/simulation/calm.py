@@ -9,6 +9,7 @@ from nodenet.core.boot.stages import Health
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.status.document import BootStatus, document
+from nodenet.stages.apply.pipeline import UNANSWERED
 from nodenet.stages.br_ex.duplicate_checks import ACCEPT_DAD, NO_PROBE
 from nodenet.stages.resolver import RELOAD_OWED
 from simulation.asked_for import look_at_what_was_asked_for
@@ -67,7 +68,9 @@ def is_degraded_for_nothing(run: Run) -> bool:
     refused = node.file == "bridge" and bool(struck["ovs-database-down"] or struck["ovs-switch-hangs"])
     # So is one with which the gateway fell silent, whatever the reason was.
     silent = any(problem.message is Message.PROBE_FAILED for _, problem in status_of(run).problems)
-    refused = refused or (silent and bool(struck.keys() & CUT_OFF))
+    # And one that NetworkManager has not answered about for five minutes: kubelet runs since.
+    unanswered = any(UNANSWERED in problem.cause for _, problem in status_of(run).problems)
+    refused = refused or unanswered or (silent and bool(struck.keys() & CUT_OFF))
     run.world.rules.checked["P3"] += 1
     fine = is_fine(run) and set(struck) <= LEAVE_NOTHING | tried and not (renamed or refused)
     return fine and status_of(run).health is not Health.OK

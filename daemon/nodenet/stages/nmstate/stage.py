@@ -155,8 +155,7 @@ class NmstateStage:
             return instead
         applied = self._in_force.is_only_compared(job.file)
         job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links, applied=applied))
-        early = job.early or self._early.is_endless
-        if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=early):
+        if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=job.early):
             # An early file waits for something else, as Open vSwitch's database: that has no event to wake the stage.
             seconds = waiting.seconds if job.early else self._early.pause(waiting.seconds)
             return replace(waiting, seconds=seconds, facts=self._as_before(job.facts))
@@ -298,5 +297,4 @@ class NmstateStage:
 
 
 def _good(job: Job) -> Facts:
-    digest, bridge = job.file.digest, job.wish.brings_bridge
-    return replace(job.facts, applied_digest=digest, brings_bridge=bridge)
+    return replace(job.facts, applied_digest=job.file.digest, brings_bridge=job.wish.brings_bridge)
