@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from nodenet.core.hosted_services.paths import COMPANION
 from nodenet.core.ip import IPAddress
+from nodenet.core.messages import Message
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.resolver.resolv_conf import nameservers
 from simulation.disk import NODE_FILES
+from simulation.kernel import FORWARDING
 from simulation.keyfile import ip_address
 from simulation.nmstate import Nmstate
 from simulation.nmstate_document import document_of
@@ -36,6 +38,7 @@ def look_at_what_was_asked_for(run: Run, shown: dict[str, Any]) -> None:
     if shown["health"] != "ok":
         return
     _look_at_bridge(run, shown)
+    _look_at_settings(run, shown)
     _look_at_way_out(run, shown)
     _look_at_node_file(run)
     _look_at_families(run, shown)
@@ -51,6 +54,20 @@ def _look_at_bridge(run: Run, shown: dict[str, Any]) -> None:
         rules.hold("P8", f"health ok, and {BRIDGE} is over {uplinks}", holds=uplinks == [world.uplink])
         links = {link for _, link in _places(run, shown)}
         rules.hold("P8", f"health ok, and the node IPs are on {links}", holds=links <= {BRIDGE})
+
+
+def _look_at_settings(run: Run, shown: dict[str, Any]) -> None:
+    """Look at a setting that the kernel has for the uplink, on the br-ex that was made in this boot.
+
+    A br-ex that NetworkManager activates, in a later boot or when it is started again, is a new link of the kernel.
+    """
+    world, node = run.world, run.scenario.node
+    made = any(line.fields.get("message") is Message.BRIDGE_MADE for line in world.rules.journal)
+    if shown["bridge"] != BRIDGE or not made or node.file == "bridge" or not set(run.struck) <= SECOND_LOOKS:
+        return
+    value = world.kernel.links[BRIDGE].sysctls[FORWARDING]
+    wanted = world.kernel.links[world.uplink].sysctls[FORWARDING]
+    world.rules.hold("P8", f"health ok, and {FORWARDING} of {BRIDGE} is {value}", holds=value == wanted)
 
 
 def _places(run: Run, shown: dict[str, Any]) -> list[tuple[IPAddress, str]]:
