@@ -53,6 +53,7 @@ def answers_late(run: Run, fault: Fault) -> Callable[[], None]:
 @kind
 def wall_clock_steps(run: Run, fault: Fault) -> None:
     run.world.wall += (fault.pick - 0.5) * 20 * 365 * 86400
+    run.world.wall_stepped = True
 
 
 def _refused(run: Run, fault: Fault, errno: str) -> Callable[[], None]:

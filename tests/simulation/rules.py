@@ -25,6 +25,7 @@ from nodenet.core.boot.stages import Boot, Health
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.status.document import BootStatus
+from nodenet.stages.apply.records import APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL
 from simulation.engine import Violation
 from simulation.trials import Trials
 
@@ -44,6 +45,9 @@ REPEATS = 4
 """How often one process may log the same error; once more for each reload, which asks for the cause."""
 UNTURNED_SECONDS = 45.0
 """How long a stage may be due while others are looked at; an apply may take longer."""
+WAYS_BACK = frozenset(map(str, (APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL)))
+"""The records that say what an interrupted apply has to be undone with."""
+APPLIED = "/etc/nmstate/openshift/applied"
 PUBLISHED = "/etc/systemd/system/kubelet.service.d/20-nodenet.conf"
 
 
@@ -97,6 +101,12 @@ class Rules:
         # Without the bus nothing can ask NetworkManager for anything; its own timers run on.
         if not world.manager.running or world.manager.hung or not world.bus_up or world.bus_stalled:
             return False
+        # Nothing says which addresses there are, or what the network was before an apply that was interrupted.
+        if world.kernel_silent or world.disk.unreadable & WAYS_BACK:
+            return False
+        # An administrator's own bridge, which was made and verified, is what the node is to have.
+        if not world.ovs.works and b"ovs-bridge" in world.disk.content.get(APPLIED, b""):
+            return False
         for mac, name in world.nics.items():
             link, segment = world.kernel.links.get(name), world.wire.tagged.get(mac) or world.wire.segments.get(mac)
             static = world.is_static and mac == next(iter(world.nics))
@@ -128,6 +138,8 @@ class Rules:
             left = self.world.leased_until.get(address, 0.0) - self.world.now
             is_earlier = manager.ip.leased_in.get(address, 0) < self.world.boots
             other = (segment is not None and segment.other is not None) or bool(is_earlier and given - {address})
+            # No clock but this one goes on from boot to boot.
+            other = other or (is_earlier and self.world.wall_stepped)
             self.hold("P1", f"{address} is taken away, and leased for {left:.0f} s", holds=left < 1.0 or other)
 
     def kernel_changed(self) -> None:

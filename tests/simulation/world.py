@@ -118,6 +118,7 @@ class World:
         self.leased_until: dict[IPAddress, float] = {}
         """What DHCP servers gave, and until when."""
         self.wall = 1_760_000_000.0
+        self.wall_stepped = False
         self.boot_began = 0.0
         self.life = Life(self, alive=False)
         self.listeners: Listeners | None = None
