@@ -8,9 +8,10 @@ import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
-from nodenet.core.boot.reasons import reason_to_skip, removal_refused
+from nodenet.core.boot.reasons import reason_to_skip, removal_failed, removal_refused
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stages import new_boot
+from nodenet.core.errors import BridgeForeign
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 
@@ -59,6 +60,16 @@ def test_the_removal_of_a_bridge_that_a_unit_makes_is_refused() -> None:
         'not remove it. Set configure-ovs = "builtin" or "skip" and reload, then try again'
     )
     assert removal_refused(FRESH[NAME], Facts()) is None
+
+
+def test_a_bridge_that_a_later_attempt_has_kept_was_not_removed() -> None:
+    """The removal failed, and the next attempt found br-ex as it should be: the order was answered with success."""
+    failed = removal_failed(FRESH[NAME], Facts(bridge="br-ex"))
+    assert failed is not None
+    assert failed.cause == "br-ex could not be removed, and a later attempt has kept it"
+    assert removal_failed(FRESH[NAME], Facts()) is None
+    brought = removal_failed(FRESH[NAME], Facts(node_file="w.yml", brings_bridge=True, bridge="br-ex"))
+    assert isinstance(brought, BridgeForeign)
 
 
 def test_a_bridge_that_the_node_file_brings_is_not_removed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.stage_state import StageState
 from nodenet.core.boot.stages import BUILT
-from nodenet.core.errors import BridgeForeign
+from nodenet.core.errors import BridgeForeign, NodenetError, Unavailable
 from nodenet.core.stage_name import StageName
 
 
@@ -19,6 +19,18 @@ def removal_refused(stage: StageState, facts: Facts) -> BridgeForeign | None:
     unit = stage.provider.removeprefix("unit:")
     cause = f"{unit} makes br-ex (configure-ovs = {stage.provider!r}), so nodenetd does not remove it"
     return BridgeForeign(cause, remedy='Set configure-ovs = "builtin" or "skip" and reload, then try again')
+
+
+def removal_failed(stage: StageState, facts: Facts) -> NodenetError | None:
+    """Return why the bridges of *stage* are there once an ordered removal is over; None where they are not.
+
+    Where the removal itself failed, a later attempt may have kept the bridge, and succeeded.
+    """
+    refused = removal_refused(stage, facts)
+    if refused or facts.bridge is None:
+        return refused
+    cause = f"{facts.bridge} could not be removed, and a later attempt has kept it"
+    return Unavailable(cause, remedy="Look at `journalctl -u nodenetd`, then run `nodenetctl bridge remove` again")
 
 
 def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | None:
