@@ -95,6 +95,23 @@ def test_a_new_profile_goes_only_where_it_is_for_a_link_of_the_file() -> None:
     assert way_back(KEPT, found, [ETH0], rolled_back=False) == WayBack((), ("u-1",), ())
 
 
+def test_a_profile_that_an_administrator_made_since_is_spared_with_its_link() -> None:
+    """After a power cut in an apply; libnmstate gives a new profile the name of its link."""
+    mine, made = replace(profile("u-7"), name="mine"), profile("u-8", "dummy0")
+    inventory = now(mine, made, profile("u-0"), uses="u-7")
+    spared = way_back(KEPT, inventory, [replace(ETH0, settings=OTHER)], rolled_back=False, spares=True)
+    assert spared == WayBack((ETH0,), ("u-8",), ())
+    deleted = way_back(KEPT, inventory, [replace(ETH0, settings=OTHER)], rolled_back=False)
+    assert deleted.delete == ("u-7", "u-8")
+
+
+@pytest.mark.parametrize("name", ["br-ex", "br-ex-br", "br-ex-if", "br-ex-port"])
+def test_names_of_libnmstate_are_those_of_the_link_and_what_it_is(name: str) -> None:
+    kept = replace(KEPT, links=("br-ex",))
+    inventory = now(replace(profile("u-7", "br-ex"), name=name), profile("u-0"))
+    assert way_back(kept, inventory, [ETH0], rolled_back=False, spares=True).delete == ("u-7",)
+
+
 def test_a_link_with_another_profile_gets_its_own_unless_that_is_on_its_way() -> None:
     """After a rollback NetworkManager is still activating it."""
     found = now(profile("u-0"), profile("u-1"), uses="u-1")

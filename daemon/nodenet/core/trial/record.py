@@ -13,6 +13,7 @@ from typing import Any
 
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.record_version import fields
 
 VERSION = 1
@@ -50,10 +51,13 @@ class WayBack:
         return not (self.give_back or self.delete or self.activate)
 
 
-def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, rolled_back: bool) -> WayBack:
+def way_back(
+    kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, rolled_back: bool, spares: bool = False
+) -> WayBack:
     """Return how the profiles of *kept* come back, where *present* are those of *now*.
 
-    *rolled_back*: NetworkManager has just done so, and is still activating what the links had before.
+    *rolled_back*: NetworkManager has just done so, and is still activating what the links had before. *spares*: a new
+    profile that has no name of libnmstate's is an administrator's; it stays, and so does what its link has.
     A profile that is new since is deleted only where it is for a link of the file: another program may have made it. A
     profile in memory that is gone has died with NetworkManager; it comes back where its link has no other one. Mostly
     NetworkManager makes such a profile again, but not for a link that had a profile when NetworkManager began. A link
@@ -61,9 +65,11 @@ def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, roll
     """
     here = {each.uuid: each for each in present}
     before = {each.uuid for each in kept.profiles}
-    new = [
-        each.uuid for each in now.profiles if each.uuid not in before and each.link in kept.links and not each.generated
+    since = [
+        each for each in now.profiles if each.uuid not in before and each.link in kept.links and not each.generated
     ]
+    new = [each.uuid for each in since if not spares or _is_libnmstates(each)]
+    theirs = {each.link for each in since if each.uuid not in new}
     served = {each.link for each in now.profiles if each.uuid not in new}
     bare = {uuid for link, uuid in kept.active.items() if link not in served}
     lost = [each for each in kept.profiles if _is_lost(each, here.get(each.uuid), bare)]
@@ -76,6 +82,7 @@ def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, roll
         (uuid, link)
         for link, uuid in kept.active.items()
         if uuid in known
+        and link not in theirs
         and (link in links or uuid in makes)
         and (uuid in changed or (uses.get(link) != uuid and not rolled_back))
     ]
@@ -87,6 +94,11 @@ def _is_lost(kept: KeptProfile, present: KeptProfile | None, bare: Collection[st
     if present is None:
         return not kept.in_memory or kept.uuid in bare
     return _comparable(present.settings) != _comparable(kept.settings)
+
+
+def _is_libnmstates(profile: Profile) -> bool:
+    """Return whether *profile* has the name that libnmstate gives a new one: that of its link, and what it is."""
+    return profile.name.removeprefix(profile.link) in ("", "-br", "-if", "-port")
 
 
 def _makes_its_link(kept: KeptProfile) -> bool:

@@ -94,7 +94,7 @@ class NetworkBefore:
         rolled_back = await self.checkpoint.roll_back_interrupted()
         found = await self.profiles.inventory()
         present = await self._present(found, kept.links)
-        way = record.way_back(kept, found, present, rolled_back=rolled_back)
+        way = record.way_back(kept, found, present, rolled_back=rolled_back, spares=self.what is What.APPLY)
         for uuid in way.delete:
             await self.profiles.delete(uuid)
         for profile in way.give_back:

@@ -93,6 +93,12 @@ class Pipeline:
         """What the last apply was going to do, and whether it succeeded."""
         return self._records.load(self._path, intent.parse)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not known how an apply of this boot has ended: NetworkManager may still roll it back."""
+        last = self.record
+        return last is not None and (last.phase, last.boot_id) == (Phase.APPLYING, self._boot_id)
+
     async def obstacle(self, name: str, *, uses_ovs: bool, early: bool = False) -> Waiting | None:
         """Return what must be waited for before *name* can be applied, if anything.
 

@@ -128,10 +128,8 @@ class RecoverFirst:
         Open vSwitch does not work: then return the record of what was given up. Never raises.
         """
         try:
-            intent, record = self._pipeline.record, self._maker.record
-            here = self._pipeline.boot_id
-            without_end = intent is not None and (intent.phase, intent.boot_id) == (Phase.APPLYING, here)
-            if without_end and record and self._is_lost(record):
+            record = self._maker.record
+            if self._pipeline.is_open and record and self._is_lost(record):
                 return await self._recover(record, patience)
             self._missed = NEVER
             return await self._give_up_lost(record) if patience else None
