@@ -131,7 +131,8 @@ class RecoverFirst:
             record = self._maker.record
             if self._pipeline.is_open and record and self._is_lost(record):
                 return await self._recover(record, patience)
-            self._missed = NEVER
+            if not (record and self._is_lost(record)):  # the stage that chooses the node IP may wait for it
+                self._missed = NEVER
             return await self._give_up_lost(record) if patience else None
         except (Unavailable, RollbackFailed) as error:
             return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")

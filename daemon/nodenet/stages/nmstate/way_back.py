@@ -53,7 +53,7 @@ class WayBack:
 
     @asynccontextmanager
     async def kept(self, file: NodeFile, wish: Desired) -> AsyncIterator[None]:
-        """Keep the network for an apply of *file*, and forget it once the record says how that has ended.
+        """Keep the network for an apply of *file*, and forget it once that has succeeded or was rolled back.
 
         What an interrupted apply has kept and could not be put back stays. Raises Unavailable, PublishFailed.
         """
@@ -61,9 +61,12 @@ class WayBack:
             await self._before.keep(file, wish)
         try:
             yield
-        finally:
-            with suppress(PublishFailed):  # the next apply, or the next boot, sees that it has ended
+        except BaseException:
+            with suppress(PublishFailed):  # the next start sees that it has ended
                 self._forget_what_has_ended()
+            raise
+        with suppress(PublishFailed):
+            self._before.forget()
 
     async def restored(self) -> Waiting | None:
         """Put the network back from before an apply that was interrupted; return what that waits for, if anything.
