@@ -67,9 +67,13 @@ class NetworkBefore:
 
     async def keep(self, file: NodeFile, wish: Desired) -> None:
         """Keep the present network. Raises Unavailable, PublishFailed."""
+        self.store(await self.look(file, wish))
+
+    async def look(self, file: NodeFile, wish: Desired) -> Kept:
+        """Return the present network. Raises Unavailable, PublishFailed."""
         found = await self.profiles.inventory()
         links = wish.links.existing | wish.links.made
-        kept = Kept(
+        return Kept(
             name=file.name,
             digest=file.digest,
             links=tuple(sorted(links)),
@@ -77,6 +81,9 @@ class NetworkBefore:
             active={device.link: device.profile.uuid for device in found.devices if device.profile},
             intent=(self.files.read(INTENT) or b"").decode() if self.what is What.TRIAL else "",
         )
+
+    def store(self, kept: Kept) -> None:
+        """Write *kept* to the disk. Raises PublishFailed."""
         Records(self.files).save(PATH[self.what], record.render(kept))
         try:
             _ = self.kept  # a record that is too large to be read again is no way back

@@ -160,11 +160,13 @@ class NmstateStage:
             seconds = waiting.seconds if job.early else self._early.pause(waiting.seconds)
             return replace(waiting, seconds=seconds, facts=self._as_before(job.facts))
         try:
-            proven = self._in_force.knows(job.file) or job.file.digest != job.facts.digest  # the last known good one
+            known = self._in_force.knows(job.file)
+            proven = known or job.file.digest != job.facts.digest  # the last known good one
             around = partial(probing_around, self._probes, job.file, job.wish, proven=proven)
             async with (
                 self._nmstate.transaction() as transaction,
                 around(interrupted=job.interrupted, patience=self._patience(job)) as probing,
+                self._way_back.looking(job.file, job.wish, applies=not known),
             ):
                 matches = await self._in_force.matches(job.file, job.wish, transaction)
                 return await self._carry_out(job, transaction, probing, matches=matches)
@@ -180,9 +182,7 @@ class NmstateStage:
         return self._probes.forward_seconds if is_unknown else 0.0
 
     async def _carry_out(self, job: Job, transaction: Transaction, probing: Probing, *, matches: bool) -> Outcome:
-        record = self._pipeline.record
-        file = job.file
-        boot_id = self._pipeline.boot_id
+        record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
         if job.early and not matches and self._in_force.knows(file):
             return self._until_started(job)  # what it gave a link may be on its way still
         plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=job.retry_refused)

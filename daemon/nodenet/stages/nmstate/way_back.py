@@ -7,6 +7,7 @@ succeed, and its own way back would lead to these remains. So the profiles from 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -44,6 +45,8 @@ class WayBack:
         self._undone: Kept | None = None
         """What is back, where its record could not be removed: not to be put back once more."""
         self._refusals = 0
+        self._look: asyncio.Future[Kept] | None = None
+        """A look at the network that has begun."""
 
     @classmethod
     def of(cls, edges: StageEdges, pipeline: Pipeline) -> WayBack:
@@ -52,13 +55,27 @@ class WayBack:
         return cls(before, edges.presence, pipeline)
 
     @asynccontextmanager
+    async def looking(self, file: NodeFile, wish: Desired, *, applies: bool) -> AsyncIterator[None]:
+        """Look at the network while libnmstate starts, where *file* probably *applies*: that costs no time."""
+        look = asyncio.ensure_future(self._before.look(file, wish)) if applies and self._before.kept is None else None
+        self._look = look
+        try:
+            yield
+        finally:
+            self._look = None
+            if look:
+                look.cancel()
+                with suppress(asyncio.CancelledError, Unavailable, PublishFailed):  # raised where it was needed
+                    await look
+
+    @asynccontextmanager
     async def kept(self, file: NodeFile, wish: Desired) -> AsyncIterator[None]:
         """Keep the network for an apply of *file*, and forget it once that has succeeded or was rolled back.
 
         What an interrupted apply has kept and could not be put back stays. Raises Unavailable, PublishFailed.
         """
         if self._before.kept is None:
-            await self._before.keep(file, wish)
+            self._before.store(await (self._look or self._before.look(file, wish)))
         try:
             yield
         except BaseException:
