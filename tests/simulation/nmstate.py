@@ -80,11 +80,16 @@ class Nmstate:
         return below_bridge.still_asked(self.missing(document_of(text)), moved)
 
     async def apply(self, text: str, rollback_timeout: int, seconds: float, made: Callable[[str], None]) -> str | None:
-        deadline = self._world.now + seconds
-        document = document_of(text)
+        self._world.apply_until = deadline = self._world.now + seconds
+        try:
+            return await self._apply(document_of(text), rollback_timeout, deadline, made)
+        finally:
+            self._world.apply_until = 0.0
+
+    async def _apply(self, document: Document, seconds: int, deadline: float, made: Callable[[str], None]) -> str:
         self._world.applying = True
         try:
-            point = await self._make_point(rollback_timeout, deadline)
+            point = await self._make_point(seconds, deadline)
         finally:
             self._world.applying = False
         made(point.path)

@@ -183,7 +183,7 @@ class Rules:
         if (
             name is None
             or (boot[name].due or 0.0) > now
-            or self.world.applying
+            or self.world.now < self.world.apply_until  # READY waits for it: an apply has its own time limit
             or any(stage.status is Status.RUNNING for stage in boot.stages)
             or any(not point.foreign for point in self.world.manager.memory.points.values())
         ):

@@ -84,6 +84,9 @@ class Listeners:
 class World:
     """Everything outside nodenetd. *random* decides what is left to chance."""
 
+    apply_until = 0.0
+    """Until when the call of an apply may last: a hung one outlives its checkpoint. 0.0: there is none."""
+
     def __init__(self, random: Random) -> None:
         self.random = random
         self.rules = Rules(self)
