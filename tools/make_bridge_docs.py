@@ -95,6 +95,7 @@ FINDINGS: Mapping[Rule, str] = {
     Rule.FOREIGN_PORT: "standing-old-script-with-ports-of-others",
     Rule.NOT_MARKED: "standing-old-script",
     Rule.NOT_WANTED: "stale-extra-bridge-not-wanted",
+    Rule.ADDRESS_BELOW: "stale-address-below",
 }
 """The case that shows each finding."""
 

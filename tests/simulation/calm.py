@@ -51,6 +51,8 @@ CUT_OFF = frozenset(
     }
 )
 """Faults during which a gateway does not answer."""
+ANSWERED_BEFORE = "answered before the apply"
+"""How the cause ends of a file that was rolled back by its probes."""
 
 
 def is_fine(run: Run) -> bool:
@@ -65,9 +67,13 @@ def is_degraded_for_nothing(run: Run) -> bool:
     tried = {"file-tried"} if not run.world.rules.trials.may_be_confirmed else set()
     renamed = bool(struck["nic-renamed"]) and (node.file != "" or node.profile == "static")
     # A file whose result is not as asked for is refused until a reload.
-    refused = node.file == "bridge" and bool(struck["ovs-database-down"] or struck["ovs-switch-hangs"])
-    # So is one with which the gateway fell silent, whatever the reason was.
-    silent = any(problem.message is Message.PROBE_FAILED for _, problem in status_of(run).problems)
+    unlike = bool(struck["ovs-database-down"] or struck["ovs-switch-hangs"] or struck["cable-out"])
+    refused = node.file == "bridge" and unlike
+    # So is one with which the gateway fell silent, whatever the reason was. A restarted nodenetd has the words alone.
+    silent = any(
+        problem.message is Message.PROBE_FAILED or ANSWERED_BEFORE in problem.cause
+        for _, problem in status_of(run).problems
+    )
     # And one that NetworkManager has not answered about for five minutes: kubelet runs since.
     unanswered = any(UNANSWERED in problem.cause for _, problem in status_of(run).problems)
     refused = refused or unanswered or (silent and bool(struck.keys() & CUT_OFF))

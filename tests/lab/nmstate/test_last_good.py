@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from deaf import CAUSE, DEAF, SETTINGS, wait_deaf
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
@@ -50,9 +51,9 @@ def test_two_boots_that_did_not_get_ready_bring_the_old_file_back(product_node: 
 
 @pytest.mark.parametrize("way_back", [True, False], ids=["with-the-way-back", "way-back-lost"])
 def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_cut_off(
-    product_node: NodeFactory, lan: Lan, way_back: bool
+    product_node: NodeFactory, lan: Lan, *, way_back: bool
 ) -> None:
-    """The profiles from before are put back and the bad file fails again; without their record it is judged as it is."""
+    """The profiles from before come back first, and the file fails again. Without them it is judged as it is."""
     settings = {key: text.replace("probe_timeout = 0", "probe_timeout = 8") for key, text in SETTINGS.items()}
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     files = {node_file("worker-0.yml"): with_mtu(1400), **settings, **shorter(NO_SPANNING_TREE)}

@@ -427,6 +427,18 @@ async def test_a_bridge_follows_a_node_ip_that_moves_to_another_link() -> None:
     assert len(rig.nmstate.applied) == 1
 
 
+async def test_a_bridge_whose_address_stayed_on_the_uplink_is_made_again() -> None:
+    """NetworkManager ended in an apply: nothing differs from a plan of what is left, and no configuration has it."""
+    rig = Rig("stale-address-below", nmstate=FakeNmstate())
+    rig.place("eth0")
+    rig.nmstate.during_apply = lambda: rig.place("eth0")
+    again = await rig.attempt()
+    assert isinstance(again, Waiting)
+    why = "10.88.0.113 is on eth0, which is a port of br-ex: br-ex has no configuration for it"
+    assert again.reason == f"making the bridge again: {why}"
+    assert len(rig.nmstate.applied) == 1
+
+
 async def test_a_bridge_that_was_removed_to_be_made_again_is_not_reported_as_done() -> None:
     """A retry finds another uplink; the attempt after it has no order left, and goes on with the making."""
     rig = Rig("stale-other-uplink", nmstate=FakeNmstate())

@@ -49,6 +49,7 @@ class Rule(StrEnum):
     FOREIGN_PORT = "foreign-port"
     NOT_MARKED = "not-marked"
     NOT_WANTED = "not-wanted"
+    ADDRESS_BELOW = "address-below"
 
 
 HARMLESS = frozenset({Rule.NOT_MARKED, Rule.FOREIGN_PORT})
@@ -165,6 +166,7 @@ def _findings(
         sentence = f"another program added the port {name} to {bridge}; nodenet does not change it"
         yield Finding(Rule.FOREIGN_PORT, bridge, sentence, ours=False, port=name)
     yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
+    yield from _left_below(facts, bridge, uplink) if owner is Owner.OURS else ()
     if owner in {Owner.OLD_SCRIPT, Owner.NMSTATE} and not (row and row.external_ids.get(ADOPTED) == uplink):
         who = "the old script" if owner is Owner.OLD_SCRIPT else "a node file"
         sentence = f"{bridge} was made by {who} and is not marked by nodenet yet"
@@ -179,6 +181,18 @@ def _of_uplink(bridge: str, uplink: str | None, wanted: str | None, *, ours: boo
         yield Finding(Rule.WITHOUT_UPLINK, bridge, f"no link of this node is a port of {bridge}", ours)
     elif uplink is not None and uplink != wanted:
         yield Finding(Rule.OTHER_UPLINK, bridge, f"{bridge} is over {uplink} and should be over {wanted}", ours)
+
+
+def _left_below(facts: BridgeFacts, bridge: str, uplink: str | None) -> Iterator[Finding]:
+    """Yield the finding of a node IP that stayed on the uplink although its profile makes it a port of the bridge.
+
+    An apply was interrupted: no profile has the addresses any more, so a plan has none for the bridge.
+    """
+    port = any(each.link == uplink and not each.kind.startswith("ovs-") for each in profiles_of(facts, bridge))
+    stayed = [ip for ip in facts.node_ips if uplink and str(ip) in state.addresses(facts.state, uplink)]
+    if port and stayed:
+        sentence = f"{stayed[0]} is on {uplink}, which is a port of {bridge}: {bridge} has no configuration for it"
+        yield Finding(Rule.ADDRESS_BELOW, bridge, sentence, ours=True)
 
 
 def _without_profile(bridge: str, row: OvsBridge) -> Finding:

@@ -40,6 +40,13 @@ def link(state: State, name: str) -> State | None:
     return next((item for item in found if not _is_dead_port(item)), None)
 
 
+def addresses(state: State, name: str) -> frozenset[str]:
+    """Return the addresses that the kernel has on the interface *name*."""
+    found = link(state, name) or {}
+    sections = (found.get(family) or {} for family in ("ipv4", "ipv6"))
+    return frozenset(str(one.get("ip")) for section in sections for one in section.get("address") or ())
+
+
 def ovs_bridge(state: State, name: str) -> State | None:
     """Return the bridge of Open vSwitch *name*."""
     return next((item for item in _interfaces(state) if item.get("name") == name and _kind(item) == OVS_BRIDGE), None)

@@ -57,7 +57,7 @@ class BridgeRemover:
         expect = tuple(
             Expectation(found.uplink, facts.node_ips, ())
             for found in there
-            if found.uplink and facts.node_ip_link == found.bridge
+            if found.uplink and facts.node_ip_link in {found.bridge, found.uplink}
         )
         if any(found.owner is Owner.OLD_SCRIPT for found in there):
             await self._remove_script_s(there, expect)

@@ -66,7 +66,7 @@ HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
 """The uplink's name, where the shell script that made br-ex before kept it."""
 REMEDY = "Look at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
 GIVEN_UP = "br-ex kept the node from its address: it is gone until it can be made"
-MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED})
+MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED, Rule.ADDRESS_BELOW})
 """Findings that no apply can repair: the links below would not get their configuration back."""
 
 
