@@ -13,6 +13,7 @@ from nodenet.stages.apply.pipeline import UNANSWERED
 from nodenet.stages.br_ex.duplicate_checks import ACCEPT_DAD, NO_PROBE
 from nodenet.stages.resolver import RELOAD_OWED
 from simulation.asked_for import look_at_what_was_asked_for
+from simulation.nmstate import SILENT
 from simulation.rules import UNSEEN_SECONDS
 from simulation.trials import look_at_trials
 
@@ -75,7 +76,9 @@ def is_degraded_for_nothing(run: Run) -> bool:
         for _, problem in status_of(run).problems
     )
     # And one that NetworkManager has not answered about for five minutes: kubelet runs since.
-    unanswered = any(UNANSWERED in problem.cause for _, problem in status_of(run).problems)
+    unanswered = any(
+        UNANSWERED in problem.cause or problem.cause.endswith(SILENT) for _, problem in status_of(run).problems
+    )
     refused = refused or unanswered or (silent and bool(struck.keys() & CUT_OFF))
     run.world.rules.checked["P3"] += 1
     fine = is_fine(run) and set(struck) <= LEAVE_NOTHING | tried and not (renamed or refused)

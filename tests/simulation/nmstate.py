@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from simulation.world import Life
 
 VERIFY_SECONDS = 5.0
+SILENT = "NetworkManager does not answer"
+"""What an apply ends with that NetworkManager, or the bus, does not answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -133,7 +135,7 @@ class Nmstate:
         if trouble.how == "die":
             raise NmstateFailure(FailureKind.DIED, "the process that runs libnmstate died (signal 11)")
         if trouble.how == "hang":
-            await self._cross("apply.hangs", max(deadline - self._world.now, 0.0))
+            await self._life.cross("nmstate.apply.hangs", max(deadline - self._world.now, 0.0), exactly=True)
             raise NmstateFailure(FailureKind.KILLED, "libnmstate did not finish `apply` in time")
         raise NmstateFailure(FailureKind(trouble.how), f"libnmstate failed ({trouble.how})")
 
@@ -156,7 +158,7 @@ class Nmstate:
     def _need_manager(self) -> None:
         manager = self._world.manager
         if not manager.running or manager.hung or not self._world.bus_up:
-            raise NmstateFailure(FailureKind.UNAVAILABLE, "NetworkManager does not answer")
+            raise NmstateFailure(FailureKind.UNAVAILABLE, SILENT)
 
     # -- what is there
 

@@ -48,9 +48,11 @@ def _remove(world: World, name: str) -> None:
 def _profile(  # noqa: PLR0913  (what a profile is written from)
     world: World, kind: str, link: str, name: str, more: Document, *, port_of: str = ""
 ) -> Profile:
-    """Write a profile of *kind* for *link*: the one that there is, with *more*, or another one."""
+    """Write a profile of *kind* for *link*: the active one, or one that there is, with *more*, or another one."""
     manager = world.manager
-    before = next((one for one in manager.memory.profiles.values() if (one.kind, one.link) == (kind, link)), None)
+    active = {device.profile for device in manager.memory.devices.values()}
+    there = [one for one in manager.memory.profiles.values() if (one.kind, one.link) == (kind, link)]
+    before = next((one for one in there if one.uuid in active), next(iter(there), None))
     uuid = before.uuid if before else f"c0000000-0000-4000-8000-{manager.new_number():012x}"
     connection: dict[str, Any] = {"id": before.name if before else name, "uuid": uuid, "type": kind}
     connection["interface-name"] = link

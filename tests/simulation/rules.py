@@ -107,6 +107,9 @@ class Rules:
         # An administrator's own bridge, which was made and verified, is what the node is to have.
         if not world.ovs.works and b"ovs-bridge" in world.disk.content.get(APPLIED, b""):
             return False
+        # A disk that lied has torn the only record of what there was before the bridge.
+        if not world.ovs.works and world.disk.torn & WAYS_BACK:
+            return False
         for mac, name in world.nics.items():
             link, segment = world.kernel.links.get(name), world.wire.tagged.get(mac) or world.wire.segments.get(mac)
             static = world.is_static and mac == next(iter(world.nics))
@@ -215,6 +218,7 @@ class Rules:
         """A line was logged."""
         self.journal.append(Spoken(self.world.now, level, text, fields))
         message = fields.get("message")
+        self.reloads += message is Message.EDITED  # as after a reload, all is tried anew
         if message is Message.WATCHER_FAILED or fields.get("exc_info"):
             self.blame("P7", f"an unforeseen error: {text} {fields.get('exc_info')!r}")
         if level in ("warning", "error", "critical"):

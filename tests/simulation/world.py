@@ -44,11 +44,12 @@ class Life:
     deadlines: Callable[[], list[float]] = list
     """When the process's timers end."""
 
-    async def cross(self, name: str, seconds: float = 0.0) -> None:
-        """Call to the outside, which takes some time to answer."""
+    async def cross(self, name: str, seconds: float = 0.0, *, exactly: bool = False) -> None:
+        """Call to the outside, which takes about *seconds* to answer; *exactly*: it is killed then."""
         self.step(name)
         if seconds:
-            await asyncio.sleep(seconds * self.world.random.uniform(0.5, 1.5) + self.world.busy)
+            taken = seconds * self.world.random.uniform(0.5, 1.5) + self.world.busy
+            await asyncio.sleep(seconds if exactly else taken)
             self.step(f"{name}:back")
 
     def step(self, name: str) -> None:

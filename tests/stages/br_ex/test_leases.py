@@ -67,6 +67,18 @@ async def test_another_address_is_named_with_its_bridge() -> None:
     assert problem.cause == "The DHCP server gives br-ex1 172.16.0.77; the node keeps 172.16.0.9 until its lease ends"
 
 
+async def test_a_lease_of_an_earlier_boot_is_noted_in_this_one_once() -> None:
+    """The lease that was noted in this boot stays as it was."""
+    rig = Rig()
+    before = replace(RECORD.leases["br-ex1"], noted=replace(NOTED, boot_id="the last boot"))
+    held = rig.maker.hold_leases(replace(RECORD, leases={**RECORD.leases, "br-ex1": before}))
+    assert [each.noted.boot_id for each in held.leases.values()] == [BOOT_ID, BOOT_ID]
+    assert (held.leases["br-ex"], rig.record) == (RECORD.leases["br-ex"], held)
+    rig.files.content.clear()
+    assert rig.maker.hold_leases(held) == held
+    assert rig.files.content == {}
+
+
 async def test_a_step_of_the_wall_clock_removes_no_lease() -> None:
     """2020 becomes 2026 when the time service answers (R4)."""
     rig = Rig()

@@ -54,8 +54,10 @@ async def test_an_uplink_that_is_no_port_at_the_moment_gets_its_profile_back_too
     made = await bridge_of_ours()
     held = made.ovsdb.held[0]
     made.ovsdb.held = (replace(held, ports=tuple(port for port in held.ports if port.name != "eth0")),)
+    freed = replace(made.profiles.found, states={"eth0": "disconnected"})
+    made.nmstate.during_apply = lambda: setattr(made.profiles, "found", freed)
     await made.attempt(remove_bridge=True)
-    assert [order[0] for order in made.profiles.done if order[0] != "keep"] == ["give_back"]
+    assert [order[0] for order in made.profiles.done if order[0] != "keep"] == ["give_back", "connect"]
 
 
 async def test_a_removal_is_on_the_disk_before_its_record() -> None:

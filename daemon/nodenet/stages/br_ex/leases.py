@@ -115,9 +115,13 @@ class StaticLeases:
         await self.verifier.left(addresses)
 
     def noted_now(self, record: BridgeRecord) -> BridgeRecord:
-        """Return *record* with its leases noted in this boot, where no change of the wall clock matters to them."""
+        """Return *record* with leases of an earlier boot noted in this one: the wall clock does not matter then."""
         now = self.moment()
-        return replace(record, leases={bridge: lease.at(now) for bridge, lease in record.leases.items()})
+        held = {
+            bridge: lease if lease.noted.boot_id == self.boot_id else lease.at(now)
+            for bridge, lease in record.leases.items()
+        }
+        return replace(record, leases=held)
 
     def moment(self) -> Moment:
         """Return the boot and both clocks as of now."""

@@ -104,6 +104,11 @@ class BridgeMaker:
             self.save(settled)
         return settled, problem
 
+    async def settle_and_hold(self, record: BridgeRecord) -> tuple[BridgeRecord, Problem | None]:
+        """Do the same, and note the leases that are left in this boot. Raises Unavailable, PublishFailed."""
+        settled, problem = await self.settle(record)
+        return self.hold_leases(settled), problem
+
     async def brought_back(self, addresses: Mapping[str, str]) -> frozenset[str]:
         """Return which bridges have their address by an activation of an old profile. Raises Unavailable."""
         return await self._leases.brought_back(addresses)
@@ -115,7 +120,8 @@ class BridgeMaker:
     def hold_leases(self, record: BridgeRecord) -> BridgeRecord:
         """Note leases of an earlier boot, still valid, as leases of this one. Raises PublishFailed."""
         noted = self._leases.noted_now(record)
-        self.save(noted)
+        if noted != record:
+            self.save(noted)
         return noted
 
     def forget(self, bridges: Collection[str] | None = None, *, removed_in: str | None = None) -> None:

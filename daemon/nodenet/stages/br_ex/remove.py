@@ -95,6 +95,8 @@ class BridgeRemover:
             for kept in originals.values():
                 if error := await self._keeper.give_back(kept):
                     log.warning(error.cause, message=error.message, stage="configure-ovs", remedy=error.remedy)
+            for link in originals.keys() - moves.values():
+                await self._repairer.connect(link)
             await self._verifier.addressed(expect)
 
         known = tuple(

@@ -242,7 +242,7 @@ class ConfigureOvsStage:
         if record is None or record.removed_in:
             record = await self._maker.adopt(plan, known)
         elif record.finish:
-            record, problem = await self._maker.settle(record)
+            record, problem = await self._maker.settle_and_hold(record)
         self._maker.found_good()
         how = "as it was, made by another program" if record.adopted else "as it was"
         done = replace(self._status(plan, record, facts, how, Message.BRIDGE_UNCHANGED), problem=problem)
