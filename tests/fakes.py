@@ -386,6 +386,7 @@ class FakeKernel:
     now: Snapshot = field(default_factory=Snapshot)
     unbindable: set[IPv4Address | IPv6Address] = field(default_factory=set)
     broken: NodenetError | None = None
+    raised: list[str] = field(default_factory=list)
 
     def snapshot(self) -> Snapshot:
         if self.broken:
@@ -394,6 +395,11 @@ class FakeKernel:
 
     def can_bind(self, address: IPv4Address | IPv6Address, link_index: int) -> bool:  # noqa: ARG002
         return address not in self.unbindable and any(item.address == address for item in self.now.addresses)
+
+    def set_up(self, link: str) -> None:
+        if self.broken:
+            raise self.broken
+        self.raised.append(link)
 
 
 @dataclass

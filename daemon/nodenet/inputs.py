@@ -21,6 +21,7 @@ from nodenet.stage_edges import Build, StageEdges
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hostname import HostnameStage
+from nodenet.stages.node_ip.raise_links import RaiseLinks
 from nodenet.stages.node_ip.stage import NodeipStage
 from nodenet.stages.trial.undo_first import Restored
 from nodenet.stages.trial.wiring import trial_of
@@ -89,6 +90,7 @@ class NodeInputs:
         if not isinstance(nodeip, NodeipStage):
             raise TypeError(f"{nodeip!r} does not publish the node IPs")
         self.nodeip = nodeip
+        stages[StageName.NODEIP] = RaiseLinks(nodeip, self._edges.kernel, self._edges.profiles, self._edges.clock)
         behind = (StageName.NMSTATE, StageName.NODEIP, StageName.CONFIGURE_OVS)
         recovering = BridgeWiring(self._edges, settings).recovering(*(stages[name] for name in behind))
         stages |= dict(zip(behind, recovering, strict=True))

@@ -71,6 +71,9 @@ class KernelEdge(Edge):
     def can_bind(self, address: IPAddress, link_index: int) -> bool:  # noqa: ARG002
         return self.world.kernel.nonlocal_bind or self.world.kernel.usable(address)
 
+    def set_up(self, link: str) -> None:
+        raise NotImplementedError(f"no link of this world is ever set down: {link}")
+
 
 @dataclass(slots=True)
 class UplinkLinks(Edge):

@@ -12,7 +12,6 @@ from nodenet.core.boot.outcome import Outcome
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.hostname.sources import Source as NameSource
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
@@ -22,6 +21,7 @@ from nodenet.core.open_vswitch.bridges import OvsBridge
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.status.document import BootStatus
 from nodenet.core.unit_stage.unit import Unit
+from nodenet.ports.links import Kernel as Kernel
 from nodenet.ports.links import Neighbours as Neighbours
 from nodenet.ports.links import Sysctls as Sysctls
 from nodenet.ports.links import Targets as Targets
@@ -202,16 +202,6 @@ class Profiles(Protocol):
 
     async def connect(self, link: str) -> None:
         """Begin to activate the profile that NetworkManager finds best for a link. Raises Unavailable."""
-
-
-class Kernel(Protocol):
-    """The kernel's links, addresses and routes."""
-
-    def snapshot(self) -> Snapshot:
-        """Return them as they are now."""
-
-    def can_bind(self, address: IPAddress, link_index: int) -> bool:
-        """Return whether a server could listen on *address*."""
 
 
 class Systemd(Protocol):

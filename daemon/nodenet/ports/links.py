@@ -1,4 +1,4 @@
-"""What do stages need from the kernel for one link: its settings, its neighbours, and hosts behind it?"""
+"""What do stages need from the kernel: the links as they are, one link's settings and neighbours, hosts behind it?"""
 
 from __future__ import annotations
 
@@ -7,8 +7,22 @@ from typing import Protocol
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.probes.questions import Answer
 from nodenet.core.settings.model import ProbeTarget
+
+
+class Kernel(Protocol):
+    """The kernel's links, addresses and routes."""
+
+    def snapshot(self) -> Snapshot:
+        """Return them as they are now."""
+
+    def can_bind(self, address: IPAddress, link_index: int) -> bool:
+        """Return whether a server could listen on *address*."""
+
+    def set_up(self, link: str) -> None:
+        """Set *link* up, as `ip link set LINK up` does. Raises Unavailable."""
 
 
 class Sysctls(Protocol):

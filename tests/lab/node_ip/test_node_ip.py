@@ -32,6 +32,15 @@ def keyfile(link: str) -> str:
     return f"/etc/NetworkManager/system-connections/{link}.nmconnection"
 
 
+LOWER = """[Unit]
+After=NetworkManager.service
+Before=nodenetd.service
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'while ! ip link show eth0 up | grep -q .; do sleep 0.01; done; ip link set eth0 down'
+"""
+
+
 def two_lans(product_node: NodeFactory, lab: Lab, lan: Lan, **files: str) -> Node:
     """Return a node with eth0 on 10.88.0.0/24, where the default route is, and eth1 on 10.88.1.0/24."""
     isolated = lab.lan("isolated", dhcp=Dhcp(router=False, ipv6=Ipv6.NONE))
@@ -47,6 +56,23 @@ def test_a_hint_names_the_second_link(product_node: NodeFactory, lab: Lab, lan: 
     document = settle(node)
     assert (document["health"], document["link"]) == ("ok", "eth1")
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == node.addresses("eth1")[0]
+
+
+def test_a_link_that_another_program_has_set_down_is_set_up(product_node: NodeFactory, lan: Lan) -> None:
+    """NetworkManager has set it up before and does not do so again: the boot would wait for ever."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    units = {
+        "/etc/systemd/system/lower.service": LOWER,
+        "/etc/systemd/system/nodenetd.service.d/lower.conf": "[Unit]\nWants=lower.service\n",
+    }
+    node = product_node(files=units)
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["link"]) == ("ok", "eth0")
+    said = "Set eth0 up: another program had set it down, and the node has no address yet"
+    assert [entry["MESSAGE"] for entry in story(node)].count(said) == 1
+    assert f"inet {document['node_ips'][0]}/24" in node.run("ip -4 address show dev eth0 up").stdout
+    nothing_left(node)
 
 
 def test_a_hint_that_helps_nothing_is_told(product_node: NodeFactory, lan: Lan) -> None:

@@ -8,6 +8,7 @@ child process (``edge.kernel.watcher``), which starts later and only when a stag
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import socket
 import struct
@@ -34,6 +35,9 @@ WATCHER = Path(__file__).with_name("watcher.py")
 _TIMEOUT_SECONDS = 10.0
 _SOL_NETLINK = 270
 _NETLINK_GET_STRICT_CHK = 12
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
+_IFREQ = struct.Struct("16sH22x")
+"""struct ifreq of netdevice(7), with its flags: 40 bytes on a 64-bit machine."""
 
 _Found = TypeVar("_Found")
 _Select = Callable[[rt.Dump, memoryview, int], Iterator[memoryview]]
@@ -142,6 +146,18 @@ def can_bind(address: IPAddress, link_index: int) -> bool:
             return False
         raise Unavailable(f"No server can be tried on {address}: {error}") from error
     return True
+
+
+def set_up(link: str) -> None:
+    """Set *link* up, as `ip link set LINK up` does (netdevice(7)). Raises Unavailable."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as kernel:
+            name = link.encode()
+            answer = fcntl.ioctl(kernel, _SIOCGIFFLAGS, _IFREQ.pack(name, 0))
+            (_, flags) = _IFREQ.unpack(answer)
+            fcntl.ioctl(kernel, _SIOCSIFFLAGS, _IFREQ.pack(name, flags | _IFF_UP))
+    except OSError as error:
+        raise Unavailable(f"{link} cannot be set up: {error.strerror or error}") from error
 
 
 async def watch(changed: Callable[[], None]) -> None:

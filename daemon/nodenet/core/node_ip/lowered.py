@@ -1,0 +1,28 @@
+"""Which links has another program set down that may give the node its address?
+
+NetworkManager sets each link up that it manages, to see its carrier. It does so once, and a link that another program
+or a driver sets down later stays down. Open vSwitch does it too: where its userspace datapath lets a link go, it sets
+the flags that the link had before, and these may be older than NetworkManager's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.rules import is_denied
+
+NOT_MANAGED = ("unmanaged", "unknown")
+"""States of NetworkManager's devices (NMDeviceState) whose links are another program's."""
+
+
+def down(snapshot: Snapshot, policy: Policy) -> tuple[str, ...]:
+    """Return the links that are set down and that *policy* lets have the node IP, by index."""
+    links = (link for link in snapshot.links if not (link.up or link.loopback or is_denied(link, policy)))
+    return tuple(link.name for link in sorted(links, key=lambda link: link.index))
+
+
+def managed(links: tuple[str, ...], states: Mapping[str, str]) -> tuple[str, ...]:
+    """Return those of *links* that NetworkManager manages; *states*: link → its state in words."""
+    return tuple(name for name in links if name in states and not states[name].startswith(NOT_MANAGED))

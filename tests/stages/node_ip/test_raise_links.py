@@ -1,0 +1,101 @@
+"""Is a link set up that another program has set down, and no other?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from structlog.testing import capture_logs
+
+from fakes import FakeClock, FakeKernel, FakeProfiles
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Outcome, Topic, Waiting
+from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.errors import Unavailable
+from nodenet.core.kernel.snapshot import Link, Snapshot
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.stages.node_ip.raise_links import TIMES, RaiseLinks
+
+WAITS = Waiting("eth0 is down", frozenset({Topic.NETWORK_MANAGER}), 30.0)
+ETH0 = Link(2, "eth0", up=False, carrier=False)
+
+
+@dataclass
+class AStage:
+    """A stage that waits."""
+
+    outcome: Outcome = field(default_factory=lambda: WAITS)
+
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:  # noqa: ARG002
+        return self.outcome
+
+
+class Rig:
+    """The wrapper around a stage that waits, with links and NetworkManager's states of them."""
+
+    def __init__(self, *links: Link, states: dict[str, str] | None = None) -> None:
+        self.stage, self.clock, self.profiles = AStage(), FakeClock(), FakeProfiles()
+        self.kernel = FakeKernel(Snapshot(links=links or (ETH0,)))
+        known = {"eth0": "unavailable (carrier changed)"} if states is None else states
+        self.profiles.found = Inventory(states=known)
+        self.wrapped = RaiseLinks(self.stage, self.kernel, self.profiles, self.clock)
+
+    async def after(self, seconds: float) -> Outcome:
+        self.clock.now += seconds
+        return await self.wrapped.attempt(Facts())
+
+
+async def test_a_link_that_stays_down_is_set_up_after_a_while() -> None:
+    rig = Rig()
+    first = await rig.after(0.0)
+    assert isinstance(first, Waiting)
+    assert (first.reason, first.seconds, first.topics) == (WAITS.reason, 5.0, WAITS.topics | {Topic.KERNEL})
+    assert rig.kernel.raised == []
+    assert await rig.after(5.0) == WAITS
+    assert rig.kernel.raised == ["eth0"]
+
+
+async def test_it_is_said_each_time_and_ends() -> None:
+    rig = Rig()
+    with capture_logs() as logged:
+        for _ in range(2 * TIMES + 4):
+            await rig.after(5.0)
+    assert rig.kernel.raised == ["eth0"] * TIMES
+    said = [line["event"] for line in logged if line.get("message") is Message.NODE_IP_NOTE]
+    assert said == ["Set eth0 up: another program had set it down, and the node has no address yet"] * TIMES
+
+
+@pytest.mark.parametrize(
+    ("link", "states"),
+    [
+        (ETH0, {"eth0": "unmanaged"}),
+        (ETH0, {}),
+        (Link(2, "eth0", carrier=False), None),
+        (Link(1, "lo", up=False, loopback=True), {"lo": "unavailable"}),
+        (Link(2, "ovs-system", up=False), {"ovs-system": "unavailable"}),
+    ],
+    ids=["unmanaged", "unknown", "up", "loopback", "of-others"],
+)
+async def test_no_other_link_is(link: Link, states: dict[str, str] | None) -> None:
+    rig = Rig(link, states=states)
+    for _ in range(3):
+        assert isinstance(await rig.after(5.0), Waiting)
+    assert rig.kernel.raised == []
+
+
+async def test_nothing_is_done_once_there_is_an_address() -> None:
+    rig = Rig()
+    await rig.after(0.0)
+    rig.stage.outcome = Done("Selected", Facts(), Message.NODE_IP_SELECTED)
+    assert await rig.after(5.0) == rig.stage.outcome
+    rig.stage.outcome = WAITS
+    await rig.after(5.0)
+    assert rig.kernel.raised == []
+
+
+async def test_the_wait_goes_on_where_the_kernel_refuses() -> None:
+    rig = Rig()
+    await rig.after(0.0)
+    rig.kernel.broken = Unavailable("eth0 cannot be set up: Operation not permitted")
+    assert await rig.after(5.0) == WAITS
