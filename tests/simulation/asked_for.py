@@ -71,9 +71,15 @@ def _look_at_settings(run: Run, shown: dict[str, Any]) -> None:
 
 
 def _places(run: Run, shown: dict[str, Any]) -> list[tuple[IPAddress, str]]:
-    """Return the node IPs that are there, with their links: one that is lost need not be known yet."""
-    addresses = map(ip_address, shown["node_ips"])
-    return [(address, link) for address in addresses if (link := run.world.kernel.place_of(address))]
+    """Return the node IPs that are there, with their links: one that is lost need not be known yet.
+
+    What NetworkManager left on the uplink when it ended may be there beside the address of br-ex.
+    """
+    kernel = run.world.kernel
+    bridge = kernel.links.get(BRIDGE)
+    on_bridge = bridge.addresses if bridge else ()
+    places = {one: BRIDGE if one in on_bridge else kernel.place_of(one) for one in map(ip_address, shown["node_ips"])}
+    return [(address, link) for address, link in places.items() if link]
 
 
 def _look_at_way_out(run: Run, shown: dict[str, Any]) -> None:

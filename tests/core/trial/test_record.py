@@ -88,6 +88,13 @@ def test_a_profile_in_memory_that_was_of_no_link_does_not_come_back() -> None:
     assert way_back(kept, now(profile("u-0")), [ETH0], rolled_back=False).empty
 
 
+def test_a_profile_in_memory_does_not_come_back_for_a_nic_that_has_another_name() -> None:
+    """NetworkManager has made it again for that name, by the MAC: with the same UUID."""
+    kept = replace(KEPT, profiles=(replace(ETH0, in_memory=True),))
+    renamed = Inventory((Device("ens7", "ethernet"),), (replace(profile("u-0", "ens7"), generated=True),))
+    assert way_back(kept, renamed, [], rolled_back=False).empty
+
+
 def test_a_new_profile_goes_only_where_it_is_for_a_link_of_the_file() -> None:
     """Another program may have made one meanwhile, or NetworkManager by itself."""
     generated = replace(profile("u-3", "dummy0"), generated=True)

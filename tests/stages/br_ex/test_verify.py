@@ -17,7 +17,7 @@ from fakes import (
 from nodenet.core.boot.outcome import Done, Failed
 from nodenet.core.br_ex.plan import Expectation
 from nodenet.core.errors import Unavailable
-from nodenet.core.kernel.snapshot import Address, Snapshot
+from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.stages.br_ex.verify import BACK_SECONDS, Verifier
@@ -79,6 +79,15 @@ def test_settings_that_the_kernel_does_not_take_are_a_failure() -> None:
         pytest.raises(NmstateFailure, match="the kernel does not take the settings of br-ex"),
     ):
         runner.run(rig.verifier.until_set(rig.sysctls, {"br-ex": {"net/ipv4/conf/forwarding": "1"}}))
+
+
+def test_a_link_without_a_carrier_is_no_uplink() -> None:
+    """What it is configured with is not active: a plan would lack its routes."""
+    kernel = FakeKernel(Snapshot(links=(Link(2, "eth0", carrier=False), Link(3, "eth1"))))
+    verifier = Verifier(kernel, FakeProfiles(), FakeNeighbours())
+    verifier.has_carrier("eth1")
+    with pytest.raises(Unavailable, match="eth0 has no carrier"):
+        verifier.has_carrier("eth0")
 
 
 @dataclass

@@ -189,7 +189,8 @@ def _left_below(facts: BridgeFacts, bridge: str, uplink: str | None) -> Iterator
     An apply was interrupted: no profile has the addresses any more, so a plan has none for the bridge.
     """
     port = any(each.link == uplink and not each.kind.startswith("ovs-") for each in profiles_of(facts, bridge))
-    stayed = [ip for ip in facts.node_ips if uplink and str(ip) in state.addresses(facts.state, uplink)]
+    below = state.addresses(facts.state, uplink or "") - state.addresses(facts.state, bridge)
+    stayed = [ip for ip in facts.node_ips if str(ip) in below]
     if port and stayed:
         sentence = f"{stayed[0]} is on {uplink}, which is a port of {bridge}: {bridge} has no configuration for it"
         yield Finding(Rule.ADDRESS_BELOW, bridge, sentence, ours=True)

@@ -61,7 +61,8 @@ def way_back(
     A profile that is new since is deleted only where it is for a link of the file: another program may have made it. A
     profile in memory that is gone has died with NetworkManager; it comes back where its link has no other one. Mostly
     NetworkManager makes such a profile again, but not for a link that had a profile when NetworkManager began. A link
-    that is gone is made again where its profile can do that: the file may have deleted it.
+    that is gone is made again where its profile can do that: the file may have deleted it. A NIC that is gone may have
+    another name now, and the profile that NetworkManager has made for it has the same UUID.
     """
     here = {each.uuid: each for each in present}
     before = {each.uuid for each in kept.profiles}
@@ -71,13 +72,13 @@ def way_back(
     new = [each.uuid for each in since if not spares or _is_libnmstates(each)]
     theirs = {each.link for each in since if each.uuid not in new}
     served = {each.link for each in now.profiles if each.uuid not in new}
-    bare = {uuid for link, uuid in kept.active.items() if link not in served}
+    links = {device.link for device in now.devices}
+    makes = {each.uuid for each in kept.profiles if _makes_its_link(each)}
+    bare = {uuid for link, uuid in kept.active.items() if link not in served and (link in links or uuid in makes)}
     lost = [each for each in kept.profiles if _is_lost(each, here.get(each.uuid), bare)]
     changed = {each.uuid for each in lost}
     uses = {device.link: device.profile.uuid for device in now.devices if device.profile}
-    links = {device.link for device in now.devices}
     known = changed | here.keys()
-    makes = {each.uuid for each in kept.profiles if _makes_its_link(each)}
     due = [
         (uuid, link)
         for link, uuid in kept.active.items()

@@ -71,6 +71,7 @@ class BridgeMaker:
 
         Raises NmstateFailure with the network as it was, or RollbackFailed, PublishFailed, Unavailable.
         """
+        self.verifier.has_carrier(plan.uplinks[0].link)
         answering = {
             item.bridge: await self.verifier.answering(uplink.link, item.gateways)
             for item, uplink in zip(plan.expect, plan.uplinks, strict=True)

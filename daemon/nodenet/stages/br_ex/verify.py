@@ -67,6 +67,11 @@ class Verifier:
 
         await _until(gone, self.address_seconds, LOOK_SECONDS)
 
+    def has_carrier(self, link: str) -> None:
+        """Raise Unavailable where *link* has no carrier: what it is configured with is not active, and not shown."""
+        if any(each.name == link and not each.carrier for each in self.kernel.snapshot().links):
+            raise Unavailable(f"{link} has no carrier", remedy="Look at the cable and the switch")
+
     async def back(self, addresses: Collection[IPAddress]) -> None:
         """Return when the node has all of *addresses* again after a rollback, after BACK_SECONDS at the latest.
 
