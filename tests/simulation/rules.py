@@ -72,8 +72,8 @@ class Rules:
     repeated: Counter[tuple[str, str]] = field(default_factory=Counter)
     dark_since: float | None = None
     untrue_since: float | None = None
-    due_since: float | None = None
-    """Since when a stage is due and is not attempted."""
+    due_since: tuple[tuple[str, float | None], float] | None = None
+    """Which stage is due, since when by the boot's clock, and since when that is seen: it is not attempted."""
     unlike_since: float | None = None
     """Since when the status has another answer than the kernel to whether the node IPs are there."""
     reloads: int = 0
@@ -192,8 +192,9 @@ class Rules:
         ):
             self.due_since = None
             return
-        self.due_since = self.due_since or self.world.now
-        due = self.world.now - self.due_since
+        if self.due_since is None or self.due_since[0] != (name, boot[name].due):  # it had a turn, and is due again
+            self.due_since = (name, boot[name].due), self.world.now
+        due = self.world.now - self.due_since[1]
         self.hold("P4", f"{name} is due for {due:.0f} s and has no turn", holds=due < UNTURNED_SECONDS)
 
     # -- P10
