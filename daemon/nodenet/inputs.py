@@ -90,7 +90,8 @@ class NodeInputs:
         if not isinstance(nodeip, NodeipStage):
             raise TypeError(f"{nodeip!r} does not publish the node IPs")
         self.nodeip = nodeip
-        stages[StageName.NODEIP] = RaiseLinks(nodeip, self._edges.kernel, self._edges.profiles, self._edges.clock)
+        edges = self._edges
+        stages[StageName.NODEIP] = RaiseLinks(nodeip, edges.kernel, edges.profiles, edges.files, edges.clock)
         behind = (StageName.NMSTATE, StageName.NODEIP, StageName.CONFIGURE_OVS)
         recovering = BridgeWiring(self._edges, settings).recovering(*(stages[name] for name in behind))
         stages |= dict(zip(behind, recovering, strict=True))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from structlog.testing import capture_logs
 
-from fakes import FakeClock, FakeKernel, FakeProfiles
+from fakes import FakeClock, FakeFiles, FakeKernel, FakeProfiles
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -15,6 +15,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.node_ip.published_files import PRIMARY
 from nodenet.stages.node_ip.raise_links import TIMES, RaiseLinks
 
 WAITS = Waiting("eth0 is down", frozenset({Topic.NETWORK_MANAGER}), 30.0)
@@ -39,7 +40,8 @@ class Rig:
         self.kernel = FakeKernel(Snapshot(links=links or (ETH0,)))
         known = {"eth0": "unavailable (carrier changed)"} if states is None else states
         self.profiles.found = Inventory(states=known)
-        self.wrapped = RaiseLinks(self.stage, self.kernel, self.profiles, self.clock)
+        self.files = FakeFiles()
+        self.wrapped = RaiseLinks(self.stage, self.kernel, self.profiles, self.files, self.clock)
 
     async def after(self, seconds: float) -> Outcome:
         self.clock.now += seconds
@@ -91,6 +93,15 @@ async def test_nothing_is_done_once_there_is_an_address() -> None:
     assert await rig.after(5.0) == rig.stage.outcome
     rig.stage.outcome = WAITS
     await rig.after(5.0)
+    assert rig.kernel.raised == []
+
+
+async def test_nothing_is_done_where_a_node_ip_was_published_in_this_boot() -> None:
+    """An administrator may have set the link down; the status says how it is set up."""
+    rig = Rig()
+    rig.files.content[str(PRIMARY)] = b"192.0.2.5"
+    for _ in range(3):
+        assert await rig.after(5.0) == WAITS
     assert rig.kernel.raised == []
 
 

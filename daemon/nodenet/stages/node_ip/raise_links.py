@@ -1,6 +1,7 @@
-"""Is the node without an address because a link is set down? Before READY such a link is set up again.
+"""Is the node without an address because a link is set down? In a boot without a node IP it is set up again.
 
-NetworkManager would use the link and does not set it up a second time, so the boot would wait for ever.
+NetworkManager would use the link and does not set it up a second time, so the boot would wait for ever. Later in a boot
+an administrator may have set it down: then the status names the command that sets it up.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import lowered
 from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.published_files import PRIMARY, RUN
 from nodenet.core.since import NEVER
-from nodenet.ports import Clock, Kernel, Profiles, Stage
+from nodenet.ports import Clock, Files, Kernel, Profiles, Stage
 
 log = structlog.get_logger()
 
@@ -31,11 +33,12 @@ TIMES = 3
 class RaiseLinks:
     """Runs the stage that chooses the node IP, and sets links up while it waits."""
 
-    def __init__(self, stage: Stage, kernel: Kernel, profiles: Profiles, clock: Clock) -> None:
+    def __init__(self, stage: Stage, kernel: Kernel, profiles: Profiles, files: Files, clock: Clock) -> None:
         """Run *stage*."""
         self._stage = stage
         self._kernel = kernel
         self._profiles = profiles
+        self._files = files
         self._clock = clock
         self._down = NEVER
         self._raised: Counter[str] = Counter()
@@ -43,7 +46,7 @@ class RaiseLinks:
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome; a wait ends earlier where a link must be set up."""
         outcome = await self._stage.attempt(facts, request)
-        if not isinstance(outcome, Waiting):
+        if not isinstance(outcome, Waiting) or PRIMARY.name in self._files.listing(RUN):
             self._down = NEVER
             return outcome
         try:
