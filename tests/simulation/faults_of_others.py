@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 @kind
 def reload(run: Run, fault: Fault) -> None:  # noqa: ARG001
-    run.world.rules.reloads += 1
+    run.world.rules.orders += 1
     run.order("reload")
 
 
 @kind
 def reselect(run: Run, fault: Fault) -> None:  # noqa: ARG001
     run.world.rules.may_change_node_ip = True
+    run.world.rules.orders += 1
     run.order("reselect")
 
 

@@ -76,7 +76,8 @@ class Rules:
     """Which stage is due, since when by the boot's clock, and since when that is seen: it is not attempted."""
     unlike_since: float | None = None
     """Since when the status has another answer than the kernel to whether the node IPs are there."""
-    reloads: int = 0
+    orders: int = 0
+    """Reloads, reselections and edits: each lets the stages run anew."""
     applies: int = 0
     """When this process began: how many applies there were."""
     foreign_profiles: set[str] = field(default_factory=set)
@@ -177,7 +178,7 @@ class Rules:
     def look_at_applies(self) -> None:
         applies = self.world.manager.applies[self.applies :]
         recent = [one for one in applies if one > self.world.now - APPLY_WINDOW]
-        most = MOST_APPLIES + MORE_APPLIES * self.reloads
+        most = MOST_APPLIES + MORE_APPLIES * self.orders
         self.hold("P4", f"{len(recent)} applies in {APPLY_WINDOW:.0f} s", holds=len(recent) <= most)
 
     def look_at_turns(self, boot: Boot) -> None:
@@ -219,12 +220,12 @@ class Rules:
         """A line was logged."""
         self.journal.append(Spoken(self.world.now, level, text, fields))
         message = fields.get("message")
-        self.reloads += message is Message.EDITED  # as after a reload, all is tried anew
+        self.orders += message is Message.EDITED  # as after a reload, all is tried anew
         if message is Message.WATCHER_FAILED or fields.get("exc_info"):
             self.blame("P7", f"an unforeseen error: {text} {fields.get('exc_info')!r}")
         if level in ("warning", "error", "critical"):
             self.repeated[str(message), text] += 1
-            count, most = self.repeated[str(message), text], REPEATS * (1 + (level == "warning")) + self.reloads
+            count, most = self.repeated[str(message), text], REPEATS * (1 + (level == "warning")) + self.orders
             self.hold("P7", f"logged {count} times by one process: {text}", holds=count <= most)
 
     def new_process(self) -> None:
