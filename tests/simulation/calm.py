@@ -52,7 +52,7 @@ CUT_OFF = frozenset(
     }
 )
 """Faults during which a gateway does not answer."""
-ANSWERED_BEFORE = "answered before the apply"
+PROBED = ("answered before the apply", "has no carrier any more")
 """How the cause ends of a file that was rolled back by its probes."""
 
 
@@ -72,7 +72,7 @@ def is_degraded_for_nothing(run: Run) -> bool:
     refused = node.file == "bridge" and unlike
     # So is one with which the gateway fell silent, whatever the reason was. A restarted nodenetd has the words alone.
     silent = any(
-        problem.message is Message.PROBE_FAILED or ANSWERED_BEFORE in problem.cause
+        problem.message is Message.PROBE_FAILED or problem.cause.endswith(PROBED)
         for _, problem in status_of(run).problems
     )
     # And one that NetworkManager has not answered about for five minutes: kubelet runs since.

@@ -103,7 +103,7 @@ class Rules:
         if not world.manager.running or world.manager.hung or not world.bus_up or world.bus_stalled:
             return False
         # Nothing says which addresses there are, or what the network was before an apply that was interrupted.
-        if world.kernel_silent or world.disk.unreadable & WAYS_BACK:
+        if world.kernel_silent or world.disk.unreadable & WAYS_BACK or self.went_on_without_a_record():
             return False
         # An administrator's own bridge, which was made and verified, is what the node is to have.
         if not world.ovs.works and b"ovs-bridge" in world.disk.content.get(APPLIED, b""):
@@ -117,6 +117,11 @@ class Rules:
             if link and link.carrier and segment and (static or segment.offer or segment.gives6):
                 return True
         return False
+
+    def went_on_without_a_record(self) -> bool:
+        """Whether this boot went on without a record that it could not read: the status names a reload as remedy."""
+        said = (line.text for line in self.journal if line.now >= self.world.boot_began)
+        return any(text.startswith(f"{path} cannot be read") for text in said for path in WAYS_BACK)
 
     def look_at_darkness(self) -> None:
         """Called from time to time: no network although there could be one?"""

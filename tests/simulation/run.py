@@ -238,6 +238,8 @@ class Run:
             raise Finished
 
     def _not_ready(self) -> None:
+        if self.world.rules.went_on_without_a_record():
+            raise Finished
         self.world.rules.hold("P3", f"no READY: {self.world.systemd.status!r}", holds=False)
 
     def _calm(self) -> None:

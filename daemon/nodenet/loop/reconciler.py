@@ -15,7 +15,7 @@ from typing import Any
 
 from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Outcome, Problem, Skipped, Topic
-from nodenet.core.boot.reasons import reason_to_skip, removal_failed, removal_refused
+from nodenet.core.boot.reasons import not_done, reason_to_skip, removal_refused
 from nodenet.core.boot.request import Request
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.boot.stages import Boot
@@ -188,8 +188,8 @@ class Reconciler(LoopOrders):
                 if is_reload:
                     journal.reloaded(failed and failed[0], min(standing, default=None, key=list(StageName).index))
                 error = failed and self._in_force.error(*failed, reload=is_reload)
-                if order is Order.REMOVE_BRIDGE and not error:  # the node file was not known when it was ordered
-                    error = removal_failed(boot[order.value], self._status.facts)
+                if not is_reload and not error:
+                    error = not_done(boot[order.value], self._status.facts, removal=order is Order.REMOVE_BRIDGE)
                 self._requests.answer(order, error)
         elif self._requests.begun and boot[name].status is Status.WAITING:
             self._requests.answer_late(self._clock.boottime(), Unavailable(f"{name} waits: {boot[name].detail}"))

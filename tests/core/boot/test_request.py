@@ -8,7 +8,7 @@ import pytest
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
-from nodenet.core.boot.reasons import reason_to_skip, removal_failed, removal_refused
+from nodenet.core.boot.reasons import not_done, reason_to_skip, removal_failed, removal_refused
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import BridgeForeign
@@ -70,6 +70,17 @@ def test_a_bridge_that_a_later_attempt_has_kept_was_not_removed() -> None:
     assert removal_failed(FRESH[NAME], Facts()) is None
     brought = removal_failed(FRESH[NAME], Facts(node_file="w.yml", brings_bridge=True, bridge="br-ex"))
     assert isinstance(brought, BridgeForeign)
+
+
+def test_what_a_failed_stage_keeps_from_running_was_not_done() -> None:
+    """A removal was answered with success although br-ex was there: the node file had failed, and the boot waited."""
+    stopped = not_done(ORDERED[NAME], Facts(), removal=True)
+    assert stopped is not None
+    assert stopped.cause == 'configure-ovs is not run: a stage before it failed, and on_failure is "wait"'
+    over = ORDERED.begun(NAME, 1.0).after(NAME, Skipped("br-ex removed as requested", Facts()), 2.0)
+    assert not_done(over[NAME], Facts(), removal=True) is None
+    assert not_done(over[NAME], Facts(bridge="br-ex"), removal=True)
+    assert not_done(over[NAME], Facts(bridge="br-ex"), removal=False) is None
 
 
 def test_a_bridge_that_the_node_file_brings_is_not_removed() -> None:

@@ -24,13 +24,27 @@ def removal_refused(stage: StageState, facts: Facts) -> BridgeForeign | None:
 def removal_failed(stage: StageState, facts: Facts) -> NodenetError | None:
     """Return why the bridges of *stage* are there once an ordered removal is over; None where they are not.
 
-    Where the removal itself failed, a later attempt may have kept the bridge, and succeeded.
+    Where the removal itself failed, a later attempt may have kept the bridge, and succeeded. The node file may not have
+    been known when it was ordered.
     """
     refused = removal_refused(stage, facts)
     if refused or facts.bridge is None:
         return refused
     cause = f"{facts.bridge} could not be removed, and a later attempt has kept it"
     return Unavailable(cause, remedy="Look at `journalctl -u nodenetd`, then run `nodenetctl bridge remove` again")
+
+
+def not_done(stage: StageState, facts: Facts, *, removal: bool) -> NodenetError | None:
+    """Return why what was ordered of *stage*, as the *removal* of br-ex, was not done; None where it was."""
+    return _not_run(stage) or (removal_failed(stage, facts) if removal else None)
+
+
+def _not_run(stage: StageState) -> Unavailable | None:
+    """Return why nothing that was ordered of *stage* was done once the boot goes no further; None where it was run."""
+    if stage.over:
+        return None
+    cause = f'{stage.name} is not run: a stage before it failed, and on_failure is "wait"'
+    return Unavailable(cause, remedy="Look at `nodenetctl status`, and try again once that stage is done")
 
 
 def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | None:
