@@ -108,9 +108,6 @@ class Rules:
         # An administrator's own bridge, which was made and verified, is what the node is to have.
         if not world.ovs.works and b"ovs-bridge" in world.disk.content.get(APPLIED, b""):
             return False
-        # A disk that lied has torn the only record of what there was before the bridge.
-        if not world.ovs.works and world.disk.torn & WAYS_BACK:
-            return False
         for mac, name in world.nics.items():
             link, segment = world.kernel.links.get(name), world.wire.tagged.get(mac) or world.wire.segments.get(mac)
             static = world.is_static and mac == next(iter(world.nics))
@@ -119,9 +116,14 @@ class Rules:
         return False
 
     def went_on_without_a_record(self) -> bool:
-        """Whether this boot went on without a record that it could not read: the status names a reload as remedy."""
-        said = (line.text for line in self.journal if line.now >= self.world.boot_began)
-        return any(text.startswith(f"{path} cannot be read") for text in said for path in WAYS_BACK)
+        """Whether this boot went on without a record that it could not read, or that a disk has torn which lied.
+
+        Of the first one the status names a reload as remedy; nothing can know what was in the second one.
+        """
+        said = [line.text for line in self.journal if line.now >= self.world.boot_began]
+        return any(
+            text.startswith((f"{path} cannot be read", f"Set {path} aside")) for text in said for path in WAYS_BACK
+        )
 
     def look_at_darkness(self) -> None:
         """Called from time to time: no network although there could be one?"""
