@@ -341,6 +341,22 @@ async def test_nothing_is_made_of_a_link_whose_address_came_after_it_was_looked_
     assert isinstance(await rig.attempt(), Done)
 
 
+async def test_nothing_is_made_of_a_link_that_networkmanager_has_not_activated() -> None:
+    """Its addresses are of an earlier activation, its routes are gone: br-ex lacked the default route."""
+    rig = Rig()
+    active = rig.devices
+    rig.devices = tuple(replace(each, profile=None) if each.link == "eth0" else each for each in active)
+    rig.known = tuple(replace(each, link="eth0") for each in rig.known)
+    rig.place("eth0")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason.startswith("NetworkManager has not activated '")
+    assert rig.nmstate.applied == []
+    rig.devices = active
+    rig.place("eth0")
+    assert isinstance(await rig.attempt(), Done)
+
+
 async def test_nothing_is_made_while_the_node_ip_is_away() -> None:
     """After a rollback it is on its way back: a plan without it would not keep it."""
     rig = Rig()

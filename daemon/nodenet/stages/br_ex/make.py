@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.br_ex import record as bridge_record
+from nodenet.core.br_ex.activation import awaited_profile
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
+from nodenet.core.errors import Unavailable
 from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Sysctls, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.profile_backup import ProfileKeeper
@@ -72,6 +74,9 @@ class BridgeMaker:
         Raises NmstateFailure with the network as it was, or RollbackFailed, PublishFailed, Unavailable.
         """
         self.verifier.has_carrier(plan.uplinks[0].link)
+        if name := awaited_profile(facts, plan.uplinks[0].link):
+            cause = f"NetworkManager has not activated {name!r} on {plan.uplinks[0].link}"
+            raise Unavailable(cause, remedy=f"Look at `nmcli device show {plan.uplinks[0].link}`")
         answering = {
             item.bridge: await self.verifier.answering(uplink.link, item.gateways)
             for item, uplink in zip(plan.expect, plan.uplinks, strict=True)
