@@ -79,6 +79,7 @@ class FakeFiles:
     """Paths that can neither be read nor written nor removed, and why."""
 
     def listing(self, directory: PurePath) -> tuple[str, ...]:
+        self._refuse(directory)
         return tuple(PurePath(path).name for path in self.content if PurePath(path).parent == directory)
 
     def read_node_file(self, directory: PurePath, name: str) -> bytes:

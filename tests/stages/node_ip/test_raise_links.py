@@ -11,11 +11,11 @@ from fakes import FakeClock, FakeFiles, FakeKernel, FakeProfiles
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import NodeFileInvalid, Unavailable
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.node_ip.published_files import PRIMARY
+from nodenet.core.node_ip.published_files import PRIMARY, RUN
 from nodenet.stages.node_ip.raise_links import TIMES, RaiseLinks
 
 WAITS = Waiting("eth0 is down", frozenset({Topic.NETWORK_MANAGER}), 30.0)
@@ -103,6 +103,15 @@ async def test_nothing_is_done_where_a_node_ip_was_published_in_this_boot() -> N
     for _ in range(3):
         assert await rig.after(5.0) == WAITS
     assert rig.kernel.raised == []
+
+
+async def test_a_directory_that_cannot_be_listed_fails_nothing() -> None:
+    """Nothing was published in it, and the stage that publishes says what is wrong with it."""
+    rig = Rig()
+    rig.files.bad[str(RUN)] = NodeFileInvalid(f"{RUN} cannot be listed: Not a directory")
+    for _ in range(2):
+        assert isinstance(await rig.after(5.0), Waiting)
+    assert rig.kernel.raised == ["eth0"]
 
 
 async def test_the_wait_goes_on_where_the_kernel_refuses() -> None:

@@ -14,7 +14,7 @@ import structlog
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import lowered
 from nodenet.core.node_ip.policy import Policy
@@ -46,7 +46,7 @@ class RaiseLinks:
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome; a wait ends earlier where a link must be set up."""
         outcome = await self._stage.attempt(facts, request)
-        if not isinstance(outcome, Waiting) or PRIMARY.name in self._files.listing(RUN):
+        if not isinstance(outcome, Waiting) or self._has_published():
             self._down = NEVER
             return outcome
         try:
@@ -58,6 +58,14 @@ class RaiseLinks:
             return outcome
         seconds = left if outcome.seconds is None else min(outcome.seconds, left)
         return replace(outcome, topics=outcome.topics | {Topic.KERNEL}, seconds=seconds)
+
+    def _has_published(self) -> bool:
+        """Return whether a node IP was published in this boot; where the directory cannot be read, none was."""
+        try:
+            return PRIMARY.name in self._files.listing(RUN)
+        except NodenetError as error:
+            log.debug("It is not known whether a node IP was published", stage="nodeip", cause=error.cause)
+            return False
 
     async def _raise(self) -> float | None:
         """Set up what has been down for DOWN_SECONDS; return the seconds until then, None where nothing is to be done.
