@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from br_ex_cases import CASES, facts_of
-from nodenet.core.br_ex.condition import Owner, Rule, condition_of, orphans, profiles_of
+from nodenet.core.br_ex.condition import Owner, Rule, condition_of, is_port, orphans, profiles_of
 from nodenet.core.network_manager.profiles import Profile
 
 
@@ -59,3 +59,12 @@ def test_a_bridge_that_nothing_asks_for_is_not_wanted() -> None:
     assert (finding.rule, finding.sentence) == (Rule.NOT_WANTED, "br-ex exists and no file asks for it any more")
     over = condition_of(replace(facts), wanted="eth7").findings
     assert [each.sentence for each in over] == ["br-ex is over eth0 and should be over eth7"]
+
+
+def test_a_node_ip_on_an_uplink_that_its_own_profile_configures_is_below_too() -> None:
+    """A power cut in the apply: the profiles of bridge and uplink both configure their link."""
+    facts = facts_of(CASES / "stale-address-below")
+    ports = {each.uuid for each in facts.profiles if is_port(each) and each.link == "eth0"}
+    plain = tuple(replace(each, settings={}) if each.uuid in ports else each for each in facts.profiles)
+    (finding,) = condition_of(replace(facts, profiles=plain), wanted="eth0").findings
+    assert (finding.rule, finding.ours) == (Rule.ADDRESS_BELOW, True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core.br_ex.facts import ADOPTED, MARK, BridgeFacts
+from nodenet.core.br_ex.source import source_of
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.network_manager.profiles import MADE_BY_NM, Profile
 from nodenet.core.nmstate import state
@@ -184,14 +185,16 @@ def _of_uplink(bridge: str, uplink: str | None, wanted: str | None, *, ours: boo
 
 
 def _left_below(facts: BridgeFacts, bridge: str, uplink: str | None) -> Iterator[Finding]:
-    """Yield the finding of a node IP that stayed on the uplink although its profile makes it a port of the bridge.
+    """Yield the finding of a node IP on the uplink that no plan would give to the bridge.
 
-    An apply was interrupted: no profile has the addresses any more, so a plan has none for the bridge.
+    An apply was interrupted: the uplink is a port already and no profile has the addresses any more, or its own profile
+    still configures it, beside the bridge's.
     """
     port = any(each.link == uplink and not each.kind.startswith("ovs-") for each in profiles_of(facts, bridge))
+    both = uplink is not None and source_of(facts, bridge, uplink).link == bridge
     below = state.addresses(facts.state, uplink or "") - state.addresses(facts.state, bridge)
     stayed = [ip for ip in facts.node_ips if str(ip) in below]
-    if port and stayed:
+    if (port or both) and stayed:
         sentence = f"{stayed[0]} is on {uplink}, which is a port of {bridge}: {bridge} has no configuration for it"
         yield Finding(Rule.ADDRESS_BELOW, bridge, sentence, ours=True)
 
