@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from nodenet.core.network_manager.profiles import Profile
 from simulation.addressing import Device
 from simulation.keyfile import IN_RUN, LOWEST_PRIORITY, Settings, made
 
@@ -49,3 +51,11 @@ def make_ovs_devices(manager: NetworkManager) -> None:
             and (profile.kind, profile.link) not in manager.memory.devices
         ):
             manager.memory.devices[profile.kind, profile.link] = Device(profile.link, profile.kind)
+
+
+def has_controller(profiles: Iterable[Profile], port: Profile) -> bool:
+    """Return whether the port of Open vSwitch that *port* names has a profile, and the bridge of that port too."""
+    known, name = tuple(profiles), port.setting("connection", "controller")
+    above = (one for one in known if one.kind == "ovs-port" and name in (one.link, one.uuid))
+    bridges = {one.setting("connection", "controller") for one in above}
+    return any(one.kind == "ovs-bridge" and {one.link, one.uuid} & bridges for one in known)

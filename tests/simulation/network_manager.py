@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nodenet.core.network_manager.profiles import Profile
 from simulation.addressing import NICS, Addressing, Device
 from simulation.keyfile import DIRECTORY, IN_RUN, bond_of, is_port, made, parsed, rendered
-from simulation.manager_devices import make_automatic, make_ovs_devices, make_virtual_links
+from simulation.manager_devices import has_controller, make_automatic, make_ovs_devices, make_virtual_links
 from simulation.manager_memory import Memory, Point
 from simulation.ovs_plugin import join, leave_bridges, make_internal, make_row, remove_device
 
@@ -40,6 +40,7 @@ class NetworkManager:
         self.rollback_fails = False
         self.restarts = 0
         self.memory = Memory(0)
+        self._used: dict[str, float] = {}  # UUID → when it was activated last, on the disk
         self.version = 0
         self.applies: list[float] = []
         """When our checkpoints were made (CLOCK_BOOTTIME of the world)."""
@@ -158,17 +159,14 @@ class NetworkManager:
         self.touch()
 
     def candidates(self, device: Device) -> list[Profile]:
+        """Return the profiles that may be activated on *device*, best first: priority, then the last one used."""
         kind = NICS.get(device.kind, device.kind)
         found = [one for one in self.memory.profiles.values() if one.link == device.link and one.kind == kind]
-        usable = [one for one in found if not is_port(one) or self._has_controller(one)]
-        return sorted(usable, key=lambda one: (-one.setting("connection", "autoconnect-priority", 0), one.uuid))
+        usable = [one for one in found if not is_port(one) or has_controller(self.memory.profiles.values(), one)]
+        return sorted(usable, key=self._rank)
 
-    def _has_controller(self, profile: Profile) -> bool:
-        """Whether the port that *profile* names has a profile, and the bridge of that port too."""
-        port, profiles = profile.setting("connection", "controller"), self.memory.profiles.values()
-        above = (one for one in profiles if one.kind == "ovs-port" and port in (one.link, one.uuid))
-        bridges = {one.setting("connection", "controller") for one in above}
-        return any(one.kind == "ovs-bridge" and {one.link, one.uuid} & bridges for one in profiles)
+    def _rank(self, one: Profile) -> tuple[int, float, str]:
+        return -one.setting("connection", "autoconnect-priority", 0), -self._used.get(one.uuid, 0.0), one.uuid
 
     def autoconnect(self, device: Device) -> None:
         if device.profile is not None or device.state == 120:
@@ -188,6 +186,7 @@ class NetworkManager:
         if device.profile is not None:
             self.down(device)
         device.profile, device.state = profile.uuid, 40
+        self._used[profile.uuid] = self._world.now
         device.turn += 1
         turn = device.turn
         self.later(self._world.random.uniform(0.02, 0.1), lambda: self._configure(device, turn))
