@@ -52,7 +52,7 @@ CUT_OFF = frozenset(
     }
 )
 """Faults during which a gateway does not answer."""
-PROBED = ("answered before the apply", "has no carrier any more")
+PROBED = ("answered before the apply", "before an apply of this file that was interrupted", "has no carrier any more")
 """How the cause ends of a file that was rolled back by its probes."""
 
 
