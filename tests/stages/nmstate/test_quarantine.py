@@ -10,7 +10,7 @@ from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
-from nodenet.core.node_file.find import read
+from nodenet.core.node_file.find import NodeFile, read
 from nodenet.stages.apply.records import GOOD, NEW_FILE
 from nodenet.stages.nmstate.quarantine import Quarantine
 
@@ -32,8 +32,20 @@ def test_each_boot_of_a_new_file_is_noted() -> None:
     for boot in ("boot1", "boot2"):
         quarantine = Quarantine(files, boot, 2)
         assert quarantine.choose(FILE, "worker-0", run=None) == (FILE, None)
-        quarantine.begin(FILE.digest)
+        quarantine.begin(FILE.digest, "worker-0")
     assert noted(files) == LOST
+
+
+@pytest.mark.parametrize(
+    ("file", "hostname", "records"), [(OLD, "worker-0", 0), (FILE, "worker-0", 1), (OLD, "worker-1", 1)]
+)
+def test_the_last_known_good_file_is_not_new_where_its_record_is_lost(
+    file: NodeFile, hostname: str, records: int
+) -> None:
+    files = disk()
+    del files.content[str(NEW_FILE)]
+    Quarantine(files, BOOT_ID, 2).begin(file.digest, hostname)
+    assert len(files.content) - 1 == records
 
 
 def test_without_a_last_known_good_file_there_is_nothing_to_go_back_to() -> None:
@@ -56,7 +68,7 @@ def test_the_quarantine_stays_until_the_file_is_corrected_or_asked_for() -> None
     assert quarantine.choose(corrected, "worker-0", run=None) == (corrected, None)
     assert quarantine.choose(FILE, "worker-0", run=1) == (FILE, None)
     assert quarantine.choose(FILE, "worker-0", run=None) == (FILE, None)
-    quarantine.begin(FILE.digest)
+    quarantine.begin(FILE.digest, "worker-0")
     assert noted(files) == NewFile(FILE.digest, (BOOT_ID,)), "it has two boots again"
 
 
@@ -107,7 +119,7 @@ def test_a_disk_that_takes_nothing_does_not_fail_the_stage() -> None:
     )
     quarantine = Quarantine(files, BOOT_ID, 2)
     assert quarantine.choose(FILE, "worker-0", run=None) == (FILE, None)
-    quarantine.begin(FILE.digest)
+    quarantine.begin(FILE.digest, "worker-0")
     files = disk()
     files.bad = {str(GOOD): PublishFailed("cannot be read: Input/output error")}
     chosen, problem = Quarantine(files, BOOT_ID, 2).choose(FILE, "worker-0", run=None)

@@ -77,9 +77,14 @@ class Quarantine:
             self._records.save(NEW_FILE, new_file.render(again))
         return again
 
-    def begin(self, digest: str) -> None:
-        """Note that this boot begins with the new file *digest*. A disk that does not take it is no reason to fail."""
+    def begin(self, digest: str, hostname: str | None) -> None:
+        """Note that this boot begins with the new file *digest*. A disk that does not take it is no reason to fail.
+
+        The last known good file is not new, also where a full disk has not taken what was noted of it.
+        """
         before = self._known()
+        if before is None and self._is_good(digest, hostname):
+            return
         if self._asked == digest and new_file.lost_boots(before, digest, self._boot_id):
             before = None
         with suppress(PublishFailed):
@@ -100,6 +105,11 @@ class Quarantine:
         cause = f"{what}: the last known good {good.name} is used in its place"
         remedy = f"Correct {file.name}; `nodenetctl reload --wait` tries it once more as it is"
         return good, Problem(Message.NODE_FILE_QUARANTINED, cause, remedy)
+
+    def _is_good(self, digest: str, hostname: str | None) -> bool:
+        with suppress(ValueError, PublishFailed):
+            return last_good.parse(self._files.read(GOOD) or b"", hostname).digest == digest
+        return False
 
     def _known(self) -> NewFile | None:
         with suppress(PublishFailed):

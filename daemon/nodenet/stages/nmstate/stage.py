@@ -187,7 +187,7 @@ class NmstateStage:
             return self._until_started(job)  # what it gave a link may be on its way still
         plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=job.retry_refused)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
-            self._quarantine.begin(file.digest)
+            self._quarantine.begin(file.digest, job.facts.hostname)
         match plan:
             case Plan.KEEP:
                 self._in_force.mark(file)
