@@ -105,12 +105,13 @@ class Rules:
         # Nothing says which addresses there are, or what the network was before an apply that was interrupted.
         if world.kernel_silent or world.disk.unreadable & WAYS_BACK or self.went_on_without_a_record():
             return False
-        # An administrator's own bridge, which was made and verified, is what the node is to have.
-        if not world.ovs.works and b"ovs-bridge" in world.disk.content.get(APPLIED, b""):
+        # An administrator's own network, which was made and verified, is what the node is to have.
+        applied = world.disk.content.get(APPLIED, b"")
+        if not world.ovs.works and b"ovs-bridge" in applied:
             return False
         for mac, name in world.nics.items():
             link, segment = world.kernel.links.get(name), world.wire.tagged.get(mac) or world.wire.segments.get(mac)
-            static = world.is_static and mac == next(iter(world.nics))
+            static = world.is_static and mac == next(iter(world.nics)) and b'"dhcp": true' not in applied
             if link and link.carrier and segment and (static or segment.offer or segment.gives6):
                 return True
         return False
