@@ -158,3 +158,14 @@ async def test_a_record_that_cannot_be_removed_does_not_undo_the_network_twice()
     rig.profiles.found = inventory(PORT)
     assert await rig.way_back.restored() is None
     assert (rig.orders, rig.keeps) == (["give_back", "activate"], False)
+
+
+async def test_the_same_network_comes_back_again_where_the_next_apply_is_interrupted_too() -> None:
+    """NetworkManager has forgotten that one as well: what is kept is equal, and was taken for what is back already."""
+    rig = Rig()
+    for _ in range(2):
+        await rig.interrupted()
+        assert rig.keeps
+        assert await rig.way_back.restored() is None
+        assert (rig.orders, rig.keeps) == (["give_back", "activate"], False)
+        rig.profiles.found = inventory(ETH0)

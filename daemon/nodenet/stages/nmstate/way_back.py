@@ -76,6 +76,7 @@ class WayBack:
         """
         if self._before.kept is None:
             self._before.store(await (self._look or self._before.look(file, wish)))
+        self._undone = None  # from here on the network is to be put back again, also if it is the same one
         try:
             yield
         except BaseException:
