@@ -13,6 +13,7 @@ from pathlib import PurePath
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid
+from nodenet.core.node_ip.policy import Policy
 from nodenet.core.settings.model import OnFailure, Settings
 from nodenet.core.stage_name import StageName
 from nodenet.core.unit_stage.evidence import unit_of
@@ -91,7 +92,9 @@ class NodeInputs:
             raise TypeError(f"{nodeip!r} does not publish the node IPs")
         self.nodeip = nodeip
         edges = self._edges
-        stages[StageName.NODEIP] = RaiseLinks(nodeip, edges.kernel, edges.profiles, edges.files, edges.clock)
+        policy = Policy(deny_links=settings.deny_links)
+        parts = (edges.kernel, edges.profiles, edges.files, edges.clock)
+        stages[StageName.NODEIP] = RaiseLinks(nodeip, policy, *parts)
         behind = (StageName.NMSTATE, StageName.NODEIP, StageName.CONFIGURE_OVS)
         recovering = BridgeWiring(self._edges, settings).recovering(*(stages[name] for name in behind))
         stages |= dict(zip(behind, recovering, strict=True))

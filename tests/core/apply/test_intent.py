@@ -6,7 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.apply.intent import ROLLBACK_SECONDS, Intent, Phase, Plan, cut_short, is_ours, parse, plan, render
+from nodenet.core.apply.intent import (
+    ROLLBACK_SECONDS,
+    Intent,
+    Phase,
+    Plan,
+    cut_short,
+    had_way_out,
+    is_ours,
+    parse,
+    plan,
+    render,
+)
 from nodenet.core.network_manager.checkpoint import Checkpoint
 
 GOOD = Intent("d1", Phase.GOOD, "boot1", 10.0, "d1")
@@ -101,6 +112,8 @@ def test_a_torn_or_foreign_record_is_refused(content: bytes) -> None:
         ("/cp/1", 51.0, replace(OURS, phase=Phase.REFUSED), False),
         ("/cp/1", 51.0, replace(OURS, phase=Phase.ROLLED_BACK), False),
         ("/cp/1", 51.0, replace(OURS, boot_id="boot0"), False),
+        ("/cp/1", 51.0, replace(OURS, phase=Phase.REFUSED, checkpoint="/cp/1", created=51.0), True),
+        ("/cp/1", 61.0, replace(OURS, phase=Phase.REFUSED, checkpoint="/cp/1", created=51.0), False),
     ],
 )
 def test_only_the_checkpoint_of_an_interrupted_apply_is_ours(
@@ -130,6 +143,23 @@ def test_a_checkpoint_that_is_not_in_the_record_is_known_by_its_time_out(seconds
     assert is_ours(Checkpoint("/cp/1", 51.0, seconds), ended, "boot1", BEGAN) is ours
     named = ended.with_checkpoint(Checkpoint("/cp/1", 51.0))
     assert is_ours(Checkpoint("/cp/1", 51.0, seconds), named, "boot1", BEGAN)
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (replace(OURS, way_out=True), False),  # an interrupted apply: `cut_short` says more of it
+        (replace(OURS, way_out=True, phase=Phase.ROLLED_BACK), True),
+        (replace(OURS, way_out=True, phase=Phase.REFUSED), False),  # in this boot: an administrator asks for it
+        (replace(OURS, way_out=True, phase=Phase.REFUSED, boot_id="boot0"), True),
+        (replace(OURS, phase=Phase.REFUSED, boot_id="boot0"), False),
+        (replace(OURS, way_out=True, phase=Phase.REFUSED, boot_id="boot0", digest="d2"), False),
+        (replace(OURS, way_out=True, phase=Phase.GOOD, boot_id="boot0"), False),
+    ],
+)
+def test_a_failed_apply_remembers_that_the_node_had_a_way_out(record: Intent, *, expected: bool) -> None:
+    """In the next boot a switch port may still learn, and nothing answers before the file."""
+    assert had_way_out(record, "d", "boot1") is expected
 
 
 def test_a_record_of_an_older_nodenetd_can_be_read() -> None:

@@ -112,7 +112,7 @@ def test_a_proven_file_is_rolled_back_for_what_answered_before_alone() -> None:
 def test_of_an_interrupted_file_only_the_loss_of_every_way_out_is_known() -> None:
     """What answers before its second apply may be what the first one left."""
     before = Look({GATEWAY: NO}, interrupted=True)
-    said = "no gateway answers, and one answered before an apply of this file that was interrupted"
+    said = "no gateway answers, and one answered before an earlier apply of this file"
     assert verdict(before, Look({GATEWAY: NO, NEW: NO})).failed == (said,)
     assert verdict(before, Look({})).failed == (said,)
     assert verdict(before, Look({}, has_default=True)).failed == ()

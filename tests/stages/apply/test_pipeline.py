@@ -16,6 +16,7 @@ from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
@@ -225,6 +226,15 @@ async def test_a_stop_in_the_middle_of_an_apply_rolls_back() -> None:
         await task
     assert rig.manager.restored == [{"searches": ["example.com"]}]
     assert rig.record.phase is Phase.APPLYING
+
+
+async def test_a_rollback_is_on_the_disk_before_its_record() -> None:
+    """NetworkManager does not sync what it deletes: the next boot would begin with the network of the refused file."""
+    rig = Rig()
+    with pytest.raises(NmstateFailure):
+        await rig.apply(NmstateFailure(FailureKind.PROBE, "the gateway does not answer"))
+    assert rig.record.phase is Phase.ROLLED_BACK
+    assert rig.files.writes[-2:] == [f"sync {KEYFILES}", str(INTENT)]
 
 
 async def test_whatever_escapes_from_an_apply_rolls_back_first() -> None:

@@ -753,8 +753,8 @@ def cut_short(boot_id: str, *, good: bool) -> Rig:
 
 
 CUT_OFF = (
-    "worker-0.yml cut the node off (no gateway answers, and one answered before an apply of this file that was "
-    "interrupted): the last known good worker-0.yml is used in its place"
+    "worker-0.yml cut the node off (no gateway answers, and one answered before an earlier apply of this file): "
+    "the last known good worker-0.yml is used in its place"
 )
 
 

@@ -15,6 +15,7 @@ from nodenet.core.errors import NodeFileInvalid, Unavailable
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.published_files import PRIMARY, RUN
 from nodenet.stages.node_ip.raise_links import TIMES, RaiseLinks
 
@@ -41,7 +42,8 @@ class Rig:
         known = {"eth0": "unavailable (carrier changed)"} if states is None else states
         self.profiles.found = Inventory(states=known)
         self.files = FakeFiles()
-        self.wrapped = RaiseLinks(self.stage, self.kernel, self.profiles, self.files, self.clock)
+        edges = (self.kernel, self.profiles, self.files, self.clock)
+        self.wrapped = RaiseLinks(self.stage, Policy(deny_links=("storage*",)), *edges)
 
     async def after(self, seconds: float) -> Outcome:
         self.clock.now += seconds
@@ -76,8 +78,9 @@ async def test_it_is_said_each_time_and_ends() -> None:
         (Link(2, "eth0", carrier=False), None),
         (Link(1, "lo", up=False, loopback=True), {"lo": "unavailable"}),
         (Link(2, "ovs-system", up=False), {"ovs-system": "unavailable"}),
+        (Link(2, "storage0", up=False, carrier=False), {"storage0": "unavailable"}),
     ],
-    ids=["unmanaged", "unknown", "up", "loopback", "of-others"],
+    ids=["unmanaged", "unknown", "up", "loopback", "of-others", "denied-by-the-settings"],
 )
 async def test_no_other_link_is(link: Link, states: dict[str, str] | None) -> None:
     rig = Rig(link, states=states)

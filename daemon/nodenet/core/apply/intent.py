@@ -82,6 +82,17 @@ def cut_short(record: Intent, digest: str) -> bool:
     return record.interrupted or (record.phase is Phase.APPLYING and record.way_out)
 
 
+def had_way_out(record: Intent, digest: str, boot_id: str) -> bool:
+    """Return whether the node had a way out without the file with *digest*, before an apply of it that failed.
+
+    What answers now may be less: the switch port still learns, or a power cut has taken more than that apply. An
+    administrator who asks for a file again that was refused in this boot knows what answers.
+    """
+    if record.digest != digest or not record.way_out:
+        return False
+    return record.phase is Phase.ROLLED_BACK or (record.phase is Phase.REFUSED and record.boot_id != boot_id)
+
+
 class Plan(StrEnum):
     """What to do about a node file."""
 
@@ -136,14 +147,17 @@ def _are(values: Iterable[object], kind: type | UnionType) -> bool:
 def is_ours(checkpoint: Checkpoint, record: Intent | None, boot_id: str, began: float) -> bool:
     """Return whether *checkpoint* was left by the apply of *record*, which was interrupted in this boot.
 
-    Checkpoints have no owner. Ours is the one whose path and time of creation the record has. An apply may be
-    interrupted before its checkpoint is in the record: then ours was made after the apply began, and before it ended
-    or, where a kill ended it, before this nodenetd *began* (CLOCK_BOOTTIME); and its time-out is ours.
+    Checkpoints have no owner. Ours is the one whose path and time of creation the record has; it may be left of a file,
+    too, that was refused while NetworkManager did not answer. An apply may be interrupted before its checkpoint is in
+    the record: then ours was made after the apply began, and before it ended or, where a kill ended it, before this
+    nodenetd *began* (CLOCK_BOOTTIME); and its time-out is ours.
     """
-    if record is None or record.phase is not Phase.APPLYING or record.boot_id != boot_id:
+    if record is None or record.phase not in (Phase.APPLYING, Phase.REFUSED) or record.boot_id != boot_id:
         return False
     if record.checkpoint is not None:
         return (checkpoint.path, checkpoint.created) == (record.checkpoint, record.created)
+    if record.phase is Phase.REFUSED:
+        return False
     end = began if record.ended is None else record.ended
     return record.started <= checkpoint.created <= end and _has_our_time(checkpoint, end)
 

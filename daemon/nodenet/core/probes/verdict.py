@@ -96,7 +96,7 @@ def _without_way_out(before: Look, after: Look) -> Iterator[str]:
         return
     if before.way_out is None:
         if before.interrupted and not before.proven:
-            yield "no gateway answers, and one answered before an apply of this file that was interrupted"
+            yield "no gateway answers, and one answered before an earlier apply of this file"
     elif not asked:
         yield f"the node has no default route any more, and the gateway {before.way_out.name} answered before the apply"
     elif not any(can_fail(question, after.answers[question], before) for question in asked):

@@ -19,6 +19,7 @@ from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
@@ -99,6 +100,11 @@ class Pipeline:
         last = self.record
         return last is not None and (last.phase, last.boot_id) == (Phase.APPLYING, self._boot_id)
 
+    def had_way_out(self, digest: str) -> bool:
+        """Return whether the node had a way out before a failed apply of the file *digest*. Raises PublishFailed."""
+        last = self.record
+        return last is not None and intent.had_way_out(last, digest, self._boot_id)
+
     async def obstacle(self, name: str, *, uses_ovs: bool, early: bool = False) -> Waiting | None:
         """Return what must be waited for before *name* can be applied, if anything.
 
@@ -118,13 +124,21 @@ class Pipeline:
         state, words = await self._edges.presence.look()
         return Waiting(words if state is ManagerState.ABSENT else reason, MANAGER)
 
+    async def held_by_another(self) -> Waiting | None:
+        """Return the wait for the checkpoint of another program, if there is one. Raises Unavailable, PublishFailed."""
+        return next(filter(None, map(self._foreign, await self._edges.manager.checkpoints())), None)
+
+    def _foreign(self, checkpoint: Checkpoint) -> Waiting | None:
+        records = [self._records.load(path, intent.parse) for path in (INTENT, BRIDGE_INTENT)]
+        if any(is_ours(checkpoint, record, self._boot_id, self._began) for record in records):
+            return None
+        return Waiting(f"another program holds NetworkManager's checkpoint {checkpoint.path}", MANAGER, seconds=2.0)
+
     async def _clear_checkpoints(self) -> Waiting | None:
         """Roll back what an interrupted apply of ours left; wait for the checkpoint of another program."""
-        records = [self._records.load(path, intent.parse) for path in (INTENT, BRIDGE_INTENT)]
         for checkpoint in await self._edges.manager.checkpoints():
-            if not any(is_ours(checkpoint, record, self._boot_id, self._began) for record in records):
-                reason = f"another program holds NetworkManager's checkpoint {checkpoint.path}"
-                return Waiting(reason, MANAGER, seconds=2.0)
+            if waiting := self._foreign(checkpoint):
+                return waiting
             await self._edges.manager.roll_back(checkpoint.path)
             log.warning(
                 "Rolled back the checkpoint of an apply that was interrupted",
@@ -172,10 +186,11 @@ class Pipeline:
         return self.now() - record.started
 
     def sync(self) -> None:
-        """Let the profiles survive a power cut, before the record says that all is good. Raises PublishFailed.
+        """Let the profiles survive a power cut, before the record says how the apply ended. Raises PublishFailed.
 
-        NetworkManager does not sync a new keyfile. With one of several lost the uplink would be a port of a bridge that
-        never comes up; until the record says that all is good, such a node is repaired.
+        NetworkManager syncs neither a new keyfile nor that one is gone. With one of several lost the uplink would be a
+        port of a bridge that never comes up, and with the keyfile of a refused file the next boot would begin on that
+        file's network; until the record says how the apply ended, such a node is repaired.
         """
         self._edges.files.sync(KEYFILES)
 
@@ -235,6 +250,7 @@ class Pipeline:
                 raise _with_more(failure, FORGOTTEN) from failure
             if committing and not rolled_back:
                 raise _with_more(failure, COMMITTED) from failure
+            self.sync()
         self.save(replace(ended, phase=Phase.ROLLED_BACK))
         log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage=self._stage)
 

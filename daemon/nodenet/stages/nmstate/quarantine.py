@@ -33,6 +33,8 @@ class Quarantine:
         """The digest of the file that an administrator asked for in this boot."""
         self._run: int | None = None
         """The run in which that was."""
+        self._given_up: NewFile | None = None
+        """What was given up in this run of nodenetd, also where the disk has not taken that."""
 
     def choose(self, file: NodeFile, hostname: str | None, *, run: int | None) -> tuple[NodeFile, Problem | None]:
         """Return the file to apply, and the problem where it is not *file*, or boots with *file* did not stay READY.
@@ -60,19 +62,21 @@ class Quarantine:
     def give_up(self, file: NodeFile, hostname: str | None, cause: str) -> bool:
         """Use the last known good file in the place of *file* for the rest of this boot; return whether there is one.
 
-        *cause* says what *file* did, as "cut the node off". Raises PublishFailed.
+        *cause* says what *file* did, as "cut the node off". A full disk does not keep that one from its place.
         """
         if not self.has_other(file, hostname):
             return False
         record = new_file.begun(self._known(), file.digest, self._boot_id)
-        self._records.save(NEW_FILE, new_file.render(replace(record, cut_off=self._boot_id, cause=cause)))
+        self._given_up = replace(record, cut_off=self._boot_id, cause=cause)
+        with suppress(PublishFailed):
+            self._records.save(NEW_FILE, new_file.render(self._given_up))
         return True
 
     def _without_cut(self, known: NewFile | None) -> NewFile | None:
         """Return what is *known* of a file that is to be tried again though it cut the node off in this boot."""
         if known is None or not known.cut_off:
             return known
-        again = replace(known, cut_off="", cause="")
+        again, self._given_up = replace(known, cut_off="", cause=""), None
         with suppress(PublishFailed):
             self._records.save(NEW_FILE, new_file.render(again))
         return again
@@ -112,6 +116,8 @@ class Quarantine:
         return False
 
     def _known(self) -> NewFile | None:
+        if self._given_up:
+            return self._given_up
         with suppress(PublishFailed):
             return self._records.load(NEW_FILE, new_file.parse)
         return None

@@ -6,7 +6,7 @@ probes → record.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
@@ -14,13 +14,14 @@ import structlog
 
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import TOUCHED, Phase, Plan
-from nodenet.core.apply.retry import BUDGET_SECONDS, TRIES, delay, may_try_again
+from nodenet.core.apply.retry import TRIES, delay
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting, beside
+from nodenet.core.boot.outcome import NEVER, Again, Done, Failed, Outcome, Problem, Skipped, Waiting, beside
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import (
     LibnmstateMissing,
     NodeFileInvalid,
+    NodenetError,
     PublishFailed,
     RollbackFailed,
     Unavailable,
@@ -29,7 +30,6 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
-from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Files, Nmstate, Transaction
@@ -39,38 +39,18 @@ from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.in_force import InForce
+from nodenet.stages.nmstate.job import Job
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
+from nodenet.stages.nmstate.tries import Tries
 from nodenet.stages.nmstate.way_back import WayBack
 
 log = structlog.get_logger()
 
 UNAVAILABLE_SECONDS = 5.0
 """When something that does not answer is asked again without an event."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One pass: the file, what it asks for, and the facts before it."""
-
-    file: NodeFile
-    wish: Desired
-    facts: Facts
-    began: float
-    retry_refused: bool
-    interrupted: bool = False
-    """Whether an apply of this file was interrupted that may have cut the node off, and there is a way back."""
-    early: bool = False
-    """Whether NetworkManager is still starting."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tries:
-    """How often a file was tried, when that began (seconds of CLOCK_BOOTTIME), and how the last try failed."""
-
-    number: int
-    began: float
-    last: NmstateFailure
+OWED_SECONDS = 15.0
+"""Between two tries to write the record of what is committed."""
 
 
 class NmstateStage:
@@ -97,13 +77,19 @@ class NmstateStage:
         self._way_back = way_back
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
-        self._tries: dict[str, Tries] = {}
+        self._tries = Tries()
         self._told = ""
+        self._owed: Job | None = None
+        """What is committed, where the disk has not taken the record of that."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
         facts = replace(facts, node_file=None, digest=None, unused=None)
         try:
+            if self._owed:
+                self._is_good(self._owed)
+            if not self._tries and (waiting := await self._way_back.restored()):  # whatever has become of the file
+                return replace(waiting, facts=self._as_before(facts))
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
@@ -122,10 +108,11 @@ class NmstateStage:
                 wish = await self._node_files.wanted(file, found)
             job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, self._was_cut_short(file, facts))
             return beside(await self._settled(job), problem)
-        except node_file.Rivals as error:
-            return failed(self._as_before(replace(facts, node_file=error.names)), error, error.cause)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
-            return failed(self._as_before(facts), error, error.cause)
+            if isinstance(error, node_file.Rivals):
+                facts = replace(facts, node_file=error.names)
+            again = Again(seconds=OWED_SECONDS) if self._owed else NEVER
+            return replace(failed(self._as_before(facts), error, error.cause), again=again)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
 
@@ -147,12 +134,14 @@ class NmstateStage:
         except RollbackFailed as error:
             if waiting := self._instead(job, f"could not be rolled back ({error.cause})"):
                 return waiting
-            raise
+            return await self._back_first(job, self._refused(job, error), error)
 
     async def _settle(self, job: Job) -> Outcome:
         """Ask for the difference and do what it calls for."""
-        if instead := self._over_budget(job) or await self._way_back.restored():
-            return instead
+        if used_up := self._tries.used_up(job.file.digest, self._pipeline.now()):
+            return await self._back_first(job, self._refused(job, used_up))
+        if waiting := await self._way_back.restored():
+            return replace(waiting, facts=self._as_before(job.facts))
         applied = self._in_force.is_only_compared(job.file)
         job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links, applied=applied))
         if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=job.early):
@@ -161,17 +150,18 @@ class NmstateStage:
             return replace(waiting, seconds=seconds, facts=self._as_before(job.facts))
         try:
             known = self._in_force.knows(job.file)
+            interrupted = job.interrupted or self._pipeline.had_way_out(job.file.digest)
             proven = known or job.file.digest != job.facts.digest  # the last known good one
             around = partial(probing_around, self._probes, job.file, job.wish, proven=proven)
             async with (
                 self._nmstate.transaction() as transaction,
-                around(interrupted=job.interrupted, patience=self._patience(job)) as probing,
+                around(interrupted=interrupted, patience=self._patience(job)) as probing,
                 self._way_back.looking(job.file, job.wish, applies=not known),
             ):
                 matches = await self._in_force.matches(job.file, job.wish, transaction)
                 return await self._carry_out(job, transaction, probing, matches=matches)
         except NmstateFailure as failure:
-            return self._again_or_refused(job, without_secrets(failure, job.wish.secrets))
+            return await self._again_or_refused(job, without_secrets(failure, job.wish.secrets))
 
     def _patience(self, job: Job) -> float:
         """Return for how many seconds a silent gateway is asked before the apply.
@@ -192,12 +182,13 @@ class NmstateStage:
             case Plan.KEEP:
                 self._in_force.mark(file)
                 reason = f"{file.name} is applied already and the state matches it"
-                return Skipped(reason, _good(job), Message.NETWORK_UNCHANGED)
+                return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.ADOPT:
                 self._is_good(job)
-                detail = f"{file.name} asks for what is there already; nothing was applied"
-                return Done(detail, _good(job), Message.NETWORK_UNCHANGED)
+                said = f"{file.name} asks for what is there already; nothing was applied"
+                return Done(said, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.REFUSE if record:
+                self._tries.over(file.digest)
                 problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
                 return Failed(problem, self._as_before(job.facts))
             case _:
@@ -213,14 +204,15 @@ class NmstateStage:
         try:
             async with self._way_back.kept(job.file, job.wish):
                 seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept)
-                self._is_good(job)
+            self._owed = job  # what is committed is not undone where its record cannot be written
+            self._is_good(job)
         except ProbeFailed:
             await probing.restored()
             raise
         detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s{probing.answering}"
-        return Done(detail, _good(job), Message.NETWORK_APPLIED)
+        return Done(detail, job.applied, Message.NETWORK_APPLIED)
 
-    def _again_or_refused(self, job: Job, failure: NmstateFailure) -> Outcome:
+    async def _again_or_refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         """Try again what may pass, a bounded number of times."""
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
@@ -230,13 +222,13 @@ class NmstateStage:
                 text = f"{name} could not be applied while NetworkManager was starting: {failure.cause}"
                 log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
             return self._until_started(job)
-        before = self._tries.pop(digest, None)
-        number, began = (before.number + 1, before.began) if before else (1, job.began)
-        if not may_try_again(failure, number, self._pipeline.now() - began):
+        number = self._tries.another(digest, failure, began=job.began, now=self._pipeline.now())
+        if number is None:
+            is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
+            cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
             refused = self._refused(job, failure)
-            cut_off = failure.kind is FailureKind.PROBE and (job.interrupted or not isinstance(failure, ProbeFailed))
-            return (self._instead(job, f"cut the node off ({failure.cause})") if cut_off else None) or refused
-        self._tries[digest] = Tries(number, began, failure)
+            instead = self._instead(job, f"cut the node off ({failure.cause})") if cut_off else None
+            return instead or await self._back_first(job, refused, failure)
         text = f"Try {number} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
         reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
@@ -261,15 +253,20 @@ class NmstateStage:
         seconds = self._early.pause(UNAVAILABLE_SECONDS)
         return Waiting(ManagerState.STARTING.value, MANAGER, seconds, self._as_before(job.facts))
 
-    def _over_budget(self, job: Job) -> Failed | None:
-        """Refuse a file that used up its time, also where NetworkManager has not been back since its last try."""
-        tries = self._tries.get(job.file.digest)
-        if tries is None or self._pipeline.now() - tries.began < BUDGET_SECONDS:
-            return None
-        del self._tries[job.file.digest]
-        return self._refused(job, tries.last)
+    async def _back_first(self, job: Job, refused: Failed, failure: NodenetError | None = None) -> Outcome:
+        """Return *refused* once the network from before the file is back that no rollback has put back.
 
-    def _refused(self, job: Job, failure: NmstateFailure) -> Failed:
+        kubelet waits for that, but no longer than for any file: with *failure*, which is not given when time is over.
+        """
+        waiting = await self._way_back.restored()
+        if waiting is None:
+            return refused
+        if failure is None:
+            return replace(refused, again=Again(waiting.topics, waiting.seconds))
+        self._tries.begun(job.file.digest, failure, job.began)
+        return replace(waiting, facts=self._as_before(job.facts))
+
+    def _refused(self, job: Job, failure: NodenetError) -> Failed:
         self._probes.forget()
         cause = f"{job.file.name}: {failure.cause}"
         record = self._pipeline.record
@@ -294,7 +291,4 @@ class NmstateStage:
         self._tries.clear()
         self._probes.forget()
         self._in_force.mark(job.file)
-
-
-def _good(job: Job) -> Facts:
-    return replace(job.facts, applied_digest=job.file.digest, brings_bridge=job.wish.brings_bridge)
+        self._owed = None

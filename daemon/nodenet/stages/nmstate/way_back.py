@@ -44,6 +44,8 @@ class WayBack:
         self._pipeline = pipeline
         self._undone: Kept | None = None
         """What is back, where its record could not be removed: not to be put back once more."""
+        self._told: Kept | None = None
+        """Logged once."""
         self._refusals = 0
         self._look: asyncio.Future[Kept] | None = None
         """A look at the network that has begun."""
@@ -74,14 +76,16 @@ class WayBack:
 
         What an interrupted apply has kept and could not be put back stays. Raises Unavailable, PublishFailed.
         """
-        if self._before.kept is None:
+        own = self._before.kept is None
+        if own:
             self._before.store(await (self._look or self._before.look(file, wish)))
         self._undone = None  # from here on the network is to be put back again, also if it is the same one
         try:
             yield
         except BaseException:
-            with suppress(PublishFailed):  # the next start sees that it has ended
-                self._forget_what_has_ended()
+            record = self._pipeline.record
+            if own and record and record.phase is Phase.ROLLED_BACK:  # else it leads to what an earlier one has left
+                self._before.forget_quietly()
             raise
         with suppress(PublishFailed):
             self._before.forget()
@@ -98,21 +102,24 @@ class WayBack:
         state, words = await self._presence.look()
         if state not in (ManagerState.READY, ManagerState.STARTING):
             return Waiting(words, MANAGER)
-        if not self._refusals:
+        if self._told != kept:
+            self._told = kept
             text = f"An apply of {kept.name} was interrupted; the network from before it comes back first"
             log.warning(text, message=Message.CHECKPOINT_CLEARED, stage="nmstate")
         try:
+            if waiting := await self._pipeline.held_by_another():  # its rollback would undo what comes back
+                return waiting
             await self._before.restore(kept)
         except (Unavailable, RollbackFailed) as error:
             self._refusals += 1
             reason = f"the network from before an interrupted apply of {kept.name}: {error.cause}"
             return Waiting(reason, MANAGER, AGAIN_SECONDS)
-        self._undone, self._refusals = kept, 0
+        self._undone, self._told, self._refusals = kept, None, 0
         self._before.end(kept)
         return None
 
     def _forget_what_has_ended(self) -> None:
         """Remove what was kept where the record has an end of the apply. Raises PublishFailed."""
         kept, record = self._before.kept, self._pipeline.record
-        if kept and (kept == self._undone or (record is not None and record.phase is not Phase.APPLYING)):
+        if kept and (kept == self._undone or (record is not None and record.phase is Phase.GOOD)):
             self._before.forget()

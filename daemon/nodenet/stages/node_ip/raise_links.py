@@ -33,13 +33,16 @@ TIMES = 3
 class RaiseLinks:
     """Runs the stage that chooses the node IP, and sets links up while it waits."""
 
-    def __init__(self, stage: Stage, kernel: Kernel, profiles: Profiles, files: Files, clock: Clock) -> None:
-        """Run *stage*."""
+    def __init__(  # noqa: PLR0913  (its edges)
+        self, stage: Stage, policy: Policy, kernel: Kernel, profiles: Profiles, files: Files, clock: Clock
+    ) -> None:
+        """Run *stage*; a link that *policy* denies is left as it is."""
         self._stage = stage
         self._kernel = kernel
         self._profiles = profiles
         self._files = files
         self._clock = clock
+        self._policy = policy
         self._down = NEVER
         self._raised: Counter[str] = Counter()
 
@@ -72,7 +75,9 @@ class RaiseLinks:
 
         Raises Unavailable.
         """
-        links = tuple(name for name in lowered.down(self._kernel.snapshot(), Policy()) if self._raised[name] < TIMES)
+        links = tuple(
+            name for name in lowered.down(self._kernel.snapshot(), self._policy) if self._raised[name] < TIMES
+        )
         if not links:
             self._down = NEVER
             return None

@@ -1,0 +1,309 @@
+"""Orders of events after which the network from before an apply must still come back, and does not come back twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+import pytest
+
+from fakes import FakeFiles, FakeKernel, FakeNeighbours, FakeProfiles
+from nodenet.core.apply import new_file
+from nodenet.core.apply.new_file import NewFile
+from nodenet.core.boot.outcome import Again, Failed, Outcome, Skipped, Waiting
+from nodenet.core.boot.request import Request
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.stages.apply import probes
+from nodenet.stages.apply.records import APPLY, NEW_FILE
+from stages.nmstate.test_stage import FILE, GATEWAY, ONLINE, TEXT, Rig, StuckManager, lost_boots
+
+ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
+OF_FILE = replace(ETH0, settings={"ipv4": {"method": "manual"}})
+OF_ADMINISTRATOR = replace(ETH0, settings={"ipv4": {"method": "manual", "dns": "of the administrator"}})
+ORDERED = Request(2, retry_refused=True)
+UNVERIFIED = NmstateFailure(FailureKind.VERIFICATION, "no answer from eth0")
+
+
+def inventory(profile: Profile) -> Inventory:
+    return Inventory((Device("eth0", "ethernet", profile=profile),), (profile,), settled=frozenset({"eth0"}))
+
+
+class Stateful(FakeProfiles):
+    """Profiles that are what was given back. *refuses*: NetworkManager does not take them."""
+
+    refuses = False
+
+    async def give_back(self, kept: KeptProfile) -> None:
+        if self.refuses:
+            raise Unavailable("NetworkManager refuses: No space left on device")
+        await super().give_back(kept)
+        self.found = inventory(replace(ETH0, settings=kept.settings))
+
+
+class FullDisk(FakeFiles):
+    """A disk that takes nothing once it is *full*."""
+
+    full = False
+
+    def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:
+        if self.full:
+            raise PublishFailed(f"{path}: No space left on device", remedy="Make room")
+        return super().write(path, content, mode)
+
+
+@dataclass
+class Node(Rig):
+    """A node whose profiles and disk have a memory."""
+
+    files: FullDisk = field(default_factory=lambda: FullDisk({FILE: TEXT}))
+    profiles: Stateful = field(default_factory=lambda: Stateful(inventory(ETH0)))
+
+    @property
+    def is_before(self) -> bool:
+        """Whether the network is that from before the apply."""
+        return self.profiles.found == inventory(ETH0)
+
+    def once_applied(self, then: Callable[[], None] = lambda: None) -> None:
+        """Let an apply write the profile of the file, and *then* something happen."""
+
+        def during() -> None:
+            self.profiles.found = inventory(OF_FILE)
+            then()
+
+        self.nmstate.during_apply = during
+
+    def in_next_boot(self) -> Node:
+        """Return the node after a power cut: disk, profiles and neighbours are as they were left."""
+        self.remember(replace(self.record, boot_id="the last boot"))
+        return Node(files=self.files, profiles=self.profiles, kernel=self.kernel, neighbours=self.neighbours)
+
+    async def until_over(self) -> Outcome:
+        """Return the first outcome that is no wait."""
+        for _ in range(20):
+            outcome = await self.attempt()
+            if not isinstance(outcome, Waiting):
+                return outcome
+        raise AssertionError(f"it waits for ever: {outcome}")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait no ten seconds for a gateway that stays silent."""
+    monkeypatch.setattr(probes, "BACK_SECONDS", 0.3)
+
+
+class PowerCut(BaseException):
+    """Nothing of the process runs after it."""
+
+
+async def interrupted() -> Node:
+    """Return a node on which the power was cut in the apply of its file, in its next boot."""
+    node = Node()
+    on_disk: dict[str, bytes] = {}
+
+    def cut() -> None:
+        on_disk.update(node.files.content)
+        raise PowerCut
+
+    node.once_applied(cut)
+    with pytest.raises(PowerCut):
+        await node.attempt()
+    node.files.content = on_disk
+    assert str(APPLY) in on_disk
+    return node.in_next_boot()
+
+
+@pytest.mark.parametrize("edit", ["removed", "empty", "invalid", "rivals"])
+async def test_what_has_become_of_the_file_keeps_no_network_from_coming_back(edit: str) -> None:
+    """An administrator removes or mends the file that an apply was interrupted with; a power cut tears an edit."""
+    node = await interrupted()
+    match edit:
+        case "removed":
+            del node.files.content[FILE]
+        case "empty":
+            node.files.content[FILE] = b"# nothing\n"
+        case "invalid":
+            node.files.content[FILE] = b"interfaces: [\n"
+        case _:
+            node.files.content[FILE.replace(".yml", ".yaml")] = TEXT
+    await node.attempt()
+    assert node.is_before
+
+
+def cut_off_by_its_file() -> Node:
+    """Return a node whose file silences the gateway; NetworkManager is started again during the probes."""
+    node = Node(kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
+
+    def started_again() -> None:
+        node.neighbours.there.clear()
+        node.manager.starts += 1
+
+    node.once_applied(started_again)
+    return node
+
+
+async def test_a_refused_file_that_no_rollback_undid_is_undone() -> None:
+    """NetworkManager has forgotten the checkpoint, and no other file is known good."""
+    node = cut_off_by_its_file()
+    assert isinstance(await node.until_over(), Failed)
+    assert node.is_before
+    assert str(APPLY) not in node.files.content
+
+
+async def test_kubelet_waits_for_the_network_from_before_a_refused_file() -> None:
+    """It would start with an address of that file."""
+    node = cut_off_by_its_file()
+    node.profiles.refuses = True
+    assert isinstance(await node.attempt(), Waiting)
+    assert isinstance(await node.attempt(), Waiting)
+    node.profiles.refuses = False
+    assert isinstance(await node.until_over(), Failed)
+    assert node.is_before
+
+
+async def test_the_next_boot_does_not_keep_a_file_that_no_rollback_undid() -> None:
+    """With the network from before, the gateway answers again."""
+    node = cut_off_by_its_file()
+    assert isinstance(await node.until_over(), Failed)
+    node.neighbours.there.add(GATEWAY)
+    node = node.in_next_boot()
+    node.once_applied(node.neighbours.there.clear)
+    assert isinstance(await node.until_over(), Failed)
+    assert node.nmstate.committed == []
+
+
+async def test_a_refused_file_is_not_kept_in_the_next_boot_where_no_gateway_answers_yet() -> None:
+    """A switch port may still learn; one answered before the apply in which the file was refused."""
+    node = Node(kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
+    node.once_applied(node.neighbours.there.clear)
+    assert isinstance(await node.until_over(), Failed)
+    node = node.in_next_boot()
+    refused = await node.until_over()
+    assert isinstance(refused, Failed)
+    assert (
+        refused.problem.cause
+        == "worker-0.yml: no gateway answers, and one answered before an earlier apply of this file"
+    )
+    assert node.nmstate.committed == []
+
+
+async def test_an_administrator_may_ask_for_a_refused_file_where_no_gateway_answers() -> None:
+    node = Node(kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
+    node.once_applied(node.neighbours.there.clear)
+    assert isinstance(await node.until_over(), Failed)
+    node = node.in_next_boot()
+    assert isinstance(await node.until_over(), Failed)
+    await node.attempt(request=ORDERED)
+    assert node.nmstate.committed == ["/checkpoint/1"]
+
+
+async def test_three_crashes_of_networkmanager_forget_nothing() -> None:
+    node = Node()
+
+    def crash() -> None:
+        node.manager.crash()
+        node.nmstate.fails = [NmstateFailure(FailureKind.INTERNAL, "NetworkManager vanished")]
+
+    node.once_applied(crash)
+    outcome: Outcome = Waiting("not begun")
+    for _ in range(12):
+        node.manager.crashed = False
+        node.clock.now += 30
+        outcome = await node.attempt()
+        if not isinstance(outcome, Waiting):
+            break
+    assert isinstance(outcome, Failed)
+    node.manager.crashed = False
+    for request in (Request(), ORDERED):
+        node.nmstate.fails = [UNVERIFIED] * 3
+        node.nmstate.during_apply = lambda: None
+        await node.attempt(request=request)
+    assert node.is_before
+
+
+async def test_what_could_not_be_put_back_outlives_a_try_that_is_rolled_back() -> None:
+    """Its rollback leads to what the interrupted apply left."""
+    node = await interrupted()
+    node.profiles.refuses = True
+    for _ in range(12):
+        assert isinstance(await node.attempt(), Waiting)
+    node.nmstate.fails = [UNVERIFIED]
+    assert isinstance(await node.attempt(), Failed)
+    node.profiles.refuses = False
+    node = node.in_next_boot()
+    node.nmstate.fails = [UNVERIFIED]
+    await node.attempt()
+    assert node.is_before
+
+
+async def test_a_rollback_that_fails_is_no_end_without_a_known_good_file() -> None:
+    node = Node(manager=StuckManager())
+    node.once_applied(lambda: node.manager.pending.append(Checkpoint("/cp/1", node.clock.now)))
+    node.nmstate.fails = [UNVERIFIED]
+    assert isinstance(await node.until_over(), Failed)
+    assert node.is_before
+
+
+async def test_what_is_committed_is_not_undone_where_a_full_disk_has_not_taken_its_record() -> None:
+    """An administrator makes room, edits a profile, and reloads: the remedy that the status names."""
+    node = Node()
+    node.once_applied(lambda: setattr(node.files, "full", True))
+    outcome = await node.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.again == Again(seconds=15.0)
+    assert node.nmstate.committed == ["/checkpoint/1"]
+    node.files.full = False
+    node.profiles.found = inventory(OF_ADMINISTRATOR)
+    node.profiles.done.clear()
+    node = Node(files=node.files, profiles=node.profiles)  # a reload builds the stages again
+    node.nmstate.left = {}
+    await node.attempt(request=ORDERED)
+    assert node.profiles.done == []
+    assert node.profiles.found == inventory(OF_ADMINISTRATOR)
+
+
+async def test_the_record_of_what_is_committed_is_written_once_there_is_room() -> None:
+    node = Node()
+    node.once_applied(lambda: setattr(node.files, "full", True))
+    assert isinstance(await node.attempt(), Failed)
+    node.files.full = False
+    node.nmstate.left = {}
+    outcome = await node.attempt()
+    assert isinstance(outcome, Skipped)
+    assert outcome.reason == "worker-0.yml is applied already and the state matches it"
+    assert outcome.facts.applied_digest == outcome.facts.digest == node.record.digest
+
+
+async def test_another_programs_checkpoint_is_waited_for_before_profiles_come_back() -> None:
+    """Its rollback would bring back what the interrupted apply left."""
+    node = await interrupted()
+    node.manager.pending = [Checkpoint("/cp/cockpit", 90.0, 7)]
+    outcome = await node.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "/cp/cockpit" in outcome.reason
+    assert node.profiles.done == []
+    node.manager.pending = []
+    await node.attempt()
+    assert node.is_before
+
+
+async def test_a_full_disk_keeps_no_known_good_file_from_its_place() -> None:
+    node = Node(manager=StuckManager())
+    lost_boots(node)
+    node.files.content[str(NEW_FILE)] = new_file.render(NewFile("another"))
+
+    def full() -> None:
+        node.manager.pending.append(Checkpoint("/cp/1", node.clock.now))
+        node.files.full = True
+
+    node.once_applied(full)
+    node.nmstate.fails = [UNVERIFIED]
+    outcome = await node.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason.startswith("the last known good file: worker-0.yml could not be rolled back")
