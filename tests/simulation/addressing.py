@@ -236,15 +236,18 @@ class Addressing:
         device.state = 100 if static or device.announced else 70
         self.configure(device, self._manager.memory.profiles[device.profile])
 
-    def carrier(self, link: str, *, present: bool) -> None:
-        """A NIC's carrier came or went, and with it perhaps that of a bond or VLAN on it."""
+    def carrier(self, link: str, *, present: bool, at_once: bool = False) -> None:
+        """A NIC's carrier came or went, and with it perhaps that of a bond or VLAN on it.
+
+        *at_once*: the link was set down; NetworkManager waits for no carrier then.
+        """
         above = [name for name, one in self._world.kernel.links.items() if link in one.below]
         for name in (link, *above):
             found = self._world.kernel.links.get(name)
             if found is not None and (name == link or found.carrier is present):
-                self._carrier_of(name, present=present)
+                self._carrier_of(name, present=present and found.carrier, at_once=at_once and name == link)
 
-    def _carrier_of(self, link: str, *, present: bool) -> None:
+    def _carrier_of(self, link: str, *, present: bool, at_once: bool) -> None:
         devices = self._manager.memory.devices
         device = next((devices[kind, link] for kind in NICS if (kind, link) in devices), None)
         if device is None or not self._manager.running:
@@ -261,7 +264,10 @@ class Addressing:
                 self._manager.down(device)
                 device.state = 20
 
-        self._manager.later(CARRIER_SECONDS, gone)
+        if at_once:
+            gone()
+        else:
+            self._manager.later(CARRIER_SECONDS, gone)
 
 
 @cache

@@ -13,6 +13,7 @@ from nodenet.stages.apply.pipeline import UNANSWERED
 from nodenet.stages.br_ex.duplicate_checks import ACCEPT_DAD, NO_PROBE
 from nodenet.stages.resolver import RELOAD_OWED
 from simulation.asked_for import look_at_what_was_asked_for
+from simulation.cut_off import look_at_way_out
 from simulation.nmstate import SILENT
 from simulation.rules import UNSEEN_SECONDS
 from simulation.trials import look_at_trials
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 FINE = frozenset({"", "dhcp", "static", "bridge", "empty"})
 """What a node file may ask for on a node that can do it."""
 REFUSED = frozenset({"missing-nic", "invalid", "unknown-type"})
+NEVER_WELL = REFUSED | {"dead-gateway"}
+"""With these a node is never ok: one is refused, or its gateway is silent."""
 LEAVE_NOTHING = frozenset(
     {
         *("power-cut", "daemon-killed", "daemon-stopped", "nic-renamed", "wall-clock-steps", "dhcp-slow"),
@@ -52,7 +55,7 @@ CUT_OFF = frozenset(
     }
 )
 """Faults during which a gateway does not answer."""
-PROBED = ("answered before the apply", "before an apply of this file that was interrupted", "has no carrier any more")
+PROBED = ("answered before the apply", "before an earlier apply of this file", "has no carrier any more")
 """How the cause ends of a file that was rolled back by its probes."""
 
 
@@ -106,7 +109,7 @@ def look_at_status(run: Run) -> None:
     rules.hold("P8", "state.json is not that of now", holds=shown_there.get("ready") is True)
     if is_fine(run) and not run.scenario.faults:
         rules.hold("P8", f"no faults, and not ok: {shown['problems']}", holds=shown["health"] == "ok")
-    if node.file in REFUSED and not world.disk.torn:
+    if node.file in NEVER_WELL and not world.disk.torn:
         rules.hold("P8", "a file that cannot be applied, and health ok", holds=shown["health"] != "ok")
     if shown["health"] == "ok":
         flag = str(BRIDGE_UP) in world.disk.content
@@ -118,6 +121,7 @@ def look_at_status(run: Run) -> None:
     if node.on_failure == "wait" and node.file in REFUSED and not world.disk.torn:
         rules.hold("P3", f"READY with a {node.file} node file and on_failure = wait", holds=False)
     look_at_what_was_asked_for(run, shown)
+    look_at_way_out(run)
     look_at_trials(run, shown)
     for uuid in rules.foreign_profiles:
         there = uuid in world.manager.memory.profiles

@@ -13,6 +13,7 @@ ERRORS = {
     "erofs": "Read-only file system",
     "eio": "Input/output error",
 }
+NO_DESCRIPTORS = "Too many open files"
 
 
 class Disk:
@@ -26,6 +27,8 @@ class Disk:
         self.refusals: dict[str, str] = {}
         """Beginning of a path → errno of what is written below it."""
         self.unreadable: set[str] = set()
+        self.closed = False
+        """Whether nothing can be opened: all descriptors are in use (EMFILE)."""
         self.torn: set[str] = set()
         """Node files and records that a power cut has left in part: they are bad inputs from then on."""
         self.writes: list[str] = []
@@ -42,6 +45,8 @@ class Disk:
 
     def why_not(self, path: str, *, removes: bool = False) -> str | None:
         """Return the text of the error that writing *path* meets, or removing it: that needs no space."""
+        if self.closed and not removes:
+            return NO_DESCRIPTORS
         for begin, errno in self.refusals.items():
             if errno and path.startswith(begin) and not (removes and errno == "enospc"):
                 return ERRORS[errno]

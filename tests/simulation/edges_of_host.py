@@ -7,6 +7,7 @@ from pathlib import PurePath, PurePosixPath
 
 from nodenet.core.errors import NodeFileInvalid, PublishFailed, Unavailable
 from nodenet.core.hostname.sources import Source
+from simulation.disk import NO_DESCRIPTORS
 from simulation.edge import Edge
 
 
@@ -26,18 +27,23 @@ class Clock(Edge):
 @dataclass(slots=True)
 class Files(Edge):
     def listing(self, directory: PurePath) -> tuple[str, ...]:
+        if self.world.disk.closed:
+            raise Unavailable(f"{directory} cannot be listed: {NO_DESCRIPTORS}")
         return self.world.disk.listing(str(directory))
 
     def read_node_file(self, directory: PurePath, name: str) -> bytes:
         path = str(directory / name)
+        if self.world.disk.closed:
+            raise Unavailable(f"{path} cannot be read: {NO_DESCRIPTORS}")
         if path in self.world.disk.unreadable:
             raise NodeFileInvalid(f"{path} cannot be read: Input/output error", remedy="Correct or remove it")
         return self.world.disk.content[path]
 
     def read(self, path: PurePath) -> bytes | None:
         disk, where = self.world.disk, str(path)
-        if where in disk.unreadable:
-            raise PublishFailed(f"{path} cannot be read: Input/output error", remedy="Look at `journalctl -k`")
+        if disk.closed or where in disk.unreadable:
+            why = NO_DESCRIPTORS if disk.closed else "Input/output error"
+            raise PublishFailed(f"{path} cannot be read: {why}", remedy="Look at `journalctl -k`")
         return disk.read(where)
 
     def leads_to(self, path: PurePath) -> PurePosixPath | None:
@@ -45,7 +51,7 @@ class Files(Edge):
 
     def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:  # noqa: ARG002
         disk, where = self.world.disk, str(path)
-        if disk.content.get(where) == content and where not in disk.links:
+        if disk.content.get(where) == content and where not in disk.links and not disk.closed:
             return False
         self._change("write", where)
         disk.links.pop(where, None)
@@ -62,6 +68,9 @@ class Files(Edge):
         self._change("remove", where)
         disk.writes.append(where)
         self.world.rules.written(where, None)
+        if disk.closed:
+            disk.write_unsynced(where, None)
+            raise PublishFailed(f"{path} cannot be removed: {NO_DESCRIPTORS}", remedy="Look at `journalctl -k`")
         disk.write_synced(where, None)
         self.life.step("files.removed")
         return True
@@ -74,6 +83,10 @@ class Files(Edge):
         content = disk.content[old]
         disk.writes += [old, new]
         self.world.rules.written(new, content)
+        if disk.closed:
+            disk.write_unsynced(new, content)
+            disk.write_unsynced(old, None)
+            raise PublishFailed(f"{target} cannot be replaced: {NO_DESCRIPTORS}", remedy="Look at `journalctl -k`")
         disk.write_synced(new, content)
         disk.write_synced(old, None)
         self.life.step("files.renamed")

@@ -9,6 +9,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Link, Snapshot
+from simulation.disk import NO_DESCRIPTORS
 from simulation.edge import Edge
 from simulation.kernel import READ_ONLY
 
@@ -64,15 +65,17 @@ class Neighbours(Edge):
 class KernelEdge(Edge):
     def snapshot(self) -> Snapshot:
         self.life.step("kernel.snapshot")
-        if self.world.kernel_silent:
-            raise Unavailable("the kernel does not answer: No buffer space available")
+        if self.world.kernel_silent or self.world.disk.closed:
+            why = NO_DESCRIPTORS if self.world.disk.closed else "No buffer space available"
+            raise Unavailable(f"the kernel does not answer: {why}")
         return self.world.kernel.snapshot()
 
     def can_bind(self, address: IPAddress, link_index: int) -> bool:  # noqa: ARG002
         return self.world.kernel.nonlocal_bind or self.world.kernel.usable(address)
 
     def set_up(self, link: str) -> None:
-        raise NotImplementedError(f"no link of this world is ever set down: {link}")
+        self.life.step("kernel.set_up")
+        self.world.set_link(link, up=True)
 
 
 @dataclass(slots=True)

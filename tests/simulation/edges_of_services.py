@@ -26,7 +26,7 @@ class Ovsdb(Edge):
 
     async def _ask(self, name: str, seconds: float = 0.005) -> None:
         await self.life.cross(name, seconds)
-        if not self.world.ovs.database_up:
+        if not self.world.ovs.database_up or self.world.disk.closed:
             raise Unavailable("Open vSwitch's database cannot be reached")
 
     async def prove_alive(self, seconds: float = 5.0) -> None:

@@ -102,6 +102,13 @@ def kernel_silent(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
 
 
 @kind
+def descriptors_gone(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    """All descriptors of the process are in use: no file, no pipe and no socket can be opened (EMFILE)."""
+    run.world.disk.closed = True
+    return lambda: setattr(run.world.disk, "closed", False)
+
+
+@kind
 def bus_down(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
     run.world.bus_up = False
     return run.bus_back

@@ -79,6 +79,14 @@ def cable_out(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
 
 
 @kind
+def link_set_down(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    """Another program, or a driver, sets the NIC down; it or an administrator sets it up again at last."""
+    name = next(iter(run.world.nics.values()))
+    run.world.set_link(name, up=False)
+    return lambda: run.world.set_link(name, up=True)
+
+
+@kind
 def dhcp_silent(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
     segment = run.world.uplink_segment
     segment.silent = True

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
+from nodenet.core.boot.inhibit import Inhibitor
+from nodenet.core.errors import Busy
+from nodenet.core.stage_name import StageName
 from nodenet.stages.apply.records import TRIAL
 from simulation.disk import NODE_FILES
 from simulation.faults import Fault, kind
@@ -37,6 +41,26 @@ def bridge_remove(run: Run, fault: Fault) -> None:  # noqa: ARG001
         rules.hold("P9", "br-ex is there after it was removed", holds=not there)
 
     run.order("remove_bridge", succeeded=removed)
+
+
+@kind
+def inhibited(run: Run, fault: Fault) -> Callable[[], None]:
+    """A program keeps a stage from starting; its descriptor is gone with the daemon."""
+    stages, process = list(StageName), run.process
+    number = int(fault.pick * len(stages))
+    if process is None or process.reconciler is None or not process.life.alive or not run.world.bus_up:
+        return lambda: None
+    reconciler, lock = process.reconciler, Inhibitor(stages[number], "storage", f"disk {fault.at:g} moves", number)
+    with suppress(Busy):
+        reconciler.inhibit(lock)
+        run.world.rules.inhibitors.append(lock)
+
+    def released() -> None:
+        if lock in run.world.rules.inhibitors and process.life.alive:
+            run.world.rules.inhibitors.remove(lock)
+            reconciler.release(lock)
+
+    return released
 
 
 @kind

@@ -34,6 +34,9 @@ class SimulatedLink:
     mac: str
     kind: str | None = None
     carrier: bool = True
+    plugged: bool = True
+    """Whether a NIC has its cable; it has a carrier while it is *up*, too."""
+    up: bool = True
     addresses: dict[IPAddress, tuple[int, bool, str]] = field(default_factory=dict)
     tentative: set[IPAddress] = field(default_factory=set)
     gateways: dict[IPAddress, int] = field(default_factory=dict)
@@ -88,8 +91,24 @@ class Kernel:
             self.touch()
 
     def set_carrier(self, name: str, *, present: bool) -> None:
-        if (link := self.links.get(name)) and link.carrier is not present:
-            link.carrier = present
+        if link := self.links.get(name):
+            link.plugged = present
+            self._set_carrier(link)
+
+    def set_up(self, name: str, *, up: bool) -> None:
+        """Set a NIC up or down, which costs it its routes and its IPv6 addresses (ip-link(8))."""
+        if (link := self.links.get(name)) and link.up is not up:
+            link.up = up
+            if not up:
+                link.gateways.clear()
+                for address in [one for one in link.addresses if one.version == 6]:
+                    self.take(name, address)
+            self._set_carrier(link)
+            self.touch()
+
+    def _set_carrier(self, link: SimulatedLink) -> None:
+        if link.carrier is not (link.plugged and link.up):
+            link.carrier = link.plugged and link.up
             for above in self.links.values():
                 self._carry(above)
             self.touch()
@@ -217,6 +236,7 @@ def _seen(link: SimulatedLink) -> Link:
         link.index,
         link.name,
         kind=link.kind,
+        up=link.up,
         carrier=link.carrier,
         operstate=state,
         mac=link.mac,

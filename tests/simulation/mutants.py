@@ -36,7 +36,7 @@ from nodenet.stages.br_ex.repair import BridgeRepairer
 from nodenet.stages.br_ex.stage import ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hostname import HostnameStage
-from nodenet.stages.nmstate import stage as nmstate_stage
+from nodenet.stages.nmstate import tries
 from nodenet.stages.node_ip.confirm import Confirmation
 from nodenet.stages.node_ip.publish import RELOAD_OWED, Publisher
 from nodenet.stages.node_ip.stage import NodeipStage
@@ -236,7 +236,7 @@ MUTANTS = (
         "a failed br-ex is tried again at once, on its own events",
         ((ConfigureOvsStage, "_retried", _at_once), (Pace, "after", _fresh)),
     ),
-    Mutant("R8", "tries are not counted", ((nmstate_stage, "may_try_again", _for_ever),)),
+    Mutant("R8", "tries are not counted", ((tries, "may_try_again", _for_ever),)),
     Mutant(
         "R9",
         "a look at a stage that is over keeps the next one from its turn",

@@ -149,6 +149,7 @@ class NetworkManager:
         for name, link in links.items():
             if link.kind is None and ("ethernet", name) not in devices:
                 devices["ethernet", name] = Device(name, "ethernet")
+                self._world.kernel.set_up(name, up=True)  # once: a link that is set down later stays down
                 make_automatic(self, name, link.mac)
         for key in [key for key in devices if key[0] in NICS and key[1] not in links]:
             self.down(devices.pop(key))

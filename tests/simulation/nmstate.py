@@ -7,6 +7,7 @@ back by itself where it is not. What a worker can do wrong is a `Trouble`.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from simulation.addressing import NICS
+from simulation.disk import NO_DESCRIPTORS
 from simulation.keyfile import FAMILIES, gateways_of, ip_address, is_port, static_of
 from simulation.manager_memory import Point
 from simulation.nmstate_change import write_bridges, write_nics
@@ -51,6 +53,8 @@ class Nmstate:
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[Nmstate]:
         await self._cross("begin", 0.02)
+        if self._world.disk.closed:
+            raise OSError(errno.EMFILE, NO_DESCRIPTORS)  # the process that runs libnmstate has no pipes
         yield self
 
     async def _cross(self, name: str, seconds: float) -> None:

@@ -20,10 +20,12 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
+from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.boot.stages import Boot, Health
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.status.document import BootStatus
 from nodenet.stages.apply.records import APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL
 from simulation.engine import Violation
@@ -48,6 +50,7 @@ UNTURNED_SECONDS = 45.0
 WAYS_BACK = frozenset(map(str, (APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL)))
 """The records that say what an interrupted apply has to be undone with."""
 APPLIED = "/etc/nmstate/openshift/applied"
+NODE_IP = "/run/nodeip-configuration/primary-ip"
 PUBLISHED = "/etc/systemd/system/kubelet.service.d/20-nodenet.conf"
 
 
@@ -70,6 +73,7 @@ class Rules:
     checked: Counter[str] = field(default_factory=Counter)
     """How often each property was looked at."""
     repeated: Counter[tuple[str, str]] = field(default_factory=Counter)
+    process_began: float = 0.0
     dark_since: float | None = None
     untrue_since: float | None = None
     due_since: tuple[tuple[str, float | None], float] | None = None
@@ -83,6 +87,8 @@ class Rules:
     foreign_profiles: set[str] = field(default_factory=set)
     foreign_ports: set[tuple[str, str]] = field(default_factory=set)
     trials: Trials = field(default_factory=Trials)
+    inhibitors: list[Inhibitor] = field(default_factory=list)
+    """Those that programs hold at this moment, of the process that runs."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
 
@@ -112,7 +118,9 @@ class Rules:
         for mac, name in world.nics.items():
             link, segment = world.kernel.links.get(name), world.wire.tagged.get(mac) or world.wire.segments.get(mac)
             static = world.is_static and mac == next(iter(world.nics)) and b'"dhcp": true' not in applied
-            if link and link.carrier and segment and (static or segment.offer or segment.gives6):
+            # A link that is set down is set up again in a boot that has no node IP yet; later it is left alone.
+            can_carry = link and (link.carrier or (link.plugged and NODE_IP not in world.disk.content))
+            if can_carry and segment and (static or segment.offer or segment.gives6):
                 return True
         return False
 
@@ -134,7 +142,9 @@ class Rules:
             return
         if self.dark_since is None:
             self.dark_since = world.now
-        dark = world.now - self.dark_since
+        # A nodenetd that is started again waits anew for a NetworkManager whose start does not end.
+        waits = ManagerState.STARTING.value in world.systemd.status
+        dark = world.now - max(self.dark_since, self.process_began if waits else 0.0)
         self.hold("P1", f"no network for {dark:.0f} s though the world offers one", holds=dark < DARK_SECONDS)
 
     def addresses_taken(self, link: str, gone: Collection[IPAddress]) -> None:
@@ -206,6 +216,12 @@ class Rules:
         due = self.world.now - self.due_since[1]
         self.hold("P4", f"{name} is due for {due:.0f} s and has no turn", holds=due < UNTURNED_SECONDS)
 
+    def look_at_inhibitors(self, boot: Boot) -> None:
+        """Called from time to time: a stage that a program inhibits does not run, and says who keeps it."""
+        for each in self.inhibitors:
+            state = boot[each.stage]
+            self.hold("P9", f"{each.stage} runs, and {each.who} inhibits it", holds=state.status is not Status.RUNNING)
+
     # -- P10
 
     def look_at_watchdog(self) -> None:
@@ -237,7 +253,9 @@ class Rules:
             self.hold("P7", f"logged {count} times by one process: {text}", holds=count <= most)
 
     def new_process(self) -> None:
+        self.process_began = self.world.now
         self.repeated.clear()
+        self.inhibitors.clear()
         self.due_since = None
         self.applies = len(self.world.manager.applies)
 

@@ -208,6 +208,7 @@ class Run:
         if process and process.reconciler and process.life.alive:
             rules.look_at_status(process.reconciler.status)
             rules.look_at_turns(process.reconciler.status.boot)
+            rules.look_at_inhibitors(process.reconciler.status.boot)
             rules.look_at_watchdog()
         ready = bool(world.systemd.active and process and process.reconciler and process.reconciler.status.ready)
         self._look_for_refusal()

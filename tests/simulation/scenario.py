@@ -21,6 +21,8 @@ MAC, OTHER_MAC = "52:54:00:00:00:01", "52:54:00:00:00:02"
 ADDRESS, GATEWAY = IPv4Interface("192.0.2.5/24"), IPv4Address("192.0.2.1")
 OTHER_ADDRESS = IPv4Interface("198.51.100.5/24")
 PREFIX6 = IPv6Network("2001:db8::/64")
+NOBODY, STRANGER = IPv4Address("192.0.2.254"), IPv4Address("192.0.2.9")
+"""An address of the LAN that no host has, and one that another host has."""
 VIPS = ("192.0.2.100", "192.0.2.101")
 
 
@@ -113,7 +115,7 @@ def prepare(world: World, node: Node) -> None:
 
 
 def _connect(world: World, node: Node) -> None:
-    lan = Segment(GATEWAY, ADDRESS, seconds=120.0 if node.short_lease else 3600.0)
+    lan = Segment(GATEWAY, ADDRESS, seconds=120.0 if node.short_lease else 3600.0, hosts=frozenset({STRANGER}))
     if node.ipv6:
         lan.prefix6, lan.managed = PREFIX6, node.ipv6 == "dhcp"
     if node.ipv6 == "only":
@@ -182,14 +184,16 @@ def _ipv6(node: Node) -> dict[str, Any]:
 
 def node_file(kind: str) -> str:
     """Return a node file, in JSON, which is YAML too."""
-    static = {"enabled": True, "dhcp": False, "address": [{"ip": "192.0.2.5", "prefix-length": 24}]}
+    address = STRANGER if kind == "taken-address" else ADDRESS.ip
+    static = {"enabled": True, "dhcp": False, "address": [{"ip": str(address), "prefix-length": 24}]}
     automatic = {"enabled": True, "dhcp": True}
     ipv6 = {"enabled": False}
     nic: dict[str, Any] = {"name": "eth0", "type": "ethernet", "state": "up", "ipv6": ipv6}
     document: dict[str, Any] = {"interfaces": [nic | {"ipv4": automatic}]}
     match kind:
-        case "static":
-            route = {"destination": "0.0.0.0/0", "next-hop-address": "192.0.2.1", "next-hop-interface": "eth0"}
+        case "static" | "dead-gateway" | "taken-address":
+            gateway = str(NOBODY if kind == "dead-gateway" else GATEWAY)
+            route = {"destination": "0.0.0.0/0", "next-hop-address": gateway, "next-hop-interface": "eth0"}
             document = {"interfaces": [nic | {"ipv4": static}], "routes": {"config": [route]}}
         case "missing-nic":
             document = {"interfaces": [nic | {"name": "eth9", "ipv4": automatic}]}

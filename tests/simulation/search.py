@@ -29,6 +29,7 @@ TROUBLES = (
     *("systemd-silent", "systemd-refuses-reload", "systemd-deaf", "notifications-lost", "disk-full", "disk-full"),
     *("disk-read-only", "disk-fails", "router-silent", "unit-fails", "unit-slow", "dhcp-other-address"),
     *("kernel-silent", "hosted-fails", "answers-late", "answers-late", "events-flood"),
+    *("descriptors-gone", "inhibited", "link-set-down"),
 )
 """These last for a while."""
 EVENTS = (
@@ -70,6 +71,9 @@ ORDINARY: Mapping[str, Node] = {
     "file-dhcp": replace(PLAIN, file="dhcp", profile="dhcp"),
     "bridge-of-file": replace(PLAIN, file="bridge", ovn=False),
     "refused": replace(PLAIN, file="missing-nic"),
+    "dead-gateway": replace(PLAIN, ovn=False, file="dead-gateway"),
+    "dead-gateway-br-ex": replace(PLAIN, file="dead-gateway", profile="dhcp"),
+    "taken-address": replace(PLAIN, file="taken-address", profile="static"),
     "dual-stack": replace(PLAIN, ipv6="router"),
     "dual-stack-static": replace(PLAIN, ipv6="static", profile="static"),
     "ipv6": replace(PLAIN, ipv6="only", profile="dhcp"),
@@ -104,6 +108,11 @@ IN_TRIAL = (
     *("files.write", "files.written", "files.remove", "files.removed", "files.sync", "neighbours.answers"),
 )
 """The calls of a trial, and of its end."""
+FILES = (
+    *("", "", "", "dhcp", "static", "bridge", "missing-nic", "invalid", "unknown-type", "empty"),
+    *("dead-gateway", "taken-address"),
+)
+"""What a node file may ask for; "": there is none."""
 QUIET_SECONDS = 100.0
 """After which the world is fair while the calls of a boot are learned."""
 
@@ -233,7 +242,7 @@ def _anything(seed: int, random: Random) -> Scenario:
     node = Node(
         profile=random.choice(["automatic", "dhcp", "static"]),
         second_nic=random.choice(["", "", "isolated", "silent"]),
-        file=random.choice(["", "", "", "dhcp", "static", "bridge", "missing-nic", "invalid", "unknown-type", "empty"]),
+        file=random.choice(FILES),
         of_host=random.random() < 0.7,
         ovn=random.random() < 0.8,
         vips=random.random() < 0.3,

@@ -34,6 +34,8 @@ class Segment:
     delay: float = 0.05
     prefix6: IPv6Network | None = None
     router_silent: bool = False
+    hosts: frozenset[IPAddress] = frozenset()
+    """Addresses of other hosts."""
     managed: bool = False
     """Whether hosts get their IPv6 addresses from its DHCPv6 server, of which the router says so (RFC 4861)."""
 
@@ -58,9 +60,9 @@ class Segment:
         return IPv6Interface((int(self.prefix6.network_address) | 1 << 16 | number, 128))
 
     def answers(self, address: IPAddress) -> bool:
-        """Whether a router of this LAN has *address* and answers."""
+        """Whether a router of this LAN, or another host, has *address* and answers."""
         own = (self.gateway, ROUTER6, GATEWAY6) if self.prefix6 else (self.gateway,)
-        return self.gateway_up and address in own
+        return (self.gateway_up and address in own) or address in self.hosts
 
 
 @dataclass(slots=True)

@@ -246,6 +246,18 @@ class World:
 
         self.after(seconds, named)
 
+    def set_link(self, name: str, *, up: bool) -> None:
+        """Set a NIC up or down: NetworkManager gives up at once what is down, and sees a carrier that is back.
+
+        That takes a moment: no program can foresee it between its last look at the kernel and READY.
+        """
+
+        def changed() -> None:
+            self.kernel.set_up(name, up=up)
+            self.manager.ip.carrier(name, present=up, at_once=not up)
+
+        self.after_in_boot(MOMENT_SECONDS, changed)
+
     # -- what the laws ask of each other
 
     @property

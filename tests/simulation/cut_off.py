@@ -1,0 +1,33 @@
+"""P1: a node file that cuts the node off is not kept; P5: nor one that takes the address of another host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simulation.scenario import STRANGER
+
+if TYPE_CHECKING:
+    from simulation.run import Run
+
+SILENT = frozenset({"gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "link-set-down"})
+"""Kinds of faults during which no gateway answers before an apply: there is nothing to go back to then."""
+BLIND = frozenset({"disk-lies", "disk-fails", "disk-full", "disk-read-only", "descriptors-gone"})
+"""Kinds of faults with which it cannot be remembered what answered."""
+OTHER_NETWORKS = frozenset({"readdressed", "nic-renamed", "file-tried", "node-file-edited"})
+"""Kinds of faults that give the node another network, or another file."""
+
+
+def look_at_way_out(run: Run) -> None:
+    """Look whether the node has a gateway that answers, and an address of its own."""
+    world, rules, file = run.world, run.world.rules, run.scenario.node.file
+    if run.struck.keys() & (SILENT | BLIND | OTHER_NETWORKS):
+        return
+    links = world.kernel.links.values()
+    if file == "dead-gateway":
+        ways = [(gateway, world.segment_of(link.name)) for link in links for gateway in link.gateways]
+        answers = any(segment.answers(gateway) for gateway, segment in ways if segment)
+        rules.hold("P1", f"no gateway of {[str(one) for one, _ in ways]} answers: a file was kept", holds=answers)
+    if file == "taken-address":
+        rules.hold(
+            "P5", f"{STRANGER} is another host's, and this node took it", holds=world.kernel.place_of(STRANGER) is None
+        )
