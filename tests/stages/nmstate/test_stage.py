@@ -30,7 +30,7 @@ from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
@@ -49,6 +49,7 @@ from nodenet.stages.apply.probes import ProbeEdges, Probes
 from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.nmstate.way_back import WayBack
@@ -71,8 +72,9 @@ class Rig:
     ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
     clock: FakeClock = field(default_factory=FakeClock)
     profiles: FakeProfiles = field(default_factory=FakeProfiles)
-    kernel: FakeKernel = field(default_factory=FakeKernel)
+    kernel: FakeKernel = field(default_factory=lambda: FakeKernel(Snapshot(links=(Link(2, "eth0"),))))
     neighbours: FakeNeighbours = field(default_factory=FakeNeighbours)
+    systemd: FakeSystemd = field(default_factory=FakeSystemd)
     patience: float = 0.1
 
     def __post_init__(self) -> None:
@@ -86,7 +88,8 @@ class Rig:
         keeper, checkpoint = ProfileKeeper(self.profiles, self.files), OpenCheckpoint(self.manager, pipeline)
         before = NetworkBefore(What.APPLY, self.files, self.profiles, self.manager, keeper, checkpoint)
         way_back = WayBack(before, presence, pipeline)
-        parts = (pipeline, early, self.probes, quarantine, way_back)
+        missing = MissingLinks(self.kernel, self.systemd, self.clock)
+        parts = (pipeline, early, self.probes, quarantine, way_back, missing)
         self.stage = NmstateStage(self.files, self.nmstate, *parts, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
@@ -254,6 +257,35 @@ async def test_a_file_that_libnmstate_refuses_touches_nothing() -> None:
     assert outcome.problem.cause == "worker-0.yml: eth0: unknown key mtuu"
     assert outcome.problem.message is Message.NODE_FILE_INVALID
     assert rig.files.writes == []
+
+
+GONE = NmstateFailure(FailureKind.INVALID, "Interface eth0 does not exist")
+
+
+async def test_a_link_that_udev_brings_late_is_waited_for_and_the_file_is_applied_then() -> None:
+    """Libnmstate is not asked again before it is there."""
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [1]}, difference_fails=GONE), kernel=FakeKernel())
+    wait = Waiting("the link eth0 of worker-0.yml, which udev may still bring", frozenset({Topic.KERNEL}), 20.0)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert (outcome.reason, outcome.topics, outcome.seconds) == (wait.reason, wait.topics, wait.seconds)
+    assert (outcome.facts is not None, rig.files.writes) == (True, [])
+    rig.nmstate.difference_fails = None  # it would be applied now
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.kernel.now = Snapshot(links=(Link(2, "eth0"),))
+    assert isinstance(await rig.attempt(), Done)
+
+
+async def test_a_link_that_never_comes_is_a_refusal_with_the_same_cause_and_nothing_is_touched() -> None:
+    """Once: neither a later look nor a reload waits again."""
+    rig = Rig(nmstate=FakeNmstate(difference_fails=GONE), kernel=FakeKernel())
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += 20
+    for request in (NOTHING, NOTHING, Request(1, retry_refused=True)):
+        outcome = await rig.attempt(request=request)
+        assert isinstance(outcome, Failed)
+        assert outcome.problem.cause == "worker-0.yml: Interface eth0 does not exist"
+    assert (rig.nmstate.applied, rig.files.writes) == ([], [])
 
 
 REFUSED = NmstateFailure(FailureKind.INVALID, "eth0 cannot have IP enabled as it is attached to controller br-ex")

@@ -29,7 +29,6 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
-from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Files, Nmstate, Transaction
@@ -39,6 +38,8 @@ from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.in_force import InForce
+from nodenet.stages.nmstate.job import Job
+from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.way_back import WayBack
@@ -47,21 +48,6 @@ log = structlog.get_logger()
 
 UNAVAILABLE_SECONDS = 5.0
 """When something that does not answer is asked again without an event."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One pass: the file, what it asks for, and the facts before it."""
-
-    file: NodeFile
-    wish: Desired
-    facts: Facts
-    began: float
-    retry_refused: bool
-    interrupted: bool = False
-    """Whether an apply of this file was interrupted that may have cut the node off, and there is a way back."""
-    early: bool = False
-    """Whether NetworkManager is still starting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +71,7 @@ class NmstateStage:
         probes: Probes,
         quarantine: Quarantine,
         way_back: WayBack,
+        missing: MissingLinks,
         directory: PurePath,
     ) -> None:
         """Look for node files in *directory*."""
@@ -95,6 +82,7 @@ class NmstateStage:
         self._probes = probes
         self._quarantine = quarantine
         self._way_back = way_back
+        self._missing = missing
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries: dict[str, Tries] = {}
@@ -151,7 +139,7 @@ class NmstateStage:
 
     async def _settle(self, job: Job) -> Outcome:
         """Ask for the difference and do what it calls for."""
-        if instead := self._over_budget(job) or await self._way_back.restored():
+        if instead := self._over_budget(job) or await self._way_back.restored() or self._missing.still(job):
             return instead
         applied = self._in_force.is_only_compared(job.file)
         job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links, applied=applied))
@@ -171,6 +159,8 @@ class NmstateStage:
                 matches = await self._in_force.matches(job.file, job.wish, transaction)
                 return await self._carry_out(job, transaction, probing, matches=matches)
         except NmstateFailure as failure:
+            if waiting := await self._missing.awaited(job, failure):
+                return replace(waiting, facts=self._as_before(job.facts))
             return self._again_or_refused(job, without_secrets(failure, job.wish.secrets))
 
     def _patience(self, job: Job) -> float:
@@ -192,11 +182,11 @@ class NmstateStage:
             case Plan.KEEP:
                 self._in_force.mark(file)
                 reason = f"{file.name} is applied already and the state matches it"
-                return Skipped(reason, _good(job), Message.NETWORK_UNCHANGED)
+                return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.ADOPT:
                 self._is_good(job)
                 detail = f"{file.name} asks for what is there already; nothing was applied"
-                return Done(detail, _good(job), Message.NETWORK_UNCHANGED)
+                return Done(detail, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.REFUSE if record:
                 problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
                 return Failed(problem, self._as_before(job.facts))
@@ -218,7 +208,7 @@ class NmstateStage:
             await probing.restored()
             raise
         detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s{probing.answering}"
-        return Done(detail, _good(job), Message.NETWORK_APPLIED)
+        return Done(detail, job.applied, Message.NETWORK_APPLIED)
 
     def _again_or_refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         """Try again what may pass, a bounded number of times."""
@@ -294,7 +284,3 @@ class NmstateStage:
         self._tries.clear()
         self._probes.forget()
         self._in_force.mark(job.file)
-
-
-def _good(job: Job) -> Facts:
-    return replace(job.facts, applied_digest=job.file.digest, brings_bridge=job.wish.brings_bridge)

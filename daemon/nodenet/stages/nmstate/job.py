@@ -1,0 +1,29 @@
+"""What does one pass of the nmstate stage work on?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One pass: the file, what it asks for, and the facts before it."""
+
+    file: NodeFile
+    wish: Desired
+    facts: Facts
+    began: float
+    retry_refused: bool
+    interrupted: bool = False
+    """Whether an apply of this file was interrupted that may have cut the node off, and there is a way back."""
+    early: bool = False
+    """Whether NetworkManager is still starting."""
+
+    @property
+    def applied(self) -> Facts:
+        """The facts of a pass after which the file is in force."""
+        return replace(self.facts, applied_digest=self.file.digest, brings_bridge=self.wish.brings_bridge)
