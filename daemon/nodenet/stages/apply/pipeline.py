@@ -19,6 +19,7 @@ from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.checkpoint import of_another
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
@@ -123,8 +124,7 @@ class Pipeline:
         records = [self._records.load(path, intent.parse) for path in (INTENT, BRIDGE_INTENT)]
         for checkpoint in await self._edges.manager.checkpoints():
             if not any(is_ours(checkpoint, record, self._boot_id, self._began) for record in records):
-                reason = f"another program holds NetworkManager's checkpoint {checkpoint.path}"
-                return Waiting(reason, MANAGER, seconds=2.0)
+                return Waiting(of_another(checkpoint), MANAGER, seconds=2.0)
             await self._edges.manager.roll_back(checkpoint.path)
             log.warning(
                 "Rolled back the checkpoint of an apply that was interrupted",
