@@ -206,7 +206,7 @@ class Probes:
     async def _round(self, before: Look, last: Look, wish: Desired, snapshot: Snapshot) -> Look:
         """Ask what is new or could fail, and return all that is known now."""
         asked = questions(snapshot, self._servers(snapshot), self.scope)
-        old = {each: Answer.NO for each in asked if is_hopeless(each, before)}
+        old = {each: Answer.NOT_ASKED for each in asked if is_hopeless(each, before)}
         old |= {each: last.answers[each] for each in asked if each in last.answers}
         due = [each for each in asked if each not in old or is_awaited(each, old[each], before)]
         answers = old | await self._ask(due, ROUND_SECONDS)
