@@ -131,6 +131,30 @@ async def test_the_intent_is_on_the_disk_before_the_network_is_touched() -> None
     assert seen == [(Phase.APPLYING, False)]
 
 
+async def test_what_another_program_has_changed_since_an_earlier_boot_is_logged_and_gone() -> None:
+    """No silent revert. A file of another digest is no revert, and an administrator who reloads knows."""
+    digest = hashlib.sha256(TEXT).hexdigest()
+    left = {"interfaces": [{"name": "eth0", "type": "ethernet", "mtu": 1500}]}
+    told = {}
+    for boot, made_by, request in (
+        ("an earlier boot", digest, NOTHING),
+        (BOOT_ID, digest, NOTHING),
+        ("an earlier boot", "another file", NOTHING),
+        ("an earlier boot", digest, Request(1, retry_refused=True)),
+    ):
+        rig = Rig(nmstate=FakeNmstate(left))
+        rig.remember(Intent(made_by, Phase.GOOD, boot, 80.0, made_by))
+        with capture_logs() as logs:
+            outcome = await rig.attempt(request=request)
+        assert isinstance(outcome, Done)
+        assert rig.nmstate.applied == [TEXT.decode()]
+        lines = [line for line in logs if line.get("message") is Message.NETWORK_CHANGED]
+        told[boot, made_by, request.retry_refused] = [(line["log_level"], line["event"]) for line in lines]
+    text = "The network was not as an earlier boot had made it; worker-0.yml was applied again: eth0 (mtu)"
+    assert told.pop(("an earlier boot", digest, False)) == [("warning", text)]
+    assert set(map(tuple, told.values())) == {()}
+
+
 async def test_a_state_that_matches_already_is_adopted() -> None:
     """Nothing is applied; the record is written once."""
     rig = Rig(nmstate=FakeNmstate())
@@ -170,10 +194,15 @@ async def test_open_vswitch_is_waited_for_where_the_file_needs_it() -> None:
 
 async def test_a_foreign_checkpoint_is_waited_for_and_named() -> None:
     """Never destroyed."""
-    rig = Rig(manager=FakeManager(pending=[Checkpoint("/cp/7", 90.0)]))
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Waiting)
-    assert "/cp/7" in outcome.reason
+    rig = Rig(manager=FakeManager(pending=[Checkpoint("/cp/7", 90.0, 60)]))
+    reasons = set()
+    for _ in range(2):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Waiting)
+        reasons.add(outcome.reason)
+        rig.clock.now += 30
+    made = "made 90 s after the start of this boot, which NetworkManager rolls back 60 s later"
+    assert reasons == {f"another program holds NetworkManager's checkpoint /cp/7, {made}"}
     assert rig.manager.rolled_back == []
 
 
@@ -709,7 +738,7 @@ async def test_the_file_in_force_and_the_last_known_good_one_are_kept_though_a_r
     rig = moving()
     digest = hashlib.sha256(TEXT).hexdigest()
     rig.remember(Intent(digest, Phase.GOOD, "the last boot", 5.0, in_force=digest))
-    rig.nmstate.left = {"interfaces": [1]}
+    rig.nmstate.left = {"interfaces": [{"name": "eth0"}]}
     assert isinstance(await rig.attempt(), Done)
     assert rig.nmstate.committed == ["/checkpoint/1"]
     rig = moving()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import Any
 
 from nodenet.core.apply.intent import Phase
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
@@ -28,28 +29,29 @@ class InForce:
         self._pipeline = pipeline
         self._directory = directory
 
-    async def matches(self, file: NodeFile, wish: Desired, transaction: Transaction) -> bool:
-        """Return whether the state is what the file asks for. Raises NmstateFailure.
+    async def difference(self, file: NodeFile, wish: Desired, transaction: Transaction) -> dict[str, Any]:
+        """Return what the file asks for beyond the state. Raises NmstateFailure.
 
         configure-ovs may have moved to a bridge what a file in force gave to a link. Of another file it is not known
         which part is about the bridge by now: it is refused.
         """
         text, refused = file.text, None
+        left: dict[str, Any] = {}
         try:
-            if not await transaction.difference(text):
-                return True
+            if not (left := await transaction.difference(text)):
+                return left
         except NmstateFailure as failure:
             if failure.kind is not FailureKind.INVALID:
                 raise
             refused = failure
         known = self.knows(file)
         if not (known or refused):
-            return False
+            return left
         above = tuple(name for name in (BRIDGE, EXTRA_BRIDGE) if name not in wish.bridges)
         left = await transaction.difference_below(text, above)  # raises too, unless only bridges were in the way
         if refused and not known:
             raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
-        return not left
+        return left
 
     def is_only_compared(self, file: NodeFile) -> bool:
         """Return whether *file* is not applied while NetworkManager is starting: it is in force, and verified."""

@@ -6,9 +6,11 @@ probes → record.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
+from typing import Any
 
 import structlog
 
@@ -32,6 +34,7 @@ from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Files, Nmstate, Transaction
+from nodenet.stages.apply.changed import log_changed
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
@@ -156,8 +159,8 @@ class NmstateStage:
                 around(interrupted=job.interrupted, patience=self._patience(job)) as probing,
                 self._way_back.looking(job.file, job.wish, applies=not known),
             ):
-                matches = await self._in_force.matches(job.file, job.wish, transaction)
-                return await self._carry_out(job, transaction, probing, matches=matches)
+                left = await self._in_force.difference(job.file, job.wish, transaction)
+                return await self._carry_out(job, transaction, probing, left)
         except NmstateFailure as failure:
             if waiting := await self._missing.awaited(job, failure):
                 return replace(waiting, facts=self._as_before(job.facts))
@@ -171,11 +174,13 @@ class NmstateStage:
         is_unknown = not job.interrupted and self._quarantine.has_other(job.file, job.facts.hostname)
         return self._probes.forward_seconds if is_unknown else 0.0
 
-    async def _carry_out(self, job: Job, transaction: Transaction, probing: Probing, *, matches: bool) -> Outcome:
+    async def _carry_out(
+        self, job: Job, transaction: Transaction, probing: Probing, left: Mapping[str, Any]
+    ) -> Outcome:
         record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
-        if job.early and not matches and self._in_force.knows(file):
+        if job.early and left and self._in_force.knows(file):
             return self._until_started(job)  # what it gave a link may be on its way still
-        plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=job.retry_refused)
+        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=job.retry_refused)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
         match plan:
@@ -191,7 +196,10 @@ class NmstateStage:
                 problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
                 return Failed(problem, self._as_before(job.facts))
             case _:
-                return await self._apply(job, transaction, probing)
+                done = await self._apply(job, transaction, probing)
+        if record and record.digest == file.digest and not job.retry_refused:
+            log_changed(record, boot_id, file.name, left, "nmstate")
+        return done
 
     async def _apply(self, job: Job, transaction: Transaction, probing: Probing) -> Done:
         before = self._as_before(job.facts)
