@@ -184,7 +184,7 @@ async def test_a_bridge_that_is_marked_as_adopted_is_not_marked_again() -> None:
 
 
 @pytest.mark.parametrize("case", ["standing-old-script-with-ports-of-others", "standing-ours-with-ports-of-others"])
-async def test_ports_of_others_are_left_alone(case: str) -> None:
+async def test_ports_of_others_are_neither_the_uplink_nor_a_difference(case: str) -> None:
     """Neither taken for the uplink nor for a difference; said once a boot."""
     rig = Rig(case)
     rig.place("br-ex")

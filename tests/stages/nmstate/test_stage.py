@@ -966,6 +966,7 @@ async def test_the_last_known_good_file_that_cannot_be_rolled_back_gives_way_to_
     assert isinstance(outcome, Failed)
     assert outcome.problem.message is Message.ROLLBACK_FAILED
     assert (rig.nmstate.fails, rig.nmstate.applied) == ([], [])
+    assert rig.profiles.done == []  # nothing is deleted, and nothing set
 
 
 async def test_a_corrected_file_or_a_reload_ends_the_quarantine() -> None:
