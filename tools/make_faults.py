@@ -1,12 +1,14 @@
 """What does a node do when something fails, and which test shows it? `python tools/make_faults.py` writes the page.
 
-The rows are in docs/faults.toml. A row without a test is refused, and so is the name of a test that does not exist.
+The rows are in docs/faults.toml. A row without a test is refused, and so is the name of a test that does not exist, or
+that two tests have.
 """
 
 from __future__ import annotations
 
 import ast
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,9 +48,9 @@ def _fault(row: Mapping[str, Any]) -> Fault:
     return Fault(**{**row, "tests": tuple(row["tests"])})
 
 
-def names_of_tests(folder: Path = ROOT / "tests") -> frozenset[str]:
-    """Return the names of all test functions."""
-    return frozenset(name for path in folder.rglob("test_*.py") for name in _functions(path))
+def names_of_tests(folder: Path = ROOT / "tests") -> Counter[str]:
+    """Return the names of all test functions, with how many have each."""
+    return Counter(name for path in folder.rglob("test_*.py") for name in _functions(path))
 
 
 def _functions(path: Path) -> Iterator[str]:

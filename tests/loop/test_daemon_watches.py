@@ -149,6 +149,18 @@ def test_a_file_in_the_place_of_the_directory_does_not_keep_the_daemon_from_its_
     assert place.stat().st_mode & 0o777 == 0o755
 
 
+def test_a_second_nodenetd_names_the_first_one_and_exits_with_75(tmp_path: Path) -> None:
+    """The first one keeps its lock."""
+    first = own_the_node(tmp_path)
+    for _ in range(2):
+        with pytest.raises(AlreadyRunning) as second:
+            own_the_node(tmp_path)
+        assert second.value.cause == f"nodenetd runs already, as process {os.getpid()}"
+        assert second.value.exit_code == 75
+    os.close(first)
+    os.close(own_the_node(tmp_path))
+
+
 OWNER = """
 import resource, sys
 from pathlib import Path

@@ -20,8 +20,8 @@ OTHER_NETWORKS = frozenset({"readdressed", "nic-renamed", "file-tried", "node-fi
 def look_at_way_out(run: Run) -> None:
     """Look whether the node has a gateway that answers, and an address of its own."""
     world, rules, file = run.world, run.world.rules, run.scenario.node.file
-    if run.struck.keys() & (SILENT | BLIND | OTHER_NETWORKS):
-        return
+    if run.struck.keys() & (SILENT | BLIND | OTHER_NETWORKS) or world.manager.memory.points:
+        return  # nor while a link has another profile for a moment
     links = world.kernel.links.values()
     if file == "dead-gateway":
         ways = [(gateway, world.segment_of(link.name)) for link in links for gateway in link.gateways]

@@ -160,7 +160,8 @@ class Run:
         world = self.world
         points = world.manager.memory.points.values()
         left = [one.path for one in points if not one.foreign and one.created >= began]
-        answers = not (world.manager.hung or world.manager.rollback_fails or world.bus_stalled or not world.bus_up)
+        manager, bus_works = world.manager, world.bus_up and not world.bus_stalled
+        answers = bus_works and not (manager.hung or manager.rollback_fails or world.disk.closed)
         asked = any(UNANSWERED in line.text for line in world.rules.journal if line.now >= began)
         world.rules.hold("P9", f"a stop leaves {left} pending", holds=asked or not (left and answers))
 

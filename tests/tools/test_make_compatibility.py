@@ -19,7 +19,7 @@ every_test = cache(names_of_tests)
 @cache
 def booting_tests() -> frozenset[str]:
     """Return the names of the tests that boot nodes."""
-    return names_of_tests(ROOT / "tests/lab") | names_of_tests(ROOT / "tests/vm")
+    return frozenset(names_of_tests(ROOT / "tests/lab") | names_of_tests(ROOT / "tests/vm"))
 
 
 def test_the_page_is_the_list() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from nodenet.core.node_file.links import Links, links_of
@@ -37,4 +39,25 @@ def test_links_that_exist_that_are_made_and_that_get_a_lease(text: str, links: L
     """A port or a base that the file does not make must exist."""
     document = load("cluster.yml", f"interfaces:\n{text}")
     assert isinstance(document, Block)
-    assert links_of(item for _, item in interfaces(document)) == links
+    assert replace(links_of(item for _, item in interfaces(document)), awaited=frozenset()) == links
+
+
+@pytest.mark.parametrize(
+    ("text", "awaited"),
+    [
+        (NIC % "false", names("eth0")),
+        (BOND + VLAN, names("eth0", "eth1")),
+        (OVS_BOND, names("b", "eth1")),
+        (BOND + "- {name: eth1, state: ignore}\n", names("eth0")),
+        ("- {name: bond0, type: bond, state: ignore, link-aggregation: {port: [eth0]}}\n", names()),
+        ("- {name: lan, type: ethernet, identifier: mac-address, mac-address: 52:54:00:00:00:01}\n", names()),
+        ("- {name: eth0, profile-name: lan, identifier: name}\n", names("eth0")),
+        ("- {name: lan, identifier: mac-address}\n" + VLAN.replace("bond0", "lan"), names()),
+        ("- {name: v0, type: veth, veth: {peer: v1}}\n- {name: v1, type: ethernet}\n", names()),
+    ],
+)
+def test_the_kernel_must_have_links_by_the_very_name_of_the_file(text: str, awaited: frozenset[str]) -> None:
+    """Not those that a MAC address identifies, that the file ignores, or that libnmstate makes."""
+    document = load("cluster.yml", f"interfaces:\n{text}")
+    assert isinstance(document, Block)
+    assert links_of(item for _, item in interfaces(document)).awaited == awaited

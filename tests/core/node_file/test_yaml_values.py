@@ -22,7 +22,7 @@ from nodenet.core.node_file.yaml_values import plain, typed
         ("9" * 50, "9" * 50),
     ],
 )
-def test_a_plain_scalar_means_what_yaml_1_2_says(text: str, value: object) -> None:
+def test_a_scalar_of_yaml_1_2_has_its_type(text: str, value: object) -> None:
     found = typed(text)
     assert (found, type(found)) == (value, type(value))
 

@@ -10,20 +10,20 @@ GATEWAY, DNS = Question(Kind.GATEWAY, "192.0.2.1", "eth0"), Question(Kind.DNS, "
 
 
 def test_every_answer_has_a_row_with_its_time() -> None:
-    before, after = Look({GATEWAY: Answer.YES}), Look({GATEWAY: Answer.NO, DNS: Answer.NO})
-    document = report("worker-0.yml", before, after, verdict(before, after), {GATEWAY: 1.00049})
+    before, after = Look({GATEWAY: Answer.YES}), Look({GATEWAY: Answer.NO, DNS: Answer.NOT_ASKED})
+    document = report("worker-0.yml", before, after, verdict(before, after), {GATEWAY: 1.00049, DNS: 1.0})
     assert document == {
         "schema_version": 1,
         "node_file": "worker-0.yml",
         "kept": False,
         "failed": ["the gateway 192.0.2.1 does not answer on eth0, and it answered before the apply"],
-        "noted": ["the DNS server 192.0.2.53 does not answer"],
+        "noted": ["the DNS server 192.0.2.53 was not asked again: it did not answer before the apply"],
         "probes": [
             {"when": when, "what": what, "name": name, "link": link, "answer": answer, "seconds": seconds}
             for when, what, name, link, answer, seconds in (
                 ("before", "gateway", "192.0.2.1", "eth0", "answers", 1.0),
                 ("after", "gateway", "192.0.2.1", "eth0", "does not answer", 1.0),
-                ("after", "DNS server", "192.0.2.53", None, "does not answer", None),
+                ("after", "DNS server", "192.0.2.53", None, "was not asked again", None),
             )
         ],
     }

@@ -12,6 +12,7 @@ from nodenet.core.probes.verdict import can_fail, is_awaited, is_hopeless, merge
 from nodenet.core.settings.model import ProbeTarget
 
 YES, SMALL, NO, UNKNOWN = Answer.YES, Answer.SMALL, Answer.NO, Answer.UNKNOWN
+NOT_ASKED = Answer.NOT_ASKED
 GATEWAY = Question(Kind.GATEWAY, "192.0.2.1", "eth0")
 MOVED = Question(Kind.GATEWAY, "192.0.2.1", "eth0.7")
 NEW = Question(Kind.GATEWAY, "198.51.100.1", "eth0")
@@ -55,6 +56,7 @@ WORKS = {GATEWAY: YES}
         ({DNS: YES}, {DNS: NO}, ("the DNS server 192.0.2.53 does not answer, and it answered before the apply",)),
         (WORKS, {**WORKS, DNS: NO}, ()),
         ({DNS: NO}, {DNS: NO}, ()),
+        ({DNS: NO}, {DNS: NOT_ASKED, TARGET: NOT_ASKED}, ()),
         (
             {TARGET: YES},
             {TARGET: NO},
@@ -142,6 +144,15 @@ def test_what_never_answered_is_not_asked_again() -> None:
     assert [each for each in (DNS, TARGET, GATEWAY) if is_hopeless(each, before)] == [DNS]
     assert not is_hopeless(DNS, Look({DNS: YES}))
     assert not is_hopeless(DNS, NO_LOOK)
+
+
+def test_what_was_not_asked_again_is_not_said_to_be_silent() -> None:
+    """Nothing is known about it after the apply."""
+    found = verdict(Look({DNS: NO, TARGET: NO}), Look({DNS: NOT_ASKED, TARGET: NOT_ASKED}))
+    assert found.noted == (
+        "the DNS server 192.0.2.53 was not asked again: it did not answer before the apply",
+        "203.0.113.1 of `probe_targets` was not asked again: it did not answer before the apply",
+    )
 
 
 def test_between_two_tries_the_better_answer_holds() -> None:

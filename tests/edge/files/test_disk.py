@@ -260,6 +260,32 @@ def test_a_pipe_and_a_device_are_empty(tmp_path: Path, written: bytes) -> None:
 
 
 @ROOT
+def test_a_file_that_is_a_mount_is_left_and_named(tmp_path: Path) -> None:
+    """As resolv.conf in a container: it can be opened, and not be replaced."""
+    path, other = tmp_path / "resolv.conf", tmp_path / "other"
+    path.write_bytes(b"nameserver 192.0.2.1\n")
+    other.write_bytes(b"nameserver 192.0.2.2\n")
+    program = (
+        "from pathlib import Path\n"
+        "from nodenet.core.errors import PublishFailed\n"
+        "from nodenet.edge.files import disk\n"
+        f"path = Path({str(path)!r})\n"
+        "try:\n    disk.write(path, b'nameserver 192.0.2.3')\n"
+        "except PublishFailed as error:\n    print(error.cause, error.remedy, path.read_text(), sep='|', end='')\n"
+    )
+    mount = f'mount --bind {other} {path} && exec {sys.executable} -c "$0"'
+    isolated = ["unshare", "--mount", "sh", "-c", mount, program]
+    said = subprocess.run(isolated, env=_environment(), capture_output=True, text=True, check=True).stdout
+    assert said.split("|") == [
+        f"{path} cannot be written: {os.strerror(errno.EBUSY)}",
+        "It is a mount point, which cannot be replaced: look at `findmnt`, and unmount it",
+        "nameserver 192.0.2.2\n",
+    ]
+    assert files.listing(tmp_path) == ("other", "resolv.conf")
+    assert path.read_bytes() == b"nameserver 192.0.2.1\n"
+
+
+@ROOT
 def test_what_is_not_there_is_removed_from_a_read_only_file_system_too(tmp_path: Path) -> None:
     """unlink(2) reports EROFS there before it looks for the file."""
     program = f"""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 from factories import NodeFactory
-from harness import Flavour, Node
-from story import STATIC, causes, disk_times, network, node_file, settle
+from harness import Flavour, Lan, Node
+from story import STATIC, causes, disk_times, network, node_file, nothing_left, settle, stage, story
 
 WATCHDOG = "/etc/systemd/system/nodenetd.service.d/lab.conf"
 ABSENT = """interfaces:
@@ -18,6 +20,10 @@ ABSENT = """interfaces:
     - ip: 10.88.9.50
       prefix-length: 24
 """
+
+
+def waits_for_udev(node: Node) -> list[str]:
+    return [str(line["MESSAGE"]) for line in story(node) if "which udev may still bring" in str(line["MESSAGE"])]
 
 
 def main_pid(node: Node, unit: str) -> str:
@@ -69,11 +75,42 @@ def test_a_boot_without_journald_ends_as_any_other(product_node: NodeFactory) ->
 
 
 def test_a_nic_that_is_missing_is_named(product_node: NodeFactory) -> None:
-    """Nothing is touched, kubelet starts on the lease that the node has, and the status names the NIC."""
+    """After 20 s kubelet starts on the lease that the node has, and the status names the NIC. Nothing was touched."""
     node = product_node(files={node_file("worker-0.yml"): ABSENT}, flavour=Flavour.OPENSHIFT)
     node.boot()
     document = settle(node, timeout=120)
     assert (document["health"], document["last_error"]["stage"]) == ("degraded", "nmstate")
     assert "eth9" in document["last_error"]["cause"]
     assert len([cause for cause in causes(node) if "eth9" in cause]) == 1
+    assert 20 <= float(stage(document, "nmstate")["waited"]) < 25
+    assert len(waits_for_udev(node)) == 1
     assert node.record("kubelet").starts == 1
+    assert "10.88.9.50" not in str(network(node)["addresses"])
+    assert network(node)["keyfiles"] == ""
+    assert node.run("test -e /var/lib/nodenet/intent.json", check=False).returncode == 1
+    audits = [str(line["MESSAGE"]) for line in node.journal("NetworkManager") if "audit:" in str(line["MESSAGE"])]
+    assert [line for line in audits if "checkpoint" in line or "connection-" in line] == []
+    began = time.monotonic()
+    assert node.run("systemctl reload nodenetd", check=False).returncode != 0
+    assert time.monotonic() - began < 15, "who asks for the file gets the answer at once"
+    assert len(waits_for_udev(node)) == 1
+    nothing_left(node)
+
+
+def test_a_nic_that_udev_brings_late_is_waited_for(product_node: NodeFactory, lan: Lan) -> None:
+    """Its driver loads after NetworkManager has started. The reason is visible, kubelet waits, and the file holds."""
+    node = product_node(files={node_file("worker-0.yml"): ABSENT}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    reason = "the link eth9 of worker-0.yml, which udev may still bring"
+    node.wait_until(f"nodenetctl status --json | grep -q '{reason}'", timeout=30)
+    time.sleep(4)
+    assert not node.started("kubelet")
+    lan.plug("late9", node.netns, "eth9", "52:54:00:88:00:99")
+    document = settle(node)
+    assert (document["health"], stage(document, "nmstate")["status"]) == ("ok", "done")
+    assert stage(document, "nmstate")["detail"].startswith("Applied worker-0.yml and verified it in ")
+    assert node.addresses("eth9") == ["10.88.9.50"]
+    assert len(waits_for_udev(node)) == 1
+    assert node.record("kubelet").starts == 1
+    assert causes(node) == []
+    nothing_left(node)

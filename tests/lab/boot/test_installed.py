@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from factories import NodeFactory
 from harness import Node
-from story import settle
+from story import nothing_left, settle
 
 UPLINK_NAMES = "/var/lib/ovnk"
 
@@ -35,3 +35,13 @@ def test_nodenetd_runs_without_openssl(product_node: NodeFactory) -> None:
     maps = node.run("cat /proc/$(systemctl show -P MainPID nodenetd.service)/maps").stdout
     assert "libpython" in maps or "python3" in maps
     assert [line.split()[-1] for line in maps.splitlines() if "libcrypto" in line or "libssl" in line] == []
+
+
+def test_temporary_files_of_an_earlier_boot_are_gone(product_node: NodeFactory) -> None:
+    """A kill left them; nobody else would remove them."""
+    strays = [f"{directory}/.nodenet-0123456789abcdef" for directory in ("/etc", "/var/lib/nodenet")]
+    node = product_node(files=dict.fromkeys(strays, "half a file"))
+    assert [node.path(stray).exists() for stray in strays] == [True, True]
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    nothing_left(node)

@@ -9,7 +9,7 @@ import pytest
 
 from factories import NodeFactory
 from harness import Flavour, LabError, Node
-from story import STATIC, node_file, settle, stage, told_of_cycles
+from story import STATIC, causes, node_file, nothing_left, settle, stage, told_of_cycles
 
 OLD_NAMES = {
     "node-valid-hostname.service": "hostname",
@@ -198,3 +198,18 @@ def test_the_time_line_of_a_boot(product_node: NodeFactory) -> None:
     assert max(len(line) for line in text.splitlines()) <= 100
     node.run("nodenetctl boot-report --svg /root/boot.svg")
     assert node.run("cat /root/boot.svg").stdout == node.run("nodenetctl boot-report --svg -").stdout
+
+
+def test_a_node_without_the_units_of_cri_o_and_open_vswitch(product_node: NodeFactory) -> None:
+    """Other units name them. The boot is as any other, and kubelet starts."""
+    node = product_node(flavour=Flavour.PLAIN)
+    for unit in ("crio", "openvswitch-switch", "ovsdb-server", "ovs-vswitchd"):
+        node.path(f"/usr/lib/systemd/system/{unit}.service").unlink()
+    node.boot()
+    document = settle(node)
+    assert document["health"] == "ok"
+    assert node.run("systemctl show -P LoadState crio.service ovsdb-server.service").stdout.split() == ["not-found"] * 2
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    assert told_of_cycles(node) == []
+    assert causes(node) == []
+    nothing_left(node)

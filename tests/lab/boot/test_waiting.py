@@ -77,7 +77,7 @@ def test_a_boot_without_a_bus_publishes_all_the_same(product_node: NodeFactory) 
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.60"
 
 
-def test_no_eligible_address_until_a_cable_is_plugged(product_node: NodeFactory) -> None:
+def test_no_eligible_address_until_a_dhcp_server_answers(product_node: NodeFactory) -> None:
     """Kubelet waits without a limit, the reason stands in the status; then it gets the address."""
     node = product_node(flavour=Flavour.OPENSHIFT)
     node.write("/etc/systemd/system/nodenetd.service.d/10-lab.conf", "[Service]\nTimeoutStartSec=15\n")
@@ -98,6 +98,48 @@ def test_no_eligible_address_until_a_cable_is_plugged(product_node: NodeFactory)
     assert document["health"] == "ok"
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
     assert causes(node) == []
+
+
+def test_an_uplink_without_a_carrier_is_waited_for(product_node: NodeFactory) -> None:
+    """The cable is out before NetworkManager starts, and is plugged in later: nothing has to be started again."""
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.delay_unit("NetworkManager.service", 6)
+    node.boot()
+    node.set_carrier("eth0", up=False)
+    node.wait_until("nodenetctl status --json | grep -q 'eth0 has no carrier'", timeout=60)
+    pid = node.run("systemctl show -p MainPID --value nodenetd").stdout
+    time.sleep(10)
+    assert stage(status(node), "nodeip")["status"] == "waiting"
+    assert not node.started("kubelet")
+    node.set_carrier("eth0", up=True)
+    document = settle(node)
+    assert document["health"] == "ok"
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    assert node.run("systemctl show -p MainPID --value nodenetd").stdout == pid
+    assert causes(node) == []
+    nothing_left(node)
+
+
+def test_a_start_that_hangs_is_ended_by_systemd_and_tried_again(product_node: NodeFactory) -> None:
+    """While it waits for DHCP; once nothing extends the start timeout any more. The next start gets ready."""
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.write("/etc/systemd/system/nodenetd.service.d/10-lab.conf", "[Service]\nTimeoutStartSec=15\n")
+    lan = node.nics[0].lan
+    lan.stop_dhcp()
+    node.boot()
+    node.wait_until('nodenetctl status --json | grep -q \'"stage": "nodeip"\'', timeout=30)
+    hung = node.run("systemctl show -p MainPID --value nodenetd").stdout.strip()
+    node.run(["kill", "-STOP", hung])
+    another = f"p=$(systemctl show -p MainPID --value nodenetd); test $p -gt 0 -a $p != {hung}"
+    node.wait_until(another, timeout=90)
+    assert int(node.run("systemctl show -p NRestarts --value nodenetd").stdout) >= 1
+    assert not node.started("kubelet")
+    lan.start_dhcp()
+    node.run("nmcli device connect eth0", check=False)
+    document = settle(node)
+    assert document["health"] == "ok"
+    assert node.record("kubelet").starts == 1
+    nothing_left(node)
 
 
 def test_dual_stack_by_dhcp_and_router_advertisement(product_node: NodeFactory, lan: Lan) -> None:

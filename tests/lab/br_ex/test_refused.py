@@ -9,7 +9,7 @@ from br_ex.test_more import BRIDGED4, DEFAULT, PLAIN4, profiles, reload
 from factories import NodeFactory
 from harness import Flavour, Lab, Lan, Node
 from pinger import Pinger
-from story import causes, nothing_left, settle, stage, status, story
+from story import causes, network, nothing_left, settle, stage, status, story
 
 PLUGIN = "/usr/lib/x86_64-linux-gnu/NetworkManager/1.58.1/libnm-device-plugin-ovs.so"
 
@@ -76,6 +76,28 @@ def test_open_vswitch_comes_late(product_node: NodeFactory, lan: Lan) -> None:
     assert (document["health"], document["link"]) == ("ok", "br-ex")
     assert "br-ex" in node.record("kubelet").ovs
     assert causes(node) == []
+    nothing_left(node)
+
+
+def test_kubelet_starts_without_an_open_vswitch_that_never_runs(product_node: NodeFactory, lan: Lan) -> None:
+    """On the plain link, after the bounded wait. Once it runs, br-ex comes by itself."""
+    lan.start_dhcp(DHCP_ONLY)
+    node = product_node(files={SETTINGS: BRIDGED4}, flavour=Flavour.OPENSHIFT)
+    mask = node.path("/etc/systemd/system/ovsdb-server.service")
+    mask.symlink_to("/dev/null")
+    node.boot()
+    document = settle(node, timeout=100)
+    assert (document["health"], document["ready"], document["link"]) == ("degraded", True, "eth0")
+    assert "Open vSwitch" in document["last_error"]["cause"]
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    assert len(causes(node)) == 1
+    assert network(node)["keyfiles"] == ""
+    before = identity(node, "eth0")
+    mask.unlink()
+    node.run("systemctl daemon-reload; systemctl start ovsdb-server ovs-vswitchd", timeout=60)
+    node.wait_until('nodenetctl status --json | grep -q \'"bridge": "br-ex"\'', timeout=60)
+    assert (settle(node)["health"], identity(node, "br-ex")["addresses"]) == ("ok", before["addresses"])
+    assert node.record("kubelet").starts == 1
     nothing_left(node)
 
 

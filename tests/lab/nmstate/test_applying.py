@@ -181,6 +181,43 @@ def test_a_reload_restores_a_network_that_was_changed_by_hand(product_node: Node
     nothing_left(node)
 
 
+def test_what_another_program_has_changed_is_logged_and_undone_by_a_reboot(product_node: NodeFactory) -> None:
+    """One line names link and key; the next reboot has nothing to say."""
+    node = product_node(files={node_file("worker-0.yml"): with_mtu(1402)}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    profile = node.run("nmcli -g GENERAL.CONNECTION device show eth0").stdout.strip()
+    node.run(["nmcli", "connection", "modify", profile, "802-3-ethernet.mtu", "1444"])
+    node.run(["nmcli", "connection", "up", profile], timeout=60)
+    assert mtu(node) == 1444
+    text = "The network was not as an earlier boot had made it; worker-0.yml was applied again: eth0 (mtu)"
+    for told in ([text], []):
+        node.reboot()
+        document = settle(node)
+        assert (document["health"], mtu(node)) == ("ok", 1402)
+        lines = [entry for entry in story(node) if entry.get("MESSAGE_ID") == Message.NETWORK_CHANGED.value]
+        assert [line["MESSAGE"] for line in lines] == told
+    assert causes(node) == []
+    nothing_left(node)
+
+
+def test_a_good_file_that_is_no_yaml_any_more_leaves_the_network(product_node: NodeFactory) -> None:
+    """After a reboot: the profiles of the file before are on the disk, and kubelet starts, degraded."""
+    node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    good, before = settle(node), network(node)
+    node.write(node_file("worker-0.yml"), "interfaces: [\n")
+    node.reboot()
+    document = settle(node)
+    assert (document["health"], document["ready"], document["node_ips"]) == ("degraded", True, ["10.88.0.50"])
+    assert document["applied_digest"] == good["applied_digest"] is not None
+    assert network(node) == before
+    (cause,) = causes(node)
+    assert cause.startswith("worker-0.yml, line 2")
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
+    nothing_left(node)
+
+
 CRASHER = """#!/bin/sh
 # Kill NetworkManager in the middle of each apply, once it has a checkpoint, and take away what it has done: otherwise
 # the next try may find that everything is there already.
@@ -211,6 +248,9 @@ def test_an_apply_that_crashes_network_manager_is_given_up(product_node: NodeFac
     killed = sum(entry.get("MESSAGE") == "killed" for entry in node.journal("saboteur"))
     assert (len(tries), killed) == (2, 3)
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    assert node.addresses() == document["node_ips"] != ["10.88.0.50"]  # the lease that it had before
+    assert "default via 10.88.0.1 dev eth0 proto dhcp" in node.run("ip route").stdout
+    assert network(node)["keyfiles"] == ""
     assert len(causes(node)) == 1
 
 

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import pytest
 
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Lan, Node
-from story import NODE_FILES, STATIC, causes, mtu, network, node_file, nothing_left, settle, stage, story, with_mtu
+from story import (
+    NODE_FILES,
+    STATIC,
+    causes,
+    mtu,
+    network,
+    node_file,
+    nothing_left,
+    settle,
+    stage,
+    status,
+    story,
+    with_mtu,
+)
 
 
 def booted(node: Node) -> Node:
@@ -76,6 +90,26 @@ def test_a_name_that_dhcp_brings_late(product_node: NodeFactory, lan: Lan) -> No
     assert node.run("cat /etc/hostname").stdout == "worker-7\n"
 
 
+def test_cluster_yml_is_applied_and_kubelet_waits_for_a_name(product_node: NodeFactory, lan: Lan) -> None:
+    """No name ever comes by itself: the network is made, and kubelet does not start as localhost."""
+    node = product_node(files={node_file("cluster.yml"): with_mtu(1401)}, hostname=None, flavour=Flavour.OPENSHIFT)
+    lan.start_dhcp(Dhcp(names={node.mac(): "localhost"}))
+    node.boot()
+    node.wait_until("nodenetctl status | grep -q '^nmstate *done'", timeout=60)
+    time.sleep(5)
+    document = status(node)
+    waits = stage(document, "hostname")
+    assert (waits["status"], document["node_file"], mtu(node)) == ("waiting", "cluster.yml", 1401)
+    assert "a valid host name: " in waits["detail"]
+    assert not node.started("kubelet")
+    node.run("hostnamectl set-hostname worker-9")
+    document = settle(node)
+    assert (document["hostname"], document["node_file"], document["health"]) == ("worker-9", "cluster.yml", "ok")
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]
+    assert causes(node) == []
+    nothing_left(node)
+
+
 def test_no_node_file(product_node: NodeFactory) -> None:
     """Nothing is applied, the searched names are told, the node IP of DHCP is published."""
     node = product_node(flavour=Flavour.PLAIN)
@@ -101,6 +135,8 @@ BAD = {
     "syntax": (b"interfaces: [\n", "worker-0.yml, line 2"),
     "duplicate-key": (b"interfaces:\n- name: eth0\n  name: eth1\n", 'line 3, column 3: found duplicate key "name"'),
     "unknown-key": (b"interfaces:\n- name: eth0\n  type: ethernet\n  mtuu: 1400\n", "mtuu"),
+    "no-break-space": (b"interfaces:\n- name: eth0\xc2\xa0\n  type: ethernet\n", "a link's name has no blanks"),
+    "byte-order-mark": (b"\xef\xbb\xbfinterfaces:\n- name: eth0\n  type: ethernet\n", "byte order mark"),
     "unknown-type": (b"interfaces:\n- name: eth0\n  type: ethernetz\n", "interfaces[0].type"),
     "yaml-version-R42": (b"%YAML 1.3\n---\ninterfaces: []\n", "line 1: YAML version '1.3' is not known"),
     "template-R42": (b"interfaces:\n- [[ name ]]: eth0\n", "line 2, column 3: a placeholder of a template was not"),

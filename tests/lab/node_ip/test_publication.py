@@ -181,9 +181,7 @@ def test_a_vip_that_is_the_nodes_own_address_is_refused(product_node: NodeFactor
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
 
 
-def test_a_lease_that_changes_while_br_ex_waits_is_not_what_kubelet_starts_with(
-    product_node: NodeFactory, lan: Lan
-) -> None:
+def test_kubelet_starts_with_the_lease_that_came_while_br_ex_waited(product_node: NodeFactory, lan: Lan) -> None:
     """The address was published, and is another one before READY (R13)."""
     files = {DROP_INS: BRIDGED, "/usr/local/libexec/hold": HOLDER.replace('"nodeip"', '"configure-ovs"')}
     node = product_node(flavour=Flavour.OPENSHIFT, files=files)

@@ -151,7 +151,7 @@ def test_a_link_to_network_managers_own_file(product_node: NodeFactory, lan: Lan
     assert servers(node.run("cat /run/NetworkManager/resolv.conf").stdout) == ["10.88.0.1"]
 
 
-def test_a_link_of_an_administrator_stays(product_node: NodeFactory, lan: Lan) -> None:
+def test_what_the_link_of_an_administrator_leads_to_is_written(product_node: NodeFactory, lan: Lan) -> None:
     """What it leads to is written."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     node = vip_node(product_node, **rc_manager("unmanaged"))

@@ -152,7 +152,7 @@ async def test_a_later_checkpoint_of_another_program_is_waited_for() -> None:
     rig.manager.pending = [Checkpoint("/cp/2", rig.clock.now - 10)]
     waiting = await rig.pipeline.obstacle("worker-0.yml", uses_ovs=False)
     assert waiting
-    assert waiting.reason == "another program holds NetworkManager's checkpoint /cp/2"
+    assert waiting.reason.startswith("another program holds NetworkManager's checkpoint /cp/2, made ")
     assert rig.manager.rolled_back == ["/cp/1"]
 
 
@@ -184,7 +184,7 @@ async def test_the_checkpoint_of_an_apply_is_written_down_while_it_runs() -> Non
     rig.start()
     waiting = await rig.pipeline.obstacle("worker-0.yml", uses_ovs=False)
     assert waiting
-    assert waiting.reason == "another program holds NetworkManager's checkpoint /cp/2"
+    assert waiting.reason.startswith("another program holds NetworkManager's checkpoint /cp/2, made ")
     assert rig.manager.rolled_back == ["/cp/1"]
 
 
@@ -429,7 +429,8 @@ async def test_a_checkpoint_with_the_time_of_another_program_is_waited_for() -> 
         await rig.apply()
     waiting = await rig.pipeline.obstacle("worker-0.yml", uses_ovs=False)
     assert waiting
-    assert waiting.reason == "another program holds NetworkManager's checkpoint /cp/cockpit"
+    made = f"made {rig.clock.now:.0f} s after the start of this boot, which NetworkManager rolls back 7 s later"
+    assert waiting.reason == f"another program holds NetworkManager's checkpoint /cp/cockpit, {made}"
     assert rig.manager.rolled_back == []
 
 

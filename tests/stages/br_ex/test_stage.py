@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from pathlib import PurePosixPath
 
 import pytest
+from structlog.testing import capture_logs
 
 from br_ex_rig import FLAG, NODE_IP, Rig, interrupted
 from fakes import FakeFiles, FakeKernel, FakeNmstate, FakeOvsdb, FakeSystemd
@@ -183,7 +184,7 @@ async def test_a_bridge_that_is_marked_as_adopted_is_not_marked_again() -> None:
 
 
 @pytest.mark.parametrize("case", ["standing-old-script-with-ports-of-others", "standing-ours-with-ports-of-others"])
-async def test_ports_of_others_are_left_alone(case: str) -> None:
+async def test_ports_of_others_are_neither_the_uplink_nor_a_difference(case: str) -> None:
     """Neither taken for the uplink nor for a difference; said once a boot."""
     rig = Rig(case)
     rig.place("br-ex")
@@ -478,6 +479,21 @@ async def test_a_vip_that_the_bridge_holds_is_no_difference() -> None:
     rig.nmstate.shown = {**plain, "interfaces": links}
     assert isinstance(await rig.attempt(), Done)
     assert (rig.nmstate.compared, rig.nmstate.applied) == (plain, [])
+
+
+async def test_a_bridge_that_another_program_has_changed_since_an_earlier_boot_is_logged_and_made_again() -> None:
+    """No silent revert; what this boot has made, and the first bridge of a node, have no such line."""
+    first = Rig()
+    with capture_logs() as made:
+        await first.attempt()
+    later = Rig(files=FakeFiles(first.files.content), boot_id="a later boot")
+    with capture_logs() as changed:
+        assert isinstance(await later.attempt(), Done)
+    assert len(later.nmstate.applied) == 1
+    lines = [line for line in (*made, *changed) if line.get("message") is Message.NETWORK_CHANGED]
+    text = "The network was not as an earlier boot had made it; br-ex was applied again: br-ex"
+    assert [line["event"] for line in lines] == [text]
+    assert lines[0] in changed
 
 
 async def test_a_bridge_is_looked_at_whole_in_each_new_run() -> None:

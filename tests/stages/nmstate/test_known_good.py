@@ -110,6 +110,18 @@ def test_a_file_is_good_after_a_minute_of_ready() -> None:
     assert rig.files.writes == []
 
 
+@pytest.mark.parametrize("kept", [b"{", last_good.render(LastGood(FILE.name, "a: 1\n", FILE.digest, "another", 1.0))])
+def test_a_record_that_is_damaged_or_of_another_host_gives_way_to_the_file_that_works(kept: bytes) -> None:
+    """Not before: until then it may be of use to an administrator."""
+    rig = Rig()
+    rig.files.content[str(GOOD)] = kept
+    rig.after(0)
+    rig.after(SECONDS - 1)
+    assert rig.files.content[str(GOOD)] == kept
+    rig.after(1)
+    assert last_good.parse(rig.files.content[str(GOOD)], "worker-0").digest == FILE.digest
+
+
 COUNTED = NewFile(FILE.digest, ("boot1", BOOT_ID))
 
 

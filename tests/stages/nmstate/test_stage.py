@@ -30,7 +30,7 @@ from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
@@ -49,6 +49,7 @@ from nodenet.stages.apply.probes import ProbeEdges, Probes
 from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.nmstate.way_back import WayBack
@@ -71,8 +72,9 @@ class Rig:
     ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
     clock: FakeClock = field(default_factory=FakeClock)
     profiles: FakeProfiles = field(default_factory=FakeProfiles)
-    kernel: FakeKernel = field(default_factory=FakeKernel)
+    kernel: FakeKernel = field(default_factory=lambda: FakeKernel(Snapshot(links=(Link(2, "eth0"),))))
     neighbours: FakeNeighbours = field(default_factory=FakeNeighbours)
+    systemd: FakeSystemd = field(default_factory=FakeSystemd)
     patience: float = 0.1
 
     def __post_init__(self) -> None:
@@ -81,12 +83,13 @@ class Rig:
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
         early = EarlyStart(self.manager, self.profiles, self.clock)
         outside_probes = ProbeEdges(self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files)
-        self.probes = Probes(outside_probes, Scope(), self.patience, forward_seconds=0.2)
+        self.probes = Probes(outside_probes, Scope(), self.patience, forward_seconds=0.2, back_seconds=0.3)
         quarantine = Quarantine(self.files, BOOT_ID, 2)
         keeper, checkpoint = ProfileKeeper(self.profiles, self.files), OpenCheckpoint(self.manager, pipeline)
         before = NetworkBefore(What.APPLY, self.files, self.profiles, self.manager, keeper, checkpoint)
         way_back = WayBack(before, presence, pipeline)
-        parts = (pipeline, early, self.probes, quarantine, way_back)
+        missing = MissingLinks(self.kernel, self.systemd, self.clock)
+        parts = (pipeline, early, self.probes, quarantine, way_back, missing)
         self.stage = NmstateStage(self.files, self.nmstate, *parts, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
@@ -128,6 +131,30 @@ async def test_the_intent_is_on_the_disk_before_the_network_is_touched() -> None
     assert seen == [(Phase.APPLYING, False)]
 
 
+async def test_what_another_program_has_changed_since_an_earlier_boot_is_logged_and_gone() -> None:
+    """No silent revert. A file of another digest is no revert, and an administrator who reloads knows."""
+    digest = hashlib.sha256(TEXT).hexdigest()
+    left = {"interfaces": [{"name": "eth0", "type": "ethernet", "mtu": 1500}]}
+    told = {}
+    for boot, made_by, request in (
+        ("an earlier boot", digest, NOTHING),
+        (BOOT_ID, digest, NOTHING),
+        ("an earlier boot", "another file", NOTHING),
+        ("an earlier boot", digest, Request(1, retry_refused=True)),
+    ):
+        rig = Rig(nmstate=FakeNmstate(left))
+        rig.remember(Intent(made_by, Phase.GOOD, boot, 80.0, made_by))
+        with capture_logs() as logs:
+            outcome = await rig.attempt(request=request)
+        assert isinstance(outcome, Done)
+        assert rig.nmstate.applied == [TEXT.decode()]
+        lines = [line for line in logs if line.get("message") is Message.NETWORK_CHANGED]
+        told[boot, made_by, request.retry_refused] = [(line["log_level"], line["event"]) for line in lines]
+    text = "The network was not as an earlier boot had made it; worker-0.yml was applied again: eth0 (mtu)"
+    assert told.pop(("an earlier boot", digest, False)) == [("warning", text)]
+    assert set(map(tuple, told.values())) == {()}
+
+
 async def test_a_state_that_matches_already_is_adopted() -> None:
     """Nothing is applied; the record is written once."""
     rig = Rig(nmstate=FakeNmstate())
@@ -167,10 +194,15 @@ async def test_open_vswitch_is_waited_for_where_the_file_needs_it() -> None:
 
 async def test_a_foreign_checkpoint_is_waited_for_and_named() -> None:
     """Never destroyed."""
-    rig = Rig(manager=FakeManager(pending=[Checkpoint("/cp/7", 90.0)]))
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Waiting)
-    assert "/cp/7" in outcome.reason
+    rig = Rig(manager=FakeManager(pending=[Checkpoint("/cp/7", 90.0, 60)]))
+    reasons = set()
+    for _ in range(2):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Waiting)
+        reasons.add(outcome.reason)
+        rig.clock.now += 30
+    made = "made 90 s after the start of this boot, which NetworkManager rolls back 60 s later"
+    assert reasons == {f"another program holds NetworkManager's checkpoint /cp/7, {made}"}
     assert rig.manager.rolled_back == []
 
 
@@ -254,6 +286,35 @@ async def test_a_file_that_libnmstate_refuses_touches_nothing() -> None:
     assert outcome.problem.cause == "worker-0.yml: eth0: unknown key mtuu"
     assert outcome.problem.message is Message.NODE_FILE_INVALID
     assert rig.files.writes == []
+
+
+GONE = NmstateFailure(FailureKind.INVALID, "Interface eth0 does not exist")
+
+
+async def test_a_link_that_udev_brings_late_is_waited_for_and_the_file_is_applied_then() -> None:
+    """Libnmstate is not asked again before it is there."""
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [1]}, difference_fails=GONE), kernel=FakeKernel())
+    wait = Waiting("the link eth0 of worker-0.yml, which udev may still bring", frozenset({Topic.KERNEL}), 20.0)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert (outcome.reason, outcome.topics, outcome.seconds) == (wait.reason, wait.topics, wait.seconds)
+    assert (outcome.facts is not None, rig.files.writes) == (True, [])
+    rig.nmstate.difference_fails = None  # it would be applied now
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.kernel.now = Snapshot(links=(Link(2, "eth0"),))
+    assert isinstance(await rig.attempt(), Done)
+
+
+async def test_a_link_that_never_comes_is_a_refusal_with_the_same_cause_and_nothing_is_touched() -> None:
+    """Once: neither a later look nor a reload waits again."""
+    rig = Rig(nmstate=FakeNmstate(difference_fails=GONE), kernel=FakeKernel())
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += 20
+    for request in (NOTHING, NOTHING, Request(1, retry_refused=True)):
+        outcome = await rig.attempt(request=request)
+        assert isinstance(outcome, Failed)
+        assert outcome.problem.cause == "worker-0.yml: Interface eth0 does not exist"
+    assert (rig.nmstate.applied, rig.files.writes) == ([], [])
 
 
 REFUSED = NmstateFailure(FailureKind.INVALID, "eth0 cannot have IP enabled as it is attached to controller br-ex")
@@ -677,7 +738,7 @@ async def test_the_file_in_force_and_the_last_known_good_one_are_kept_though_a_r
     rig = moving()
     digest = hashlib.sha256(TEXT).hexdigest()
     rig.remember(Intent(digest, Phase.GOOD, "the last boot", 5.0, in_force=digest))
-    rig.nmstate.left = {"interfaces": [1]}
+    rig.nmstate.left = {"interfaces": [{"name": "eth0"}]}
     assert isinstance(await rig.attempt(), Done)
     assert rig.nmstate.committed == ["/checkpoint/1"]
     rig = moving()
@@ -905,6 +966,7 @@ async def test_the_last_known_good_file_that_cannot_be_rolled_back_gives_way_to_
     assert isinstance(outcome, Failed)
     assert outcome.problem.message is Message.ROLLBACK_FAILED
     assert (rig.nmstate.fails, rig.nmstate.applied) == ([], [])
+    assert rig.profiles.done == []  # nothing is deleted, and nothing set
 
 
 async def test_a_corrected_file_or_a_reload_ends_the_quarantine() -> None:

@@ -82,15 +82,13 @@ def cut_short(record: Intent, digest: str) -> bool:
     return record.interrupted or (record.phase is Phase.APPLYING and record.way_out)
 
 
-def had_way_out(record: Intent, digest: str, boot_id: str) -> bool:
+def had_way_out(record: Intent, digest: str) -> bool:
     """Return whether the node had a way out without the file with *digest*, before an apply of it that failed.
 
-    What answers now may be less: the switch port still learns, or a power cut has taken more than that apply. An
-    administrator who asks for a file again that was refused in this boot knows what answers.
+    What answers now may be less: the network from before is not back yet, a switch port still learns in the next boot,
+    or a power cut has taken more than that apply.
     """
-    if record.digest != digest or not record.way_out:
-        return False
-    return record.phase is Phase.ROLLED_BACK or (record.phase is Phase.REFUSED and record.boot_id != boot_id)
+    return record.digest == digest and record.way_out and record.phase in (Phase.ROLLED_BACK, Phase.REFUSED)
 
 
 class Plan(StrEnum):

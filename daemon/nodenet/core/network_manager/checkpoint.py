@@ -17,6 +17,19 @@ class Checkpoint:
     seconds: int | None = None
 
 
+def of_another(checkpoint: Checkpoint) -> str:
+    """Return what is waited for where another program has made *checkpoint*: words that do not change with time."""
+    made = f"made {checkpoint.created:.0f} s after the start of this boot"
+    match checkpoint.seconds:
+        case None:
+            ends = ""
+        case 0:
+            ends = ", without a time-out: it stays until that program ends it"
+        case seconds:
+            ends = f", which NetworkManager rolls back {seconds} s later"
+    return f"another program holds NetworkManager's checkpoint {checkpoint.path}, {made}{ends}"
+
+
 def rollback_forgets_dns(version: str) -> bool:
     """Return whether NetworkManager *version* leaves the global DNS configuration out of its checkpoints (< 1.48)."""
     numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]

@@ -17,12 +17,15 @@ NO = frozenset({"", "false", "no", "off", "n"})
 class Links:
     """Links by name. *existing* must be there before the file is applied, *made* can be made by it.
 
-    *leased* are those that it gives an IPv4 address by DHCP.
+    *leased* are those that it gives an IPv4 address by DHCP. *awaited* are those of *existing* that a kernel must list
+    by this very name: not a link that another key identifies, nor one that the file ignores, nor a veth, which
+    libnmstate can make.
     """
 
     existing: frozenset[str] = frozenset()
     made: frozenset[str] = frozenset()
     leased: frozenset[str] = frozenset()
+    awaited: frozenset[str] = frozenset()
 
 
 def links_of(interfaces: Iterable[Block]) -> Links:
@@ -31,7 +34,27 @@ def links_of(interfaces: Iterable[Block]) -> Links:
     made = frozenset(text(item, "name") for item in found if text(item, "type") not in NICS)
     named = {name for item in found for name in (text(item, "name"), *_below(item))}
     leased = frozenset(text(item, "name") for item in found if _asks_for_lease(item))
-    return Links(frozenset(named - made), made, leased)
+    return Links(frozenset(named - made), made, leased, frozenset(_awaited(found)) - made)
+
+
+def _awaited(found: tuple[Block, ...]) -> set[str]:
+    """Return the links that must have the name that the file gives them; *made* ones are among them."""
+    active = [item for item in found if text(item, "state") != "ignore"]
+    named = {name for item in active for name in (text(item, "name"), *_below(item))}
+    return named - {name for item in found if _is_free(item) for name in _names_of(item)}
+
+
+def _is_free(item: Block) -> bool:
+    """Return whether no link needs the name of *item*."""
+    by_another_key = text(item, "identifier") not in ("", "name")
+    return by_another_key or text(item, "state") == "ignore" or text(item, "type") == "veth"
+
+
+def _names_of(item: Block) -> Iterator[str]:
+    yield text(item, "name")
+    veth = item.get("veth")
+    if isinstance(veth, Block):
+        yield text(veth, "peer")
 
 
 def _asks_for_lease(item: Block) -> bool:

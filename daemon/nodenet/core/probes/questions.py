@@ -35,6 +35,8 @@ class Answer(StrEnum):
     """Packets as large as the MTU of the link are lost on the way, and no router reports it (RFC 2923, 2.1)."""
     NO = "does not answer"
     UNKNOWN = "cannot be asked"
+    NOT_ASKED = "was not asked again"
+    """It did not answer before the apply, so an answer would change nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from nodenet.core.probes.questions import Look, Question
+from nodenet.core.probes.questions import Answer, Look, Question
 from nodenet.core.probes.verdict import Verdict
 
 VERSION = 1
@@ -28,7 +28,7 @@ def report(file: str, before: Look, after: Look, found: Verdict, took: Mapping[Q
 
 def _rows(when: str, look: Look, took: Mapping[Question, float]) -> Iterator[dict[str, Any]]:
     for question, answer in look.answers.items():
-        seconds = took.get(question)
+        seconds = None if answer is Answer.NOT_ASKED else took.get(question)
         yield {
             "when": when,
             "what": question.kind.value,

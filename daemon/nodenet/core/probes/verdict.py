@@ -17,6 +17,7 @@ from nodenet.core.probes.questions import Answer, Kind, Look, Question
 
 _RANK = {Answer.NO: 0, Answer.SMALL: 1, Answer.YES: 2}
 _BEFORE = ", and it answered before the apply"
+_SILENT = ": it did not answer before the apply"
 SWITCH = "`probe_timeout = 0` in the settings applies the file without probes"
 
 
@@ -55,7 +56,7 @@ def verdict(before: Look, after: Look) -> Verdict:
 
 def can_fail(question: Question, answer: Answer, before: Look) -> bool:
     """Return whether a node file fails if *question* gets *answer* after its apply."""
-    if answer is Answer.UNKNOWN:
+    if answer in (Answer.UNKNOWN, Answer.NOT_ASKED):
         return False
     old = _by_subject(before).get(question.subject)
     match question.kind:
@@ -117,12 +118,13 @@ def _in_words(question: Question, answer: Answer, before: Look) -> str:
                 held = f", and the gateway {before.way_out.name} answered before the apply"
             return f"the gateway {name} does not answer on {link}{held}"
         case Kind.DNS:
-            return f"the DNS server {name} does not answer" + (_BEFORE if old is Answer.YES else "")
+            held = _BEFORE if old is Answer.YES else _SILENT if answer is Answer.NOT_ASKED else ""
+            return f"the DNS server {name} {answer.value}{held}"
         case _ if answer is Answer.SMALL:
             held = ", and it answered large ones before the apply" if old is Answer.YES else ""
             return f"{name} of `probe_targets` answers small packets, but none as large as the MTU{held}"
         case _:
-            held = _BEFORE if old in (Answer.YES, Answer.SMALL) else ""
+            held = _BEFORE if old in (Answer.YES, Answer.SMALL) else _SILENT if answer is Answer.NOT_ASKED else ""
             return f"{name} of `probe_targets` {answer.value}{held}"
 
 

@@ -19,7 +19,7 @@ from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.checkpoint import Checkpoint, of_another
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
@@ -103,7 +103,7 @@ class Pipeline:
     def had_way_out(self, digest: str) -> bool:
         """Return whether the node had a way out before a failed apply of the file *digest*. Raises PublishFailed."""
         last = self.record
-        return last is not None and intent.had_way_out(last, digest, self._boot_id)
+        return last is not None and intent.had_way_out(last, digest)
 
     async def obstacle(self, name: str, *, uses_ovs: bool, early: bool = False) -> Waiting | None:
         """Return what must be waited for before *name* can be applied, if anything.
@@ -132,7 +132,7 @@ class Pipeline:
         records = [self._records.load(path, intent.parse) for path in (INTENT, BRIDGE_INTENT)]
         if any(is_ours(checkpoint, record, self._boot_id, self._began) for record in records):
             return None
-        return Waiting(f"another program holds NetworkManager's checkpoint {checkpoint.path}", MANAGER, seconds=2.0)
+        return Waiting(of_another(checkpoint), MANAGER, seconds=2.0)
 
     async def _clear_checkpoints(self) -> Waiting | None:
         """Roll back what an interrupted apply of ours left; wait for the checkpoint of another program."""

@@ -104,13 +104,14 @@ class Before:
 class Probes:
     """The probes of one stage. *seconds* is `probe_timeout`; with 0 nothing is asked.
 
-    *forward_seconds* is how long a switch port may take to forward.
+    *forward_seconds* is how long a switch port may take to forward, *back_seconds* how long a rollback.
     """
 
     edges: ProbeEdges
     scope: Scope
     seconds: float
     forward_seconds: float = FORWARD_SECONDS
+    back_seconds: float = BACK_SECONDS
     took: dict[Question, float] = field(default_factory=dict, init=False)
     """The seconds of the last answer to each question."""
     _held: tuple[str, Look] = field(default=("", NO_LOOK), init=False)
@@ -128,7 +129,8 @@ class Probes:
     async def before(self, wish: Desired, patience: float = 0.0) -> Before:
         """Return what answers before an apply, and which new addresses other hosts have.
 
-        *patience*: for so many seconds it is asked again while there are gateways, and none answers.
+        *patience*: for so many seconds it is asked again while there are gateways, and none answers. Raises Unavailable
+        while the kernel does not answer: what worked before would not be known.
         """
         end = asyncio.get_running_loop().time() + patience
         logged = False
@@ -143,10 +145,7 @@ class Probes:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _at_present(self, wish: Desired) -> Before:
-        try:
-            snapshot = self.edges.kernel.snapshot()
-        except Unavailable:  # nothing is known to have worked
-            return Before()
+        snapshot = self.edges.kernel.snapshot()
         asked = questions(snapshot, self._servers(snapshot), self.scope)
         unique = tuple(new_addresses(snapshot, wish.addresses))
         answers, taken = await asyncio.gather(self._ask(asked, BASELINE_SECONDS), self._taken(unique, snapshot))
@@ -169,13 +168,16 @@ class Probes:
         self._held = "", NO_LOOK
 
     async def after(self, before: Before, wish: Desired) -> tuple[Look, Verdict]:
-        """Return what answers after the apply, and what that means; at once when nothing speaks against it."""
+        """Return what answers after the apply, and what that means; at once when nothing speaks against it.
+
+        Raises Unavailable where the kernel does not answer until time is over.
+        """
         time = asyncio.get_running_loop().time
         began, seconds = time(), self.seconds
         look = NO_LOOK
         while True:
             last = time() - began >= seconds  # known before the round, so that the last one is a whole one
-            with contextlib.suppress(Unavailable):  # the kernel does not answer at present
+            try:
                 snapshot = self.edges.kernel.snapshot()
                 # After an interruption the link may have come up moments ago, and its changes since are not known.
                 if before.look.interrupted or has_restarted(before.snapshot, snapshot, _links(wish)):
@@ -184,18 +186,19 @@ class Probes:
                 found = verdict(before.look, look)
                 if last or not found.failed:
                     return look, found
-            if last:
-                return look, Verdict()  # what is not known speaks against no file
+            except Unavailable:  # the kernel does not answer at present
+                if last:
+                    raise
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def restored(self, before: Before) -> None:
-        """Return when the node has its addresses again and its gateway answers, after BACK_SECONDS at the latest.
+        """Return when the node has its addresses again and its gateway answers, after *back_seconds* at the latest.
 
         NetworkManager answers a rollback before it has activated the restored profiles.
         """
         gateway = before.look.gateway
         addresses = {item.address for item in before.snapshot.addresses}
-        end = asyncio.get_running_loop().time() + BACK_SECONDS
+        end = asyncio.get_running_loop().time() + self.back_seconds
         while asyncio.get_running_loop().time() < end:
             with contextlib.suppress(Unavailable):
                 here = {item.address for item in self.edges.kernel.snapshot().addresses}
@@ -206,7 +209,7 @@ class Probes:
     async def _round(self, before: Look, last: Look, wish: Desired, snapshot: Snapshot) -> Look:
         """Ask what is new or could fail, and return all that is known now."""
         asked = questions(snapshot, self._servers(snapshot), self.scope)
-        old = {each: Answer.NO for each in asked if is_hopeless(each, before)}
+        old = {each: Answer.NOT_ASKED for each in asked if is_hopeless(each, before)}
         old |= {each: last.answers[each] for each in asked if each in last.answers}
         due = [each for each in asked if each not in old or is_awaited(each, old[each], before)]
         answers = old | await self._ask(due, ROUND_SECONDS)

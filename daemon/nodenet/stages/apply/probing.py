@@ -73,11 +73,14 @@ class Probing:
 
     def end(self) -> None:
         """Ask no longer."""
-        if self._running:
-            self._running.cancel()
+        if self._running and not self._running.cancel() and not self._running.cancelled():
+            self._running.exception()  # it was not awaited where nothing was applied
 
     async def begin(self) -> None:
-        """Return when the apply may begin. Raises ProbeFailed where another host has an address of the file."""
+        """Return when the apply may begin.
+
+        Raises ProbeFailed where another host has an address of the file, Unavailable where the kernel does not answer.
+        """
         if not self._running:
             self.start()
         if not self._running:

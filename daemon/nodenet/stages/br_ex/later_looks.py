@@ -35,6 +35,11 @@ def next_look(record: BridgeRecord) -> Again:
     return Again(CAUSES, LOOK_SECONDS) if record.finish else Again(WATCHED, WATCH_SECONDS)
 
 
+def carries(record: BridgeRecord, facts: Facts) -> bool:
+    """Return whether a bridge of *record* has the node IP."""
+    return facts.selection is not None and facts.selection.link in record.uplinks
+
+
 class LaterLooks:
     """Remembers the bridges that were made, and checks them again."""
 

@@ -21,7 +21,7 @@ from nodenet.core.br_ex import plan as bridge
 from nodenet.core.br_ex.condition import BridgeCondition, Owner, Rule
 from nodenet.core.br_ex.explain import conditions
 from nodenet.core.br_ex.facts import ADOPTED, BridgeFacts
-from nodenet.core.br_ex.plan import Plan
+from nodenet.core.br_ex.plan import Document, Plan
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.uplink import BRIDGE, uplinks
 from nodenet.core.errors import (
@@ -38,6 +38,7 @@ from nodenet.core.node_ip.published_files import BRIDGE_UP, CRIO, KUBELET
 from nodenet.core.settings.model import Datapath
 from nodenet.core.since import NEVER
 from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Systemd, Transaction
+from nodenet.stages.apply.changed import log_changed
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.br_ex.foreign_ports import log_ports_of_others
 from nodenet.stages.br_ex.gather import Gatherer
@@ -49,6 +50,7 @@ from nodenet.stages.br_ex.later_looks import (
     PROVE_SECONDS,
     SOON,
     LaterLooks,
+    carries,
     next_look,
 )
 from nodenet.stages.br_ex.make import BridgeMaker
@@ -139,11 +141,10 @@ class ConfigureOvsStage:
     async def _pass(self, facts: Facts, request: Request, record: BridgeRecord | None) -> Done | Skipped | Waiting:
         """Go as far as it goes."""
         await self._maker.restore_checks()
-        removed = record is not None and record.removed_in == self._pipeline.boot_id
-        if removed and not request.by_name and not request.remove_bridge:
+        if record and record.removed_in == self._pipeline.boot_id and not (request.by_name or request.remove_bridge):
             reason = "br-ex was removed with `nodenetctl bridge remove`; `nodenetctl bridge make` or a reboot makes it"
             self._edges.files.remove(BRIDGE_UP)
-            return Skipped(reason, _plain(facts, record.uplinks if record else {}))
+            return Skipped(reason, _plain(facts, record.uplinks))
         if request.remove_bridge:
             waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=False)
             return waiting or await self._remove(facts, record)
@@ -151,7 +152,7 @@ class ConfigureOvsStage:
             return done
         waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
         # With a silent DHCP server NetworkManager does not become ready: what is there already needs no apply.
-        if waiting and (self._pipeline.is_open or not (record and (record.leases or _carries(record, facts)))):
+        if waiting and (self._pipeline.is_open or not (record and (record.leases or carries(record, facts)))):
             return waiting
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         if self._edges.files.read(PARKED) is None:
@@ -183,10 +184,11 @@ class ConfigureOvsStage:
         log_ports_of_others(self._edges.files, found)
         plan = bridge.plan(known, self._edges.datapath)
         adopted = all(item.sound and item.owner is not Owner.OURS for item in found[: len(plan.uplinks)])
-        if adopted or not await transaction.compare(json.dumps(bridge.compared(plan, known)), known.state):
-            await self._mark(found)
-            return await self._keep(plan, known, facts, record)
-        return await self._make(transaction, plan, known, facts)
+        left = {} if adopted else await transaction.compare(json.dumps(bridge.compared(plan, known)), known.state)
+        if left:
+            return await self._make(transaction, plan, known, facts, left)
+        await self._mark(found)
+        return await self._keep(plan, known, facts, record)
 
     async def _mark(self, found: Iterable[BridgeCondition]) -> None:
         """Mark an adopted bridge of the old script in the database."""
@@ -213,7 +215,9 @@ class ConfigureOvsStage:
         reason = f"{' and '.join(names)} removed as requested" if names else "there is no br-ex to remove"
         return Skipped(reason, plain, Message.BRIDGE_REMOVED)
 
-    async def _make(self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts) -> Done | Waiting:
+    async def _make(
+        self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts, left: Document
+    ) -> Done | Waiting:
         if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
             return waiting
         await self._edges.gatherer.prove_plugin()
@@ -225,12 +229,13 @@ class ConfigureOvsStage:
             raise Unavailable(f"the node IP {away} is not on this node at the moment", remedy=REMEDY)
         if late := bridge.unplanned(plan, known, places):
             raise Unavailable(f"the node IP {late} came to {places[late]} while br-ex was planned", remedy=REMEDY)
-        began = self._pipeline.now()
+        began, before = self._pipeline.now(), self._pipeline.record
         links = {name for uplink in plan.uplinks for name in (uplink.bridge, uplink.link)}
         async with ovs_errors(self._edges.ovsdb, links):
             record, problem = await self._maker.make(transaction, plan, known), None
         if record.finish:
             record, problem = await self._maker.settle(record)
+        log_changed(before, self._pipeline.boot_id, BRIDGE, left, "configure-ovs")
         for note in plan.notes:
             log.warning(note, message=Message.BRIDGE_NOTE, stage="configure-ovs")
         how = f"made in {self._pipeline.now() - began:.1f} s"
@@ -293,8 +298,3 @@ def _plain(facts: Facts, uplinks: Mapping[str, str | None]) -> Facts:
     if selection and selection.link in uplinks:
         selection = replace(selection, link=uplinks[str(selection.link)])
     return replace(facts, bridge=None, uplink=None, selection=selection)
-
-
-def _carries(record: BridgeRecord, facts: Facts) -> bool:
-    """Return whether a bridge of *record* has the node IP."""
-    return facts.selection is not None and facts.selection.link in record.uplinks

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
 from nodenet.core.apply.intent import Phase
+from nodenet.core.boot.facts import Facts
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.errors import PublishFailed
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
@@ -28,28 +32,29 @@ class InForce:
         self._pipeline = pipeline
         self._directory = directory
 
-    async def matches(self, file: NodeFile, wish: Desired, transaction: Transaction) -> bool:
-        """Return whether the state is what the file asks for. Raises NmstateFailure.
+    async def difference(self, file: NodeFile, wish: Desired, transaction: Transaction) -> dict[str, Any]:
+        """Return what the file asks for beyond the state. Raises NmstateFailure.
 
         configure-ovs may have moved to a bridge what a file in force gave to a link. Of another file it is not known
         which part is about the bridge by now: it is refused.
         """
         text, refused = file.text, None
+        left: dict[str, Any] = {}
         try:
-            if not await transaction.difference(text):
-                return True
+            if not (left := await transaction.difference(text)):
+                return left
         except NmstateFailure as failure:
             if failure.kind is not FailureKind.INVALID:
                 raise
             refused = failure
         known = self.knows(file)
         if not (known or refused):
-            return False
+            return left
         above = tuple(name for name in (BRIDGE, EXTRA_BRIDGE) if name not in wish.bridges)
         left = await transaction.difference_below(text, above)  # raises too, unless only bridges were in the way
         if refused and not known:
             raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
-        return not left
+        return left
 
     def is_only_compared(self, file: NodeFile) -> bool:
         """Return whether *file* is not applied while NetworkManager is starting: it is in force, and verified."""
@@ -67,3 +72,12 @@ class InForce:
 
     def _is_marked(self, file: NodeFile) -> bool:
         return self._files.read(self._directory / node_file.APPLIED) == file.text.encode()
+
+    def before(self, facts: Facts) -> Facts:
+        """Return the facts of the file that is still applied; unchanged if the record cannot be read."""
+        try:
+            record = self._pipeline.record
+        except PublishFailed:  # a problem of every pass that reaches the network
+            return facts
+        in_force, bridge = (record.in_force, record.brings_bridge) if record else (None, False)
+        return replace(facts, applied_digest=in_force, brings_bridge=bridge)

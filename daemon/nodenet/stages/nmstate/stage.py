@@ -6,9 +6,11 @@ probes → record.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
+from typing import Any
 
 import structlog
 
@@ -33,6 +35,7 @@ from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Files, Nmstate, Transaction
+from nodenet.stages.apply.changed import log_changed
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
@@ -40,6 +43,7 @@ from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
+from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.tries import Tries
@@ -65,6 +69,7 @@ class NmstateStage:
         probes: Probes,
         quarantine: Quarantine,
         way_back: WayBack,
+        missing: MissingLinks,
         directory: PurePath,
     ) -> None:
         """Look for node files in *directory*."""
@@ -75,6 +80,7 @@ class NmstateStage:
         self._probes = probes
         self._quarantine = quarantine
         self._way_back = way_back
+        self._missing = missing
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries = Tries()
@@ -88,8 +94,8 @@ class NmstateStage:
         try:
             if self._owed:
                 self._is_good(self._owed)
-            if not self._tries and (waiting := await self._way_back.restored()):  # whatever has become of the file
-                return replace(waiting, facts=self._as_before(facts))
+            if not self._tries and (waiting := await self._way_back.restored()):  # also without a file
+                return replace(waiting, facts=self._in_force.before(facts))
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
@@ -112,13 +118,13 @@ class NmstateStage:
             if isinstance(error, node_file.Rivals):
                 facts = replace(facts, node_file=error.names)
             again = Again(seconds=OWED_SECONDS) if self._owed else NEVER
-            return replace(failed(self._as_before(facts), error, error.cause), again=again)
+            return replace(failed(self._in_force.before(facts), error, error.cause), again=again)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
 
     def _none(self, facts: Facts, reason: str) -> Skipped:
         """Skip: no file asks for anything. What an earlier file configured stays active and in the status."""
-        return Skipped(reason, replace(self._as_before(facts), brings_bridge=False))
+        return Skipped(reason, replace(self._in_force.before(facts), brings_bridge=False))
 
     def _tell_found(self, file: NodeFile) -> None:
         if self._told != file.digest:
@@ -140,14 +146,14 @@ class NmstateStage:
         """Ask for the difference and do what it calls for."""
         if used_up := self._tries.used_up(job.file.digest, self._pipeline.now()):
             return await self._back_first(job, self._refused(job, used_up))
-        if waiting := await self._way_back.restored():
-            return replace(waiting, facts=self._as_before(job.facts))
+        if waiting := await self._way_back.restored() or self._missing.still(job):
+            return replace(waiting, facts=self._in_force.before(job.facts))
         applied = self._in_force.is_only_compared(job.file)
         job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links, applied=applied))
         if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=job.early):
             # An early file waits for something else, as Open vSwitch's database: that has no event to wake the stage.
             seconds = waiting.seconds if job.early else self._early.pause(waiting.seconds)
-            return replace(waiting, seconds=seconds, facts=self._as_before(job.facts))
+            return replace(waiting, seconds=seconds, facts=self._in_force.before(job.facts))
         try:
             known = self._in_force.knows(job.file)
             interrupted = job.interrupted or self._pipeline.had_way_out(job.file.digest)
@@ -158,9 +164,11 @@ class NmstateStage:
                 around(interrupted=interrupted, patience=self._patience(job)) as probing,
                 self._way_back.looking(job.file, job.wish, applies=not known),
             ):
-                matches = await self._in_force.matches(job.file, job.wish, transaction)
-                return await self._carry_out(job, transaction, probing, matches=matches)
+                left = await self._in_force.difference(job.file, job.wish, transaction)
+                return await self._carry_out(job, transaction, probing, left)
         except NmstateFailure as failure:
+            if waiting := await self._missing.awaited(job, failure):
+                return replace(waiting, facts=self._in_force.before(job.facts))
             return await self._again_or_refused(job, without_secrets(failure, job.wish.secrets))
 
     def _patience(self, job: Job) -> float:
@@ -171,11 +179,13 @@ class NmstateStage:
         is_unknown = not job.interrupted and self._quarantine.has_other(job.file, job.facts.hostname)
         return self._probes.forward_seconds if is_unknown else 0.0
 
-    async def _carry_out(self, job: Job, transaction: Transaction, probing: Probing, *, matches: bool) -> Outcome:
+    async def _carry_out(
+        self, job: Job, transaction: Transaction, probing: Probing, left: Mapping[str, Any]
+    ) -> Outcome:
         record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
-        if job.early and not matches and self._in_force.knows(file):
+        if job.early and left and self._in_force.knows(file):
             return self._until_started(job)  # what it gave a link may be on its way still
-        plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=job.retry_refused)
+        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=job.retry_refused)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
         match plan:
@@ -190,12 +200,15 @@ class NmstateStage:
             case Plan.REFUSE if record:
                 self._tries.over(file.digest)
                 problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
-                return Failed(problem, self._as_before(job.facts))
+                return Failed(problem, self._in_force.before(job.facts))
             case _:
-                return await self._apply(job, transaction, probing)
+                done = await self._apply(job, transaction, probing)
+        if record and record.digest == file.digest and not job.retry_refused:
+            log_changed(record, boot_id, file.name, left, "nmstate")
+        return done
 
     async def _apply(self, job: Job, transaction: Transaction, probing: Probing) -> Done:
-        before = self._as_before(job.facts)
+        before = self._in_force.before(job.facts)
         await probing.begin()
         record = self._pipeline.intent(
             job.file.digest, Phase.APPLYING, in_force=before.applied_digest, brings_bridge=before.brings_bridge
@@ -232,7 +245,7 @@ class NmstateStage:
         text = f"Try {number} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
         reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
-        return Waiting(reason, seconds=delay(number), facts=self._as_before(job.facts))
+        return Waiting(reason, seconds=delay(number), facts=self._in_force.before(job.facts))
 
     def _was_cut_short(self, file: NodeFile, facts: Facts) -> bool:
         record = self._pipeline.record
@@ -246,12 +259,12 @@ class NmstateStage:
         if job.file.digest != job.facts.digest or not self._quarantine.give_up(job.file, job.facts.hostname, why):
             return None
         return Waiting(
-            f"the last known good file: {job.file.name} {why}", seconds=0.0, facts=self._as_before(job.facts)
+            f"the last known good file: {job.file.name} {why}", seconds=0.0, facts=self._in_force.before(job.facts)
         )
 
     def _until_started(self, job: Job) -> Waiting:
         seconds = self._early.pause(UNAVAILABLE_SECONDS)
-        return Waiting(ManagerState.STARTING.value, MANAGER, seconds, self._as_before(job.facts))
+        return Waiting(ManagerState.STARTING.value, MANAGER, seconds, self._in_force.before(job.facts))
 
     async def _back_first(self, job: Job, refused: Failed, failure: NodenetError | None = None) -> Outcome:
         """Return *refused* once the network from before the file is back that no rollback has put back.
@@ -264,7 +277,7 @@ class NmstateStage:
         if failure is None:
             return replace(refused, again=Again(waiting.topics, waiting.seconds))
         self._tries.begun(job.file.digest, failure, job.began)
-        return replace(waiting, facts=self._as_before(job.facts))
+        return replace(waiting, facts=self._in_force.before(job.facts))
 
     def _refused(self, job: Job, failure: NodenetError) -> Failed:
         self._probes.forget()
@@ -274,16 +287,7 @@ class NmstateStage:
         if record and touched:  # not again in this boot
             ended = replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy)
             self._pipeline.save(replace(ended, interrupted=job.interrupted))
-        return failed(self._as_before(job.facts), failure, cause)
-
-    def _as_before(self, facts: Facts) -> Facts:
-        """Return the facts of the file that is still applied; unchanged if the record cannot be read."""
-        try:
-            record = self._pipeline.record
-        except PublishFailed:  # a problem of every pass that reaches the network
-            return facts
-        in_force, bridge = (record.in_force, record.brings_bridge) if record else (None, False)
-        return replace(facts, applied_digest=in_force, brings_bridge=bridge)
+        return failed(self._in_force.before(job.facts), failure, cause)
 
     def _is_good(self, job: Job) -> None:
         digest, bridge = job.file.digest, job.wish.brings_bridge

@@ -9,6 +9,7 @@ from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.nmstate.way_back import WayBack
@@ -21,5 +22,7 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     probes = Probes.of(edges, settings)
     quarantine = Quarantine(edges.files, edges.boot_id, settings.quarantine_after)
     way_back = WayBack.of(edges, pipeline)
+    missing = MissingLinks(edges.kernel, edges.systemd, edges.clock)
     directory = PurePath(settings.node_file_dir)
-    return NmstateStage(edges.files, edges.nmstate, pipeline, early, probes, quarantine, way_back, directory)
+    parts = (pipeline, early, probes, quarantine, way_back, missing)
+    return NmstateStage(edges.files, edges.nmstate, *parts, directory)

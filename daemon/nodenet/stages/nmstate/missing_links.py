@@ -1,0 +1,76 @@
+"""Does the boot wait for a link that the node file names and the kernel does not have?
+
+Once for each file in a run of nodenetd, and only while kubelet waits too: an administrator who asks for the file gets
+the answer at once, and a node that works is not kept without its answer either.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from nodenet.core.apply.missing_links import WAIT_SECONDS, missing, reason
+from nodenet.core.boot.outcome import Topic, Waiting
+from nodenet.core.errors import Unavailable
+from nodenet.core.nmstate.failure import NmstateFailure
+from nodenet.core.node_ip.published_files import CRIO, KUBELET
+from nodenet.core.since import Since
+from nodenet.ports import Clock, Kernel, Systemd
+from nodenet.stages.nmstate.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a file waits for: the links that were missing at the last look, and since when."""
+
+    since: Since
+    names: frozenset[str]
+
+
+class MissingLinks:
+    """The links that node files wait for, or have waited for."""
+
+    def __init__(self, kernel: Kernel, systemd: Systemd, clock: Clock) -> None:
+        """Look for links in *kernel*; *systemd* knows whether kubelet runs."""
+        self._kernel = kernel
+        self._systemd = systemd
+        self._clock = clock
+        self._waits: dict[str, Wait] = {}
+        self._over: set[str] = set()
+        """The digests of the files that are waited for no more."""
+
+    def still(self, job: Job) -> Waiting | None:
+        """Return the wait of the file while no link has come that it waits for: libnmstate need not be asked."""
+        wait = self._waits.get(job.file.digest)
+        if wait is None or job.retry_refused or job.file.digest in self._over:
+            return None
+        left, present = wait.since.left(self._clock.boottime(), WAIT_SECONDS), self._present()
+        if left <= 0 or present is None or wait.names & present:
+            return None
+        return _waiting(job, wait.names, left)
+
+    async def awaited(self, job: Job, failure: NmstateFailure) -> Waiting | None:
+        """Return the wait for the links that *failure* is about; None: the file is refused now."""
+        digest, present = job.file.digest, self._present()
+        names = missing(job.wish.links, present, failure) if present is not None else frozenset()
+        if not names:
+            return None
+        now = self._clock.boottime()
+        since = self._waits[digest].since if digest in self._waits else Since(now)
+        is_over = job.retry_refused or digest in self._over or since.left(now, WAIT_SECONDS) <= 0
+        if is_over or await self._systemd.any_runs((KUBELET, CRIO)):
+            self._over.add(digest)
+            return None
+        self._waits[digest] = Wait(since, names)
+        return _waiting(job, names, since.left(now, WAIT_SECONDS))
+
+    def _present(self) -> frozenset[str] | None:
+        """Return every name of every link, None while the kernel does not answer."""
+        with suppress(Unavailable):
+            links = self._kernel.snapshot().links
+            return frozenset(name for link in links for name in (link.name, *link.altnames))
+        return None
+
+
+def _waiting(job: Job, names: frozenset[str], seconds: float) -> Waiting:
+    return Waiting(reason(job.file.name, names), frozenset({Topic.KERNEL}), seconds)
