@@ -676,7 +676,7 @@ async def test_the_stage_ends_when_the_rolled_back_network_is_there_again() -> N
     def cut() -> None:
         rig.neighbours.there.clear()
         rig.kernel.now = Snapshot()
-        asyncio.get_running_loop().call_later(1.5, restore)
+        asyncio.get_running_loop().call_later(0.25, restore)
 
     def restore() -> None:
         rig.neighbours.there.add(GATEWAY)
