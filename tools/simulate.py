@@ -21,9 +21,10 @@ from simulation.faults import POINTS
 from simulation.kinds import KINDS
 from simulation.missing import Missing, missing
 from simulation.mutants import MUTANT, MUTANTS, Mutant, put_back
+from simulation.nodes import ORDINARY
 from simulation.result import run, smallest
 from simulation.scenario import Scenario, from_json, to_json
-from simulation.search import CALLS, ORDINARY, known_calls, learn_calls, scenario_of, sweep
+from simulation.search import CALLS, known_calls, learn_calls, scenario_of, sweep
 from simulation.summary import Found, Summary, first_found, summaries, summaries_of_seeds
 
 KEPT = Path(__file__).parents[1] / "fixtures" / "seeds"

@@ -31,7 +31,7 @@ LEAVE_NOTHING = frozenset(
         *("power-cut", "daemon-killed", "daemon-stopped", "nic-renamed", "wall-clock-steps", "dhcp-slow"),
         *("notifications-lost", "gateway-dead", "bus-down", "vip-comes", "other-profile", "systemd-silent"),
         *("systemd-refuses-reload", "cable-out", "dhcp-silent", "ovs-database-down", "ovs-switch-hangs"),
-        *("events-flood", "router-silent", "unit-slow", "hosted-fails"),
+        *("events-flood", "router-silent", "unit-slow", "hosted-fails", "boots-cut-short"),
     }
 )
 """Kinds of faults after which a node is as good as new, some time after they are over."""

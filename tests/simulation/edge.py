@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from nodenet.core.errors import Unavailable
 
 if TYPE_CHECKING:
-    from simulation.world import Life, World
+    from simulation.life import Life
+    from simulation.world import World
 
 STALLED_SECONDS = 5.0
 """After which a call of the bus is given up."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextvars import Context
 
-    from simulation.world import Life
+    from simulation.life import Life
 
 MOST_TURNS = 20_000
 """Turns of the event loop without a sleep; more are a loop that spins."""

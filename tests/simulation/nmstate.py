@@ -24,7 +24,7 @@ from simulation.nmstate_change import write_bridges, write_nics
 from simulation.nmstate_document import Document, document_of, ip_settings, shown, wanted_destinations
 
 if TYPE_CHECKING:
-    from simulation.world import Life
+    from simulation.life import Life
 
 VERIFY_SECONDS = 5.0
 SILENT = "NetworkManager does not answer"
@@ -87,6 +87,8 @@ class Nmstate:
 
     async def apply(self, text: str, rollback_timeout: int, seconds: float, made: Callable[[str], None]) -> str | None:
         self._world.apply_until = deadline = self._world.now + seconds
+        if self._world.panics:
+            self._world.panics.applied(text)
         try:
             return await self._apply(document_of(text), rollback_timeout, deadline, made)
         finally:

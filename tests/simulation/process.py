@@ -40,8 +40,9 @@ from simulation.edges_of_services import (
     Units,
 )
 from simulation.event_loop import SimulatedLoop
+from simulation.life import Life, Listeners
 from simulation.nmstate import Nmstate
-from simulation.world import Life, Listeners, World
+from simulation.world import World
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
 STATE = PurePosixPath("/run/nodenet/state.json")

@@ -136,6 +136,7 @@ class Run:
             world.boot()
         self.process, began = Process(world), world.now
         self.processes += 1
+        self.ready_since = None
         with suppress(Killed):
             self.process.run()
         if self.process.exit_code == PERMANENT:
@@ -211,9 +212,10 @@ class Run:
             rules.look_at_turns(process.reconciler.status.boot)
             rules.look_at_inhibitors(process.reconciler.status.boot)
             rules.look_at_watchdog()
-        ready = bool(world.systemd.active and process and process.reconciler and process.reconciler.status.ready)
+        reconciler = process.reconciler if process and process.life.alive else None
+        ready = bool(world.systemd.active and reconciler and reconciler.status.ready)
         self._look_for_refusal()
-        if not ready and is_late(self):
+        if reconciler and not ready and is_late(self):
             rules.blame("P3", f"no READY in a boot that nothing disturbs: {world.systemd.status!r}")
         if not self.healed or not ready:
             self.ready_since = None
@@ -258,6 +260,8 @@ class Run:
             if world.now > 10.0 + self.scenario.healed_after + PATIENCE_SECONDS:
                 problems = [problem.cause for _, problem in status.problems]
                 world.rules.blame("P3", f"degraded in a fair world: {problems}")
+            return
+        if world.panics and world.panics.is_in_force:
             return
         if not self.second_run:
             self.calls = world.points.copy()

@@ -15,13 +15,22 @@ from pathlib import Path
 from random import Random
 
 from simulation.faults import POINTS, Fault
+from simulation.nodes import OFTEN, ORDINARY, TRIED_FREELY, TRIED_ON
 from simulation.result import Result, run
 from simulation.scenario import Node, Scenario
 
 CALLS = Path(__file__).parent / "calls.json"
 """Written by `tools/simulate.py --learn-calls`."""
 LONG, SHORT = 380.0, 20.0
-CUTS = ("power-cut", "daemon-killed", "daemon-stopped", "manager-crashes", "nic-renamed", "disk-lies")
+CUTS = (
+    "power-cut",
+    "daemon-killed",
+    "daemon-stopped",
+    "manager-crashes",
+    "nic-renamed",
+    "disk-lies",
+    "boots-cut-short",
+)
 """After these something begins again."""
 TROUBLES = (
     *("apply-goes-wrong", "apply-goes-wrong", "rollback-fails", "bus-down", "bus-stalled", "manager-hangs"),
@@ -42,52 +51,9 @@ CHANGES = ("dhcp-other-address", "node-file-edited", "manager-crashes", "readdre
 """After these an administrator may ask for something, or the daemon begin again."""
 ASKED = ("reload", "reload", "daemon-killed", "daemon-stopped", "bridge-remove")
 
-TRIED = "file-tried"
+TRIED, PANICS = "file-tried", "file-panics"
 ANY = sorted({*CUTS, *TROUBLES, *EVENTS})
 
-PLAIN = Node(
-    profile="automatic",
-    second_nic="",
-    file="",
-    of_host=True,
-    ovn=True,
-    vips=False,
-    on_failure="degrade",
-    families="auto",
-    short_lease=False,
-    kernel_datapath=True,
-    named_after=0.0,
-    nonlocal_bind=False,
-)
-ORDINARY: Mapping[str, Node] = {
-    "br-ex": PLAIN,
-    "plain": replace(PLAIN, ovn=False),
-    "static": replace(PLAIN, profile="static"),
-    "short-lease": replace(PLAIN, profile="dhcp", short_lease=True),
-    "nonlocal-bind": replace(PLAIN, nonlocal_bind=True, vips=True),
-    "second-nic": replace(PLAIN, second_nic="isolated"),
-    "file": replace(PLAIN, ovn=False, file="static"),
-    "file-br-ex": replace(PLAIN, file="static"),
-    "file-dhcp": replace(PLAIN, file="dhcp", profile="dhcp"),
-    "bridge-of-file": replace(PLAIN, file="bridge", ovn=False),
-    "refused": replace(PLAIN, file="missing-nic"),
-    "dead-gateway": replace(PLAIN, ovn=False, file="dead-gateway"),
-    "dead-gateway-br-ex": replace(PLAIN, file="dead-gateway", profile="dhcp"),
-    "taken-address": replace(PLAIN, file="taken-address", profile="static"),
-    "dual-stack": replace(PLAIN, ipv6="router"),
-    "dual-stack-static": replace(PLAIN, ipv6="static", profile="static"),
-    "ipv6": replace(PLAIN, ipv6="only", profile="dhcp"),
-    "dhcpv6": replace(PLAIN, ipv6="dhcp"),
-    "bond": replace(PLAIN, uplink="bond"),
-    "vlan": replace(PLAIN, uplink="vlan", ipv6="router"),
-    "br-ex1": replace(PLAIN, second_nic="isolated", extra_bridge=True),
-    "unit": replace(PLAIN, ovn=False, unit="hostname"),
-    "hosted": replace(PLAIN, vips=True, hosted=True),
-    "resolved": replace(PLAIN, vips=True, hosted=True, resolved=True),
-}
-"""Nodes as there are many."""
-OFTEN = ("br-ex", "br-ex", "plain", "dual-stack", "short-lease", "nonlocal-bind", "file-br-ex")
-"""Those that are searched twice as often."""
 UPSETS: Mapping[str, Fault] = {
     "apply-goes-wrong": Fault("apply-goes-wrong", "", 1, 0.0, SHORT, 0.99),
     "daemon-killed": Fault("daemon-killed", "nmstate.apply.written", 1, 0.0, SHORT, 0.5),
@@ -96,10 +62,6 @@ UPSETS: Mapping[str, Fault] = {
 """What has gone wrong before a fault strikes: a node then makes calls that it does not make in a quiet boot."""
 OPEN = ("nmstate.apply", "nmstate.commit", "files.sync", "manager.checkpoints", "profiles.")
 """Beginnings of the calls between which the network is not as it was, and not yet as it is to be."""
-TRIED_ON = ("plain", "plain", "unit", "file", "second-nic")
-"""Nodes that have a link which is below no bridge."""
-TRIED_FREELY = ("static", "short-lease", "dual-stack", "dhcpv6", "file-dhcp")
-"""Nodes that have one without OVN-Kubernetes."""
 IN_TRIAL = (
     *("manager.checkpoints", "manager.extend", "manager.owner", "manager.roll_back", "manager.roll_back:back"),
     *("nmstate.begin", "nmstate.show", "nmstate.difference", "nmstate.apply.begin", "nmstate.apply.made"),
@@ -137,8 +99,11 @@ def scenario_of(seed: int) -> Scenario:
         faults.append(_at_call(random, name, upset, random.choice(CUTS)))
     if any(fault.lasts == LONG for fault in faults):
         healed = max(healed, random.choice([100.0, 200.0, 400.0]))
-    if random.random() < 0.1:
+    kind = random.random()
+    if kind < 0.1:
         return _trial(seed, random)
+    if kind < 0.13:
+        return _panic(seed, random)
     return Scenario(seed, ORDINARY[name], tuple(faults), healed)
 
 
@@ -158,6 +123,17 @@ def _trial(seed: int, random: Random) -> Scenario:
         faults.append(_soon_after(random, struck, random.choice([*EVENTS, *CUTS])))
     node = ORDINARY[name] if name in TRIED_ON else replace(ORDINARY[name], ovn=False)
     return Scenario(seed, node, tuple(faults), 200.0)
+
+
+def _panic(seed: int, random: Random) -> Scenario:
+    """Let the kernel panic with a new node file, where another one is known good, and something else go wrong."""
+    name = random.choice(["file", "file-dhcp"])
+    panics = _of(random, PANICS, "", 1, random.uniform(75.0, 120.0))
+    faults = [panics]
+    if random.random() < 0.5:
+        other = random.choice([*CUTS, *TROUBLES, *EVENTS])
+        faults.append(_of(random, other, "", 1, panics.at + random.uniform(0.0, 120.0)))
+    return Scenario(seed, replace(ORDINARY[name], ovn=False), tuple(faults), 400.0)
 
 
 def _upset(random: Random, kind: str) -> list[Fault]:

@@ -97,6 +97,8 @@ class Systemd:
         if "READY=1" in lines and not self.active:
             self.active = True
             self.lives_until = self._world.now + WATCHDOG_SECONDS
+            if self._world.panics:
+                self._world.panics.ready()
             usable = self._world.kernel.usable_addresses()
             self._world.after_in_boot(0.05, lambda: self._start_kubelet(usable))
         return True

@@ -13,7 +13,8 @@ import pytest
 
 from simulation.engine import Killed, Violation
 from simulation.event_loop import SimulatedLoop
-from simulation.world import Life, World
+from simulation.life import Life
+from simulation.world import World
 
 
 def world() -> World:

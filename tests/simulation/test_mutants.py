@@ -9,9 +9,10 @@ import pytest
 
 from nodenet.stages.br_ex.verify import Verifier
 from simulation.mutants import MUTANT, Mutant, put_back
+from simulation.nodes import ORDINARY
 from simulation.result import run
 from simulation.scenario import from_json
-from simulation.search import ORDINARY, scenario_of
+from simulation.search import scenario_of
 
 KEPT = sorted((Path(__file__).parents[2] / "fixtures" / "seeds" / "put-back").glob("*.json"))
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Address
 from random import Random
+from typing import TYPE_CHECKING
 
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.ip import IPAddress
 from simulation.disk import Disk
-from simulation.engine import Killed, Timeline, Violation
+from simulation.engine import Timeline
 from simulation.hosted import HostedUnits
 from simulation.kernel import Kernel, SimulatedLink
+from simulation.life import Life, Listeners
 from simulation.network_manager import NetworkManager
 from simulation.nmstate import Trouble
 from simulation.open_vswitch import OpenVswitch
@@ -24,62 +24,14 @@ from simulation.systemd import Systemd
 from simulation.units import Units
 from simulation.wire import Segment, Wire
 
+if TYPE_CHECKING:
+    from simulation.faults_of_boots import Panics
+
 COALESCED_SECONDS = 0.002
 LATEST_SECONDS, MOMENT_SECONDS = 30.0, 0.02
 """How much later an answer may come, and how long before the end of the daemon's timer."""
-WINDOW_SECONDS = 10.0
-MOST_CROSSINGS = 4_000
-"""Calls to the outside in this time; more are a loop without back-off."""
-
-
-@dataclass(slots=True)
-class Life:
-    """One process of nodenetd: it calls out through ``cross``, which is where it can be killed."""
-
-    world: World
-    alive: bool = True
-    crossings: int = 0
-    """Since *window_began*."""
-    window_began: float = 0.0
-    deadlines: Callable[[], list[float]] = list
-    """When the process's timers end."""
-
-    async def cross(self, name: str, seconds: float = 0.0, *, exactly: bool = False) -> None:
-        """Call to the outside, which takes about *seconds* to answer; *exactly*: it is killed then."""
-        self.step(name)
-        if seconds:
-            taken = seconds * self.world.random.uniform(0.5, 1.5) + self.world.busy
-            await asyncio.sleep(seconds if exactly else taken)
-            self.step(f"{name}:back")
-
-    def step(self, name: str) -> None:
-        """Pass the point *name* where anything may happen to the process. Raises Killed."""
-        if not self.alive:
-            raise Killed
-        world = self.world
-        now = world.timeline.now
-        self.crossings += 1
-        if now - self.window_began > WINDOW_SECONDS:
-            self.window_began, self.crossings = now, 1
-        if self.crossings > MOST_CROSSINGS:
-            raise Violation("P4", f"{self.crossings} calls to the outside in {WINDOW_SECONDS:.0f} s, now {name}")
-        world.points[name] = nth = world.points.get(name, 0) + 1
-        world.last_point = name
-        if (name, nth) in world.on_point:
-            for work in world.on_point.pop((name, nth)):
-                work()
-            if not self.alive:
-                raise Killed
-
-
-@dataclass(slots=True)
-class Listeners:
-    """What the daemon of the moment wants to hear."""
-
-    wake: Callable[[Topic], None]
-    kernel: bool = False
-    ovs: bool = False
-    link: Callable[[], None] | None = None
+LONGEST_SHORT_BOOT = 4.0
+"""Seconds."""
 
 
 class World:
@@ -87,6 +39,10 @@ class World:
 
     apply_until = 0.0
     """Until when the call of an apply may last: a hung one outlives its checkpoint. 0.0: there is none."""
+    panics: Panics | None = None
+    """Which node file the kernel panics with."""
+    short_boots = 0
+    """In how many boots to come the power fails before READY."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -230,6 +186,13 @@ class World:
         self.manager.stop()
         self.manager.start()
         self.touched_by_rollback()
+        if self.short_boots:
+            self._cut_short()
+
+    def _cut_short(self) -> None:
+        self.short_boots -= 1
+        lasts = self.random.uniform(0.2, LONGEST_SHORT_BOOT)
+        self.after_in_boot(lasts, lambda: None if self.systemd.active else self.cut_power())
 
     def kill(self) -> None:
         """End the process of nodenetd at once, its child with it."""

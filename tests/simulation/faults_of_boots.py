@@ -1,0 +1,93 @@
+"""Boots that end early: a new node file with which the kernel panics, and a power supply that fails several times."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nodenet.stages.apply.records import GOOD
+from simulation.disk import NODE_FILES
+from simulation.faults import Fault, kind
+from simulation.rules import APPLIED
+from simulation.scenario import node_file
+
+if TYPE_CHECKING:
+    from simulation.run import Run
+    from simulation.world import World
+
+MARK = "# the kernel panics with this file\n"
+OTHER = {"static": "dhcp", "dhcp": "static"}
+"""What a new file asks for in the place of the one that the node works with: another document, the same address."""
+SOON_SECONDS, LATER_SECONDS = 3.0, 50.0
+"""After an apply, and after READY: the first traffic of pods."""
+MOST_BOOTS = 4
+
+
+@dataclass(slots=True)
+class Panics:
+    """*in_apply*: the kernel panics when the file is applied; else when the node has been READY with it for a while."""
+
+    world: World
+    in_apply: bool
+    seconds: float
+    number: int = 0
+    """How often it has panicked."""
+
+    def applied(self, text: str) -> None:
+        """A file is being applied."""
+        if not text.startswith(MARK):
+            return
+        if self.in_apply:
+            self.world.after_in_boot(self.seconds, self._panic)
+        elif self.world.systemd.kubelet_runs:  # READY does not come again
+            self.ready()
+
+    def ready(self) -> None:
+        """The node is READY; the marker is a copy of its file."""
+        if not self.in_apply:
+            self.world.after_in_boot(self.seconds, self._panic_where_in_force)
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether the kernel is going to panic."""
+        return not self.in_apply and self.world.disk.content.get(APPLIED, b"").startswith(MARK.encode())
+
+    def _panic_where_in_force(self) -> None:
+        if self.is_in_force:
+            self._panic()
+
+    def _panic(self) -> None:
+        self.number += 1
+        self.world.cut_power()
+
+
+@kind
+def file_panics(run: Run, fault: Fault) -> None:
+    """An administrator replaces the node file that the node works with, and reloads or boots the node again.
+
+    With the new one the kernel panics in each boot. Nothing happens before another file is known good: without a way
+    back the node would never get ready.
+    """
+    world, node = run.world, run.scenario.node
+    path = f"{NODE_FILES}/{node.file_name}"
+    good = world.disk.content.get(str(GOOD), b"{}")
+    works = node.file in OTHER and world.systemd.active and world.panics is None and not world.disk.torn
+    if not works or json.loads(good).get("text", "").encode() != world.disk.content[path]:
+        return
+    in_apply, by_reload = fault.pick < 0.5, fault.lasts < 10.0
+    most = SOON_SECONDS if in_apply else LATER_SECONDS
+    world.panics = Panics(world, in_apply, fault.pick % 0.5 * 2 * most)
+    world.disk.write_synced(path, (MARK + node_file(OTHER[node.file])).encode())
+    if by_reload:
+        world.rules.orders += 1
+        run.order("reload")
+    else:
+        world.cut_power()
+
+
+@kind
+def boots_cut_short(run: Run, fault: Fault) -> None:
+    """The power fails, and again in the next boots, each time before READY."""
+    run.world.short_boots = 1 + int(fault.pick * MOST_BOOTS)
+    run.world.cut_power()
