@@ -29,6 +29,7 @@ from nodenet.loop.reload import InForce
 from nodenet.loop.uplink import UplinkWatch
 from nodenet.stages.apply import pipeline
 from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply.probing import Probing
 from nodenet.stages.br_ex import verify
 from nodenet.stages.br_ex.later_looks import CAUSES
 from nodenet.stages.br_ex.recover_first import RecoverFirst
@@ -37,6 +38,8 @@ from nodenet.stages.br_ex.stage import ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate import tries
+from nodenet.stages.nmstate.quarantine import Quarantine
+from nodenet.stages.nmstate.way_back import WayBack
 from nodenet.stages.node_ip.confirm import Confirmation
 from nodenet.stages.node_ip.publish import RELOAD_OWED, Publisher
 from nodenet.stages.node_ip.stage import NodeipStage
@@ -217,6 +220,24 @@ def _looks_first(self: Boot, now: float) -> Any:
     return name if name is not None and (self[name].due or 0.0) <= now else None
 
 
+async def _accepted(_self: object) -> None:
+    return None
+
+
+def _no_last_good(_self: object, *_: object) -> tuple[None, None]:
+    return None, None
+
+
+def _forgotten_with_any_end(self: Any) -> None:
+    record = self._pipeline.record
+    if self._before.kept and record is not None and record.phase is not Phase.APPLYING:
+        self._before.forget()
+
+
+def _not_synced(_self: object) -> None:
+    return None
+
+
 MUTANTS = (
     Mutant(
         "R1",
@@ -270,6 +291,16 @@ MUTANTS = (
     Mutant("R27", "the uplink is not watched", ((UplinkWatch, "show", _not_watched),)),
     Mutant("R29", "every setting of the link moves", ((bridge_plan, "_sysctls", _all_settings),)),
     Mutant("R32", "any host name will do", ((HostnameStage, "_unknown", _any_name),)),
+    Mutant("L1", "a node file is kept whatever the probes say", ((Probing, "accept", _accepted),)),
+    Mutant("L2", "the last known good file is never used", ((Quarantine, "_last_good", _no_last_good),)),
+    Mutant(
+        "L3",
+        "every end of an apply forgets the way back",
+        ((WayBack, "_forget_what_has_ended", _forgotten_with_any_end),),
+    ),
+    Mutant(
+        "L4", "a record says that profiles are there, or gone, before the disk does", ((Pipeline, "sync", _not_synced),)
+    ),
 )
 MUTANT = {mutant.entry: mutant for mutant in MUTANTS}
-"""Entry of the first review → the fault."""
+"""Entry of the first review → the fault; those with L were found, or feared, later."""
