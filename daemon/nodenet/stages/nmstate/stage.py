@@ -195,6 +195,8 @@ class NmstateStage:
             case Plan.REFUSE if record:
                 problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
                 return Failed(problem, self._as_before(job.facts))
+            case _ if waiting := await self._missing.before(job):
+                return replace(waiting, facts=self._as_before(job.facts))
             case _:
                 done = await self._apply(job, transaction, probing)
         if record and record.digest == file.digest and not job.retry_refused:
