@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.apply.missing_links import missing, reason
+from nodenet.core.apply.missing_links import missing, missing_bases, reason
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.links import Links
 
@@ -37,6 +37,11 @@ def test_a_name_that_was_translated_is_in_the_words_of_libnmstate() -> None:
 def test_nothing_else_is_waited_for(present: set[str], failure: NmstateFailure) -> None:
     """A file that is wrong in another way is refused at once."""
     assert missing(FILE, present, failure) == frozenset()
+
+
+def test_the_link_below_a_vlan_is_missed_before_the_apply() -> None:
+    """Libnmstate would make profiles that NetworkManager cannot activate."""
+    assert missing_bases(Links(bases=frozenset({"eth0", "eth9"})), {"eth0", "lo"}) == {"eth9"}
 
 
 def test_the_reason_names_link_and_file() -> None:

@@ -39,7 +39,8 @@ def test_links_that_exist_that_are_made_and_that_get_a_lease(text: str, links: L
     """A port or a base that the file does not make must exist."""
     document = load("cluster.yml", f"interfaces:\n{text}")
     assert isinstance(document, Block)
-    assert replace(links_of(item for _, item in interfaces(document)), awaited=frozenset()) == links
+    found = links_of(item for _, item in interfaces(document))
+    assert replace(found, awaited=frozenset(), bases=frozenset()) == links
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,8 @@ def test_links_that_exist_that_are_made_and_that_get_a_lease(text: str, links: L
     [
         (NIC % "false", names("eth0")),
         (BOND + VLAN, names("eth0", "eth1")),
-        (OVS_BOND, names("b", "eth1")),
+        (OVS_BOND, names("eth1")),
+        ("- {name: eth1, type: ethernet, state: down}\n", names()),
         (BOND + "- {name: eth1, state: ignore}\n", names("eth0")),
         ("- {name: bond0, type: bond, state: ignore, link-aggregation: {port: [eth0]}}\n", names()),
         ("- {name: lan, type: ethernet, identifier: mac-address, mac-address: 52:54:00:00:00:01}\n", names()),
@@ -61,3 +63,19 @@ def test_the_kernel_must_have_links_by_the_very_name_of_the_file(text: str, awai
     document = load("cluster.yml", f"interfaces:\n{text}")
     assert isinstance(document, Block)
     assert links_of(item for _, item in interfaces(document)).awaited == awaited
+
+
+@pytest.mark.parametrize(
+    ("text", "bases"),
+    [
+        (VLAN, names("bond0")),
+        (BOND + VLAN, names()),
+        (NIC % "false", names()),
+        (VLAN.replace("type: vlan", "type: vlan, state: down"), names()),
+        ("- {name: lan, identifier: mac-address}\n" + VLAN.replace("bond0", "lan"), names()),
+    ],
+)
+def test_what_carries_a_vlan_and_is_not_made_must_be_there(text: str, bases: frozenset[str]) -> None:
+    document = load("cluster.yml", f"interfaces:\n{text}")
+    assert isinstance(document, Block)
+    assert links_of(item for _, item in interfaces(document)).bases == bases

@@ -82,7 +82,7 @@ def test_a_nic_that_is_missing_is_named(product_node: NodeFactory) -> None:
     assert (document["health"], document["last_error"]["stage"]) == ("degraded", "nmstate")
     assert "eth9" in document["last_error"]["cause"]
     assert len([cause for cause in causes(node) if "eth9" in cause]) == 1
-    assert 20 <= float(stage(document, "nmstate")["waited"]) < 25
+    assert 19 < float(stage(document, "nmstate")["waited"]) < 25
     assert len(waits_for_udev(node)) == 1
     assert node.record("kubelet").starts == 1
     assert "10.88.9.50" not in str(network(node)["addresses"])

@@ -11,6 +11,7 @@ from factories import NodeFactory
 from harness import Dhcp, Flavour, Lan, Node
 from story import (
     NODE_FILES,
+    RUN,
     STATIC,
     causes,
     mtu,
@@ -95,7 +96,7 @@ def test_cluster_yml_is_applied_and_kubelet_waits_for_a_name(product_node: NodeF
     node = product_node(files={node_file("cluster.yml"): with_mtu(1401)}, hostname=None, flavour=Flavour.OPENSHIFT)
     lan.start_dhcp(Dhcp(names={node.mac(): "localhost"}))
     node.boot()
-    node.wait_until("nodenetctl status | grep -q '^nmstate *done'", timeout=60)
+    node.wait_until(f"test -s {RUN}/primary-ip", timeout=60)
     time.sleep(5)
     document = status(node)
     waits = stage(document, "hostname")

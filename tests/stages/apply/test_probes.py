@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
 import pytest
+from structlog.testing import capture_logs
 
 from fakes import FakeProbe, FakeTargets, stage_edges
 from nodenet.core.errors import PublishFailed, Unavailable
@@ -166,8 +167,14 @@ def test_what_cannot_fail_the_file_is_not_waited_for() -> None:
     rig = Rig(neighbours=SlowNeighbours(), servers=FakeProbe(), targets=FakeTargets(Answer.NO))
     probing = rig.around()
     assert timed(probing.begin) == pytest.approx(1)
-    assert timed(probing.accept) == pytest.approx(1)
+    with capture_logs() as logs:
+        assert timed(probing.accept) == pytest.approx(1)
     assert (len(rig.targets.asked), len(rig.servers.asked)) == (1, 1)
+    assert [line["event"] for line in logs] == [
+        "After the apply the DNS server 192.0.2.53 was not asked again: it did not answer before the apply",
+        "After the apply 203.0.113.1 of `probe_targets` was not asked again: it did not answer before the apply",
+        "After the apply the gateway 192.0.2.1 does not answer on eth0",
+    ]
 
 
 def test_between_two_tries_what_answered_is_remembered() -> None:

@@ -305,6 +305,19 @@ async def test_a_link_that_udev_brings_late_is_waited_for_and_the_file_is_applie
     assert isinstance(await rig.attempt(), Done)
 
 
+async def test_a_vlan_is_not_applied_before_udev_had_time_for_the_link_below_it() -> None:
+    """Libnmstate does not miss it. After the wait it is tried as before: NetworkManager may know better."""
+    vlan = b"interfaces:\n- name: eth9.7\n  type: vlan\n  vlan: {base-iface: eth9, id: 7}\n"
+    rig = Rig(FakeFiles({FILE: vlan}), nmstate=FakeNmstate({"interfaces": [{"name": "eth9.7"}]}))
+    for _ in range(2):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Waiting)
+        assert outcome.reason == "the link eth9 of worker-0.yml, which udev may still bring"
+    assert (rig.nmstate.applied, rig.files.content.get(str(INTENT))) == ([], None)
+    rig.clock.now += 20
+    assert isinstance(await rig.attempt(), Done)
+
+
 async def test_a_link_that_never_comes_is_a_refusal_with_the_same_cause_and_nothing_is_touched() -> None:
     """Once: neither a later look nor a reload waits again."""
     rig = Rig(nmstate=FakeNmstate(difference_fails=GONE), kernel=FakeKernel())

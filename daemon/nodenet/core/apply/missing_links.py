@@ -1,7 +1,7 @@
 """Which links is a node file refused for that udev may still bring, and for how long are they waited for?
 
 A NIC whose driver or firmware loads late appears seconds after NetworkManager has started. libnmstate refuses a file
-that names a link which the kernel does not have, before it touches anything.
+that names a link which the kernel does not have, before it touches anything; but it tries to make a VLAN over it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ def missing(links: Links, present: Collection[str], failure: NmstateFailure) -> 
     gone = links.awaited.difference(present)
     words = {word.strip(".,;:'\"`()[]") for word in f"{failure.cause} {failure.said}".split()}
     return gone if failure.kind is FailureKind.INVALID and words & gone else frozenset()
+
+
+def missing_bases(links: Links, present: Collection[str]) -> frozenset[str]:
+    """Return the links that the kernel does not have and that libnmstate does not miss before it makes a VLAN."""
+    return links.bases.difference(present)
 
 
 def reason(file: str, links: Collection[str]) -> str:

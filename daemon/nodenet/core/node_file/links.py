@@ -18,14 +18,15 @@ class Links:
     """Links by name. *existing* must be there before the file is applied, *made* can be made by it.
 
     *leased* are those that it gives an IPv4 address by DHCP. *awaited* are those of *existing* that a kernel must list
-    by this very name: not a link that another key identifies, nor one that the file ignores, nor a veth, which
-    libnmstate can make.
+    by this very name: not a link that another key identifies, nor one that the file ignores or sets down, nor a veth,
+    which libnmstate can make. *bases* are those of them that carry a VLAN or its like.
     """
 
     existing: frozenset[str] = frozenset()
     made: frozenset[str] = frozenset()
     leased: frozenset[str] = frozenset()
     awaited: frozenset[str] = frozenset()
+    bases: frozenset[str] = frozenset()
 
 
 def links_of(interfaces: Iterable[Block]) -> Links:
@@ -34,14 +35,28 @@ def links_of(interfaces: Iterable[Block]) -> Links:
     made = frozenset(text(item, "name") for item in found if text(item, "type") not in NICS)
     named = {name for item in found for name in (text(item, "name"), *_below(item))}
     leased = frozenset(text(item, "name") for item in found if _asks_for_lease(item))
-    return Links(frozenset(named - made), made, leased, frozenset(_awaited(found)) - made)
+    active = [item for item in found if text(item, "state") not in ("ignore", "down")]
+    free = made.union(*(_names_of(item) for item in found if _is_free(item)), _bonds_in_bridges(found))
+    awaited = {name for item in active for name in (text(item, "name"), *_below(item))} - free
+    bases = {name for item in active for name in _bases(item)} - free
+    return Links(frozenset(named - made), made, leased, frozenset(awaited), frozenset(bases))
 
 
-def _awaited(found: tuple[Block, ...]) -> set[str]:
-    """Return the links that must have the name that the file gives them; *made* ones are among them."""
-    active = [item for item in found if text(item, "state") != "ignore"]
-    named = {name for item in active for name in (text(item, "name"), *_below(item))}
-    return named - {name for item in found if _is_free(item) for name in _names_of(item)}
+def _bases(item: Block) -> Iterator[str]:
+    """Yield the base of a VLAN, a MAC VLAN and so on."""
+    for _, part in item.entries:
+        if isinstance(part, Block):
+            yield from _names(part.get("base-iface"))
+
+
+def _bonds_in_bridges(found: Iterable[Block]) -> Iterator[str]:
+    """Yield the names of bonds of Open vSwitch, which are ports of a bridge and no links."""
+    for item in found:
+        bridge = item.get("bridge")
+        ports = bridge.get("port") if isinstance(bridge, Block) else None
+        for port in ports.items if isinstance(ports, Block) else ():
+            if isinstance(port, Block) and port.get("link-aggregation") is not None:
+                yield text(port, "name")
 
 
 def _is_free(item: Block) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from nodenet.core.apply.missing_links import WAIT_SECONDS, missing, reason
+from nodenet.core.apply.missing_links import WAIT_SECONDS, missing, missing_bases, reason
 from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import Unavailable
-from nodenet.core.nmstate.failure import NmstateFailure
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.published_files import CRIO, KUBELET
 from nodenet.core.since import Since
 from nodenet.ports import Clock, Kernel, Systemd
@@ -51,10 +51,18 @@ class MissingLinks:
 
     async def awaited(self, job: Job, failure: NmstateFailure) -> Waiting | None:
         """Return the wait for the links that *failure* is about; None: the file is refused now."""
-        digest, present = job.file.digest, self._present()
-        names = missing(job.wish.links, present, failure) if present is not None else frozenset()
+        present = self._present() if failure.kind is FailureKind.INVALID else None
+        return await self._wait(job, missing(job.wish.links, present, failure) if present is not None else frozenset())
+
+    async def before(self, job: Job) -> Waiting | None:
+        """Return the wait for links that must be there before the file is applied; None: it is applied now."""
+        present = self._present() if job.wish.links.bases else None
+        return await self._wait(job, missing_bases(job.wish.links, present) if present is not None else frozenset())
+
+    async def _wait(self, job: Job, names: frozenset[str]) -> Waiting | None:
         if not names:
             return None
+        digest = job.file.digest
         now = self._clock.boottime()
         since = self._waits[digest].since if digest in self._waits else Since(now)
         is_over = job.retry_refused or digest in self._over or since.left(now, WAIT_SECONDS) <= 0

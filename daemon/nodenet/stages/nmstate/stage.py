@@ -201,6 +201,8 @@ class NmstateStage:
                 self._tries.over(file.digest)
                 problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
                 return Failed(problem, self._in_force.before(job.facts))
+            case _ if waiting := await self._missing.before(job):
+                return replace(waiting, facts=self._in_force.before(job.facts))
             case _:
                 done = await self._apply(job, transaction, probing)
         if record and record.digest == file.digest and not job.retry_refused:
