@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 FINE = frozenset({"", "dhcp", "static", "bridge", "empty"})
 """What a node file may ask for on a node that can do it."""
 REFUSED = frozenset({"missing-nic", "invalid", "unknown-type"})
-NEVER_WELL = REFUSED | {"dead-gateway"}
-"""With these a node is never ok: one is refused, or its gateway is silent."""
 LEAVE_NOTHING = frozenset(
     {
         *("power-cut", "daemon-killed", "daemon-stopped", "nic-renamed", "wall-clock-steps", "dhcp-slow"),
@@ -109,7 +107,7 @@ def look_at_status(run: Run) -> None:
     rules.hold("P8", "state.json is not that of now", holds=shown_there.get("ready") is True)
     if is_fine(run) and not run.scenario.faults:
         rules.hold("P8", f"no faults, and not ok: {shown['problems']}", holds=shown["health"] == "ok")
-    if node.file in NEVER_WELL and not world.disk.torn:
+    if node.file in REFUSED and not world.disk.torn:
         rules.hold("P8", "a file that cannot be applied, and health ok", holds=shown["health"] != "ok")
     if shown["health"] == "ok":
         flag = str(BRIDGE_UP) in world.disk.content
@@ -121,7 +119,7 @@ def look_at_status(run: Run) -> None:
     if node.on_failure == "wait" and node.file in REFUSED and not world.disk.torn:
         rules.hold("P3", f"READY with a {node.file} node file and on_failure = wait", holds=False)
     look_at_what_was_asked_for(run, shown)
-    look_at_way_out(run)
+    look_at_way_out(run, shown)
     look_at_trials(run, shown)
     for uuid in rules.foreign_profiles:
         there = uuid in world.manager.memory.profiles

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from simulation.scenario import STRANGER
 
@@ -17,17 +18,19 @@ OTHER_NETWORKS = frozenset({"readdressed", "nic-renamed", "file-tried", "node-fi
 """Kinds of faults that give the node another network, or another file."""
 
 
-def look_at_way_out(run: Run) -> None:
+def look_at_way_out(run: Run, shown: Mapping[str, Any]) -> None:
     """Look whether the node has a gateway that answers, and an address of its own."""
     world, rules, file = run.world, run.world.rules, run.scenario.node.file
+    links = world.kernel.links.values()
+    ways = [(gateway, world.segment_of(link.name)) for link in links for gateway in link.gateways]
+    answers = any(segment.answers(gateway) for gateway, segment in ways if segment)
+    named = [str(one) for one, _ in ways]
+    if file == "dead-gateway" and not world.disk.torn:
+        rules.hold("P8", f"health ok, and no gateway of {named} answers", holds=answers or shown["health"] != "ok")
     if run.struck.keys() & (SILENT | BLIND | OTHER_NETWORKS) or world.manager.memory.points:
         return  # nor while a link has another profile for a moment
-    links = world.kernel.links.values()
     if file == "dead-gateway":
-        ways = [(gateway, world.segment_of(link.name)) for link in links for gateway in link.gateways]
-        answers = any(segment.answers(gateway) for gateway, segment in ways if segment)
-        rules.hold("P1", f"no gateway of {[str(one) for one, _ in ways]} answers: a file was kept", holds=answers)
+        rules.hold("P1", f"no gateway of {named} answers: a file was kept", holds=answers)
     if file == "taken-address":
-        rules.hold(
-            "P5", f"{STRANGER} is another host's, and this node took it", holds=world.kernel.place_of(STRANGER) is None
-        )
+        taken = world.kernel.place_of(STRANGER)
+        rules.hold("P5", f"{STRANGER} is another host's, and this node took it", holds=taken is None)

@@ -271,7 +271,7 @@ class Rules:
             cut = world.kernel.links.get(selection.link or "")
             is_uplink = selection.link == "br-ex" or cut is nic
             lost = f"{gone} are gone" if gone else "no carrier" if is_uplink and nic and not nic.carrier else ""
-        if not lost or world.kernel_silent:
+        if not lost or world.kernel_silent or world.disk.closed:
             self.untrue_since = None
             return
         self.untrue_since = self.untrue_since or world.now
