@@ -73,6 +73,11 @@ class Manager(Edge):
     async def roll_back(self, checkpoint: str) -> None:
         await self._ask("manager.roll_back", 0.4)
         manager = self.world.manager
+        if manager.rollback_fails and manager.rolls_back_partly and checkpoint in manager.memory.points:
+            manager.roll_back(checkpoint, partly=True)
+            raise RollbackFailed(
+                f"NetworkManager could not roll back checkpoint {checkpoint}: a device did not come back"
+            )
         if manager.rollback_fails:
             raise RollbackFailed(f"NetworkManager could not roll back checkpoint {checkpoint}: it failed")
         if checkpoint not in manager.memory.points:

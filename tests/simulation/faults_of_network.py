@@ -41,8 +41,10 @@ def manager_hangs(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
 
 
 @kind
-def rollback_fails(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+def rollback_fails(run: Run, fault: Fault) -> Callable[[], None]:
+    """A rollback is refused, or brings the profiles back and activates none; then its checkpoint is gone."""
     run.world.manager.rollback_fails = True
+    run.world.manager.rolls_back_partly = fault.pick < 0.5
     return lambda: setattr(run.world.manager, "rollback_fails", False)
 
 

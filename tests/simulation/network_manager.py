@@ -17,10 +17,8 @@ from simulation.ovs_plugin import join, leave_bridges, make_internal, make_row, 
 if TYPE_CHECKING:
     from simulation.world import World
 
-AGAIN_SECONDS = 0.2
-"""Between two looks at whether what an activation needs is there."""
-RETRY_SECONDS = 60.0
-"""After which a failed activation is tried again."""
+AGAIN_SECONDS = 0.2  # between two looks at whether what an activation needs is there
+RETRY_SECONDS = 60.0  # after which a failed activation is tried again
 
 
 class NetworkManager:
@@ -30,14 +28,12 @@ class NetworkManager:
         self._world = world
         self.signal = signal
         self.ip = Addressing(world, self)
-        self._starts = itertools.count(1)
-        self._points = itertools.count(1)
-        self._numbers = itertools.count(1)
+        self._starts, self._points, self._numbers = itertools.count(1), itertools.count(1), itertools.count(1)
         self.running = False
         self.hung = False
         self.has_ovs = True
         self.start_seconds = 0.5
-        self.rollback_fails = False
+        self.rollback_fails = self.rolls_back_partly = False
         self.restarts = 0
         self.memory = Memory(0)
         self._used: dict[str, float] = {}  # UUID → when it was activated last, on the disk
@@ -280,8 +276,8 @@ class NetworkManager:
         """Let another program end its checkpoint."""
         self.commit(path)
 
-    def roll_back(self, path: str) -> None:
-        """Restore profiles and what was active; links come back by and by."""
+    def roll_back(self, path: str, *, partly: bool = False) -> None:
+        """Restore profiles, and what was active by and by; *partly*: links that had another profile stay down."""
         point = self.memory.points.pop(path)
         devices, changed = self.memory.devices, set()
         for uuid in [uuid for uuid in self.memory.profiles if uuid not in point.profiles]:
@@ -296,5 +292,8 @@ class NetworkManager:
                 self.down(device)
             elif device is not None and own is not None and (device.profile != active or active in changed):
                 self.activate(device, own)
+                if partly:
+                    self.down(device)
+                    device.state = 120
         self.see_links()
         self._world.touched_by_rollback()
