@@ -77,14 +77,19 @@ def test_a_boot_without_a_bus_publishes_all_the_same(product_node: NodeFactory) 
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.60"
 
 
-def test_no_eligible_address_until_a_dhcp_server_answers(product_node: NodeFactory) -> None:
-    """Kubelet waits without a limit, the reason stands in the status; then it gets the address."""
+def without_dhcp(product_node: NodeFactory) -> Node:
+    """Return a node that waits for an address, with a start timeout that is short."""
     node = product_node(flavour=Flavour.OPENSHIFT)
     node.write("/etc/systemd/system/nodenetd.service.d/10-lab.conf", "[Service]\nTimeoutStartSec=15\n")
-    lan = node.nics[0].lan
-    lan.stop_dhcp()
+    node.nics[0].lan.stop_dhcp()
     node.boot()
     node.wait_until('nodenetctl status --json | grep -q \'"stage": "nodeip"\'', timeout=30)
+    return node
+
+
+def test_no_eligible_address_until_a_dhcp_server_answers(product_node: NodeFactory) -> None:
+    """Kubelet waits without a limit, the reason stands in the status; then it gets the address."""
+    node = without_dhcp(product_node)
     time.sleep(60)  # longer than the start timeout: it is extended while the address may still come
     document = status(node)
     assert stage(document, "nodeip")["status"] == "waiting"
@@ -92,7 +97,7 @@ def test_no_eligible_address_until_a_dhcp_server_answers(product_node: NodeFacto
     assert document["node_ips"] == []
     assert not node.started("kubelet")
     assert node.run(f"test -e {RUN}/primary-ip", check=False).returncode == 1
-    lan.start_dhcp()
+    node.nics[0].lan.start_dhcp()
     node.run("nmcli device connect eth0", check=False)
     document = settle(node)
     assert document["health"] == "ok"
@@ -122,19 +127,14 @@ def test_an_uplink_without_a_carrier_is_waited_for(product_node: NodeFactory) ->
 
 def test_a_start_that_hangs_is_ended_by_systemd_and_tried_again(product_node: NodeFactory) -> None:
     """While it waits for DHCP; once nothing extends the start timeout any more. The next start gets ready."""
-    node = product_node(flavour=Flavour.OPENSHIFT)
-    node.write("/etc/systemd/system/nodenetd.service.d/10-lab.conf", "[Service]\nTimeoutStartSec=15\n")
-    lan = node.nics[0].lan
-    lan.stop_dhcp()
-    node.boot()
-    node.wait_until('nodenetctl status --json | grep -q \'"stage": "nodeip"\'', timeout=30)
+    node = without_dhcp(product_node)
     hung = node.run("systemctl show -p MainPID --value nodenetd").stdout.strip()
     node.run(["kill", "-STOP", hung])
     another = f"p=$(systemctl show -p MainPID --value nodenetd); test $p -gt 0 -a $p != {hung}"
     node.wait_until(another, timeout=90)
     assert int(node.run("systemctl show -p NRestarts --value nodenetd").stdout) >= 1
     assert not node.started("kubelet")
-    lan.start_dhcp()
+    node.nics[0].lan.start_dhcp()
     node.run("nmcli device connect eth0", check=False)
     document = settle(node)
     assert document["health"] == "ok"
