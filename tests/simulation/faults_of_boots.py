@@ -21,6 +21,8 @@ OTHER = {"static": "dhcp", "dhcp": "static"}
 """What a new file asks for in the place of the one that the node works with: another document, the same address."""
 SOON_SECONDS, LATER_SECONDS = 3.0, 50.0
 """After an apply, and after READY: the first traffic of pods."""
+RELOAD_SECONDS = 5.0
+"""In which a reload has applied and committed a file."""
 MOST_BOOTS = 4
 
 
@@ -41,23 +43,26 @@ class Panics:
         if self.in_apply:
             self.world.after_in_boot(self.seconds, self._panic)
         elif self.world.systemd.kubelet_runs:  # READY does not come again
-            self.ready()
+            self.world.after_in_boot(RELOAD_SECONDS, self.ready)
 
     def ready(self) -> None:
-        """The node is READY; the marker is a copy of its file."""
+        """The node is READY, or works with the file again; the marker is a copy of its file."""
         if not self.in_apply:
             self.world.after_in_boot(self.seconds, self._panic_where_in_force)
 
     @property
     def is_in_force(self) -> bool:
-        """Whether the kernel is going to panic."""
-        return not self.in_apply and self.world.disk.content.get(APPLIED, b"").startswith(MARK.encode())
+        """Whether the kernel is going to panic: the file is applied, and the link that it names is there."""
+        applied = self.world.disk.content.get(APPLIED, b"").startswith(MARK.encode())
+        return not self.in_apply and applied and "eth0" in self.world.kernel.links
 
     def _panic_where_in_force(self) -> None:
         if self.is_in_force:
             self._panic()
 
     def _panic(self) -> None:
+        if str(GOOD) in self.world.disk.torn:
+            return  # nothing leads back any more: this would go on for ever
         self.number += 1
         self.world.cut_power()
 

@@ -38,6 +38,8 @@ REFUSED_SECONDS = 120.0
 VOLATILE = frozenset({"/run/nodenet/state.json", str(PROBE_OWED)})
 """What a second run may write: the times of the stages, and what NetworkManager is asked again every five minutes."""
 ANSWERED_SECONDS = 900.0
+LONGEST_SECONDS = 7200.0
+"""In which each run is over: what the world waits for and does not come would be a fault of it."""
 TRIED_SECONDS = 300.0
 """In which a trial is over that was asked for in an unfair world: it holds for 100 s."""
 
@@ -201,6 +203,7 @@ class Run:
     def _look(self) -> None:
         world, rules = self.world, self.world.rules
         world.after(LOOK_SECONDS, self._look)
+        rules.hold("P10", "this has no end", holds=world.now < LONGEST_SECONDS)
         rules.look_at_darkness()
         rules.look_at_applies()
         self._look_at_orders()
@@ -261,7 +264,7 @@ class Run:
                 problems = [problem.cause for _, problem in status.problems]
                 world.rules.blame("P3", f"degraded in a fair world: {problems}")
             return
-        if world.panics and world.panics.is_in_force:
+        if world.panics and world.panics.is_in_force and not world.disk.torn:
             return
         if not self.second_run:
             self.calls = world.points.copy()
