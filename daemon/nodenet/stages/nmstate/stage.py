@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from nodenet.core.apply import intent
-from nodenet.core.apply.intent import TOUCHED, Phase, Plan
+from nodenet.core.apply.intent import Phase, Plan
 from nodenet.core.apply.retry import TRIES, delay
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import NEVER, Again, Done, Failed, Outcome, Problem, Skipped, Waiting, beside
@@ -23,7 +23,6 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import (
     LibnmstateMissing,
     NodeFileInvalid,
-    NodenetError,
     PublishFailed,
     RollbackFailed,
     Unavailable,
@@ -46,6 +45,7 @@ from nodenet.stages.nmstate.job import Job
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
+from nodenet.stages.nmstate.refusal import Refusal
 from nodenet.stages.nmstate.tries import Tries
 from nodenet.stages.nmstate.way_back import WayBack
 
@@ -84,6 +84,7 @@ class NmstateStage:
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries = Tries()
+        self._refusal = Refusal(pipeline, probes, way_back, self._tries, self._in_force)
         self._told = ""
         self._owed: Job | None = None
         """What is committed, where the disk has not taken the record of that."""
@@ -92,9 +93,9 @@ class NmstateStage:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
         facts = replace(facts, node_file=None, digest=None, unused=None)
         try:
-            if self._owed:
-                self._is_good(self._owed)
-            if not self._tries and (waiting := await self._way_back.restored()):  # also without a file
+            self._pay()
+            over = self._tries.time_is_over(self._pipeline.now())
+            if not over and (waiting := await self._way_back.restored()):  # also without a file
                 return replace(waiting, facts=self._in_force.before(facts))
             found = self._node_files.find(facts.hostname)
             if found.found is None:
@@ -122,9 +123,10 @@ class NmstateStage:
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
 
-    def _none(self, facts: Facts, reason: str) -> Skipped:
+    def _none(self, facts: Facts, reason: str) -> Outcome:
         """Skip: no file asks for anything. What an earlier file configured stays active and in the status."""
-        return Skipped(reason, replace(self._in_force.before(facts), brings_bridge=False))
+        skipped = Skipped(reason, replace(self._in_force.before(facts), brings_bridge=False))
+        return beside(skipped, self._way_back.problem)
 
     def _tell_found(self, file: NodeFile) -> None:
         if self._told != file.digest:
@@ -140,12 +142,12 @@ class NmstateStage:
         except RollbackFailed as error:
             if waiting := self._instead(job, f"could not be rolled back ({error.cause})"):
                 return waiting
-            return await self._back_first(job, self._refused(job, error), error)
+            return await self._refusal.back_first(job, self._refusal.of(job, error), error)
 
     async def _settle(self, job: Job) -> Outcome:
         """Ask for the difference and do what it calls for."""
         if used_up := self._tries.used_up(job.file.digest, self._pipeline.now()):
-            return await self._back_first(job, self._refused(job, used_up))
+            return await self._refusal.back_first(job, self._refusal.of(job, used_up))
         if waiting := await self._way_back.restored() or self._missing.still(job):
             return replace(waiting, facts=self._in_force.before(job.facts))
         applied = self._in_force.is_only_compared(job.file)
@@ -241,9 +243,9 @@ class NmstateStage:
         if number is None:
             is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
             cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
-            refused = self._refused(job, failure)
+            refused = self._refusal.of(job, failure)
             instead = self._instead(job, f"cut the node off ({failure.cause})") if cut_off else None
-            return instead or await self._back_first(job, refused, failure)
+            return instead or await self._refusal.back_first(job, refused, failure)
         text = f"Try {number} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
         reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
@@ -268,28 +270,15 @@ class NmstateStage:
         seconds = self._early.pause(UNAVAILABLE_SECONDS)
         return Waiting(ManagerState.STARTING.value, MANAGER, seconds, self._in_force.before(job.facts))
 
-    async def _back_first(self, job: Job, refused: Failed, failure: NodenetError | None = None) -> Outcome:
-        """Return *refused* once the network from before the file is back that no rollback has put back.
-
-        kubelet waits for that, but no longer than for any file: with *failure*, which is not given when time is over.
-        """
-        waiting = await self._way_back.restored()
-        if waiting is None:
-            return refused
-        if failure is None:
-            return replace(refused, again=Again(waiting.topics, waiting.seconds))
-        self._tries.begun(job.file.digest, failure, job.began)
-        return replace(waiting, facts=self._in_force.before(job.facts))
-
-    def _refused(self, job: Job, failure: NodenetError) -> Failed:
-        self._probes.forget()
-        cause = f"{job.file.name}: {failure.cause}"
+    def _pay(self) -> None:
+        """Write the record that is owed, unless a trial has made another network since. Raises PublishFailed."""
+        if self._owed is None:
+            return
         record = self._pipeline.record
-        touched = record is not None and record.phase in TOUCHED and record.digest == job.file.digest
-        if record and touched:  # not again in this boot
-            ended = replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy)
-            self._pipeline.save(replace(ended, interrupted=job.interrupted))
-        return failed(self._in_force.before(job.facts), failure, cause)
+        if record is None or record.digest == self._owed.file.digest:
+            self._is_good(self._owed)
+        else:
+            self._owed = None
 
     def _is_good(self, job: Job) -> None:
         digest, bridge = job.file.digest, job.wish.brings_bridge

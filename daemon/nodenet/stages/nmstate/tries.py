@@ -25,9 +25,9 @@ class Tries:
         """Begin with none."""
         self._failed: dict[str, Tried] = {}
 
-    def __bool__(self) -> bool:
-        """Whether a file has failed that is not refused yet."""
-        return bool(self._failed)
+    def time_is_over(self, now: float) -> bool:
+        """Return whether a file has failed that is not refused yet, and is waited for no longer."""
+        return any(now - tried.began >= BUDGET_SECONDS for tried in self._failed.values())
 
     def another(self, digest: str, failure: NmstateFailure, *, began: float, now: float) -> int | None:
         """Count a try of *digest* that *began* and failed; return its number, None where no other may follow."""

@@ -14,12 +14,14 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from nodenet.core.apply.intent import Phase
-from nodenet.core.boot.outcome import Waiting
+from nodenet.core.boot.outcome import Problem, Waiting
+from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.trial.record import Kept
 from nodenet.stage_edges import Presence, StageEdges
 from nodenet.stages.apply.network_before import NetworkBefore, What
@@ -47,6 +49,7 @@ class WayBack:
         self._told: Kept | None = None
         """Logged once."""
         self._refusals = 0
+        self._refused = ""
         self._look: asyncio.Future[Kept] | None = None
         """A look at the network that has begun."""
 
@@ -99,6 +102,8 @@ class WayBack:
         kept = self._before.kept
         if kept is None or kept == self._undone or self._refusals >= MOST_TRIES:
             return None
+        if BRIDGE not in kept.active and self._before.files.read(BRIDGE_UP) is not None:
+            return None  # br-ex was made since: its uplink is taken from it before kubelet starts, or not at all
         state, words = await self._presence.look()
         if state not in (ManagerState.READY, ManagerState.STARTING):
             return Waiting(words, MANAGER)
@@ -112,11 +117,22 @@ class WayBack:
             await self._before.restore(kept)
         except (Unavailable, RollbackFailed) as error:
             self._refusals += 1
+            self._refused = error.cause
             reason = f"the network from before an interrupted apply of {kept.name}: {error.cause}"
             return Waiting(reason, MANAGER, AGAIN_SECONDS)
         self._undone, self._told, self._refusals = kept, None, 0
         self._before.end(kept)
         return None
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why the network from before is not back and is waited for no longer, if so. Raises PublishFailed."""
+        kept = self._before.kept if self._refusals >= MOST_TRIES else None
+        if kept is None:
+            return None
+        cause = f"the network from before an interrupted apply of {kept.name} could not be put back: {self._refused}"
+        remedy = "Look at `systemctl status NetworkManager`; then run `nodenetctl reload --wait`, or reboot"
+        return Problem(Message.ROLLBACK_FAILED, cause, remedy)
 
     def _forget_what_has_ended(self) -> None:
         """Remove what was kept where the record has an end of the apply. Raises PublishFailed."""

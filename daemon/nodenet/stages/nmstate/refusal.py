@@ -1,0 +1,61 @@
+"""A node file is refused: what does its record remember, and what comes before kubelet may start?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nodenet.core.apply.intent import TOUCHED, Phase
+from nodenet.core.boot.outcome import Again, Failed, Outcome
+from nodenet.core.errors import NodenetError, PublishFailed
+from nodenet.core.nmstate.failure import FailureKind
+from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply.probes import Probes
+from nodenet.stages.nmstate.in_force import InForce
+from nodenet.stages.nmstate.job import Job
+from nodenet.stages.nmstate.outcomes import failed
+from nodenet.stages.nmstate.tries import Tries
+from nodenet.stages.nmstate.way_back import WayBack
+
+
+class Refusal:
+    """Refuses files: not again in this boot, and with the network from before."""
+
+    def __init__(self, pipeline: Pipeline, probes: Probes, way_back: WayBack, tries: Tries, in_force: InForce) -> None:
+        """Write the record of *pipeline*."""
+        self._pipeline = pipeline
+        self._probes = probes
+        self._way_back = way_back
+        self._tries = tries
+        self._in_force = in_force
+
+    def of(self, job: Job, failure: NodenetError) -> Failed:
+        """Return the outcome of a file that *failure* was the end of; its record keeps it from another try.
+
+        Where the disk does not take the record, that is a part of the cause: the network comes first.
+        """
+        self._probes.forget()
+        cause = f"{job.file.name}: {failure.cause}"
+        record = self._pipeline.record
+        if record and record.phase in TOUCHED and record.digest == job.file.digest:
+            # A file that was rolled back for another reason than its probes says nothing about the way out.
+            by_probes = record.phase is Phase.APPLYING or getattr(failure, "kind", None) is FailureKind.PROBE
+            ended = replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy)
+            ended = replace(ended, way_out=record.way_out and by_probes, interrupted=job.interrupted)
+            try:
+                self._pipeline.save(ended)
+            except PublishFailed as error:
+                return failed(self._in_force.before(job.facts), error, f"{cause}; {error.cause}")
+        return failed(self._in_force.before(job.facts), failure, cause)
+
+    async def back_first(self, job: Job, refused: Failed, failure: NodenetError | None = None) -> Outcome:
+        """Return *refused* once the network from before the file is back that no rollback has put back.
+
+        kubelet waits for that, but no longer than for any file: with *failure*, which is not given when time is over.
+        """
+        waiting = await self._way_back.restored()
+        if waiting is None:
+            return refused
+        if failure is None:
+            return replace(refused, again=Again(waiting.topics, waiting.seconds))
+        self._tries.begun(job.file.digest, failure, job.began)
+        return replace(waiting, facts=self._in_force.before(job.facts))

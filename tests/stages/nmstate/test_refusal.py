@@ -1,0 +1,159 @@
+"""What comes first where a file is refused: the network, with a full disk and after an edit, too."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from fakes import BOOT_ID, FakeKernel, FakeNeighbours
+from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Waiting
+from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_ip.published_files import BRIDGE_UP
+from nodenet.stages.apply.records import APPLY, INTENT
+from stages.nmstate.test_stage import APPLIED, FILE, GATEWAY, ONLINE, TEXT, StuckManager
+from stages.nmstate.test_way_back_lost import (
+    ETH0,
+    UNVERIFIED,
+    Node,
+    cut_off_by_its_file,
+    interrupted,
+)
+
+
+@pytest.mark.parametrize("edit", ["removed", "empty", "invalid"])
+async def test_an_edit_while_the_way_back_is_awaited_lets_no_kubelet_start_on_the_network_of_the_file(
+    edit: str,
+) -> None:
+    """The file was refused, NetworkManager refuses the profiles, and the administrator takes the file away."""
+    node = cut_off_by_its_file()
+    node.profiles.refuses = True
+    assert isinstance(await node.attempt(), Waiting)
+    assert not node.is_before
+    if edit == "removed":
+        del node.files.content[FILE]
+    else:
+        node.files.content[FILE] = b"# nothing\n" if edit == "empty" else b"interfaces: [\n"
+    outcome = await node.attempt()
+    assert isinstance(outcome, Waiting), outcome
+    node.profiles.refuses = False
+    await node.until_over()
+    assert node.is_before
+
+
+async def test_an_edit_between_two_tries_loses_no_way_back() -> None:
+    """NetworkManager crashed in the apply; two seconds later the file is half written."""
+    node = Node()
+
+    def crash() -> None:
+        node.manager.starts += 1
+        node.nmstate.fails = [NmstateFailure(FailureKind.INTERNAL, "NetworkManager vanished")]
+
+    node.once_applied(crash)
+    first = await node.attempt()
+    assert isinstance(first, Waiting), first
+    assert not node.is_before
+    node.files.content[FILE] = b"interfaces: [\n"
+    await node.attempt()
+    assert node.is_before
+
+
+@pytest.mark.parametrize("how", ["rollback fails", "networkmanager started again"])
+async def test_a_full_disk_keeps_no_network_from_coming_back(how: str) -> None:
+    """No file is known good, and the record of the refusal cannot be written."""
+    if how == "rollback fails":
+        node = Node(manager=StuckManager())
+
+        def full() -> None:
+            node.manager.pending.append(Checkpoint("/cp/1", node.clock.now))
+            node.files.full = True
+
+        node.nmstate.fails = [UNVERIFIED]
+    else:
+        node = Node(kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
+
+        def full() -> None:
+            node.neighbours.there.clear()
+            node.manager.starts += 1
+            node.files.full = True
+
+    node.once_applied(full)
+    outcome = await node.until_over()
+    assert isinstance(outcome, Failed)
+    assert node.is_before, outcome
+
+
+PORT = Profile("u-port", "eth0-port", "802-3-ethernet", "eth0", path="/etc/eth0-port", settings={})
+BR = Profile("u-br", "br-ex-if", "ovs-interface", "br-ex", path="/etc/br-ex-if", settings={})
+
+
+async def test_a_reload_does_not_take_the_uplink_from_a_bridge_that_was_made_since() -> None:
+    """NetworkManager refused to give the profiles back until patience ended; kubelet runs, br-ex was made."""
+    node = await interrupted()
+    node.profiles.refuses = True
+    node.nmstate.fails = [UNVERIFIED] * 3
+    outcome: Outcome = Waiting("not begun")
+    for _ in range(40):
+        outcome = await node.attempt()
+        if not isinstance(outcome, Waiting):
+            break
+    assert isinstance(outcome, Failed)
+    assert str(APPLY) in node.files.content
+    # configure-ovs makes br-ex over eth0, and kubelet starts.
+    with_bridge = Inventory(
+        (Device("eth0", "ethernet", profile=PORT), Device("br-ex", "ovs-interface", profile=BR)),
+        (ETH0, PORT, BR),
+        settled=frozenset({"eth0", "br-ex"}),
+    )
+    node.profiles.found = with_bridge
+    node.profiles.refuses = False
+    node.files.content[str(BRIDGE_UP)] = b""
+    node.profiles.done.clear()
+    again = Node(files=node.files, profiles=node.profiles)  # a reload of the settings builds the stages again
+    await again.attempt()
+    assert node.profiles.done == []
+
+
+async def test_a_file_refused_for_another_cause_is_not_held_to_a_gateway_that_is_gone_for_good() -> None:
+    """Refused by its verification where a gateway answered; the node has moved to a network without that one."""
+    node = Node(kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
+    node.nmstate.fails = [UNVERIFIED]
+    assert isinstance(await node.until_over(), Failed)
+    boots = []
+    for _ in range(3):
+        node = node.in_next_boot()
+        node.neighbours.there.clear()
+        boots.append(await node.until_over())
+    assert isinstance(boots[-1], Done), boots[-1]
+
+
+async def test_a_network_that_could_not_be_put_back_is_told_also_without_a_file() -> None:
+    """Kubelet starts on what the interrupted apply left; neither status nor journal say so."""
+    node = await interrupted()
+    del node.files.content[FILE]
+    node.profiles.refuses = True
+    outcome = await node.until_over()
+    assert not node.is_before
+    assert getattr(outcome, "problem", None) is not None, outcome
+
+
+async def test_an_owed_record_is_not_written_over_that_of_a_confirmed_trial() -> None:
+    """The disk was full at the commit; there is room, and a trial of another file is confirmed within 15 s."""
+    node = Node()
+    node.once_applied(lambda: setattr(node.files, "full", True))
+    assert isinstance(await node.attempt(), Failed)
+    node.files.full = False
+    tried = TEXT + b"# tried\n"
+    digest = hashlib.sha256(tried).hexdigest()
+    node.remember(Intent(digest, Phase.GOOD, BOOT_ID, node.clock.now, digest))  # TrialRun._keep
+    node.files.content |= {FILE: tried, APPLIED: tried}
+    node.files.writes.clear()
+    node.nmstate.left = {}
+    outcome = await node.attempt()
+    assert isinstance(outcome, Skipped), outcome
+    assert node.files.content[APPLIED] == tried
+    assert not {str(INTENT), APPLIED} & set(map(str, node.files.writes))
