@@ -10,7 +10,9 @@ from simulation.scenario import STRANGER
 if TYPE_CHECKING:
     from simulation.run import Run
 
-SILENT = frozenset({"gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "link-set-down"})
+SILENT = frozenset(
+    {"gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "answers-late", "link-set-down"}
+)
 """Kinds of faults during which no gateway answers before an apply: there is nothing to go back to then."""
 BLIND = frozenset({"disk-lies", "disk-fails", "disk-full", "disk-read-only", "descriptors-gone"})
 """Kinds of faults with which it cannot be remembered what answered."""

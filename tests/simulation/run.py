@@ -35,6 +35,8 @@ AFTERMATH_SECONDS = 30.0
 """The world is fair so long after its last fault is over: an administrator may still boot the node."""
 REFUSED_SECONDS = 120.0
 """How long a failure that holds kubelet back is looked at."""
+OTHER_INPUTS = frozenset({"node-file-edited", "bridge-remove", "readdressed"})
+"""Kinds of faults after which a second run has something to do: it reads an edit, or follows a profile."""
 VOLATILE = frozenset({"/run/nodenet/state.json", str(PROBE_OWED)})
 """What a second run may write: the times of the stages, and what NetworkManager is asked again every five minutes."""
 ANSWERED_SECONDS = 900.0
@@ -268,7 +270,7 @@ class Run:
             return
         if not self.second_run:
             self.calls = world.points.copy()
-            another_input = self.struck["node-file-edited"] or self.struck["bridge-remove"]
+            another_input = self.struck.keys() & OTHER_INPUTS
             if status.health is not Health.OK or another_input:
                 raise Finished  # what failed is tried again, and what was edited is read
             self.second_run, self.ready_since = True, None
