@@ -51,20 +51,25 @@ class Panics:
             self.world.after_in_boot(self.seconds, self._panic_where_in_force)
 
     @property
+    def leads_back(self) -> bool:
+        """Whether another file is known good: a node that slept may have taken this one for it, a disk may have lied."""
+        good = self.world.disk.content.get(str(GOOD), b"")
+        return str(GOOD) not in self.world.disk.torn and json.dumps(MARK)[1:-1].encode() not in good
+
+    @property
     def is_in_force(self) -> bool:
         """Whether the kernel is going to panic: the file is applied, and the link that it names is there."""
         applied = self.world.disk.content.get(APPLIED, b"").startswith(MARK.encode())
-        return not self.in_apply and applied and "eth0" in self.world.kernel.links
+        return not self.in_apply and applied and "eth0" in self.world.kernel.links and self.leads_back
 
     def _panic_where_in_force(self) -> None:
         if self.is_in_force:
             self._panic()
 
     def _panic(self) -> None:
-        if str(GOOD) in self.world.disk.torn:
-            return  # nothing leads back any more: this would go on for ever
-        self.number += 1
-        self.world.cut_power()
+        if self.leads_back:  # else this would go on for ever
+            self.number += 1
+            self.world.cut_power()
 
 
 @kind

@@ -266,7 +266,7 @@ class Run:
                 problems = [problem.cause for _, problem in status.problems]
                 world.rules.blame("P3", f"degraded in a fair world: {problems}")
             return
-        if world.panics and world.panics.is_in_force and not world.disk.torn:
+        if world.panics and world.panics.is_in_force:
             return
         if not self.second_run:
             self.calls = world.points.copy()
