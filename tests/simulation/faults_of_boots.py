@@ -52,7 +52,7 @@ class Panics:
 
     @property
     def leads_back(self) -> bool:
-        """Whether another file is known good: a node that slept may have taken this one for it, a disk may have lied."""
+        """Whether another file is known good: a node that slept may have taken this one for it, or a disk lied."""
         good = self.world.disk.content.get(str(GOOD), b"")
         return str(GOOD) not in self.world.disk.torn and json.dumps(MARK)[1:-1].encode() not in good
 
