@@ -91,12 +91,12 @@ class NmstateStage:
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
-        facts = replace(facts, node_file=None, digest=None, unused=None)
         try:
             self._pay()
             over = self._tries.time_is_over(self._pipeline.now())
             if not over and (waiting := await self._way_back.restored()):  # also without a file
                 return replace(waiting, facts=self._in_force.before(facts))
+            facts = replace(facts, node_file=None, digest=None, unused=None)
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
