@@ -228,6 +228,14 @@ async def test_a_stop_in_the_middle_of_an_apply_rolls_back() -> None:
     assert rig.record.phase is Phase.APPLYING
 
 
+async def test_a_record_that_cannot_be_read_ends_the_attempt_first() -> None:
+    """Also where no checkpoint is there: what follows would be done for nothing, and far more often."""
+    rig = Rig()
+    rig.files.bad = {str(BRIDGE_INTENT): PublishFailed("Is a directory")}
+    with pytest.raises(PublishFailed):
+        await rig.pipeline.obstacle("br-ex", uses_ovs=False)
+
+
 async def test_a_rollback_is_on_the_disk_before_its_record() -> None:
     """NetworkManager does not sync what it deletes: the next boot would begin with the network of the refused file."""
     rig = Rig()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -100,11 +100,6 @@ class Pipeline:
         last = self.record
         return last is not None and (last.phase, last.boot_id) == (Phase.APPLYING, self._boot_id)
 
-    def had_way_out(self, digest: str) -> bool:
-        """Return whether the node had a way out before a failed apply of the file *digest*. Raises PublishFailed."""
-        last = self.record
-        return last is not None and intent.had_way_out(last, digest)
-
     async def obstacle(self, name: str, *, uses_ovs: bool, early: bool = False) -> Waiting | None:
         """Return what must be waited for before *name* can be applied, if anything.
 
@@ -126,18 +121,23 @@ class Pipeline:
 
     async def held_by_another(self) -> Waiting | None:
         """Return the wait for the checkpoint of another program, if there is one. Raises Unavailable, PublishFailed."""
-        return next(filter(None, map(self._foreign, await self._edges.manager.checkpoints())), None)
+        records = self._records_of_both()
+        found = (self._foreign(checkpoint, records) for checkpoint in await self._edges.manager.checkpoints())
+        return next(filter(None, found), None)
 
-    def _foreign(self, checkpoint: Checkpoint) -> Waiting | None:
-        records = [self._records.load(path, intent.parse) for path in (INTENT, BRIDGE_INTENT)]
+    def _records_of_both(self) -> list[Intent | None]:
+        return [self._records.load(path, intent.parse) for path in (INTENT, BRIDGE_INTENT)]
+
+    def _foreign(self, checkpoint: Checkpoint, records: Iterable[Intent | None]) -> Waiting | None:
         if any(is_ours(checkpoint, record, self._boot_id, self._began) for record in records):
             return None
         return Waiting(of_another(checkpoint), MANAGER, seconds=2.0)
 
     async def _clear_checkpoints(self) -> Waiting | None:
         """Roll back what an interrupted apply of ours left; wait for the checkpoint of another program."""
+        records = self._records_of_both()  # first: one that cannot be read ends the attempt here
         for checkpoint in await self._edges.manager.checkpoints():
-            if waiting := self._foreign(checkpoint):
+            if waiting := self._foreign(checkpoint, records):
                 return waiting
             await self._edges.manager.roll_back(checkpoint.path)
             log.warning(

@@ -158,7 +158,8 @@ class NmstateStage:
             return replace(waiting, seconds=seconds, facts=self._in_force.before(job.facts))
         try:
             known = self._in_force.knows(job.file)
-            interrupted = job.interrupted or self._pipeline.had_way_out(job.file.digest)
+            last = self._pipeline.record
+            interrupted = job.interrupted or bool(last and intent.had_way_out(last, job.file.digest))
             proven = known or job.file.digest != job.facts.digest  # the last known good one
             around = partial(probing_around, self._probes, job.file, job.wish, proven=proven)
             async with (
