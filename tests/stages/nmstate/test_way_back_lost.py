@@ -19,7 +19,7 @@ from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.stages.apply.records import APPLY, NEW_FILE
+from nodenet.stages.apply.records import APPLY, INTENT, NEW_FILE
 from stages.nmstate.test_stage import FILE, GATEWAY, ONLINE, TEXT, Rig, StuckManager, lost_boots
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
@@ -299,3 +299,16 @@ async def test_a_full_disk_keeps_no_known_good_file_from_its_place() -> None:
     outcome = await node.attempt()
     assert isinstance(outcome, Waiting)
     assert outcome.reason.startswith("the last known good file: worker-0.yml could not be rolled back")
+
+
+async def test_a_record_that_cannot_be_read_hides_no_cause() -> None:
+    """A stop, or what libnmstate said, is not replaced by an error of the disk."""
+    node = Node()
+
+    def broken() -> None:
+        node.files.bad = {str(INTENT): PublishFailed("Input/output error")}
+        raise PowerCut
+
+    node.once_applied(broken)
+    with pytest.raises(PowerCut):
+        await node.attempt()

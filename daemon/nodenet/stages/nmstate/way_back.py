@@ -86,9 +86,10 @@ class WayBack:
         try:
             yield
         except BaseException:
-            record = self._pipeline.record
-            if own and record and record.phase is Phase.ROLLED_BACK:  # else it leads to what an earlier one has left
-                self._before.forget_quietly()
+            with suppress(PublishFailed):  # the next start sees that it has ended
+                record = self._pipeline.record
+                if own and record and record.phase is Phase.ROLLED_BACK:  # else it leads to what an earlier one left
+                    self._before.forget()
             raise
         with suppress(PublishFailed):
             self._before.forget()
