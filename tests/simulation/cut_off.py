@@ -14,8 +14,8 @@ SILENT = frozenset(
     {"gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "answers-late", "link-set-down"}
 )
 """Kinds of faults during which no gateway answers before an apply: there is nothing to go back to then."""
-BLIND = frozenset({"disk-lies", "disk-fails", "disk-full", "disk-read-only", "descriptors-gone"})
-"""Kinds of faults with which it cannot be remembered what answered."""
+BLIND = frozenset({"disk-lies", "disk-fails", "disk-full", "disk-read-only", "descriptors-gone", "boots-cut-short"})
+"""Kinds of faults with which it cannot be remembered what answered: several boots that end in an apply forget it, too."""
 OTHER_NETWORKS = frozenset({"readdressed", "nic-renamed", "file-tried", "node-file-edited"})
 """Kinds of faults that give the node another network, or another file."""
 

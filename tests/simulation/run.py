@@ -19,6 +19,7 @@ from simulation.calm import is_degraded_for_nothing, is_late, look_at_status, st
 from simulation.engine import Killed
 from simulation.faults import Fault, strike
 from simulation.process import PERMANENT, Process
+from simulation.rules import WAYS_BACK
 from simulation.scenario import Scenario, prepare
 from simulation.world import World
 
@@ -167,6 +168,7 @@ class Run:
         left = [one.path for one in points if not one.foreign and one.created >= began]
         manager, bus_works = world.manager, world.bus_up and not world.bus_stalled
         answers = bus_works and not (manager.hung or manager.rollback_fails or world.disk.closed)
+        answers = answers and not world.disk.unreadable & WAYS_BACK  # nothing says whose a checkpoint is
         asked = any(UNANSWERED in line.text for line in world.rules.journal if line.now >= began)
         world.rules.hold("P9", f"a stop leaves {left} pending", holds=asked or not (left and answers))
 
