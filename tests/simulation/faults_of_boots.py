@@ -54,7 +54,7 @@ class Panics:
     def leads_back(self) -> bool:
         """Whether another file is known good: a node that slept may have taken this one for it, or a disk lied."""
         good = self.world.disk.content.get(str(GOOD), b"")
-        return str(GOOD) not in self.world.disk.torn and json.dumps(MARK)[1:-1].encode() not in good
+        return not self.world.disk.torn and json.dumps(MARK)[1:-1].encode() not in good
 
     @property
     def is_in_force(self) -> bool:

@@ -41,8 +41,8 @@ UNSEEN_SECONDS = 45.0
 DARK_SECONDS = 240.0
 """NetworkManager rolls back after 60 s; a link that failed is activated again after 60 s, and DHCP may take 45."""
 APPLY_WINDOW, MOST_APPLIES = 600.0, 9
-MORE_APPLIES = 3
-"""With each reload: a file that was refused is tried again."""
+MORE_APPLIES = 6
+"""With each reload: a file that was refused is tried again, and so is br-ex."""
 REPEATS = 4
 """How often one process may log the same error; once more for each reload, which asks for the cause."""
 UNTURNED_SECONDS = 45.0

@@ -249,6 +249,7 @@ async def test_what_is_committed_is_not_undone_where_a_full_disk_has_not_taken_i
     outcome = await node.attempt()
     assert isinstance(outcome, Failed)
     assert outcome.again == Again(seconds=15.0)
+    assert outcome.facts.applied_digest == outcome.facts.digest
     assert node.nmstate.committed == ["/checkpoint/1"]
     node.files.full = False
     node.profiles.found = inventory(OF_ADMINISTRATOR)

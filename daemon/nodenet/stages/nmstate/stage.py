@@ -118,8 +118,10 @@ class NmstateStage:
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             if isinstance(error, node_file.Rivals):
                 facts = replace(facts, node_file=error.names)
+            # What is committed is in force, and the stages behind publish it, though its record is not written yet.
+            known = replace(self._owed, facts=facts).applied if self._owed else self._in_force.before(facts)
             again = Again(seconds=OWED_SECONDS) if self._owed else NEVER
-            return replace(failed(self._in_force.before(facts), error, error.cause), again=again)
+            return replace(failed(known, error, error.cause), again=again)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
 
