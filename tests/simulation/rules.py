@@ -118,6 +118,8 @@ class Rules:
         for mac, name in world.nics.items():
             link, segment = world.kernel.links.get(name), world.wire.tagged.get(mac) or world.wire.segments.get(mac)
             static = world.is_static and mac == next(iter(world.nics)) and b'"dhcp": true' not in applied
+            # A static profile names its NIC; under another name only br-ex is followed.
+            static = static and (name == "eth0" or str(BRIDGE) in world.disk.content)
             # A link that is set down is set up again in a boot that has no node IP yet, but for a node that is to wait
             # for an administrator; later it is left alone.
             is_raised = NODE_IP not in world.disk.content and not world.systemd.status.startswith("failed")
