@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simulation.scenario import STRANGER
+from simulation.wire import TAKEN
 
 if TYPE_CHECKING:
     from simulation.run import Run
@@ -34,5 +34,5 @@ def look_at_way_out(run: Run, shown: Mapping[str, Any]) -> None:
     if file == "dead-gateway":
         rules.hold("P1", f"no gateway of {named} answers: a file was kept", holds=answers)
     if file == "taken-address":
-        taken = world.kernel.place_of(STRANGER)
-        rules.hold("P5", f"{STRANGER} is another host's, and this node took it", holds=taken is None)
+        taken = world.kernel.place_of(TAKEN)
+        rules.hold("P5", f"{TAKEN} is another host's, and this node took it", holds=taken is None)

@@ -33,8 +33,6 @@ class Panics:
     world: World
     in_apply: bool
     seconds: float
-    number: int = 0
-    """How often it has panicked."""
 
     def applied(self, text: str) -> None:
         """A file is being applied."""
@@ -68,7 +66,6 @@ class Panics:
 
     def _panic(self) -> None:
         if self.leads_back:  # else this would go on for ever
-            self.number += 1
             self.world.cut_power()
 
 

@@ -146,7 +146,7 @@ class Rules:
             return
         if self.dark_since is None:
             self.dark_since = world.now
-        # A nodenetd that is started again waits anew for a NetworkManager whose start does not end.
+        # NetworkManager's start may not end: each nodenetd waits for it as long as the one before.
         waits = ManagerState.STARTING.value in world.systemd.status
         dark = world.now - max(self.dark_since, self.process_began if waits else 0.0)
         self.hold("P1", f"no network for {dark:.0f} s though the world offers one", holds=dark < DARK_SECONDS)

@@ -42,7 +42,7 @@ VOLATILE = frozenset({"/run/nodenet/state.json", str(PROBE_OWED)})
 """What a second run may write: the times of the stages, and what NetworkManager is asked again every five minutes."""
 ANSWERED_SECONDS = 900.0
 LONGEST_SECONDS = 7200.0
-"""In which each run is over: what the world waits for and does not come would be a fault of it."""
+"""Within which each run ends. A run that does not waits for something that the world never does."""
 TRIED_SECONDS = 300.0
 """In which a trial is over that was asked for in an unfair world: it holds for 100 s."""
 

@@ -12,7 +12,7 @@ from simulation.disk import NODE_FILES
 from simulation.faults import Fault
 from simulation.keyfile import DIRECTORY, Settings, rendered
 from simulation.process import SETTINGS
-from simulation.wire import GATEWAY6, Segment
+from simulation.wire import GATEWAY6, TAKEN, UNUSED, Segment
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -21,8 +21,6 @@ MAC, OTHER_MAC = "52:54:00:00:00:01", "52:54:00:00:00:02"
 ADDRESS, GATEWAY = IPv4Interface("192.0.2.5/24"), IPv4Address("192.0.2.1")
 OTHER_ADDRESS = IPv4Interface("198.51.100.5/24")
 PREFIX6 = IPv6Network("2001:db8::/64")
-NOBODY, STRANGER = IPv4Address("192.0.2.254"), IPv4Address("192.0.2.9")
-"""An address of the LAN that no host has, and one that another host has."""
 VIPS = ("192.0.2.100", "192.0.2.101")
 
 
@@ -115,7 +113,7 @@ def prepare(world: World, node: Node) -> None:
 
 
 def _connect(world: World, node: Node) -> None:
-    lan = Segment(GATEWAY, ADDRESS, seconds=120.0 if node.short_lease else 3600.0, hosts=frozenset({STRANGER}))
+    lan = Segment(GATEWAY, ADDRESS, seconds=120.0 if node.short_lease else 3600.0, hosts=frozenset({TAKEN}))
     if node.ipv6:
         lan.prefix6, lan.managed = PREFIX6, node.ipv6 == "dhcp"
     if node.ipv6 == "only":
@@ -184,7 +182,7 @@ def _ipv6(node: Node) -> dict[str, Any]:
 
 def node_file(kind: str) -> str:
     """Return a node file, in JSON, which is YAML too."""
-    address = STRANGER if kind == "taken-address" else ADDRESS.ip
+    address = TAKEN if kind == "taken-address" else ADDRESS.ip
     static = {"enabled": True, "dhcp": False, "address": [{"ip": str(address), "prefix-length": 24}]}
     automatic = {"enabled": True, "dhcp": True}
     ipv6 = {"enabled": False}
@@ -192,7 +190,7 @@ def node_file(kind: str) -> str:
     document: dict[str, Any] = {"interfaces": [nic | {"ipv4": automatic}]}
     match kind:
         case "static" | "dead-gateway" | "taken-address":
-            gateway = str(NOBODY if kind == "dead-gateway" else GATEWAY)
+            gateway = str(UNUSED if kind == "dead-gateway" else GATEWAY)
             route = {"destination": "0.0.0.0/0", "next-hop-address": gateway, "next-hop-interface": "eth0"}
             document = {"interfaces": [nic | {"ipv4": static}], "routes": {"config": [route]}}
         case "missing-nic":

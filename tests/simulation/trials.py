@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from nodenet.stages.apply.records import TRIAL
 from simulation.disk import NODE_FILES
 from simulation.keyfile import Settings, is_port
+from simulation.wire import UNUSED
 
 if TYPE_CHECKING:
     from simulation.run import Run
 
-GATEWAY, DEAD_GATEWAY = "192.0.2.1", "192.0.2.254"
+GATEWAY, DEAD_GATEWAY = "192.0.2.1", str(UNUSED)
 TRIED_HOST = "66"
 NOTHING_ELSE_HAS = (f"192.0.2.{TRIED_HOST}", f"198.51.100.{TRIED_HOST}", DEAD_GATEWAY)
 """Addresses that only files on trial name."""

@@ -12,6 +12,8 @@ ROUTER6 = IPv6Address("fe80::1")
 """The address by which a router announces itself."""
 GATEWAY6 = IPv6Address("2001:db8::1")
 """The address of the same router that static configurations name."""
+UNUSED, TAKEN = IPv4Address("192.0.2.254"), IPv4Address("192.0.2.9")
+"""An address of the LAN that no host has, and one that another host has."""
 
 
 @dataclass(slots=True)
