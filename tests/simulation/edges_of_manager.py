@@ -79,6 +79,7 @@ class Manager(Edge):
                 f"NetworkManager could not roll back checkpoint {checkpoint}: a device did not come back"
             )
         if manager.rollback_fails:
+            manager.not_rolled_back.add(checkpoint)
             raise RollbackFailed(f"NetworkManager could not roll back checkpoint {checkpoint}: it failed")
         if checkpoint not in manager.memory.points:
             raise RollbackFailed(f"NetworkManager could not roll back checkpoint {checkpoint}: it does not exist")

@@ -34,6 +34,8 @@ class NetworkManager:
         self.has_ovs = True
         self.start_seconds = 0.5
         self.rollback_fails = self.rolls_back_partly = False
+        self.not_rolled_back: set[str] = set()
+        """The checkpoints whose rollback it has refused; they end by their own time-out."""
         self.restarts = 0
         self.memory = Memory(0)
         self._used: dict[str, float] = {}  # UUID → when it was activated last, on the disk

@@ -163,11 +163,11 @@ class Run:
 
     def _look_at_stop(self, began: float) -> None:
         """P9: no checkpoint is left of a process that *began* then, but one that NetworkManager did not roll back."""
-        world = self.world
-        points = world.manager.memory.points.values()
-        left = [one.path for one in points if not one.foreign and one.created >= began]
-        manager, bus_works = world.manager, world.bus_up and not world.bus_stalled
-        answers = bus_works and not (manager.hung or manager.rollback_fails or world.disk.closed)
+        world, manager = self.world, self.world.manager
+        ours = [one for one in manager.memory.points.values() if not one.foreign and one.created >= began]
+        left = [one.path for one in ours if one.path not in manager.not_rolled_back]
+        bus_works = world.bus_up and not world.bus_stalled
+        answers = bus_works and not (manager.hung or world.disk.closed)
         answers = answers and not world.disk.unreadable & WAYS_BACK  # nothing says whose a checkpoint is
         asked = any(UNANSWERED in line.text for line in world.rules.journal if line.now >= began)
         world.rules.hold("P9", f"a stop leaves {left} pending", holds=asked or not (left and answers))

@@ -189,7 +189,7 @@ def test_a_database_whose_file_system_is_read_only(product_node: NodeFactory, la
     document = settle(node, timeout=120)
     assert (document["health"], document["ready"], document["link"]) == ("degraded", True, "eth0")
     # Debian has network.target, and so kubelet, wait for ovs-vswitchd too: five minutes, again and again.
-    assert node.run("systemctl is-active nodenet-ready").stdout == "active\n"
+    node.wait_until("systemctl is-active --quiet nodenet-ready", timeout=10)
     (cause,) = causes(node)
     assert "Open vSwitch's database is not there yet" in cause
     assert "ovsdb-server" in document["last_error"]["remedy"]
