@@ -18,12 +18,13 @@ from nodenet.core.boot.request import Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import Family
 from nodenet.core.messages import Message
+from nodenet.core.node_ip import published_files
 from nodenet.core.node_ip.last_published import SELECTION
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import PolicyReading
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.stages.node_ip.publish import RELOAD_OWED
-from nodenet.stages.node_ip.stage import RETRY_SECONDS
+from nodenet.stages.node_ip.stage import BACK_SECONDS, RETRY_SECONDS
 
 OVERRIDE = "/etc/systemd/system/kubelet.service.d/99-site.conf"
 OLD = b'[Service]\nEnvironment="KUBELET_NODE_IP=192.0.2.99" "KUBELET_NODE_IPS=192.0.2.99"\n'
@@ -195,6 +196,24 @@ async def test_a_record_that_cannot_be_written_changes_no_node_ip(stale: str | N
     assert isinstance(outcome, Done)
     assert files.content[PRIMARY] == b"192.0.2.6"
     assert b"192.0.2.6" in files.content[KUBELET]
+
+
+async def test_what_the_disk_did_not_take_is_written_by_a_later_attempt() -> None:
+    """Though kubelet runs with it, and the node has lost the address: once it was neither written nor reported."""
+    ipv4 = str(published_files.IPV4)
+    full = PublishFailed(f"{ipv4} cannot be written: No space left on device", remedy="Free space")
+    rig = Rig(FakeKernel(host(V4)), FakeFiles(bad={ipv4: full}))
+    assert problem_of(await rig.attempt()).cause == full.cause
+    rig.systemd.running = {"kubelet.service"}
+    rig.kernel.now = host(OTHER)
+    assert isinstance(await rig.attempt(), Waiting)
+    rig.clock.now += BACK_SECONDS
+    assert problem_of(await rig.attempt()).cause == full.cause
+    rig.files.bad.clear()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem is None
+    assert rig.files.content[ipv4] == b"192.0.2.5"
 
 
 async def test_the_publication_of_the_replaced_tools_is_adopted() -> None:

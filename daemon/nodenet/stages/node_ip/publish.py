@@ -45,6 +45,13 @@ class Publisher:
         self._write([file for file in files if not file.unit], lost)
         return lost, complete
 
+    def write_rest(self, kept: Publication) -> list[PublishFailed]:
+        """Write what differs of *kept*, which kubelet runs with, but the drop-ins; return what could not be written."""
+        lost: list[PublishFailed] = []
+        self._unwritten.clear()
+        self._write([file for file in published_files.files(kept) if not file.unit], lost)
+        return lost
+
     def _write(self, files: list[PublishedFile], lost: list[PublishFailed]) -> bool:
         """Write every file that differs, also after one that cannot be written; return whether all were written."""
         before = len(lost)

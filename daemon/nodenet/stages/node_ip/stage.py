@@ -200,12 +200,15 @@ class NodeipStage:
             refused = [address for address in published.addresses if address not in selection.node_ips]
             problem = no_longer_selected(refused)
         self._kept = True
+        # The disk may not have taken all of it when it was published.
+        lost = self._publisher.write_rest(Publication(published.addresses, before.remote_worker))
         record = self._record()
         if record is None or record.addresses != published.addresses:
-            try:  # it could not be written when it was published
+            try:
                 self._remember(replace(before, node_ips=published.addresses), snapshot)
             except PublishFailed as error:
-                problem = problem or unwritten(error)
+                lost.append(error)
+        problem = problem or (unwritten(lost[0]) if lost else None)
         return Done(f"Kept {running}", facts, Message.NODE_IP_NOTE, problem)
 
     def _as_published(self, published: LastPublished, snapshot: Snapshot) -> Selection:
