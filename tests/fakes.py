@@ -259,7 +259,7 @@ class FakeOvsdb:
 
     async def bridges(self) -> tuple[OvsBridge, ...]:
         if not self.up:
-            raise Unavailable("Open vSwitch's database cannot be reached")
+            raise self.dead or Unavailable("Open vSwitch's database cannot be reached")
         return self.held
 
     async def remove_bridge(self, name: str) -> bool:

@@ -20,6 +20,7 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
 from nodenet.stages.apply.records import BRIDGE
 from nodenet.stages.br_ex.stage import PATIENCE_SECONDS
@@ -166,6 +167,19 @@ async def test_there_may_be_nothing_to_remove() -> None:
     again = Rig(files=rig.files)
     assert isinstance(await again.attempt(), Skipped)
     assert isinstance(await again.attempt(by_name=True), Done)
+
+
+async def test_rows_of_a_failed_apply_are_not_taken_for_none_while_nobody_can_read_them() -> None:
+    """The database went away before the rollback: the removal was answered, and br-ex was there when it came back."""
+    rig = Rig()
+    rig.nmstate.fails.append(NmstateFailure(FailureKind.VERIFICATION, "libnmstate failed"))
+    assert isinstance(await rig.attempt(), Failed)
+    rig.ovsdb.up = False
+    waiting = await rig.attempt(remove_bridge=True)
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason == "br-ex cannot be removed without Open vSwitch: Open vSwitch's database cannot be reached"
+    rig.ovsdb.up = True
+    assert isinstance(await rig.attempt(remove_bridge=True), Skipped)
 
 
 async def test_a_keyfile_that_cannot_be_written_does_not_undo_the_removal() -> None:

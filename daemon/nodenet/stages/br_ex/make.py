@@ -64,6 +64,15 @@ class BridgeMaker:
         """What the bridges were made of."""
         return self._records.load(BRIDGE, bridge_record.parse)
 
+    @property
+    def may_have_left_rows(self) -> bool:
+        """Whether an apply of this boot wrote into Open vSwitch's database, also one that was rolled back.
+
+        NetworkManager cannot take its rows out again while the database is away. Raises PublishFailed.
+        """
+        intent = self._pipeline.record
+        return intent is not None and intent.boot_id == self._pipeline.boot_id
+
     def save(self, record: BridgeRecord) -> None:
         """Write the record. Raises PublishFailed."""
         self._records.save(BRIDGE, bridge_record.render(record))

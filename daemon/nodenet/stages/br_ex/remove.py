@@ -6,6 +6,9 @@ profiles are restored as they were before libnmstate changed them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import structlog
 
 from nodenet.core.br_ex.condition import BridgeCondition, Owner, condition_of
@@ -23,6 +26,15 @@ from nodenet.stages.br_ex.repair import BridgeRepairer
 from nodenet.stages.br_ex.verify import Verifier
 
 log = structlog.get_logger()
+
+
+@contextmanager
+def _without_switch(names: str) -> Iterator[None]:
+    """Name the bridges that an Open vSwitch cannot let go that does not answer."""
+    try:
+        yield
+    except Unavailable as error:
+        raise error.saying(f"{names} cannot be removed without Open vSwitch: {error.cause}", error.remedy) from error
 
 
 class BridgeRemover:
@@ -53,7 +65,8 @@ class BridgeRemover:
                 remedy=f"Remove it with the program that made it; see `ovs-vsctl list bridge {foreign.bridge}`",
             )
         if there:
-            await self._prove_switch(there)
+            with _without_switch(" and ".join(found.bridge for found in there)):
+                await self._repairer.prove_switch()  # only its database says for certain which links are uplinks
         expect = tuple(
             Expectation(found.uplink, facts.node_ips, ())
             for found in there
@@ -67,15 +80,14 @@ class BridgeRemover:
         self._maker.forget(names)
         return names
 
-    async def _prove_switch(self, there: list[BridgeCondition]) -> None:
-        """Return when Open vSwitch can let the uplinks go; only its database says for certain which those are."""
-        try:
-            await self._repairer.prove_switch()
-        except Unavailable as error:
-            names = " and ".join(found.bridge for found in there)
-            raise error.saying(
-                f"{names} cannot be removed without Open vSwitch: {error.cause}", error.remedy
-            ) from error
+    async def prove_rows(self) -> None:
+        """Return when there is no row of a bridge that nobody can read, of an apply in this boot. Raises Unavailable.
+
+        NetworkManager cannot take its rows out again while the database is away: "there is no br-ex" would be wrong.
+        """
+        if self._maker.may_have_left_rows:
+            with _without_switch(BRIDGE):
+                await self._repairer.prove_database()
 
     async def _remove_ours(
         self,

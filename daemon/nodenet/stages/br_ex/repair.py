@@ -73,6 +73,10 @@ class BridgeRepairer:
         """Return when Open vSwitch carries out what its database says. Raises Unavailable."""
         await self._ovsdb.prove_alive()
 
+    async def prove_database(self) -> None:
+        """Return when the rows of the database can be read. Raises Unavailable."""
+        await self._ovsdb.bridges()
+
     async def connect(self, link: str) -> None:
         """See that *link* comes up, with whatever profile NetworkManager has for it. Raises Unavailable."""
         state = (await self._profiles.inventory(profiles=False)).states.get(link, "")

@@ -206,14 +206,14 @@ class ConfigureOvsStage:
 
     async def _remove(self, facts: Facts, record: BridgeRecord | None) -> Skipped:
         async with self._edges.nmstate.transaction() as transaction:
+            await self._remover.prove_rows()
             known = await self._gather(transaction, facts, record)
             names = await self._remover.remove(transaction, known, record)
         self._maker.forget(removed_in=self._pipeline.boot_id)
         self._edges.files.remove(BRIDGE_UP)
         self._later.forget()
-        plain = _plain(facts, {name: known.uplink_of(name) for name in names})
         reason = f"{' and '.join(names)} removed as requested" if names else "there is no br-ex to remove"
-        return Skipped(reason, plain, Message.BRIDGE_REMOVED)
+        return Skipped(reason, _plain(facts, {name: known.uplink_of(name) for name in names}), Message.BRIDGE_REMOVED)
 
     async def _make(
         self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts, left: Document
