@@ -50,7 +50,8 @@ def inhibited(run: Run, fault: Fault) -> Callable[[], None]:
     number = int(fault.pick * len(stages))
     if process is None or process.reconciler is None or not process.life.alive or not run.world.bus_up:
         return lambda: None
-    reconciler, lock = process.reconciler, Inhibitor(stages[number], "storage", f"disk {fault.at:g} moves", number)
+    handle = next(run.world.rules.handles)
+    reconciler, lock = process.reconciler, Inhibitor(stages[number], "storage", f"disk {fault.at:g} moves", handle)
     with suppress(Busy):
         reconciler.inhibit(lock)
         run.world.rules.inhibitors.append(lock)

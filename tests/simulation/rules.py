@@ -14,8 +14,9 @@ P10 nothing waits without a bound or a visible reason
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,8 @@ class Rules:
     trials: Trials = field(default_factory=Trials)
     inhibitors: list[Inhibitor] = field(default_factory=list)
     """Those that programs hold at this moment, of the process that runs."""
+    handles: Iterator[int] = field(default_factory=itertools.count)
+    """The numbers that tell one inhibitor from another."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from ipaddress import ip_address, ip_network
 
+from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.probes.questions import (
     Answer,
@@ -13,9 +14,10 @@ from nodenet.core.probes.questions import (
     Question,
     Scope,
     controls,
-    has_default,
     has_restarted,
+    is_undecided,
     known,
+    look_at,
     new_addresses,
     questions,
 )
@@ -41,8 +43,9 @@ def test_the_tables_of_the_settings_have_gateways_too() -> None:
     vrf = replace(SNAPSHOT, routes=(replace(DEFAULT, table="100"),))
     assert questions(vrf, (), Scope()) == ()
     assert [each.name for each in questions(vrf, (), Scope(tables=("100",)))] == ["192.0.2.1"]
-    assert (has_default(vrf, Scope()), has_default(vrf, Scope(tables=("main", "100")))) == (False, True)
-    assert not has_default(replace(SNAPSHOT, routes=(replace(DEFAULT, kind="blackhole"),)), Scope())
+    assert look_at(vrf, {}, Scope()).defaults == frozenset()
+    assert look_at(vrf, {}, Scope(tables=("main", "100"))).defaults == {Family.IPV4}
+    assert not look_at(replace(SNAPSHOT, routes=(replace(DEFAULT, kind="blackhole"),)), {}, Scope()).defaults
 
 
 def test_the_kernel_knows_carriers_and_ipv6_duplicates() -> None:
@@ -56,6 +59,30 @@ def test_the_kernel_knows_carriers_and_ipv6_duplicates() -> None:
         (Kind.CARRIER, "eth1"): Answer.NO,
         (Kind.UNIQUE, "2001:db8::5"): Answer.NO,
     }
+
+
+def test_an_address_that_others_cannot_reach_is_none() -> None:
+    """One of the link alone, and one that another host has."""
+    local = Address(ip_address("fe80::5"), 64, "eth0")
+    taken = Address(ip_address("2001:db8::5"), 64, "eth0", flags=frozenset({AddressFlag.DAD_FAILED}))
+    snapshot = replace(SNAPSHOT, addresses=(*SNAPSHOT.addresses, local, taken))
+    assert look_at(snapshot, {}, Scope()).addressed == {("eth0", Family.IPV4)}
+    fine = replace(taken, flags=frozenset())
+    assert ("eth0", Family.IPV6) in look_at(replace(snapshot, addresses=(fine,)), {}, Scope()).addressed
+
+
+def test_the_kernel_is_given_the_time_to_look_for_another_host() -> None:
+    """An optimistic address is in use at once, and one that failed is decided."""
+    wanted = (("eth0", ip_address("2001:db8::5")),)
+    flags = (
+        frozenset({AddressFlag.TENTATIVE}),
+        frozenset({AddressFlag.TENTATIVE, AddressFlag.OPTIMISTIC}),
+        frozenset({AddressFlag.TENTATIVE, AddressFlag.DAD_FAILED}),
+        frozenset[AddressFlag](),
+    )
+    found = [Address(wanted[0][1], 64, "eth0", flags=each) for each in flags]
+    assert [is_undecided(Snapshot(addresses=(each,)), wanted) for each in found] == [True, False, False, False]
+    assert not is_undecided(Snapshot(addresses=(found[0],)), ())
 
 
 def test_a_carrier_that_came_back_is_seen() -> None:

@@ -6,6 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
+from nodenet.core.ip import Family
 from nodenet.core.messages import Message
 from nodenet.core.probes.questions import NO_LOOK, Answer, Kind, Look, Question
 from nodenet.core.probes.verdict import can_fail, is_awaited, is_hopeless, merged, summary, verdict
@@ -21,6 +22,7 @@ TARGET = Question(Kind.TARGET, "203.0.113.1", target=ProbeTarget(ip_address("203
 CARRIER = Question(Kind.CARRIER, "eth0", "eth0")
 DUPLICATE = Question(Kind.UNIQUE, "2001:db8::5", "eth0")
 WORKS = {GATEWAY: YES}
+IPV4 = frozenset({Family.IPV4})
 
 
 @pytest.mark.parametrize(
@@ -95,8 +97,8 @@ def test_what_is_lost_rolls_the_file_back(
 
 def test_a_point_to_point_link_needs_no_gateway() -> None:
     """Its default route has none; without any default route the node is cut off."""
-    assert verdict(Look(WORKS), Look({}, has_default=True)).failure is None
-    assert verdict(Look(WORKS), Look({}, has_default=False)).failure is not None
+    assert verdict(Look(WORKS), Look({}, IPV4)).failure is None
+    assert verdict(Look(WORKS), Look({})).failure is not None
 
 
 def test_a_proven_file_is_rolled_back_for_what_answered_before_alone() -> None:
@@ -117,7 +119,7 @@ def test_of_an_interrupted_file_only_the_loss_of_every_way_out_is_known() -> Non
     said = "no gateway answers, and one answered before an earlier apply of this file"
     assert verdict(before, Look({GATEWAY: NO, NEW: NO})).failed == (said,)
     assert verdict(before, Look({})).failed == (said,)
-    assert verdict(before, Look({}, has_default=True)).failed == ()
+    assert verdict(before, Look({}, IPV4)).failed == ()
     assert verdict(before, Look({GATEWAY: NO, NEW: YES})).failed == ()
     assert verdict(Look({}, proven=True, interrupted=True), Look({GATEWAY: NO})).failed == ()
     assert [is_awaited(GATEWAY, answer, before) for answer in (NO, YES)] == [True, False]
@@ -133,7 +135,7 @@ def test_a_failure_names_every_cause_and_the_way_around() -> None:
         "eth0 has no carrier any more; the DNS server 192.0.2.53 does not answer, and it answered before the apply"
     )
     assert failure.remedy == (
-        "Correct the node file, or what it names does not work; "
+        "Correct the node file, or repair what does not answer; "
         "`probe_timeout = 0` in the settings applies the file without probes"
     )
 
@@ -157,8 +159,8 @@ def test_what_was_not_asked_again_is_not_said_to_be_silent() -> None:
 
 def test_between_two_tries_the_better_answer_holds() -> None:
     """After a rollback the network may take a moment to come back."""
-    found = merged(Look({GATEWAY: YES, DNS: NO}, has_default=True), Look({MOVED: NO, DNS: YES}))
-    assert found == Look({GATEWAY: YES, DNS: YES}, has_default=True)
+    found = merged(Look({GATEWAY: YES, DNS: NO}, defaults=IPV4), Look({MOVED: NO, DNS: YES}))
+    assert found == Look({GATEWAY: YES, DNS: YES}, defaults=IPV4)
     assert can_fail(GATEWAY, NO, found)
     assert merged(Look({GATEWAY: YES}), Look({}, proven=True)).proven
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from factories import NO_BRIDGE, NodeFactory
-from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node
 from nodenet.core.messages import Message
 from story import BRIDGE, STATIC, causes, mtu, network, node_file, nothing_left, settle, stage, story
 
@@ -90,6 +90,55 @@ def test_a_wrong_file_is_rolled_back_with_the_probe_as_the_cause(product_node: N
     assert stage(document, "nmstate")["detail"].endswith("these answer: gateway 10.88.0.1, target 10.88.0.1")
     said = f"After the apply the DNS server {SERVER} was not asked again: it did not answer before the apply"
     assert said in silent(node)
+
+
+def test_the_router_of_the_other_family_is_not_enough(product_node: NodeFactory, lan: Lan) -> None:
+    """A file that forgets its IPv4 routes is rolled back though IPv6 has its router; one that ends IPv6 is kept."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.SLAAC))
+    node = product_node(files={SETTINGS: TARGETS, **NO_BRIDGE}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    both = "ip route | grep -q '^default via 10.88.0.1' && ip -6 route | grep -q '^default'"
+    node.wait_until(both, timeout=20)
+    automatic = STATIC.replace("ipv6:\n    enabled: false", "ipv6: {enabled: true, dhcp: true, autoconf: true}")
+    failed = stage(reloaded(node, automatic[: automatic.index("routes:")]), "nmstate")
+    said = f"worker-0.yml: the node has no IPv4 default route any more, and 10.88.0.1 {WITHOUT}"
+    assert (failed["status"], failed["detail"].startswith(said)) == ("failed", True), failed
+    node.wait_until(both, timeout=30)
+    for text in (automatic, STATIC):
+        kept = stage(reloaded(node, text), "nmstate")
+        assert kept["status"] == "done", kept
+
+
+def test_the_network_of_another_nic_is_not_enough(product_node: NodeFactory, lab: Lab, lan: Lan) -> None:
+    """eth0 gets no lease with the file, as in a wrong VLAN; eth1 has a default route too."""
+    mac = "52:54:00:99:00:01"
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, extra=(f"--dhcp-host={mac},ignore",)))
+    other = lab.lan("other")
+    other.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={SETTINGS: TARGETS, **NO_BRIDGE}, flavour=Flavour.OPENSHIFT, nics=[lan, other])
+    node.boot()
+    settle(node)
+    node.wait_until(f"ip route | grep -q '^default via {other.gateway4}'", timeout=20)
+    before = network(node)
+    failed = stage(reloaded(node, (DHCP % 1500).replace("state: up", f'state: up, mac-address: "{mac}"')), "nmstate")
+    said = f"worker-0.yml: eth0 got no IPv4 address, which the node file asks for, and the gateway 10.88.0.1 {WITHOUT}"
+    assert (failed["status"], failed["detail"].startswith(said)) == ("failed", True), failed
+    node.wait_until("ip route | grep -q '^default via 10.88.0.1'", timeout=30)
+    assert network(node)["addresses"] == before["addresses"]
+
+
+def test_an_ipv6_address_of_another_host(product_node: NodeFactory, lan: Lan) -> None:
+    """NetworkManager does not wait for the kernel's check where it changes an active link."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    lan.run("ip", "address", "add", "fd88::77/64", "dev", "br0", "nodad")
+    node = product_node(files={SETTINGS: TARGETS, **NO_BRIDGE}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    taken = "ipv6: {enabled: true, dhcp: false, autoconf: false, address: [{ip: 'fd88::77', prefix-length: 64}]}"
+    failed = stage(reloaded(node, (DHCP % 1500).replace("ipv6: {enabled: false}", taken)), "nmstate")
+    said = "worker-0.yml: the address fd88::77 of eth0 is in use by another host"
+    assert (failed["status"], failed["detail"].startswith(said)) == ("failed", True), failed
 
 
 def test_a_node_without_a_network_keeps_a_file_whose_gateway_is_silent(product_node: NodeFactory, lan: Lan) -> None:

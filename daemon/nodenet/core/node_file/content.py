@@ -17,6 +17,7 @@ from nodenet.core.node_file.keys import wrong_keys
 from nodenet.core.node_file.links import Links, links_of
 from nodenet.core.node_file.secret import NO_SECRETS, Secrets, secrets_of
 from nodenet.core.node_file.values import interfaces, text, wrong_values
+from nodenet.core.node_file.ways_out import NO_WAYS, WaysOut, ways_out
 from nodenet.core.node_file.yaml_text import Block, Node, load
 
 BRIDGE = "br-ex"
@@ -42,6 +43,8 @@ class Desired:
     """The links that it configures."""
     addresses: tuple[LinkAddress, ...] = ()
     """The static addresses that it gives them."""
+    ways_out: WaysOut = NO_WAYS
+    """What it leaves of the ways out of the node."""
 
     @property
     def brings_bridge(self) -> bool:
@@ -98,6 +101,7 @@ def _desired(document: Block) -> Desired:
         secrets=secrets_of(document),
         links=links_of(present),
         addresses=tuple(static_addresses(present)),
+        ways_out=ways_out(document),
     )
 
 

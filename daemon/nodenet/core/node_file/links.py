@@ -38,11 +38,11 @@ def links_of(interfaces: Iterable[Block]) -> Links:
     active = [item for item in found if text(item, "state") not in ("ignore", "down")]
     free = made.union(*(_names_of(item) for item in found if _is_free(item)), _bonds_in_bridges(found))
     awaited = {name for item in active for name in (text(item, "name"), *_below(item))} - free
-    bases = {name for item in active for name in _bases(item)} - free
+    bases = {name for item in active for name in bases_of(item)} - free
     return Links(frozenset(named - made), made, leased, frozenset(awaited), frozenset(bases))
 
 
-def _bases(item: Block) -> Iterator[str]:
+def bases_of(item: Block) -> Iterator[str]:
     """Yield the base of a VLAN, a MAC VLAN and so on."""
     for _, part in item.entries:
         if isinstance(part, Block):
@@ -79,9 +79,14 @@ def _asks_for_lease(item: Block) -> bool:
 
 def _below(item: Block) -> Iterator[str]:
     """Yield the ports and the base of an interface: NMState has them in one mapping for each type."""
+    yield from bases_of(item)
+    yield from ports_of(item)
+
+
+def ports_of(item: Block) -> Iterator[str]:
+    """Yield the ports of a bond, a bridge, a VRF and so on."""
     for _, part in item.entries:
         if isinstance(part, Block):
-            yield from _names(part.get("base-iface"))
             for key in ("port", "ports"):
                 yield from _names(part.get(key))
 

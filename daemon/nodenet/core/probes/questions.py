@@ -7,14 +7,14 @@ kernel knows by itself whether a link has a carrier, and whether another host ha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import ip_address
 
-from nodenet.core.ip import Family, IPAddress
+from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, AddressFlag, Snapshot
 from nodenet.core.settings.model import ProbeTarget
-from nodenet.core.uplink_health.watched import gateways
+from nodenet.core.uplink_health.watched import gateways, routed
 
 
 class Kind(StrEnum):
@@ -56,15 +56,36 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """The answers at one moment, and whether the node has a default route.
+class WantedLease:
+    """An address of *family* that a file asks a server for, on one of *links*; *gateway* answered before."""
 
-    *proven*: the node has worked with the file that is applied after it. *interrupted*: an apply of that file was cut
-    short on a node that had a gateway, and may have taken it away already.
+    links: tuple[str, ...]
+    family: Family
+    gateway: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptWays:
+    """The ways out that a file must not cost the node: family → a gateway that answered, and leases."""
+
+    families: Mapping[Family, str] = field(default_factory=dict)
+    leases: tuple[WantedLease, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The answers at one moment.
+
+    *defaults* are the families that have a default route, *addressed* the families of each link's addresses that
+    others can reach. *kept*: what the file that is applied after it must not cost the node. *proven*: the node has
+    worked with that file. *interrupted*: an apply of it was cut short on a node that had a gateway, and may have taken
+    that away already.
     """
 
     answers: Mapping[Question, Answer]
-    has_default: bool = False
+    defaults: frozenset[Family] = frozenset()
+    addressed: frozenset[tuple[str, Family]] = frozenset()
+    kept: KeptWays = KeptWays()
     proven: bool = False
     interrupted: bool = False
 
@@ -85,10 +106,11 @@ NO_LOOK = Look({})
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the settings ask for: the targets, and the routing tables whose default routes are used."""
+    """What the settings ask for: the targets, the routing tables whose default routes are used, and the families."""
 
     targets: tuple[ProbeTarget, ...] = ()
     tables: tuple[str, ...] = (MAIN_TABLE,)
+    families: frozenset[Family] = frozenset(Family)
 
 
 def questions(snapshot: Snapshot, servers: Iterable[IPAddress], scope: Scope) -> tuple[Question, ...]:
@@ -103,10 +125,28 @@ def questions(snapshot: Snapshot, servers: Iterable[IPAddress], scope: Scope) ->
     return tuple(dict.fromkeys(found))
 
 
-def has_default(snapshot: Snapshot, scope: Scope) -> bool:
-    """Return whether a default route leads out of the node; it needs no gateway on a point-to-point link."""
-    tables = {MAIN_TABLE, *scope.tables}
-    return any(each.is_default and each.table in tables and each.kind == "unicast" for each in snapshot.routes)
+def look_at(snapshot: Snapshot, answers: Mapping[Question, Answer], scope: Scope) -> Look:
+    """Return *answers* with what the kernel knows besides.
+
+    A default route leads out of the node; it needs no gateway on a point-to-point link.
+    """
+    defaults = frozenset().union(*(routed(snapshot, Family, table) for table in {MAIN_TABLE, *scope.tables}))
+    addressed = frozenset(
+        (each.link, family_of(each.address))
+        for each in snapshot.addresses
+        if not each.address.is_link_local and AddressFlag.DAD_FAILED not in each.flags
+    )
+    return Look(answers, defaults, addressed)
+
+
+def is_undecided(snapshot: Snapshot, wanted: Sequence[tuple[str, IPAddress]]) -> bool:
+    """Return whether the kernel still asks if another host has one of the addresses *wanted* (RFC 4862, 5.4)."""
+    asked = {
+        (item.link, item.address)
+        for item in snapshot.addresses
+        if AddressFlag.TENTATIVE in item.flags and not item.flags & {AddressFlag.OPTIMISTIC, AddressFlag.DAD_FAILED}
+    }
+    return not asked.isdisjoint(wanted)
 
 
 def known(snapshot: Snapshot, links: Collection[str]) -> dict[Question, Answer]:

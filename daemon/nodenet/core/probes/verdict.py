@@ -8,11 +8,12 @@ slowly than the node does not keep it from its configuration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.probes.kept_ways import lost_ways
 from nodenet.core.probes.questions import Answer, Kind, Look, Question
 
 _RANK = {Answer.NO: 0, Answer.SMALL: 1, Answer.YES: 2}
@@ -39,18 +40,17 @@ class Verdict:
         """The failure of the apply, if any."""
         if not self.failed:
             return None
-        remedy = f"Correct the node file, or what it names does not work; {SWITCH}"
+        remedy = f"Correct the node file, or repair what does not answer; {SWITCH}"
         return ProbeFailed(FailureKind.PROBE, "; ".join(self.failed), remedy)
 
 
 def verdict(before: Look, after: Look) -> Verdict:
     """Return what the answers *before* and *after* the apply mean."""
-    failed: list[str] = []
-    noted: list[str] = []
-    for question, answer in after.answers.items():
-        if answer is not Answer.YES:
-            (failed if can_fail(question, answer, before) else noted).append(_in_words(question, answer, before))
-    failed += _without_way_out(before, after)
+    silent = {question: answer for question, answer in after.answers.items() if answer is not Answer.YES}
+    reported = [question for question, answer in silent.items() if can_fail(question, answer, before)]
+    failed = [_in_words(question, after.answers[question], before) for question in reported]
+    failed += _without_way_out(before, after) or lost_ways(before, after, reported)
+    noted = (_in_words(question, answer, before) for question, answer in silent.items() if question not in reported)
     return Verdict(tuple(failed), tuple(noted))
 
 
@@ -88,20 +88,23 @@ def merged(earlier: Look, now: Look) -> Look:
     best = {question: answer for question, answer in earlier.answers.items() if answer is Answer.YES}
     subjects = {question.subject for question in best}
     rest = {question: answer for question, answer in now.answers.items() if question.subject not in subjects}
-    return Look(best | rest, earlier.has_default or now.has_default, now.proven, now.interrupted)
+    return replace(now, answers=best | rest, defaults=earlier.defaults | now.defaults)
 
 
-def _without_way_out(before: Look, after: Look) -> Iterator[str]:
+def _without_way_out(before: Look, after: Look) -> list[str]:
+    """Return what is wrong where nothing leads out of the node any more."""
     asked = [question for question in after.answers if question.kind is Kind.GATEWAY]
-    if after.gateway is not None or (after.has_default and not asked):
-        return
+    if after.gateway is not None or (after.defaults and not asked):
+        return []
     if before.way_out is None:
-        if before.interrupted and not before.proven:
-            yield "no gateway answers, and one answered before an earlier apply of this file"
-    elif not asked:
-        yield f"the node has no default route any more, and the gateway {before.way_out.name} answered before the apply"
-    elif not any(can_fail(question, after.answers[question], before) for question in asked):
-        yield f"no gateway answers any more, and {before.way_out.name} answered before the apply"
+        is_lost = before.interrupted and not before.proven
+        return ["no gateway answers, and one answered before an earlier apply of this file"] if is_lost else []
+    name = before.way_out.name
+    if not asked:
+        return [f"the node has no default route any more, and the gateway {name} answered before the apply"]
+    if any(can_fail(question, after.answers[question], before) for question in asked):
+        return []
+    return [f"no gateway answers any more, and {name} answered before the apply"]
 
 
 def _in_words(question: Question, answer: Answer, before: Look) -> str:

@@ -15,10 +15,11 @@ from pathlib import PurePath
 import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_file.content import Desired
+from nodenet.core.probes.kept_ways import with_kept_ways
 from nodenet.core.probes.questions import (
     NO_LOOK,
     Answer,
@@ -27,9 +28,10 @@ from nodenet.core.probes.questions import (
     Question,
     Scope,
     controls,
-    has_default,
     has_restarted,
+    is_undecided,
     known,
+    look_at,
     new_addresses,
     questions,
 )
@@ -61,6 +63,9 @@ PAUSE_SECONDS = 0.1
 """Between two rounds: routes and addresses of a DHCP server come late."""
 BACK_SECONDS = 10.0
 """How long a rollback may take to restore the network; then the stages behind report what is missing."""
+DAD_SECONDS = 3.0
+"""How long the kernel may take to find that another host has an IPv6 address of the file: one probe and a second by
+default (``dad_transmits``). NetworkManager waits for that where it activates a link, but not where it changes one."""
 UNIQUE_SECONDS = 0.15
 """How long another host may take to defend its address: on a LAN it answers within milliseconds, and NetworkManager
 asks once more when it configures the address (ipv4.dad-timeout)."""
@@ -123,7 +128,8 @@ class Probes:
         targets = [
             replace(each, ca_file=settings.hosted.ca_file if each.path else "") for each in settings.probe_targets
         ]
-        scope = Scope(tuple(targets), settings.route_tables)
+        families = Family if settings.families == "auto" else map(Family, settings.families)
+        scope = Scope(tuple(targets), settings.route_tables, frozenset(families))
         return cls(ProbeEdges.of(edges), scope, float(settings.probe_timeout))
 
     async def before(self, wish: Desired, patience: float = 0.0) -> Before:
@@ -149,19 +155,22 @@ class Probes:
         asked = questions(snapshot, self._servers(snapshot), self.scope)
         unique = tuple(new_addresses(snapshot, wish.addresses))
         answers, taken = await asyncio.gather(self._ask(asked, BASELINE_SECONDS), self._taken(unique, snapshot))
-        look = Look(answers | known(snapshot, _links(wish)), has_default(snapshot, self.scope))
+        look = look_at(snapshot, answers | known(snapshot, _links(wish)), self.scope)
         return Before(look, taken, snapshot)
 
     def has_begun(self, digest: str) -> bool:
         """Return whether the file with *digest* was tried before."""
         return self._held[0] == digest
 
-    def remember(self, digest: str, look: Look) -> Look:
-        """Return what answered before this try of the file with *digest*, or before an earlier one."""
+    def remember(self, digest: str, look: Look, wish: Desired) -> Look:
+        """Return what answered before this try of the file with *digest*, or before an earlier one.
+
+        *wish*: what the file asks for, and so which ways out it keeps.
+        """
         if self._held[0] == digest:
             look = merged(self._held[1], look)
         self._held = digest, look
-        return look
+        return with_kept_ways(look, wish.ways_out, self.scope.families)
 
     def forget(self) -> None:
         """Forget what answered before: the file is applied, or will not be tried again."""
@@ -184,7 +193,8 @@ class Probes:
                     seconds = max(self.seconds, self.forward_seconds)
                 look = await self._round(before.look, look, wish, snapshot)
                 found = verdict(before.look, look)
-                if last or not found.failed:
+                waits = is_undecided(snapshot, wish.addresses) and time() - began < DAD_SECONDS
+                if last or not (found.failed or waits):
                     return look, found
             except Unavailable:  # the kernel does not answer at present
                 if last:
@@ -213,7 +223,7 @@ class Probes:
         old |= {each: last.answers[each] for each in asked if each in last.answers}
         due = [each for each in asked if each not in old or is_awaited(each, old[each], before)]
         answers = old | await self._ask(due, ROUND_SECONDS)
-        return Look(answers | known(snapshot, _links(wish)), has_default(snapshot, self.scope))
+        return look_at(snapshot, answers | known(snapshot, _links(wish)), self.scope)
 
     async def _taken(self, addresses: Iterable[Question], snapshot: Snapshot) -> tuple[Question, ...]:
         """Return those addresses that another host has.
@@ -264,7 +274,8 @@ class Probes:
             if address is None:
                 return Answer.UNKNOWN
             if question.kind is Kind.DNS:
-                heard = await edges.resolver.answers(address, "")
+                # One packet may be lost, and a server that was not heard before is not compared.
+                heard = await edges.resolver.answers(address, "") or await edges.resolver.answers(address, "")
             else:
                 heard = await edges.neighbours.answers(address, question.link, seconds)
         except Unavailable:  # the link is gone for the moment

@@ -87,7 +87,7 @@ class Probing:
             return
         before = await self._running
         look = replace(before.look, proven=self._proven, interrupted=self._interrupted)
-        self._before = replace(before, look=self._probes.remember(self._file.digest, look))
+        self._before = replace(before, look=self._probes.remember(self._file.digest, look, self._wish))
         if before.taken:
             found = Verdict(tuple(map(in_use, before.taken)))
             self._report(NO_LOOK, found)

@@ -81,7 +81,7 @@ class BridgeRemover:
         return names
 
     async def prove_rows(self) -> None:
-        """Return when there is no row of a bridge that nobody can read, of an apply in this boot. Raises Unavailable.
+        """Return when the rows that an apply of this boot may have left can be read. Raises Unavailable.
 
         NetworkManager cannot take its rows out again while the database is away: "there is no br-ex" would be wrong.
         """

@@ -1,0 +1,56 @@
+"""Which ways out of the node must a node file not cost it, one by one?
+
+That any gateway answers after the apply is not enough: on a LAN with router advertisements IPv6 has a gateway whatever
+the file does to IPv4, and a second NIC may have another network. So each family has a way out again, and a link that
+led to a gateway gets an address where the file asks a server for one. A way out that the file itself ends counts for
+nothing (``core.node_file.ways_out``), nor does a family that the settings leave out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from nodenet.core.ip import Family, family_of
+from nodenet.core.node_file.ways_out import WaysOut
+from nodenet.core.probes.questions import Answer, KeptWays, Kind, Look, Question, WantedLease
+
+
+def with_kept_ways(before: Look, ways: WaysOut, families: Collection[Family]) -> Look:
+    """Return *before* with the ways out that a file with *ways* keeps, in *families* of the settings."""
+    if before.way_out is None:
+        return before
+    found = [
+        (each, family_of(each.address))
+        for each, answer in before.answers.items()
+        if each.kind is Kind.GATEWAY and answer is Answer.YES and each.address and family_of(each.address) in families
+    ]
+    kept = {family: each.name for each, family in found if ways.keeps(each.link, family)}
+    leases = [
+        WantedLease(links, family, each.name)
+        for each, family in found
+        if (links := ways.leased.get((each.link, family), ()))
+    ]
+    return replace(before, kept=KeptWays(kept, tuple(dict.fromkeys(leases))))
+
+
+def lost_ways(before: Look, after: Look, reported: Collection[Question]) -> Iterator[str]:
+    """Yield the ways out that the node has no more; those behind a gateway of *reported* are known already."""
+    for family, gateway in before.kept.families.items():
+        asked = [each for each in after.answers if each.kind is Kind.GATEWAY and _family(each) is family]
+        if any(after.answers[each] is Answer.YES for each in asked) or set(asked) & set(reported):
+            continue
+        if asked:
+            yield f"no {family} gateway answers any more, and {gateway} answered before the apply"
+        elif family not in after.defaults:
+            yield f"the node has no {family} default route any more, and {gateway} answered before the apply"
+    for lease in before.kept.leases:
+        if not any((link, lease.family) in after.addressed for link in lease.links):
+            yield (
+                f"{' or '.join(lease.links)} got no {lease.family} address, which the node file asks for, "
+                f"and the gateway {lease.gateway} answered before the apply"
+            )
+
+
+def _family(gateway: Question) -> Family | None:
+    return None if gateway.address is None else family_of(gateway.address)

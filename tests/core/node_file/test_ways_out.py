@@ -1,0 +1,107 @@
+"""Which families of addresses a node file leaves where."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+
+from nodenet.core.ip import Family
+from nodenet.core.node_file.content import parse
+from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.ways_out import WaysOut
+
+V4, V6 = Family.IPV4, Family.IPV6
+ETH0 = "- name: eth0\n  type: ethernet\n"
+STATIC4 = "  ipv4: {enabled: true, dhcp: false, address: [{ip: 192.0.2.5, prefix-length: 24}]}\n"
+DHCP4 = "  ipv4: {enabled: true, dhcp: true}\n"
+NO4, NO6 = "  ipv4: {enabled: false}\n", "  ipv6: {enabled: false}\n"
+AUTO6 = "  ipv6: {enabled: true, autoconf: true, dhcp: true}\n"
+LOCAL6 = "  ipv6: {enabled: true, autoconf: false, dhcp: false}\n"
+BOND = "- name: bond0\n  type: bond\n  link-aggregation: {mode: active-backup, port: [eth0, eth1]}\n"
+VLAN = "- name: eth0.7\n  type: vlan\n  vlan: {base-iface: eth0, id: 7}\n"
+VRF = "- name: blue\n  type: vrf\n  vrf: {port: [eth0], route-table-id: 100}\n"
+OVS = (
+    "- name: br0\n  type: ovs-bridge\n  bridge: {port: [{name: eth0}, {name: ovs0}]}\n"
+    "- name: ovs0\n  type: ovs-interface\n"
+)
+
+
+def ways(interfaces: str, more: str = "") -> WaysOut:
+    return parse(NodeFile("worker-0.yml", f"interfaces:\n{indent(interfaces, '')}{more}", "d")).ways_out
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "families"),
+    [
+        (ETH0, {V4, V6}),
+        (ETH0 + STATIC4, {V4, V6}),
+        (ETH0 + STATIC4 + NO6, {V4}),
+        (ETH0 + NO4 + AUTO6, {V6}),
+        (ETH0 + DHCP4 + LOCAL6, {V4}),
+        (ETH0 + "  state: absent\n", set()),
+        (ETH0 + "  state: down\n" + DHCP4, set()),
+        (BOND + DHCP4, {V4}),
+        (BOND, set()),
+        (BOND + DHCP4 + ETH0, {V4}),
+        (ETH0 + NO4 + NO6 + VLAN + DHCP4, {V4}),
+        (ETH0 + NO4 + NO6 + VLAN, set()),
+        (BOND + NO4 + NO6 + VLAN.replace("eth0", "bond0") + STATIC4, {V4}),
+        (OVS + DHCP4 + AUTO6, {V4, V6}),
+        (OVS + DHCP4 + NO6, {V4}),
+        (VRF + ETH0, {V4, V6}),
+        (VRF + ETH0 + STATIC4 + NO6, {V4}),
+    ],
+)
+def test_what_a_link_has_afterwards_or_the_link_in_its_place(interfaces: str, families: set[Family]) -> None:
+    """What the file does not say of a link stays, but for a new port; the ports of a VRF keep their addresses."""
+    found = ways(interfaces)
+    assert {family for family in Family if found.keeps("eth0", family)} == families
+
+
+def test_a_link_that_is_ignored_is_not_named() -> None:
+    found = ways(ETH0 + "  state: ignore\n" + NO4)
+    assert not found.keeps("eth0", V4)
+    assert ways(ETH0 + "  state: ignore\n" + ETH0.replace("eth0", "eth1") + DHCP4).keeps("eth0", V4)
+
+
+def test_of_a_link_that_the_file_does_not_name_any_address_counts() -> None:
+    """br-ex, whose uplink the file takes away."""
+    assert ways(BOND + DHCP4).keeps("br-ex", V4)
+    assert not ways(BOND + DHCP4).keeps("br-ex", V6)
+
+
+@pytest.mark.parametrize(
+    ("route", "family"),
+    [
+        ("{destination: '::/0', next-hop-address: '2001:db8::1', next-hop-interface: eth0}", V6),
+        ("{destination: 0.0.0.0/0, next-hop-address: 192.0.2.1, next-hop-interface: eth0, table-id: 254}", V4),
+        ("{destination: 0.0.0.0/0, next-hop-address: 192.0.2.1, next-hop-interface: eth0, table-id: 100}", None),
+        ("{destination: 0.0.0.0/0, next-hop-interface: eth0, state: absent}", None),
+        ("{destination: 198.51.100.0/24, next-hop-address: 192.0.2.1, next-hop-interface: eth0}", None),
+    ],
+)
+def test_a_default_route_keeps_its_family(route: str, family: Family | None) -> None:
+    found = ways(ETH0 + NO4 + NO6, f"routes: {{config: [{route}]}}\n")
+    assert {each for each in Family if found.keeps("eth0", each)} == ({family} if family else set())
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "links"),
+    [
+        (ETH0 + DHCP4, ("eth0",)),
+        (ETH0 + STATIC4, ()),
+        (ETH0, ()),
+        (BOND + DHCP4, ("bond0",)),
+        (OVS + DHCP4, ("ovs0",)),
+        (ETH0 + DHCP4 + VLAN + DHCP4, ("eth0",)),
+        (ETH0 + NO4 + VLAN + DHCP4, ("eth0.7",)),
+    ],
+)
+def test_where_the_address_of_a_lease_is_expected(interfaces: str, links: tuple[str, ...]) -> None:
+    assert ways(interfaces).leased.get(("eth0", V4), ()) == links
+
+
+def test_router_advertisements_lease_addresses_too() -> None:
+    assert ways(ETH0 + AUTO6).leased == {("eth0", V6): ("eth0",)}
+    assert ways(ETH0 + LOCAL6).leased == {}
