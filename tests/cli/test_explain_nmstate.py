@@ -37,7 +37,7 @@ def test_a_file_that_was_rolled_back(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = written(tmp_path, Answer.NO)
     assert main(["explain", "nmstate", "--report", path]) == 1
     assert capsys.readouterr().out.splitlines()[-3:-1] == [
-        "worker-0.yml was not kept: the network is as it was before.",
+        "worker-0.yml is not kept.",
         "the gateway 192.0.2.1 does not answer on eth0, and it answered before the apply.",
     ]
     assert main(["explain", "nmstate", "--json", "--report", path]) == 1

@@ -16,7 +16,8 @@ DESCRIPTION = """Show what answered before and after the last apply of a node fi
 
 The answer is what nodenetd wrote with the last apply of this boot. nodenetd need not run. docs/probes.md explains which
 silence rolls a file back."""
-EPILOG = "exit codes: 0 the file was kept, or nothing was applied in this boot, 1 it was rolled back."
+EPILOG = """exit codes: 0 the file was kept, or nothing was applied in this boot, 1 it was rolled back, its trial is not
+over, or its apply was interrupted."""
 GOOD, BAD = "32", "31"
 """SGR parameters (ECMA-48)."""
 
@@ -60,7 +61,7 @@ def _text(document: dict[str, Any]) -> str:
         seconds = "-" if row["seconds"] is None else f"{row['seconds']:.3f}"
         cells = (row["when"], row["what"], row["name"], row["link"] or "-", row["answer"], seconds)
         table.add(cells, GOOD if row["answer"] == Answer.YES else BAD)
-    verdict = "kept" if document["kept"] else "not kept: the network is as it was before"
-    lines = [f"{document['node_file']} was {verdict}.", *(f"{text}." for text in document["failed"])]
+    verdict = "was kept" if document["kept"] else "is not kept"
+    lines = [f"{document['node_file']} {verdict}.", *(f"{text}." for text in document["failed"])]
     lines += [f"Not counted: {text}." for text in document["noted"]]
     return "\n".join([table.render(coloured=sys.stdout.isatty()), "", *map(printable, lines)])

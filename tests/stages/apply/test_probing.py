@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -11,13 +12,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from fakes import FakeKernel, FakeNeighbours, stage_edges
-from nodenet.core.errors import PublishFailed
+from nodenet.core.errors import PublishFailed, StageFailed
 from nodenet.core.messages import Message
+from nodenet.core.node_file.secret import Secrets
 from nodenet.core.probes.report import PATH
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.probes import FORWARD_SECONDS, UNIQUE_SECONDS, Probes
-from nodenet.stages.apply.probing import probing_around
+from nodenet.stages.apply.probing import UNDECIDED, probing_around
 from probes_rig import GATEWAY, NEW, OFFLINE, ONLINE, WISH, Rig, SlowNeighbours, file, timed
 
 
@@ -66,6 +68,7 @@ def test_the_report_names_every_probe_before_and_after() -> None:
     probing = rig.around()
     timed(probing.begin)
     timed(probing.accept)
+    probing.ended()
     document = json.loads(rig.files.content[str(PATH)])
     assert (document["node_file"], document["kept"], document["failed"]) == ("worker-0.yml", True, [])
     rows = [(row["when"], row["what"], row["name"], row["answer"]) for row in document["probes"]]
@@ -116,6 +119,45 @@ def test_a_silent_gateway_is_waited_for_once_and_only_where_it_may_answer() -> N
         assert waited(Rig(neighbours=SlowNeighbours(), kernel=FakeKernel(OFFLINE))) < 2
         assert waited(Rig()) < 1
     assert logs == []
+
+
+@pytest.mark.parametrize(
+    ("end", "kept", "failed"),
+    [
+        (None, True, []),
+        (StageFailed("the commit failed"), False, ["the commit failed"]),
+        (StageFailed("the password hunter2-rack is wrong"), False, ["the password <hidden> is wrong"]),
+        (asyncio.CancelledError(), False, ["nodenetd was stopped before the file was committed"]),
+    ],
+    ids=["committed", "failed", "secret", "stopped"],
+)
+async def test_whether_the_file_was_kept_is_reported_at_the_end(
+    end: BaseException | None, failed: list[str], *, kept: bool
+) -> None:
+    """Not before: a trial holds a file whose probes hold, and what is killed meanwhile keeps nothing."""
+    rig = Rig()
+    wish = replace(WISH, secrets=Secrets(frozenset({"hunter2-rack"})))
+    with contextlib.suppress(StageFailed, asyncio.CancelledError):
+        async with probing_around(rig.probes, file("d"), wish, proven=False) as probing:
+            await probing.begin()
+            await probing.accept()
+            before_the_end = json.loads(rig.files.content[str(PATH)])
+            if end:
+                raise end
+    assert (before_the_end["kept"], before_the_end["failed"]) == (False, [UNDECIDED])
+    document = json.loads(rig.files.content[str(PATH)])
+    assert (document["kept"], document["failed"], len(document["probes"])) == (kept, failed, 8)
+
+
+async def test_a_file_that_was_committed_stays_kept_whatever_comes_after() -> None:
+    """A disk that does not take the record of it."""
+    rig = Rig()
+    probing = rig.around()
+    await probing.begin()
+    await probing.accept()
+    probing.ended()
+    probing.ended(PublishFailed("no space is left"))
+    assert json.loads(rig.files.content[str(PATH)])["kept"] is True
 
 
 def _accepted(rig: Rig) -> Callable[[], Awaitable[None]]:

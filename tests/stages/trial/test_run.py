@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import PurePosixPath
@@ -40,6 +42,7 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.probes.report import PATH as PROBES
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial.trial import ASIDE, STAGED, Decision, TrialEnded, TrialOrder
 from nodenet.edge.files.disk import STRAY
@@ -172,6 +175,24 @@ async def test_without_a_confirmation_everything_is_as_before(decisions: list[De
         await rig.hold()
     assert rig.manager.rolled_back == ["/checkpoint/1"]
     assert rig.as_before
+
+
+@pytest.mark.parametrize(
+    ("decisions", "causes"),
+    [
+        ([], ["its time is over, and it was not confirmed"]),
+        ([Decision.ROLL_BACK], ["an administrator rolled it back"]),
+        ([Decision.CONFIRM], []),
+    ],
+)
+async def test_the_report_of_the_probes_says_how_the_trial_ended(
+    decisions: list[Decision | None], causes: list[str]
+) -> None:
+    rig = Rig(decisions, settings=Settings(), kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
+    with suppress(TrialEnded):
+        await rig.hold()
+    document = json.loads(rig.files.content[str(PROBES)])
+    assert (document["node_file"], document["kept"], document["failed"]) == ("new.yml", not causes, causes)
 
 
 async def test_a_network_manager_that_forgets_the_checkpoint_ends_the_trial() -> None:

@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
@@ -21,6 +22,9 @@ from nodenet.core.probes.verdict import SWITCH, ProbeFailed, Verdict, in_use, su
 from nodenet.stages.apply.probes import Before, Probes
 
 log = structlog.get_logger()
+
+UNDECIDED = "the apply or the trial is not over: the file is rolled back if nodenetd or NetworkManager ends now"
+INTERRUPTED = "nodenetd was stopped before the file was committed"
 
 
 @contextlib.asynccontextmanager
@@ -44,6 +48,11 @@ async def probing_around(  # noqa: PLR0913  (what is known about the file)
         probing.start(0.0 if probes.has_begun(file.digest) else patience)
     try:
         yield probing
+    except BaseException as error:
+        probing.ended(error)
+        raise
+    else:
+        probing.ended()
     finally:
         probing.end()
 
@@ -61,6 +70,8 @@ class Probing:
         self._wish = wish
         self._before = Before()
         self._running: asyncio.Task[Before] | None = None
+        self._undecided: dict[str, Any] = {}
+        """The report of probes that held, until it is known whether the apply is committed."""
         self.answering = ""
         """What answers after the apply, as the end of a sentence."""
         self.way_out = False
@@ -112,7 +123,21 @@ class Probing:
         """Return when the network is as before the apply, or does not come back in time."""
         await self._probes.restored(self._before)
 
+    def ended(self, error: BaseException | None = None) -> None:
+        """Report, once, whether a file whose probes held was kept: it was not where *error* ended apply or trial."""
+        document, self._undecided = self._undecided, {}
+        if document:
+            why = [] if error is None else [self._wish.secrets.hidden_in(getattr(error, "cause", INTERRUPTED))]
+            self._write(document | {"kept": error is None, "failed": why})
+
     def _report(self, after: Look, found: Verdict) -> None:
+        document = report(self._file.name, self._before.look, after, found, self._probes.took)
+        if not found.failed:
+            # Not kept before the commit: a trial may hold the file for an hour, and nodenetd may be killed meanwhile.
+            self._undecided = document
+            document = document | {"kept": False, "failed": [UNDECIDED]}
+        self._write(document)
+
+    def _write(self, document: dict[str, Any]) -> None:
         with contextlib.suppress(PublishFailed):  # for people; nothing depends on it
-            document = report(self._file.name, self._before.look, after, found, self._probes.took)
             self._probes.edges.files.write(PATH, json.dumps(document, indent=1).encode() + b"\n")

@@ -224,6 +224,7 @@ class NmstateStage:
         try:
             async with self._way_back.kept(job.file, job.wish):
                 seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept)
+                probing.ended()  # kept, whether or not the disk takes the records of it
             self._owed = job  # what is committed is not undone where its record cannot be written
             self._is_good(job)
         except ProbeFailed:
