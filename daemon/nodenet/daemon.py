@@ -223,7 +223,7 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
             explain=machine.explain,
             try_file=lambda order: reconciler.try_file(order),  # noqa: PLW0108
             confirm=lambda digest: reconciler.confirm(digest),  # noqa: PLW0108
-            roll_back=lambda: reconciler.roll_back(),  # noqa: PLW0108
+            roll_back=lambda digest: reconciler.roll_back(digest),  # noqa: PLW0108
         ),
         lambda: reconciler.status,
     )

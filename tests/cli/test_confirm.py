@@ -9,8 +9,8 @@ import pytest
 
 from cli.test_ask import printed
 from cli.test_main import nodenetctl
+from cli.test_on_trial import TRIAL, Reports
 from cli.test_reselect import daemon
-from cli.test_try import TRIAL
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.cli.confirm import agreed
 from nodenet.core.errors import StageFailed, UsageInvalid
@@ -19,17 +19,6 @@ __all__ = ["private_bus"]
 
 
 SAYS = "confirming new.yml (dddddddddddd); root on pts/0 (process 7) started the trial\n"
-
-
-class Reports(dict[str, str]):
-    """What nodenetd answers to one GetStatus after another: the file is on trial, and what is otherwise then."""
-
-    def __init__(self, *changes: dict[str, str]) -> None:
-        super().__init__({"GetStatus": ""})
-        self._left = [json.dumps({"trial": TRIAL | each}) for each in ({}, *changes)]
-
-    def __getitem__(self, _: str) -> str:
-        return self._left.pop(0)
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ ORDERS = Orders(
     explain=lambda topic: topic,
     try_file=try_nothing,
     confirm=confirm_nothing,
-    roll_back=nothing,
+    roll_back=confirm_nothing,
 )
 
 

@@ -13,7 +13,7 @@ from cli.test_ask import nodenetctl
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.cli.reselect import _change
-from nodenet.core.errors import StageFailed
+from nodenet.core.errors import NodenetError, StageFailed
 from nodenet.core.status.bus_interfaces import NAME
 from nodenet.edge.bus.connection import Message, MessageType
 
@@ -24,7 +24,11 @@ CAUSE = "no address is eligible. Look at `nodenetctl explain node-ip`"
 
 @contextlib.asynccontextmanager
 async def daemon(
-    address: str, *, refuses: bool = False, documents: Mapping[str, str] = EXPLAINED
+    address: str,
+    *,
+    refuses: bool = False,
+    documents: Mapping[str, str] = EXPLAINED,
+    error: type[NodenetError] = StageFailed,
 ) -> AsyncIterator[list[tuple[str, list[str]]]]:
     """Own nodenetd's name; give the calls that come. *documents* are answered, all other calls may be refused."""
     calls: list[tuple[str, list[str]]] = []
@@ -36,7 +40,7 @@ async def daemon(
         if message.member in documents:
             return Message.new_method_return(message, "s", [documents[message.member]])
         if refuses:
-            return Message.new_error(message, StageFailed.bus_name, CAUSE)
+            return Message.new_error(message, error.bus_name, CAUSE)
         return Message.new_method_return(message)
 
     async with client(address) as other:

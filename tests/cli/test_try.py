@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,23 +10,19 @@ from typing import Any
 import pytest
 
 from cli.test_main import nodenetctl
+from cli.test_on_trial import MINE, OTHER, TRIAL, Reports
+from cli.test_reselect import CAUSE, daemon
+from edge.private_bus import PrivateBus, private_bus
 from nodenet.cli.main import main
-from nodenet.cli.try_file import Shown, refuse_beside, who
-from nodenet.core.errors import Busy
-from nodenet.core.trial.trial import APPLY_IT, not_applied
+from nodenet.cli.try_file import NOT_REPORTED, Shown, interrupted, refuse_beside, who
+from nodenet.core.errors import Busy, NodenetError, StageFailed, Unavailable, UsageInvalid
+from nodenet.core.trial.trial import APPLY_IT, ONCE_APPLIED, not_applied
 from status_cases import GOOD
 from unprivileged import unprivileged
 
-TRIAL = {
-    "node_file": "new.yml",
-    "digest": "d" * 64,
-    "who": "root on pts/0 (process 7)",
-    "state": "holding",
-    "until": 160.0,
-    "cause": None,
-    "installed": None,
-    "edited": None,
-}
+__all__ = ["private_bus"]
+ROLLED_BACK = {"state": "rolled-back", "until": None, "cause": "an administrator rolled it back"}
+ENDED = "nodenetctl: the trial has ended, the network is as before: an administrator rolled it back\n"
 
 
 @pytest.mark.parametrize("time", ["0", "4", "2h", "1e9", "soon", "-5", ""])
@@ -111,3 +108,86 @@ def test_programs_get_a_document_for_each_event(capsys: pytest.CaptureFixture[st
     events: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [event["event"] for event in events] == ["changes", "holding", "ended"]
     assert (events[1]["seconds_left"], events[2]["state"]) == (60, "confirmed")
+
+
+def test_programs_get_an_end_where_the_trial_fails_before_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    """People get the error alone, once."""
+    error = StageFailed("worker-0.yml could not be applied", remedy="Correct it")
+    for as_json in (True, False):
+        with pytest.raises(StageFailed), Shown(as_json=as_json, terminal=False).an_end_of(MINE):
+            raise error
+    said = capsys.readouterr()
+    assert (json.loads(said.out), said.err) == (
+        {"event": "ended", **TRIAL, "state": "failed", "until": None, "cause": "worker-0.yml could not be applied"},
+        "",
+    )
+
+
+@pytest.fixture
+def bus(private_bus: PrivateBus, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a bus that is the system bus of this test."""
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", private_bus.address)
+    return private_bus.address
+
+
+async def ctrl_c(
+    bus: str, reports: Reports, error: type[NodenetError] | None = None, *, as_json: bool = True
+) -> tuple[int | NodenetError, list[Any]]:
+    """Interrupt the trial MINE; return the exit code or the error, and the orders that came. *error* refuses them."""
+    code: int | NodenetError
+    shown = Shown(as_json=as_json, terminal=False)
+    async with daemon(bus, documents=reports, refuses=error is not None, error=error or StageFailed) as calls:
+        try:
+            code = await asyncio.to_thread(interrupted, MINE, shown)
+        except NodenetError as raised:
+            code = raised
+    return code, [each for each in calls if each[0] != "GetStatus"]
+
+
+async def test_ctrl_c_rolls_the_trial_back_and_prints_its_end(bus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the edit of the node's own file that it found."""
+    end = ROLLED_BACK | {"edited": "worker-0.yml"}
+    assert await ctrl_c(bus, Reports(end)) == (1, [("RollBackTrial", ["d" * 64])])
+    assert json.loads(capsys.readouterr().out) == {"event": "ended", **TRIAL, **end}
+    assert (await ctrl_c(bus, Reports(end), as_json=False))[0] == 1
+    assert capsys.readouterr().err == f"{ENDED}nodenetctl: {not_applied('worker-0.yml')}. {APPLY_IT}\n"
+
+
+async def test_ctrl_c_while_the_file_is_applied_says_what_it_waits_for(
+    bus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (await ctrl_c(bus, Reports(ROLLED_BACK, first={"state": "applying"}), as_json=False))[0] == 1
+    assert capsys.readouterr().err == f"nodenetctl: {ONCE_APPLIED}\n{ENDED}"
+
+
+async def test_ctrl_c_does_not_end_the_trial_of_another_program(bus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """This one was stopped with Ctrl-Z, and its own trial is long over. The other one may be of the same file."""
+    raised, calls = await ctrl_c(bus, Reports(first=OTHER))
+    assert (isinstance(raised, Unavailable), calls) == (True, [])
+    assert str(raised).startswith("the trial is over, and another one, of new.yml, has begun since")
+    raised, _ = await ctrl_c(bus, Reports(OTHER, first={"state": "confirmed"}), UsageInvalid)  # it begins just then
+    assert isinstance(raised, Unavailable)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [({"state": "confirmed", "installed": "/etc/w.yml"}, 0), (ROLLED_BACK | {"cause": "its time is over"}, 1)],
+)
+async def test_ctrl_c_after_the_end_prints_how_it_ended(
+    bus: str, capsys: pytest.CaptureFixture[str], end: dict[str, Any], code: int
+) -> None:
+    assert (await ctrl_c(bus, Reports(end, first=end), UsageInvalid))[0] == code
+    assert json.loads(capsys.readouterr().out) == {"event": "ended", **TRIAL, **end}
+
+
+async def test_ctrl_c_before_the_trial_begins_is_no_rollback(bus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    last = OTHER | {"state": "confirmed"}
+    assert (await ctrl_c(bus, Reports(last, first=last), UsageInvalid))[0] == 1
+    end = {"state": "failed", "until": None, "cause": NOT_REPORTED}
+    assert json.loads(capsys.readouterr().out) == {"event": "ended", **TRIAL, **end}
+
+
+async def test_a_rollback_that_fails_is_the_answer_to_ctrl_c(bus: str) -> None:
+    raised, calls = await ctrl_c(bus, Reports({}), StageFailed)
+    assert (str(raised), len(calls)) == (CAUSE, 1)

@@ -75,7 +75,7 @@ async def serve() -> None:
         explain=machine.explain,
         try_file=refuse_trial,
         confirm=lambda _: reload(),
-        roll_back=reload,
+        roll_back=lambda _: reload(),
     )
     service = Service(machine.bus, orders, lambda: status)
     service.show(status)

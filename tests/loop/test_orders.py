@@ -52,7 +52,7 @@ async def test_no_order_is_taken_and_no_stage_runs_during_a_trial() -> None:
         assert rig.ran == []
         assert rig.watch.last["trial"]["state"] == "holding"
         assert len(rig.watchdog.beats) > 2
-        await reconciler.roll_back()
+        await reconciler.roll_back("")
 
 
 async def test_node_ips_that_a_trial_takes_away_are_missing_in_the_status() -> None:
@@ -66,7 +66,7 @@ async def test_node_ips_that_a_trial_takes_away_are_missing_in_the_status() -> N
         assert (rig.watch.last["trial"]["state"], rig.ran) == ("holding", [])
         rig.drift = None
         await rig.until(lambda: rig.watch.last["health"] == "ok")
-        await reconciler.roll_back()
+        await reconciler.roll_back("")
 
 
 async def test_the_stages_run_again_when_a_trial_has_ended() -> None:
@@ -76,7 +76,7 @@ async def test_the_stages_run_again_when_a_trial_has_ended() -> None:
         await ready(rig)
         await reconciler.try_file(ORDER)
         rig.inputs.file = ("worker-0.yml", "edited")
-        await reconciler.roll_back()
+        await reconciler.roll_back("")
         await rig.until(lambda: reconciler.status.boot.next() is None and bool(rig.ran))
         assert rig.ran == list(StageName)[list(StageName).index(StageName.NMSTATE) :]
         assert reconciler.status.facts.digest is None  # the stage gets the file as it was read before the trial

@@ -247,6 +247,21 @@ async def test_only_the_file_that_the_caller_looked_at_is_confirmed() -> None:
     assert await work is True
 
 
+async def test_only_the_trial_that_the_caller_means_is_rolled_back() -> None:
+    """A program that was stopped for longer than its own trial took: another administrator's goes on."""
+    rig = Rig()
+    work = await rig.held()
+    with pytest.raises(UsageInvalid) as refused:
+        await rig.trials.decide(Decision.ROLL_BACK, "e" * 64)
+    assert str(refused.value) == (
+        "new.yml (dddddddddddd) is on trial now, and not eeeeeeeeeeee: that trial has ended. "
+        "Look at `nodenetctl status`, and roll back again if the present one is right"
+    )
+    assert rig.shown[-1].state is TrialState.HOLDING
+    await rig.trials.decide(Decision.ROLL_BACK, "d" * 64)
+    assert await work is False
+
+
 async def test_a_confirmation_that_is_refused_does_not_end_the_trial() -> None:
     rig = Rig(Runner(refusals=[would_replace("worker-0.yml")]))
     work = await rig.held()

@@ -41,7 +41,7 @@ def file_tried(run: Run, fault: Fault) -> None:
             trials.may_be_confirmed = True
             run.order("confirm", digest, succeeded=trials.is_confirmed)
         elif ENDS[end]:
-            run.order("roll_back")
+            run.order("roll_back", digest)
 
     world.after(min(fault.lasts, LATEST_SECONDS), decide)
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from string import hexdigits
 from typing import Any
 
 from nodenet.cli.ask import ask
+from nodenet.cli.on_trial import reported
 from nodenet.cli.outputs import note
 from nodenet.cli.table import printable
 from nodenet.core.trial.trial import DIGITS, SHOWN_DIGITS, TrialState, another, no_trial
 
 SECONDS = 120.0
-ANSWER_SECONDS = 10.0
 SHORTEST_DIGITS = 6
 
 
@@ -45,12 +44,12 @@ def digits(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Confirm the trial and print where the file is; return the exit code. Raises NodenetError."""
-    found = _trial()
+    found = reported()
     digest = agreed(found, arguments.digest or "")
     name = found["node_file"]
     note(f"confirming {name} ({digest[:SHOWN_DIGITS]}); {found['who']} started the trial")
     ask("ConfirmTrial", "s", [digest], seconds=SECONDS)
-    after = _trial()
+    after = reported()
     # Another trial may have begun since: then the status is about that one.
     installed = after.get("installed") if after.get("digest") == digest else None
     print(printable(f"confirmed: {name} is installed" + (f" as {installed}" if installed else "")))
@@ -69,9 +68,3 @@ def agreed(found: Mapping[str, Any], wanted: str) -> str:
     if not digest.startswith(wanted):
         raise another(found["node_file"], digest, wanted)
     return digest
-
-
-def _trial() -> dict[str, Any]:
-    """Return the present trial, or the last one, from nodenetd: the state file is an older one where /run is full."""
-    (text,) = ask("GetStatus", seconds=ANSWER_SECONDS)
-    return json.loads(text).get("trial") or {}

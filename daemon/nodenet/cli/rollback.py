@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import argparse
 
-from nodenet.cli import status
 from nodenet.cli.ask import ask
+from nodenet.cli.on_trial import reported
 from nodenet.cli.outputs import note
-from nodenet.core.trial.trial import APPLY_IT, not_applied
-
-SECONDS = 180.0
-"""NetworkManager may take 90 s for a rollback."""
+from nodenet.core.trial.trial import ANSWER_SECONDS, APPLY_IT, ONCE_APPLIED, TrialState, not_applied
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.description = (
-        "End the trial that `nodenetctl try` has started, and return when the network is as it was before. Needs root."
+        "End the trial that `nodenetctl try` has started, and return when the network is as it was before. A file that "
+        "is still being applied is rolled back once it is applied and its probes are over. Needs root. Exits 64 when "
+        "no trial is running, or it was confirmed before, and 1 when the file could not be applied, or the network is "
+        "not back yet."
     )
 
 
 def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001  (there are no options)
     """End the trial; return the exit code. Raises NodenetError."""
-    ask("RollBackTrial", seconds=SECONDS)
+    if reported().get("state") == TrialState.APPLYING:
+        note(f"nodenetctl: {ONCE_APPLIED}")
+    ask("RollBackTrial", "s", [""], seconds=ANSWER_SECONDS)
     print("rolled back: the network is as it was before the trial")
-    if edited := ((status.read() or {}).get("trial") or {}).get("edited"):
+    if edited := reported().get("edited"):
         note(f"nodenetctl: {not_applied(edited)}. {APPLY_IT}")
     return 0

@@ -12,33 +12,40 @@ import os
 import pwd
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from nodenet.cli import progress, status
 from nodenet.cli.ask import ask
 from nodenet.cli.duration import seconds
+from nodenet.cli.on_trial import another_runs, is_same, refuse_another, reported, runs
 from nodenet.cli.outputs import note
 from nodenet.cli.table import printable
-from nodenet.core.errors import AccessDenied, Busy, Unavailable
+from nodenet.core.errors import AccessDenied, Busy, NodenetError, Unavailable, UsageInvalid
 from nodenet.core.trial.trial import (
+    ANSWER_SECONDS,
     APPLY_IT,
     DEFAULT_SECONDS,
     LONGEST_SECONDS,
-    RUNNING,
+    ONCE_APPLIED,
     SHORTEST_SECONDS,
     STAGED,
+    Trial,
     TrialState,
     checked,
+    document,
     not_applied,
 )
 
-APPLY_SECONDS = 900.0
 POLL_SECONDS = 0.25
 LINE_SECONDS = 30
 """How often the time that is left is printed where standard output is no terminal."""
 MISSING_SECONDS = 10.0
 """After so long without nodenetd the trial is over: NetworkManager rolls it back."""
+INTERRUPTED = "interrupted"
+NOT_REPORTED = "interrupted, and nodenetd reports no such trial"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,23 +84,22 @@ def run(arguments: argparse.Namespace) -> int:
     shown = Shown(as_json=arguments.json, terminal=sys.stdout.isatty())
     shown.preview(found.document(), found.text())
     staged = Path(STAGED, f"{file.digest}.yml")
-    disk.write(staged, file.text.encode(), 0o600)
+    mine = Trial(file.name, file.digest, who())
     try:
-        with progress.shown():
-            ask("Try", "ssus", [file.name, file.digest, limit, who()], seconds=APPLY_SECONDS)
-        return follow(file.digest, shown)
+        with shown.an_end_of(mine), progress.shown():
+            disk.write(staged, file.text.encode(), 0o600)
+            ask("Try", "ssus", [mine.name, mine.digest, limit, mine.who], seconds=ANSWER_SECONDS)
+        return follow(mine, shown)
     except KeyboardInterrupt:
-        ask("RollBackTrial", seconds=APPLY_SECONDS)
-        shown.ended({"state": TrialState.ROLLED_BACK, "cause": "interrupted", "installed": None})
-        return 1
+        return interrupted(mine, shown)
     finally:
         staged.unlink(missing_ok=True)
 
 
-def refuse_beside(document: dict[str, Any] | None) -> None:
+def refuse_beside(found: dict[str, Any] | None) -> None:
     """Return where no trial runs. Raises Busy before anything is printed; nodenetd refuses it too."""
-    trial = (document or {}).get("trial")
-    if document and "running" not in document and trial and trial["state"] in RUNNING:
+    trial = (found or {}).get("trial")
+    if found and "running" not in found and trial and runs(trial):
         raise Busy(
             f"a trial of {trial['node_file']} holds the network; {trial['who']} started it",
             remedy="End it with `nodenetctl confirm` or `nodenetctl rollback`",
@@ -122,9 +128,9 @@ class Shown:
         self._terminal = terminal and not as_json
         self._left: int | None = None
 
-    def preview(self, document: dict[str, Any], text: str) -> None:
+    def preview(self, found: dict[str, Any], text: str) -> None:
         """Print what the file changes."""
-        self._event("changes", document) if self._as_json else print(text, flush=True)
+        self._event("changes", found) if self._as_json else print(text, flush=True)
 
     def holds(self, trial: dict[str, Any], left: int) -> None:
         """Print that the file is applied and is rolled back in *left* seconds."""
@@ -155,27 +161,69 @@ class Shown:
         if trial.get("edited"):
             note(f"nodenetctl: {not_applied(trial['edited'])}. {APPLY_IT}")
 
-    def _event(self, name: str, document: dict[str, Any]) -> None:
-        print(json.dumps({"event": name, **document}), flush=True)
+    @contextmanager
+    def an_end_of(self, mine: Trial) -> Iterator[None]:
+        """Print for programs that the trial *mine* has failed where what begins it raises; then raise it again."""
+        try:
+            yield
+        except NodenetError as error:
+            if self._as_json:
+                self.ended(document(mine.ended(TrialState.FAILED, error.cause)))
+            raise
+
+    def _event(self, name: str, what: dict[str, Any]) -> None:
+        print(json.dumps({"event": name, **what}), flush=True)
 
 
-def follow(digest: str, shown: Shown) -> int:
-    """Print the countdown until the trial of the file *digest* has ended; return the exit code. Raises Unavailable."""
+def follow(mine: Trial, shown: Shown) -> int:
+    """Print the countdown until the trial *mine* has ended; return the exit code. Raises Unavailable."""
     gone = time.monotonic() + MISSING_SECONDS
     while True:
-        document = status.read()
-        trial = document.get("trial") if document and "running" not in document else None
-        if trial and trial["digest"] == digest:
+        found = status.read()
+        trial = found.get("trial") if found and "running" not in found else None
+        if trial and is_same(mine, trial):
             gone = time.monotonic() + MISSING_SECONDS
-            if trial["state"] not in RUNNING:
-                shown.ended(trial)
-                return 0 if trial["state"] == TrialState.CONFIRMED else 1
+            if not runs(trial):
+                return over(trial, shown)
             if trial["until"] is not None:
                 left = trial["until"] - time.clock_gettime(time.CLOCK_BOOTTIME)
                 shown.holds(trial, max(round(left), 0))
         elif time.monotonic() > gone:
+            if trial and runs(trial):
+                raise another_runs(trial)
             raise Unavailable(
                 "nodenetd does not report the trial any more; the network is rolled back without it",
                 remedy="Look at `nodenetctl status` and `journalctl -u nodenetd`",
             )
         time.sleep(POLL_SECONDS)
+
+
+def over(trial: dict[str, Any], shown: Shown) -> int:
+    """Print how the *trial* has ended; return the exit code."""
+    shown.ended(trial)
+    return 0 if trial["state"] == TrialState.CONFIRMED else 1
+
+
+def interrupted(mine: Trial, shown: Shown) -> int:
+    """Roll back the trial *mine*, and no other one; return the exit code. Raises NodenetError.
+
+    This program may have been stopped for longer than its trial took. A trial that is not reported may be about to
+    begin: nodenetd refuses the order where it is about another file.
+    """
+    present = reported()
+    refuse_another(mine, present)
+    if present.get("state") == TrialState.APPLYING:
+        note(f"nodenetctl: {ONCE_APPLIED}")
+    refused: NodenetError | None = None
+    try:
+        ask("RollBackTrial", "s", [mine.digest], seconds=ANSWER_SECONDS)
+    except NodenetError as error:
+        refused = error
+    found = reported()
+    if is_same(mine, found) and not runs(found):
+        return over(found, shown)
+    if refused and not isinstance(refused, UsageInvalid):
+        raise refused
+    refuse_another(mine, found)
+    ended = mine.ended(TrialState.FAILED, NOT_REPORTED) if refused else mine.ended(TrialState.ROLLED_BACK, INTERRUPTED)
+    return over(document(ended), shown)

@@ -60,6 +60,9 @@ class LoopOrders:
         """
         await self._trials.decide(Decision.CONFIRM, digest)
 
-    async def roll_back(self) -> None:
-        """End the trial; return when the network is as before. Raises NodenetError."""
-        await self._trials.decide(Decision.ROLL_BACK)
+    async def roll_back(self, digest: str) -> None:
+        """End the trial of the file with *digest*, "": whichever is on trial; return when the network is as before.
+
+        Raises NodenetError, UsageInvalid where another file is on trial.
+        """
+        await self._trials.decide(Decision.ROLL_BACK, digest)

@@ -87,7 +87,7 @@ class Trials:
         if asked is None or not (holds or decision is Decision.ROLL_BACK):
             raise trial.no_trial()
         if digest not in ("", asked.order.digest):
-            raise trial.another(asked.order.name, asked.order.digest, digest)
+            raise trial.another(asked.order.name, asked.order.digest, digest, decision)
         await _answered(asked, decision)
         try:
             asked.over.result()

@@ -111,7 +111,7 @@ ORDERS = Orders(
     explain=lambda topic: f"about {topic}",
     try_file=refuse_trial,
     confirm=refuse_file,
-    roll_back=refuse,
+    roll_back=refuse_file,
 )
 START = BootStatus(new_boot({}, degrade=True), boot_id="b")
 
@@ -163,7 +163,7 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
         explain=broken,
         try_file=refuse_trial,
         confirm=refuse_file,
-        roll_back=refuse,
+        roll_back=refuse_file,
     )
     async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
         reply = await call(bus, "Explain", "s", ["node-ip"])
@@ -203,16 +203,17 @@ async def test_a_trial_is_begun_and_ended_over_the_bus(private_bus: PrivateBus) 
     """Its arguments arrive, and refusals come back with their name."""
     done: list[str] = []
 
-    async def confirm(digest: str) -> None:
+    async def decide(digest: str) -> None:
         done.append(digest)
 
-    orders = replace(ORDERS, confirm=confirm)
+    orders = replace(ORDERS, confirm=decide, roll_back=decide)
     async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
         reply = await call(bus, "Try", "ssus", ["new.yml", "a" * 64, 90, "root"])
         assert (reply.error_name, reply.body) == (Busy.bus_name, ["new.yml for 90 s by root (aaaa)"])
         assert (await call(bus, "ConfirmTrial", "s", ["b" * 64])).message_type is MessageType.METHOD_RETURN
+        assert (await call(bus, "RollBackTrial", "s", ["c" * 64])).message_type is MessageType.METHOD_RETURN
         assert (await call(bus, "RollBackTrial")).message_type is MessageType.ERROR
-    assert done == ["b" * 64]
+    assert done == ["b" * 64, "c" * 64]
 
 
 async def test_changes_are_told_by_signals_and_by_properties(private_bus: PrivateBus) -> None:

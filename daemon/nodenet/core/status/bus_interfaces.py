@@ -57,7 +57,7 @@ MANAGER = Interface(
         "RemoveBridge": ("", ""),
         "Try": ("ssus", ""),
         "ConfirmTrial": ("s", ""),
-        "RollBackTrial": ("", ""),
+        "RollBackTrial": ("s", ""),
         "RunStage": ("s", ""),
         "Inhibit": ("sss", "h"),
     },

@@ -18,6 +18,8 @@ LONGEST_SECONDS = 3600
 DEFAULT_SECONDS = 120
 MARGIN_SECONDS = 10
 """How much later than nodenetd NetworkManager itself rolls back: nodenetd may be dead by then."""
+ANSWER_SECONDS = 4500.0
+"""How long nodenetctl waits for an answer. `apply_timeout` may be an hour; then come the probes and a rollback."""
 STAGED = "/run/nodenet/try"
 """Where nodenetctl leaves the file for nodenetd, by its digest: nodenetd sees neither /home nor /tmp."""
 ASIDE = ".nodenet-trial"
@@ -132,11 +134,11 @@ def no_trial() -> UsageInvalid:
     return UsageInvalid("no trial of a node file is running", remedy="Start one with `nodenetctl try FILE`")
 
 
-def another(name: str, digest: str, wanted: str) -> UsageInvalid:
-    """Return the refusal to confirm the file with *wanted*: that called *name*, with *digest*, is on trial."""
+def another(name: str, digest: str, wanted: str, decision: Decision = Decision.CONFIRM) -> UsageInvalid:
+    """Return the refusal of a *decision* on the file with *wanted*: that called *name*, with *digest*, is on trial."""
     return UsageInvalid(
         f"{name} ({digest[:SHOWN_DIGITS]}) is on trial now, and not {wanted[:SHOWN_DIGITS]}: that trial has ended",
-        remedy="Look at `nodenetctl status`, and confirm again if the present one is right",
+        remedy=f"Look at `nodenetctl status`, and {decision} again if the present one is right",
     )
 
 
@@ -154,6 +156,7 @@ def not_applied(name: str) -> str:
     return f"{name} was edited during the trial and is not applied"
 
 
+ONCE_APPLIED = "the file is still being applied: it is rolled back once that is over, and its probes are"
 APPLY_IT = "Run `nodenetctl reload --wait` to apply it"
 
 
@@ -167,8 +170,11 @@ def confirmed_already(order: TrialOrder) -> UsageInvalid:
 
 def described(trial: Trial | None) -> dict[str, Any] | None:
     """Return the trial as the status document has it."""
-    if trial is None:
-        return None
+    return None if trial is None else document(trial)
+
+
+def document(trial: Trial) -> dict[str, Any]:
+    """Return what is known about a *trial*, JSON-ready."""
     return {
         "node_file": trial.name,
         "digest": trial.digest,

@@ -38,7 +38,8 @@ class Orders:
     """Returns when the file is applied and waits for one of the next two."""
     confirm: Callable[[str], Awaitable[None]]
     """Takes the SHA-256 of the file that is confirmed, "" for whichever is on trial."""
-    roll_back: Callable[[], Awaitable[None]]
+    roll_back: Callable[[str], Awaitable[None]]
+    """The same, of the file whose trial is to end."""
 
 
 class Service(BusObjects):
@@ -99,8 +100,8 @@ class Service(BusObjects):
                 await self._orders.try_file(order(name, digest, seconds, who))
             case "ConfirmTrial", [digest]:
                 await self._orders.confirm(digest)
-            case "RollBackTrial", []:
-                await self._orders.roll_back()
+            case "RollBackTrial", [digest]:
+                await self._orders.roll_back(digest)
             case "RunStage" | "Run", [name]:
                 self._orders.run_stage(_stage(name))
             case "Inhibit", [stage, who, why]:
