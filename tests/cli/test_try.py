@@ -110,6 +110,20 @@ def test_programs_get_a_document_for_each_event(capsys: pytest.CaptureFixture[st
     assert (events[1]["seconds_left"], events[2]["state"]) == (60, "confirmed")
 
 
+@pytest.mark.parametrize(
+    "name", ["n\udcff.yml", "new\n.yml", "a\x1b[2J.yml"], ids=["not UTF-8", "two lines", "an escape sequence"]
+)
+def test_a_name_that_cannot_be_shown_is_refused_before_the_preview(tmp_path: Path, name: str) -> None:
+    """Whoever waits for the trial reads it. With a remedy, and without a traceback."""
+    (tmp_path / name).write_text("# later\n")
+    done = nodenetctl("try", str(tmp_path / name))
+    assert (done.returncode, done.stdout) == (64, "")
+    assert done.stderr == (
+        f"nodenetctl: a file on trial cannot have the name {name!a}: wherever the trial is shown, so is the name. "
+        "Try a copy of it whose name has printable UTF-8 characters only\n"
+    )
+
+
 def test_programs_get_an_end_where_the_trial_fails_before_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
     """People get the error alone, once."""
     error = StageFailed("worker-0.yml could not be applied", remedy="Correct it")

@@ -35,6 +35,7 @@ from nodenet.core.trial.trial import (
     Trial,
     TrialState,
     checked,
+    checked_name,
     document,
     not_applied,
 )
@@ -73,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Try the file; return the exit code. Raises NodenetError."""
     limit = int(checked(arguments.seconds))
+    checked_name(arguments.file.name)
     if os.geteuid() != 0:
         raise AccessDenied("only root may try a node file", remedy="Run it with sudo")
     refuse_beside(status.read())

@@ -105,9 +105,17 @@ def order(name: str, digest: str, seconds: str, who: str) -> TrialOrder:
     """Return the order of these arguments of a D-Bus call. Raises UsageInvalid."""
     if len(digest) != DIGITS or not set(digest) <= set("0123456789abcdef"):
         raise UsageInvalid("the second argument of Try is not a SHA-256 in hexadecimal digits")
-    if not name or "/" in name or not name.isprintable():
-        raise UsageInvalid("the first argument of Try is not the name of a file")
-    return TrialOrder(name, digest, checked(float(seconds)), who if who.isprintable() else "?")
+    return TrialOrder(checked_name(name), digest, checked(float(seconds)), who if who.isprintable() else "?")
+
+
+def checked_name(name: str) -> str:
+    """Return the *name* of the file to try if every administrator can be shown it. Raises UsageInvalid."""
+    if name and "/" not in name and name.isprintable():
+        return name
+    raise UsageInvalid(
+        f"a file on trial cannot have the name {name!a}: wherever the trial is shown, so is the name",
+        remedy="Try a copy of it whose name has printable UTF-8 characters only",
+    )
 
 
 def checked(seconds: float) -> float:
