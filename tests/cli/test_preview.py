@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from nodenet.cli.preview import Preview
+import pytest
+
+from nodenet.cli.preview import Preview, not_compared
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.trial.changes import Change
 
@@ -33,6 +36,17 @@ def test_values_are_listed_by_place_and_what_matters_is_said_after_them() -> Non
 
 def test_no_name_of_a_file_controls_a_terminal() -> None:
     assert Preview(NodeFile("a\x1b[2J.yml", "", "d"), (), ()).text() == "a?[2J.yml changes nothing on this node."
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [(FailureKind.INVALID, 65), (FailureKind.UNAVAILABLE, 69), (FailureKind.PLUGIN, 69), (FailureKind.PERMISSION, 77)],
+)
+def test_a_file_that_libnmstate_refuses_for_this_node_is_invalid_input(kind: FailureKind, code: int) -> None:
+    """As one that is refused before the comparison; who cannot compare has another exit code."""
+    error = not_compared("new.yml", NmstateFailure(kind, "no such link"))
+    assert error.exit_code == code
+    assert error.cause == "new.yml cannot be compared with this node: no such link"
 
 
 def test_programs_get_the_same() -> None:

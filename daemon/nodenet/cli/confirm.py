@@ -24,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "this host, or as its short host name with `.yml`. Works in any session, so also over an address that only "
         "the new file has. Prints on standard error which file it confirms, and confirms no other one. kubelet uses "
         "another node IP only after `nodenetctl reselect` and a restart. Needs root. Exits 64 when no trial is "
-        "running, another file is on trial, or the file of this host was edited since the trial began."
+        "running, another file is on trial, or the file of this host was edited since the trial began, 1 when the "
+        "trial is over by then or the commit fails, and 74 when the file cannot be installed: the network is as before "
+        "then, unless the error says otherwise."
     )
     parser.add_argument(
         "--digest",

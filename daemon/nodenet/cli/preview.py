@@ -14,7 +14,7 @@ from typing import Any
 from nodenet.cli import status
 from nodenet.cli.table import printable
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
-from nodenet.core.errors import NotAllowed, Unavailable, UsageInvalid
+from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, Unavailable, UsageInvalid
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find
@@ -94,13 +94,17 @@ async def preview(file: NodeFile) -> Preview:
     """Return what *file* would change. Raises NodeFileInvalid, Unavailable, NotAllowed."""
     try:
         return await _compared(file)
-    except NmstateFailure as error:
-        cause = f"{file.name} cannot be compared with this node: {error.cause}"
-        if error.kind is FailureKind.PERMISSION:
-            raise NotAllowed(cause) from error
-        if error.kind is FailureKind.INVALID:
-            raise UsageInvalid(cause, remedy=error.remedy) from error
-        raise Unavailable(cause, remedy=error.remedy) from error
+    except NmstateFailure as failure:
+        raise not_compared(file.name, failure) from failure
+
+
+def not_compared(name: str, failure: NmstateFailure) -> NodenetError:
+    """Return why the file *name* could not be compared with this node: *failure*, with the exit code that fits it."""
+    cause = f"{name} cannot be compared with this node: {failure.cause}"
+    if failure.kind is FailureKind.PERMISSION:
+        return NotAllowed(cause)
+    kind = NodeFileInvalid if failure.kind is FailureKind.INVALID else Unavailable
+    return kind(cause, remedy=failure.remedy)
 
 
 async def _compared(file: NodeFile) -> Preview:

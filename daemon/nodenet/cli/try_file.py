@@ -56,7 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "installs it as the file of this node. Without that the network is rolled back at the given time, also when "
         "this session is lost; Ctrl-C rolls it back at once. Nothing else changes the network meanwhile: reloads are "
         "refused, and no stage runs. Needs root. Exits 0 when the file is confirmed, 1 when it is rolled back or "
-        "cannot be applied, 65 when it is not valid, 75 when another trial holds the network."
+        "cannot be applied, 64 when it changes nothing or what is not rolled back (host name, ovs-db, ovn), or this "
+        "node's own file is the one to try or was edited, 65 when it is not valid or changes a link below br-ex, 69 "
+        "when nodenetd or NetworkManager does not answer, 74 when a file cannot be written, 75 when another trial or "
+        "the checkpoint of another program holds the network, a program holds the stage nmstate or the boot is not "
+        "over, and 77 when it is not run as root."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="a node file, or - for standard input")
     parser.add_argument(
