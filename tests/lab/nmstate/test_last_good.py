@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 
 from deaf import CAUSE, DEAF, SETTINGS, wait_deaf
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from nodenet.core.apply import last_good, new_file
+from nodenet.core.apply.last_good import LastGood
+from nodenet.core.apply.new_file import NewFile
 from nodenet.core.messages import Message
 from story import STATIC, causes, mtu, node_file, nothing_left, settle, shorter, stage, story, with_mtu
 
+TWO_BOOTS = "2 boots in a row with worker-0.yml did not reach READY or ended soon after it"
 NO_SPANNING_TREE = {"nodenet/stages/apply/probes.py": ("FORWARD_SECONDS = 35.0", "FORWARD_SECONDS = 8.0")}
 
 
@@ -83,4 +89,36 @@ def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_cut_off
     )
     assert f"default via {lan.gateway4} " in node.run("ip route").stdout
     assert node.run(f"cat {node_file('worker-0.yml')}").stdout == bad
+    nothing_left(node)
+
+
+def test_a_last_known_good_file_that_cannot_be_used_is_named_and_left_alone(
+    product_node: NodeFactory, lan: Lan
+) -> None:
+    """Damaged, and of another host: the node file is applied all the same, and the remedy works."""
+    name, good, counted = node_file("worker-0.yml"), "/var/lib/nodenet/good.json", "/var/lib/nodenet/trial.json"
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    text = with_mtu(1400)
+    lost = new_file.render(NewFile(sha256(text.encode()).hexdigest(), ("a" * 32, "b" * 32)))
+    settings = {path: content.replace("good_after = 1", "good_after = 3600") for path, content in SETTINGS.items()}
+    node = product_node(files={name: text, **settings}, flavour=Flavour.OPENSHIFT)
+    of_another = LastGood("worker-9.yml", STATIC, sha256(STATIC.encode()).hexdigest(), "worker-9", 1.0)
+    for content, said in (
+        (b"{", "cannot be used: "),
+        (last_good.render(of_another), "cannot be used: it belongs to the host worker-9, and this one is worker-0"),
+    ):
+        node.power_cut()
+        node.write(good, content, 0o600)
+        node.write(counted, lost, 0o600)
+        node.boot()
+        document = settle(node)
+        assert (document["health"], document["ready"], mtu(node)) == ("degraded", True, 1400)
+        (cause,) = causes(node)
+        assert cause.startswith(f"{TWO_BOOTS}, and the last known good node file {good} {said}"), cause
+        assert f"remove {good} if it is another node's" in document["last_error"]["remedy"]
+        assert document["applied_digest"] == document["digest"]
+        assert node.path(good).read_bytes() == content
+    assert node.run("nodenetctl reload --wait", check=False, timeout=60).returncode == 0
+    assert settle(node)["health"] == "ok"
+    assert node.path(good).read_bytes() == content
     nothing_left(node)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import time
+from hashlib import sha256
+from pathlib import PurePath
 from typing import Any
 
 from factories import NO_BRIDGE, NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
 from nodenet.core.messages import Message
-from story import STATIC, causes, network, node_file, nothing_left, settle, status, story, with_mtu
+from story import STATIC, causes, disk_times, network, node_file, nothing_left, settle, status, story, with_mtu
 
 OWN = node_file("worker-0.yml")
 NEW = "/root/new.yml"
@@ -60,9 +62,12 @@ def state(node: Node) -> dict[str, Any]:
     return {part: found[part] for part in ("addresses", "routes", "keyfiles", "resolv.conf")}
 
 
-def tried(node: Node, words: str) -> None:
-    """Begin a trial in the background; return when it holds. A shell lets its background ignore SIGINT."""
-    node.run(f"setsid env --default-signal=INT nodenetctl try {words} >/tmp/try.out 2>&1 & echo $! >/tmp/try.pid")
+def tried(node: Node, words: str, name: str = "/tmp/try") -> None:  # noqa: S108 -- the node's, not ours
+    """Begin a trial in the background; return when it holds. A shell lets its background ignore SIGINT.
+
+    *name*.out gets what it prints, *name*.pid its process.
+    """
+    node.run(f"setsid env --default-signal=INT nodenetctl try {words} >{name}.out 2>&1 & echo $! >{name}.pid")
     node.wait_until('nodenetctl status --json | grep -q \'"state": "holding"\'', timeout=30)
 
 
@@ -100,6 +105,9 @@ def test_a_trial_that_takes_the_address_away(product_node: NodeFactory, lan: Lan
     node.wait_until("nodenetctl status --json | grep -q 'its time is over'", timeout=60)
     as_before(node, before)
     assert status(node)["trial"]["cause"] == "its time is over, and it was not confirmed"
+    explained = node.run("nodenetctl explain nmstate", check=False)
+    assert explained.returncode == 1
+    assert explained.stdout.endswith("new.yml is not kept.\nits time is over, and it was not confirmed.\n")
 
     tried(node, f"{NEW} --for 300")
     for command in ("nodenetctl reload --wait", f"nodenetctl try {NEW}", "nodenetctl bridge make"):
@@ -109,13 +117,14 @@ def test_a_trial_that_takes_the_address_away(product_node: NodeFactory, lan: Lan
         assert "root (process " in done.stderr
     node.run("kill -INT $(cat /tmp/try.pid)")
     as_before(node, before)
-    node.wait_until("grep -q 'the trial has ended, the network is as before: interrupted' /tmp/try.out")
+    node.wait_until("grep -q 'the trial has ended, the network is as before: an administrator' /tmp/try.out")
 
     tried(node, f"{NEW} --for 300")
     node.run(f"echo '# edited' >>{OWN}")
     assert "edited during the trial" in session(lan, NEW_ADDRESS, "nodenetctl confirm")
     node.run(f"cp {OWN.rpartition('/')[0]}/applied {OWN}")
     assert "is on trial now, and not abcdef" in session(lan, NEW_ADDRESS, "nodenetctl confirm --digest abcdef")
+    assert node.run("nodenetctl explain nmstate", check=False).returncode == 1  # not before it is confirmed
     confirmed = session(lan, NEW_ADDRESS, "nodenetctl confirm 2>/dev/null")
     assert confirmed == f"confirmed: new.yml is installed as {OWN}\n"
     assert node.run(f"cat {OWN}").stdout == STATIC
@@ -123,6 +132,7 @@ def test_a_trial_that_takes_the_address_away(product_node: NodeFactory, lan: Lan
     node.wait_until(f"grep -q 'Confirmed; installed as {OWN}' /tmp/try.out")
     document = status(node)
     assert document["digest"] == document["applied_digest"]
+    assert "new.yml was kept." in node.run("nodenetctl explain nmstate").stdout
     assert [each["cause"] for each in document["problems"] if each["stage"] == "nmstate"] == []
     assert json.loads(node.run("cat /var/lib/nodenet/good.json").stdout)["text"] == STATIC
     messages = [entry.get("MESSAGE_ID") for entry in story(node)]
@@ -196,4 +206,61 @@ def test_what_a_trial_prints_and_a_terminal_that_is_closed(product_node: NodeFac
     node.run(f"timeout --signal=INT 0.4 nodenetctl try {NEW} --for 300", check=False, timeout=60)
     as_before(node, before)
     assert node.run("ls /run/nodenet/try").stdout == ""
+
+    tried(node, f"{NEW} --for 300 --json", "/tmp/first")  # noqa: S108
+    node.run("kill -STOP $(cat /tmp/first.pid); nodenetctl rollback")
+    as_before(node, before)
+    tried(node, f"{NEW} --for 300")
+    node.run("kill -INT $(cat /tmp/first.pid); kill -CONT $(cat /tmp/first.pid)")
+    node.wait_until("grep -q 'the trial is over, and another one, of new.yml, has begun since' /tmp/first.out")
+    assert status(node)["trial"]["state"] == "holding"
+    node.run(f"echo '# edited' >>{OWN}; kill -INT $(cat /tmp/try.pid)")
+    node.wait_until("grep -q 'worker-0.yml was edited during the trial and is not applied' /tmp/try.out", timeout=60)
+    node.run(f"cp {OWN.rpartition('/')[0]}/applied {OWN}")
+    as_before(node, before)
+    nothing_left(node)
+
+
+REFUSED = {
+    "torn.yml": ("interfaces: [\n", 65, "torn.yml, line 2"),
+    "unknown key.yml": ("interfaces:\n- name: eth0\n  type: ethernet\n  mtuu: 1400\n", 65, "mtuu"),
+    "list.yml": (GONE, 65, "list.yml"),
+    "no port.yml": (
+        "interfaces:\n- {name: bond0, type: bond, link-aggregation: {mode: active-backup, port: [eth9]}}\n",
+        65,
+        "bond0 has the port eth9, and this host has no such link",
+    ),
+    "empty.yml": ("# later\n", 65, "empty.yml asks for nothing"),
+    "name.yml": (
+        f"hostname: {{config: other}}\n{with_mtu(1300)}",
+        64,
+        "name.yml changes hostname, which NetworkManager",
+    ),
+    "two\nlines.yml": (with_mtu(1300), 64, "a file on trial cannot have the name 'two\\nlines.yml'"),
+}
+"""Files that no trial takes: text, exit code, and what is said."""
+
+
+def test_a_file_that_is_refused_touches_nothing(product_node: NodeFactory, lan: Lan) -> None:
+    """By nodenetctl, and by nodenetd where another program asks."""
+    node, before = booted(product_node, lan)
+    records = disk_times(node)
+    for name, (text, code, said) in REFUSED.items():
+        node.write(f"/root/{name}", text)
+        done = node.run(["nodenetctl", "try", f"/root/{name}"], check=False, timeout=60)
+        assert (done.returncode, said in done.stderr) == (code, True), (name, done.stdout, done.stderr)
+        if code == 65:
+            staged = f"/run/nodenet/try/{sha256(text.encode()).hexdigest()}.yml"
+            node.run(["/bin/sh", "-c", f"umask 077; mkdir -p /run/nodenet/try; cat >{staged}"], stdin=text)
+            call = ["busctl", "call", "org.nodenet1", "/org/nodenet1", "org.nodenet1.Manager", "Try", "ssus"]
+            asked = node.run([*call, name, PurePath(staged).stem, "60", "root"], check=False)
+            assert (asked.returncode, said in asked.stderr) == (1, True), (name, asked.stderr)
+    printed = node.run("nodenetctl try --json /root/name.yml", check=False, timeout=60).stdout.splitlines()
+    first, last = map(json.loads, printed)
+    assert (first["event"], last["event"], last["state"], last["edited"]) == ("changes", "ended", "failed", None)
+    assert last["cause"].startswith("name.yml changes hostname")
+    assert (state(node), disk_times(node)) == (before, records)
+    assert node.run("ls /run/nodenet/try; test ! -e /var/lib/nodenet/try.json").stdout == ""
+    document = status(node)
+    assert (document["health"], document["problems"], causes(node)) == ("ok", [], [])
     nothing_left(node)
