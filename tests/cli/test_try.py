@@ -22,6 +22,7 @@ from unprivileged import unprivileged
 
 __all__ = ["private_bus"]
 ROLLED_BACK = {"state": "rolled-back", "until": None, "cause": "an administrator rolled it back"}
+FAILED = {"state": "failed", "until": None, "cause": "the gateway is silent"}
 ENDED = "nodenetctl: the trial has ended, the network is as before: an administrator rolled it back\n"
 
 
@@ -124,24 +125,50 @@ def test_a_name_that_cannot_be_shown_is_refused_before_the_preview(tmp_path: Pat
     )
 
 
-def test_programs_get_an_end_where_the_trial_fails_before_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    """People get the error alone, once."""
-    error = StageFailed("worker-0.yml could not be applied", remedy="Correct it")
-    for as_json in (True, False):
-        with pytest.raises(StageFailed), Shown(as_json=as_json, terminal=False).an_end_of(MINE):
-            raise error
-    said = capsys.readouterr()
-    assert (json.loads(said.out), said.err) == (
-        {"event": "ended", **TRIAL, "state": "failed", "until": None, "cause": "worker-0.yml could not be applied"},
-        "",
-    )
-
-
 @pytest.fixture
 def bus(private_bus: PrivateBus, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of a bus that is the system bus of this test."""
     monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", private_bus.address)
     return private_bus.address
+
+
+@pytest.mark.parametrize(
+    ("reported", "end"),
+    [
+        (OTHER, {"state": "failed", "until": None, "cause": "the cause"}),
+        (TRIAL | FAILED | {"edited": "worker-0.yml"}, FAILED | {"edited": "worker-0.yml"}),
+    ],
+    ids=["another trial", "an edit"],
+)
+async def test_a_trial_that_fails_before_it_holds_has_an_end(
+    bus: str, capsys: pytest.CaptureFixture[str], reported: dict[str, Any], end: dict[str, Any]
+) -> None:
+    """For programs. People get the error alone, and what is known of an edit."""
+
+    def fails(*, as_json: bool) -> None:
+        with Shown(as_json=as_json, terminal=False).an_end_of(MINE):
+            raise StageFailed("the cause", remedy="Correct it")
+
+    async with daemon(bus, documents=Reports(reported, first=reported)):
+        with pytest.raises(StageFailed):
+            await asyncio.to_thread(fails, as_json=True)
+        said = capsys.readouterr()
+        assert (json.loads(said.out), said.err) == ({"event": "ended", **TRIAL, **end}, "")
+        with pytest.raises(StageFailed):
+            await asyncio.to_thread(fails, as_json=False)
+    said = capsys.readouterr()
+    edited = f"nodenetctl: {not_applied('worker-0.yml')}. {APPLY_IT}\n" if "edited" in end else ""
+    assert (said.out, said.err) == ("", edited)
+
+
+async def test_a_nodenetd_that_is_gone_leaves_an_end(bus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def fails() -> None:
+        with Shown(as_json=True, terminal=False).an_end_of(MINE):
+            raise Unavailable(f"{bus} went away")
+
+    with pytest.raises(Unavailable):
+        await asyncio.to_thread(fails)
+    assert json.loads(capsys.readouterr().out)["cause"] == f"{bus} went away"
 
 
 async def ctrl_c(

@@ -13,7 +13,7 @@ import pwd
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print what the node file changes, apply it, and wait. `nodenetctl confirm`, in any session, keeps it and "
         "installs it as the file of this node. Without that the network is rolled back at the given time, also when "
-        "this session is lost; Ctrl-C rolls it back at once. Nothing else changes the network meanwhile: reloads are "
+        "this session is lost; Ctrl-C rolls it back before. Nothing else changes the network meanwhile: reloads are "
         "refused, and no stage runs. Needs root. Exits 0 when the file is confirmed, 1 when it is rolled back or "
         "cannot be applied, 64 when it changes nothing or what is not rolled back (host name, ovs-db, ovn), or this "
         "node's own file is the one to try or was edited, 65 when it is not valid or changes a link below br-ex, 69 "
@@ -164,21 +164,39 @@ class Shown:
             note(f"nodenetctl: the trial has ended, the network is as before: {trial['cause']}")
         else:
             note(f"nodenetctl: the trial has failed: {trial['cause']}")
+        self._edited(trial)
+
+    def _edited(self, trial: dict[str, Any]) -> None:
         if trial.get("edited"):
             note(f"nodenetctl: {not_applied(trial['edited'])}. {APPLY_IT}")
 
     @contextmanager
     def an_end_of(self, mine: Trial) -> Iterator[None]:
-        """Print for programs that the trial *mine* has failed where what begins it raises; then raise it again."""
+        """Print for programs that the trial *mine* has failed where what begins it raises; then raise it again.
+
+        People read the error, and before it the edit of the node's own file that nodenetd has found.
+        """
         try:
             yield
         except NodenetError as error:
+            end = _end_of(mine, error)
             if self._as_json:
-                self.ended(document(mine.ended(TrialState.FAILED, error.cause)))
+                self.ended(end)
+            else:
+                self._edited(end)
             raise
 
     def _event(self, name: str, what: dict[str, Any]) -> None:
         print(json.dumps({"event": name, **what}), flush=True)
+
+
+def _end_of(mine: Trial, error: NodenetError) -> dict[str, Any]:
+    """Return how the trial *mine* has ended by *error*: as nodenetd reports it, if that has come to begin it."""
+    with suppress(NodenetError):
+        found = reported()
+        if is_same(mine, found) and not runs(found):
+            return found
+    return document(mine.ended(TrialState.FAILED, error.cause))
 
 
 def follow(mine: Trial, shown: Shown) -> int:
