@@ -89,7 +89,8 @@ class FakeNameServers:
     content: bytes | None = None
     there: set[IPAddress] = field(default_factory=set)
     asked: list[tuple[IPAddress, ...]] = field(default_factory=list)
-    sent: frozenset[IPAddress] = frozenset()
+    waiting: frozenset[IPAddress] = frozenset()
+    """Answers that came at once, and are not read yet."""
     closed: int = 0
 
     def files(self) -> Texts:
@@ -97,10 +98,10 @@ class FakeNameServers:
 
     def ask(self, servers: Collection[IPAddress]) -> None:
         self.asked.append(tuple(servers))
-        self.sent = frozenset(servers)
+        self.waiting = frozenset(servers) & self.there
 
     def answered(self) -> frozenset[IPAddress]:
-        return self.sent & self.there
+        return self.waiting
 
     def close(self) -> None:
         self.closed += 1
@@ -535,7 +536,7 @@ def test_dns_servers_that_fall_silent_are_reported_and_back_by_themselves() -> N
         await asyncio.sleep(2 * PROBE_SECONDS)
         assert rig.causes == []
         rig.name_servers.there.clear()
-        await asyncio.sleep(PROBE_SECONDS + BEAT_SECONDS + 5.0)
+        await asyncio.sleep(PROBE_SECONDS + BEAT_SECONDS + 10.0)
         assert rig.causes == ["No answer from the DNS servers 198.51.100.53 and 198.51.100.54"]
         rig.name_servers.there.add(SECOND)
         await asyncio.sleep(15.0)
@@ -579,7 +580,7 @@ def test_one_lost_answer_of_a_dns_server_is_no_problem() -> None:
     async def story(rig: Rig) -> None:
         await asyncio.sleep(PROBE_SECONDS)
         rig.name_servers.there.clear()
-        await asyncio.sleep(BEAT_SECONDS + 0.5)
+        await asyncio.sleep(BEAT_SECONDS + 1.5)
         rig.name_servers.there.add(FIRST)
         await asyncio.sleep(2 * PROBE_SECONDS)
 
@@ -597,6 +598,78 @@ def test_servers_of_another_resolv_conf_are_asked_instead() -> None:
         assert rig.name_servers.asked[-1] == (SECOND,)
 
     assert run(story, asking(FIRST)).causes == []
+
+
+NEW_FILE = replace(READY, facts=replace(BRIDGED, applied_digest="d"))
+MOVED = replace(NEW_FILE, facts=replace(BRIDGED, selection=Selection((ip_address("192.0.2.6"),), "br-ex")))
+
+
+@pytest.mark.parametrize("status", [NEW_FILE, MOVED])
+@pytest.mark.parametrize(
+    ("listed", "cause"),
+    [
+        (b"nameserver 198.51.100.54\n", "No answer from the DNS server 198.51.100.54"),
+        (b"", "No DNS server is listed any more"),
+    ],
+)
+def test_a_node_file_that_takes_the_dns_servers_away_is_reported(listed: bytes, cause: str, status: BootStatus) -> None:
+    """A mistyped address, or none: the node had DNS before, also where another address took the place of its own."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(PROBE_SECONDS)
+        rig.name_servers.content = listed
+        rig.watch.show(status)
+        await asyncio.sleep(PROBE_SECONDS + BEAT_SECONDS + 10.0)
+        assert rig.causes == [cause]
+        rig.watch.show(READY)
+        await asyncio.sleep(PROBE_SECONDS + BEAT_SECONDS + 10.0)
+        assert rig.causes == [cause]
+        rig.name_servers.content = BOTH
+        await asyncio.sleep(15.0)
+
+    rig = run(story, asking(FIRST))
+    assert rig.causes == [cause, None]
+    assert "198.51.100.53 answered before" in str(rig.reports[0])
+
+
+def test_a_node_that_lists_only_its_own_dns_server_has_lost_nothing() -> None:
+    """The servers that its own one asks are in no file."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(PROBE_SECONDS)
+        rig.name_servers.content = b"nameserver 192.0.2.5\n"
+        await asyncio.sleep(5 * PROBE_SECONDS)
+
+    assert run(story, asking(FIRST)).causes == []
+
+
+@pytest.mark.parametrize("second", range(30))
+def test_a_resolv_conf_that_is_empty_for_a_moment_is_no_loss(second: int) -> None:
+    """NetworkManager empties it while it activates a profile again."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(PROBE_SECONDS + second)
+        rig.name_servers.content = b""
+        await asyncio.sleep(4.0)
+        rig.name_servers.content = BOTH
+        await asyncio.sleep(2 * PROBE_SECONDS)
+
+    assert run(story, asking(FIRST)).causes == []
+
+
+def test_dns_servers_that_are_silent_while_a_stage_changes_the_network_are_no_loss() -> None:
+    """As for gateways: what stays silent after that is reported."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(PROBE_SECONDS)
+        rig.watch.show(replace(READY, boot=READY.boot.begun(StageName.NMSTATE, 1.0)))
+        rig.name_servers.there.clear()
+        await asyncio.sleep(2 * PROBE_SECONDS)
+        assert rig.causes == []
+        rig.watch.show(READY)
+        await asyncio.sleep(PROBE_SECONDS + BEAT_SECONDS + 10.0)
+
+    assert run(story, asking(FIRST)).causes == ["No answer from the DNS server 198.51.100.53"]
 
 
 @pytest.mark.parametrize("gone", [True, False])

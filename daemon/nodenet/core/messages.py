@@ -82,7 +82,7 @@ class Message(Enum):
     ROUTE_LOST = "9f59881ceb614908a31533bb1f2de829"
     """The node has no default route any more."""
     NAME_SERVERS_SILENT = "84d805b11cdf4fecbb91683f3708e516"
-    """None of the DNS servers answers that answered before."""
+    """A DNS server answered before, and now none that is listed does, or none is listed."""
     UPLINK_BACK = "dc32b6c5641640e18ed7cfa5fabcf200"
     """The uplink has a carrier, and gateways and DNS servers answer again."""
     RESOLVER_SET = "055058d9e8fa1bade514143073b92962"

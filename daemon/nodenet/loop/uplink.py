@@ -16,22 +16,23 @@ from typing import Protocol
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stage_state import Status
-from nodenet.core.common_wake import BEAT_SECONDS, until_common
+from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link
-from nodenet.core.resolver.servers import Texts, servers_of_others
+from nodenet.core.resolver.servers import Texts, has_own_server, servers_of_others
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.core.uplink_health.health import (
+    AGAIN_SECONDS,
     CARRIER,
     FINE,
-    NAME_SERVER,
     Condition,
     carrier_problem,
     has_carrier,
-    name_server_problem,
+    until_asked,
 )
+from nodenet.core.uplink_health.name_servers import DnsServers
 from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
 from nodenet.core.uplink_health.way_out import WayOut
 from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
@@ -39,11 +40,7 @@ from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
 PROBE_SECONDS = 60.0
 """Between two questions to a gateway that answers."""
 ANSWER_SECONDS = 2.0
-"""How long a gateway may take: it is on the same link."""
-AGAIN_SECONDS = 2.0
-"""Before what did not answer is asked again: a gateway, DNS servers, or the kernel."""
-SILENT_SECONDS = 10.0
-"""The same once its silence is reported."""
+"""How long a gateway may take, and a DNS server that did not answer in time before."""
 SETTLE_SECONDS = 0.5
 """After a default route ended: its replacement comes right behind it."""
 PORTS_SECONDS = PROBE_SECONDS / 2
@@ -114,9 +111,12 @@ class UplinkWatch:
         self._ask_again = asyncio.Event()
         """Set when a default route has ended, or the carrier is back: what gateways answered before says nothing."""
         self._is_changing = False
-        """Whether a stage changes the network now: a gateway that is silent meanwhile is no loss yet."""
+        """Whether a stage changes the network now: a gateway or server that is silent meanwhile is no loss yet."""
         self._applied: str | None = None
         """The digest of the node file that the network was made by: another one may want no default route."""
+        self._servers = DnsServers()
+        """The only thing that is not forgotten with the uplink: which DNS servers answered holds for the node."""
+        self._no_server: Problem | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -124,12 +124,9 @@ class UplinkWatch:
         self._names: tuple[str, ...] = ()
         self._names_due = 0.0
         """When the uplinks are looked up again (CLOCK_BOOTTIME): a reload can move a bridge to another link."""
-        self._carrier, self._servers, self._way_out = FINE, FINE, WayOut()
+        self._carrier, self._way_out = FINE, WayOut()
         self._no_carrier: Problem | None = None
         self._no_answer: Problem | None = None
-        self._no_server: Problem | None = None
-        self._have_answered: frozenset[IPAddress] = frozenset()
-        """DNS servers that were there: one that is dead from the beginning changes nothing for the node."""
 
     def show(self, status: BootStatus) -> None:
         """Begin to watch with READY, and again where the node IPs come to another link."""
@@ -152,6 +149,7 @@ class UplinkWatch:
             self._moved.clear()
             self._forget()
             if self._place is None:
+                self._servers, self._no_server = self._servers.unwatched(), None
                 self._publish()  # what was wrong with it would never be seen to be over
                 continue
             try:
@@ -232,7 +230,9 @@ class UplinkWatch:
             with contextlib.suppress(Unavailable):  # the link is gone: its carrier is the problem
                 await self._look_at_gateways(place)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(map(_until_asked, (self._way_out.gateways, self._way_out.routes)))):
+                async with asyncio.timeout(
+                    min(_until_asked(each, PROBE_SECONDS) for each in (self._way_out.gateways, self._way_out.routes))
+                ):
                     await self._ask_again.wait()
                 await asyncio.sleep(SETTLE_SECONDS)
             self._ask_again.clear()
@@ -254,20 +254,21 @@ class UplinkWatch:
 
     async def _ask_name_servers(self, place: Place) -> None:
         while True:
-            await self._look_at_name_servers(servers_of_others(self._edges.name_servers.files(), place.node_ips))
-            await asyncio.sleep(_until_asked(self._servers))
+            await self._look_at_name_servers(place.node_ips)
+            await asyncio.sleep(_until_asked(self._servers.condition, PROBE_SECONDS))
 
-    async def _look_at_name_servers(self, servers: Sequence[IPAddress]) -> None:
-        self._edges.name_servers.ask(servers)
-        is_fine = self._servers == FINE
-        await asyncio.sleep(_until_common(BEAT_SECONDS) if is_fine else ANSWER_SECONDS)
+    async def _look_at_name_servers(self, own: Sequence[IPAddress]) -> None:
+        texts = self._edges.name_servers.files()
+        listed = servers_of_others(texts, own)
+        self._edges.name_servers.ask(listed)
+        is_fine = self._servers.condition == FINE
+        await asyncio.sleep(_until_asked(FINE, BEAT_SECONDS) if is_fine else ANSWER_SECONDS)
         answered = self._edges.name_servers.answered()
-        self._have_answered |= answered
-        silent = tuple(server for server in servers if server in self._have_answered)
-        now = self._edges.clock.boottime()
-        self._servers = self._servers.seen(now, NAME_SERVER, lost=bool(silent) and not answered)
-        since = self._servers.since
-        self._no_server = None if since is None else name_server_problem(silent, self._in_words(since))
+        if not answered and self._is_changing:
+            return
+        now, has_own = self._edges.clock.boottime(), has_own_server(texts, own)
+        self._servers = self._servers.seen(now, listed, answered, has_own=has_own)
+        self._no_server = self._servers.problem(self._in_words)
         self._publish()
 
     def _in_words(self, boottime: float) -> str:
@@ -282,14 +283,5 @@ class UplinkWatch:
             self._report(problem)
 
 
-def _until_asked(condition: Condition) -> float:
-    """Return the seconds until that is asked again which was found in *condition*."""
-    if condition.lost:
-        return SILENT_SECONDS
-    if condition.differs is not None:
-        return AGAIN_SECONDS
-    return _until_common(PROBE_SECONDS)
-
-
-def _until_common(seconds: float) -> float:
-    return until_common(asyncio.get_running_loop().time(), seconds)
+def _until_asked(condition: Condition, seconds: float) -> float:
+    return until_asked(condition, asyncio.get_running_loop().time(), seconds)

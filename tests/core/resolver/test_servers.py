@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from nodenet.core.resolver.resolv_conf import HEADER, NOTE
-from nodenet.core.resolver.servers import servers_of_others
+from nodenet.core.resolver.servers import has_own_server, servers_of_others
 from nodenet.core.resolver.view import BEHIND_STUB, NM_FILES, RESOLV_CONF
 
 OWN = ip_address("192.0.2.5")
@@ -51,3 +51,41 @@ def test_the_servers_of_other_hosts_that_this_node_asks(
     texts = {RESOLV_CONF: resolv_conf, BEHIND_STUB: behind_stub, plain: of_manager, cache: behind_cache}
     found = servers_of_others(texts, {OWN})
     assert found == tuple(ip_address(f"192.0.2.{last}") for last in expected)
+
+
+LOCAL = b"nameserver 127.0.0.1\n"
+
+
+@pytest.mark.parametrize(
+    ("resolv_conf", "behind_stub", "of_manager", "behind_cache", "expected"),
+    [
+        (servers(5), None, None, None, True),
+        (LOCAL, None, None, None, True),
+        (servers(53), None, None, None, False),
+        (b"", None, None, None, False),
+        (None, None, None, None, False),
+        # systemd-resolved's stub answers only with the servers behind it.
+        (STUB, b"", None, None, False),
+        (STUB, None, None, None, False),
+        (STUB, servers(5), None, None, True),
+        # Ours: the node's own server is first, whatever NetworkManager knows.
+        (HEADER + NOTE + servers(5), None, b"", b"", True),
+        (HEADER + NOTE + servers(5, 53), None, servers(60), servers(60), True),
+        # NetworkManager's local cache asks only the servers that NetworkManager knows, which may be on the node.
+        (BY_MANAGER + LOCAL, None, BY_MANAGER + LOCAL, BY_MANAGER, False),
+        (BY_MANAGER + LOCAL, None, BY_MANAGER + LOCAL, BY_MANAGER + servers(5), True),
+        (BY_MANAGER, None, BY_MANAGER, BY_MANAGER, False),
+    ],
+)
+def test_whether_a_server_on_the_node_is_listed(
+    resolv_conf: bytes | None,
+    behind_stub: bytes | None,
+    of_manager: bytes | None,
+    behind_cache: bytes | None,
+    *,
+    expected: bool,
+) -> None:
+    """It may have servers of its own, so a node that lists no other one may still resolve names."""
+    plain, cache = NM_FILES
+    texts = {RESOLV_CONF: resolv_conf, BEHIND_STUB: behind_stub, plain: of_manager, cache: behind_cache}
+    assert has_own_server(texts, {OWN}) is expected

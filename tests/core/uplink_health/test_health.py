@@ -9,13 +9,15 @@ import pytest
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.messages import Message
 from nodenet.core.uplink_health.health import (
+    AGAIN_SECONDS,
     CARRIER,
     FINE,
+    SILENT_SECONDS,
     Condition,
     carrier_problem,
     gateway_problem,
     has_carrier,
-    name_server_problem,
+    until_asked,
 )
 from nodenet.core.uplink_health.watched import Gateway, Place
 
@@ -102,12 +104,15 @@ def test_a_silent_gateway_is_named_with_its_link() -> None:
     assert outside.remedy == "Correct the gateway, or the address and prefix length of eth0"
 
 
-def test_silent_dns_servers_are_named_with_a_way_to_ask_them() -> None:
-    """All of them: one that answers is enough."""
-    one, two = ip_address("192.0.2.53"), ip_address("2001:db8::53")
-    found = name_server_problem([one], WHEN)
-    assert found.cause == f"No answer from the DNS server 192.0.2.53 since {WHEN}"
-    assert found.remedy == "Check the DNS server and the way to it: `dig @192.0.2.53 . NS`"
-    both = name_server_problem([one, two], WHEN)
-    assert both.cause == f"No answer from the DNS servers 192.0.2.53 and 2001:db8::53 since {WHEN}"
-    assert both.remedy == "Check the DNS servers and the way to them: `dig @192.0.2.53 . NS`"
+@pytest.mark.parametrize(
+    ("condition", "seconds"),
+    [
+        (FINE, 40.0),
+        (Condition(differs=18.0), AGAIN_SECONDS),
+        (Condition(lost=True, since=5.0), SILENT_SECONDS),
+        (Condition(lost=True, since=5.0, differs=18.0), SILENT_SECONDS),
+    ],
+)
+def test_what_does_not_answer_is_asked_again_soon(condition: Condition, seconds: float) -> None:
+    """What answers is asked at a common time of the timers."""
+    assert until_asked(condition, 20.0, 60.0) == seconds

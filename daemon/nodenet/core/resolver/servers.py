@@ -1,4 +1,4 @@
-"""Which DNS servers of other hosts does this node ask?
+"""Which DNS servers of other hosts does this node ask, and is one on the node itself listed?
 
 The probes around an apply and the watch after READY have this one rule.
 """
@@ -24,6 +24,16 @@ def servers_of_others(texts: Texts, own: Collection[IPAddress]) -> tuple[IPAddre
     return tuple(next(filter(None, listed), ()))[:MAX_SERVERS]
 
 
+def has_own_server(texts: Texts, own: Collection[IPAddress]) -> bool:
+    """Return whether a server on the loopback or at one of the node's *own* addresses is listed.
+
+    It may have servers of its own to ask, which no file lists. The local cache that NetworkManager writes into
+    resolv.conf has none but those in NetworkManager's file, and systemd-resolved's stub none but those behind it.
+    """
+    asked = (texts.get(NM_FILES[1]),) if _is_of_manager(texts.get(RESOLV_CONF)) else _of(texts)
+    return any(not _is_other(server, own) for text in asked for server in nameservers(text))
+
+
 def _of(texts: Texts) -> tuple[bytes | None, ...]:
     """Return the texts that may list the servers, the best one first.
 
@@ -33,9 +43,13 @@ def _of(texts: Texts) -> tuple[bytes | None, ...]:
     found = texts.get(RESOLV_CONF)
     if is_stub(found):
         return (texts.get(BEHIND_STUB),)
-    if found is not None and (is_ours(found) or likely_writer(found) == "NetworkManager"):
+    if is_ours(found) or _is_of_manager(found):
         return (*map(texts.get, NM_FILES), found)
     return (found,)
+
+
+def _is_of_manager(found: bytes | None) -> bool:
+    return found is not None and likely_writer(found) == "NetworkManager"
 
 
 def _is_other(server: IPAddress, own: Collection[IPAddress]) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from nodenet.core.boot.outcome import Problem
-from nodenet.core.ip import Family, IPAddress
+from nodenet.core.common_wake import until_common
+from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.messages import Message
 from nodenet.core.uplink_health.watched import Gateway, Place
@@ -30,7 +31,12 @@ ROUTE = Patience(lost=5.0, back=0.0)
 """NetworkManager removes and adds a route where it activates a profile again, as in a reload."""
 KNOWN = Patience(lost=0.0, back=0.0)
 """The way out was lost for long enough already."""
-NAME_SERVER = Patience(lost=2.0, back=0.0)
+NAME_SERVER = Patience(lost=5.0, back=0.0)
+"""NetworkManager empties resolv.conf for a moment where it activates a profile again."""
+AGAIN_SECONDS = 2.0
+"""Before what did not answer is asked again: a gateway, DNS servers, or the kernel."""
+SILENT_SECONDS = 10.0
+"""The same once its silence is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,16 @@ class Condition:
 
 
 FINE = Condition()
+
+
+def until_asked(condition: Condition, now: float, seconds: float) -> float:
+    """Return the seconds until that is asked again which was found in *condition*.
+
+    What answers is asked at the next common time of timers with a period of *seconds*; *now* is the loop's time.
+    """
+    if condition.lost:
+        return SILENT_SECONDS
+    return until_common(now, seconds) if condition.differs is None else AGAIN_SECONDS
 
 
 def has_carrier(links: Sequence[Link | None]) -> bool:
@@ -103,11 +119,3 @@ def route_problem(families: Collection[Family], link: str, since: str) -> Proble
     cause = f"No default route for {names} any more since {since}"
     remedy = f"Look at `ip route`, `ip -6 route` and `journalctl -u NetworkManager`; `nmcli device reapply {link}` "
     return Problem(Message.ROUTE_LOST, cause, remedy + "restores the routes of its profile")
-
-
-def name_server_problem(servers: Sequence[IPAddress], since: str) -> Problem:
-    """Return the problem of DNS *servers*, none of which answers *since* a time, in words."""
-    kind = "DNS server" if len(servers) == 1 else "DNS servers"
-    cause = f"No answer from the {kind} {' and '.join(map(str, servers))} since {since}"
-    remedy = f"Check the {kind} and the way to {'it' if len(servers) == 1 else 'them'}: `dig @{servers[0]} . NS`"
-    return Problem(Message.NAME_SERVERS_SILENT, cause, remedy)
