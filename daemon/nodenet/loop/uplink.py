@@ -1,8 +1,8 @@
 """Can the node IPs still be reached after READY? It watches, reports, and never changes the network.
 
-The kernel says when the carrier of the uplink changes, and when a default route ends. Gateways and DNS servers are
-asked once a minute; the answers of the servers are read with the watchdog's next beat. A node that runs well wakes for
-nothing else.
+The kernel says when the carrier of the uplink changes, and when a default route ends. Gateways are asked once a minute.
+DNS servers are asked with every other beat of the watchdog, and their answers are read with the beat between. A node
+that runs well wakes for nothing else.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
 
 PROBE_SECONDS = 60.0
 """Between two questions to a gateway that answers."""
+NAME_SERVER_SECONDS = 2 * BEAT_SECONDS
+"""The same for DNS servers: more often, since their answers are read a beat later. It costs no wake-up."""
 ANSWER_SECONDS = 2.0
 """How long a gateway may take, and a DNS server that did not answer in time before."""
 SETTLE_SECONDS = 0.5
@@ -109,7 +111,10 @@ class UplinkWatch:
         self._look_again = asyncio.Event()
         """Set after an event of an uplink, and once a minute in case one was missed."""
         self._ask_again = asyncio.Event()
-        """Set when a default route has ended, or the carrier is back: what gateways answered before says nothing."""
+        """Set when what gateways answered before says nothing any more.
+
+        A default route has ended, the carrier is back, or no DNS server answers: a silent gateway would be the cause.
+        """
         self._is_changing = False
         """Whether a stage changes the network now: a gateway or server that is silent meanwhile is no loss yet."""
         self._applied: str | None = None
@@ -255,7 +260,7 @@ class UplinkWatch:
     async def _ask_name_servers(self, place: Place) -> None:
         while True:
             await self._look_at_name_servers(place.node_ips)
-            await asyncio.sleep(_until_asked(self._servers.condition, PROBE_SECONDS))
+            await asyncio.sleep(_until_asked(self._servers.condition, NAME_SERVER_SECONDS))
 
     async def _look_at_name_servers(self, own: Sequence[IPAddress]) -> None:
         texts = self._edges.name_servers.files()
@@ -264,11 +269,14 @@ class UplinkWatch:
         is_fine = self._servers.condition == FINE
         await asyncio.sleep(_until_asked(FINE, BEAT_SECONDS) if is_fine else ANSWER_SECONDS)
         answered = self._edges.name_servers.answered()
-        if not answered and self._is_changing:
+        if not answered and (self._is_changing or self._no_carrier or self._no_answer):
+            self._servers = self._servers.unknown()
             return
         now, has_own = self._edges.clock.boottime(), has_own_server(texts, own)
         self._servers = self._servers.seen(now, listed, answered, has_own=has_own)
         self._no_server = self._servers.problem(self._in_words)
+        if is_fine and self._servers.condition != FINE:
+            self._ask_again.set()
         self._publish()
 
     def _in_words(self, boottime: float) -> str:

@@ -104,6 +104,13 @@ def test_the_first_answer_of_a_listed_server_ends_it(listed: tuple[IPAddress, ..
     assert known == DnsServers(listed=(C,), had=(C,))
 
 
+def test_what_the_network_explains_is_not_counted() -> None:
+    """Silence begins anew when the gateway is back, and a loss stays until a server answers."""
+    assert answered(A).seen(60.0, (A,), (), has_own=False).unknown().condition == answered(A).condition
+    lost = silent(answered(A), A)
+    assert lost.unknown() == lost
+
+
 def test_a_node_that_is_not_watched_keeps_only_what_answered() -> None:
     """A problem that nothing would end is withdrawn."""
     assert silent(answered(A), C).unwatched() == DnsServers(had=(A,))

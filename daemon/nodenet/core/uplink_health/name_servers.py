@@ -9,7 +9,7 @@ asked: where only they are listed, nothing is known to be lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from nodenet.core.boot.outcome import Problem
@@ -37,6 +37,10 @@ class DnsServers:
         lost = bool(self.had) and not answered and (bool(listed) or not has_own)
         had = tuple(each for each in listed if each in answered or each in self.had) if answered else self.had
         return type(self)(self.condition.seen(now, NAME_SERVER, lost=lost), tuple(listed), had)
+
+    def unknown(self) -> Self:
+        """Return what is known after a look that found no answer, where the network itself explains that."""
+        return replace(self, condition=replace(self.condition, differs=None))
 
     def unwatched(self) -> Self:
         """Return what is known when nothing is watched any more: only what answered."""
