@@ -7,7 +7,7 @@ from typing import Any
 
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
-from nodenet.core.common_wake import BEAT_SECONDS
+from nodenet.core.common_wake import BEAT_SECONDS, until_common
 from nodenet.core.messages import Message
 from story import STATIC, causes, network, node_file, settle, shorter, status, story
 
@@ -22,8 +22,8 @@ ROUTE_SECONDS = 10
 SLACK_SECONDS = 3
 """For a machine that runs other nodes beside this one."""
 
-SLACK_WAKES = 3
-"""A minute, for signals of NetworkManager that have nothing to do with the uplink."""
+MINUTES = 4
+"""In one of which nodenetd must not wake more often: signals of NetworkManager come in some minutes, timers in each."""
 
 
 def wait_for(node: Node, health: str, seconds: float) -> dict[str, Any]:
@@ -140,19 +140,29 @@ def test_a_gateway_outside_every_subnet(product_node: NodeFactory) -> None:
     assert cause.endswith("10.99.0.1 is in no subnet of eth0")
 
 
-def wakes(node: Node) -> int:
+def wakes(node: Node, process: str) -> int:
     """Return how often nodenetd went to sleep so far, as the kernel counts it (proc_pid_status(5))."""
-    words = "grep ^voluntary_ctxt_switches /proc/$(systemctl show -P MainPID nodenetd)/status"
-    return int(node.run(words).stdout.split()[1])
+    return int(node.run(f"grep ^voluntary_ctxt_switches /proc/{process}/status").stdout.split()[1])
+
+
+def wakes_in_a_minute(node: Node, process: str) -> int:
+    """Return how often nodenetd wakes in a minute that begins and ends between two beats of the watchdog."""
+    between = BEAT_SECONDS / 2
+    time.sleep(until_common(time.monotonic() - between, BEAT_SECONDS))
+    before = wakes(node, process)
+    time.sleep(60.0)
+    return wakes(node, process) - before
 
 
 def test_a_node_that_runs_well_wakes_for_little(product_node: NodeFactory) -> None:
-    """Twice a minute for the gateway, beside the beats of the watchdog (R31)."""
+    """Twice a minute at most for gateways and DNS servers, beside the beats of the watchdog (R31)."""
     node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
     node.boot()
     settle(node)
     time.sleep(30)
     beats = 60 / (float(node.run("systemctl show -P WatchdogUSec --value nodenetd | sed s/s//").stdout) / 2)
-    before = wakes(node)
-    time.sleep(120)
-    assert (wakes(node) - before) / 2 <= beats + 2 + SLACK_WAKES
+    process = node.run("systemctl show -P MainPID nodenetd").stdout.strip()
+    found = [wakes_in_a_minute(node, process)]
+    while found[-1] > beats + 2 and len(found) < MINUTES:
+        found.append(wakes_in_a_minute(node, process))
+    assert found[-1] <= beats + 2, found
