@@ -13,6 +13,7 @@ from nodenet.core.apply.intent import (
     Plan,
     cut_short,
     had_way_out,
+    is_end_of,
     is_ours,
     parse,
     plan,
@@ -165,3 +166,17 @@ def test_a_record_of_an_older_nodenetd_can_be_read() -> None:
     """It has no checkpoint and no end."""
     text = b'{"version": 1, "digest": "d", "phase": "applying", "boot_id": "b", "started": 5.0}'
     assert parse(text) == Intent("d", Phase.APPLYING, "b", 5.0)
+
+
+def test_an_end_is_of_the_apply_that_it_began_with_or_after() -> None:
+    """Not of a later apply of the same file, nor of another boot."""
+    during = Intent("d", Phase.APPLYING, "b", 10.0)
+    assert is_end_of(Intent("d", Phase.GOOD, "b", 12.0), during)
+    assert is_end_of(replace(during, phase=Phase.REFUSED), during)
+    for other in (
+        Intent("d", Phase.GOOD, "b", 9.0),
+        Intent("e", Phase.GOOD, "b", 12.0),
+        Intent("d", Phase.GOOD, "c", 12.0),
+        during,
+    ):
+        assert not is_end_of(other, during)

@@ -46,14 +46,25 @@ class Stateful(FakeProfiles):
 
 
 class FullDisk(FakeFiles):
-    """A disk that takes nothing once it is *full*."""
+    """A disk that takes nothing once it is *full*, or *read_only*; /run is in memory."""
 
     full = False
+    read_only = False
 
     def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:
-        if self.full:
+        if self.full and not path.is_relative_to("/run"):
             raise PublishFailed(f"{path}: No space left on device", remedy="Make room")
+        self._refuse_to_change(path)
         return super().write(path, content, mode)
+
+    def remove(self, path: PurePath) -> bool:
+        if str(path) in self.content:
+            self._refuse_to_change(path)
+        return super().remove(path)
+
+    def _refuse_to_change(self, path: PurePath) -> None:
+        if self.read_only and not path.is_relative_to("/run"):
+            raise PublishFailed(f"{path}: Read-only file system")
 
 
 @dataclass

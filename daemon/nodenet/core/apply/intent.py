@@ -91,6 +91,12 @@ def had_way_out(record: Intent, digest: str) -> bool:
     return record.digest == digest and record.way_out and record.phase in (Phase.ROLLED_BACK, Phase.REFUSED)
 
 
+def is_end_of(record: Intent, during: Intent) -> bool:
+    """Return whether *record* says how the apply of *during* has ended, and not an earlier one of the same file."""
+    same = (record.digest, record.boot_id) == (during.digest, during.boot_id)
+    return same and record.phase is not Phase.APPLYING and record.started >= during.started
+
+
 class Plan(StrEnum):
     """What to do about a node file."""
 

@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 
 import structlog
 
-from nodenet.core.apply import intent
 from nodenet.core.apply.intent import ROLLBACK_SECONDS, Intent, Phase, is_ours
 from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
@@ -24,7 +23,9 @@ from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
 from nodenet.stage_edges import Presence, StageEdges
-from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT, Records
+from nodenet.stages.apply.failures import as_failure, with_more
+from nodenet.stages.apply.last_record import LastRecord
+from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT
 from nodenet.stages.apply.shielded import shielded
 
 log = structlog.get_logger()
@@ -76,10 +77,9 @@ class Pipeline:
         stage: str = "nmstate",
     ) -> None:
         """Keep the record of *stage* in *path*; the process of an apply is killed after *apply_seconds*."""
-        self._path = path
         self._stage = stage
         self._edges = edges
-        self._records = Records(edges.files)
+        self._last = LastRecord(edges.files, path, boot_id)
         self._boot_id = boot_id
         self._seconds = apply_seconds
         self._began = edges.clock.boottime()
@@ -91,8 +91,13 @@ class Pipeline:
 
     @property
     def record(self) -> Intent | None:
-        """What the last apply was going to do, and whether it succeeded."""
-        return self._records.load(self._path, intent.parse)
+        """What the last apply was going to do, and whether it succeeded. Raises PublishFailed."""
+        return self._last.load()
+
+    @property
+    def owed(self) -> Intent | None:
+        """How the last apply has ended, where the disk has not taken that."""
+        return self._last.owed
 
     @property
     def is_open(self) -> bool:
@@ -126,7 +131,7 @@ class Pipeline:
         return next(filter(None, found), None)
 
     def _records_of_both(self) -> list[Intent | None]:
-        return [self._records.load(path, intent.parse) for path in (INTENT, BRIDGE_INTENT)]
+        return [LastRecord(self._edges.files, path, self._boot_id).load() for path in (INTENT, BRIDGE_INTENT)]
 
     def _foreign(self, checkpoint: Checkpoint, records: Iterable[Intent | None]) -> Waiting | None:
         if any(is_ours(checkpoint, record, self._boot_id, self._began) for record in records):
@@ -153,11 +158,13 @@ class Pipeline:
         text: str,
         record: Intent,
         accept: Callable[[], Awaitable[None]] | None = None,
+        committed: Callable[[], None] = lambda: None,
     ) -> float:
         """Apply, verify and commit *text*; return the seconds it took.
 
         *record* is the intent, written first. *accept* looks at the uncommitted result, for ROLLBACK_SECONDS at most,
-        and raises where it is no success. Whatever goes wrong, the network is rolled back first. Raises NmstateFailure
+        and raises where it is no success. *committed* is called behind the commit: a disk that fails from then on
+        undoes nothing. Whatever goes wrong before, the network is rolled back first. Raises NmstateFailure
         with the cause, also where NetworkManager no longer answers; RollbackFailed, PublishFailed; and Unavailable
         only before the network is touched.
         """
@@ -176,12 +183,13 @@ class Pipeline:
             await self._back_before_the_end(record, before, committing=committing)
             raise
         except Exception as error:
-            failure = _as_failure(error)
+            failure = as_failure(error)
             refused = not applied and getattr(failure, "kind", None) in REFUSED
             await shielded(self._back(record, before, failure, refused=refused, committing=committing))
             if failure is error:
                 raise
             raise failure from error
+        committed()
         self.sync()
         return self.now() - record.started
 
@@ -245,11 +253,11 @@ class Pipeline:
                 rolled_back = await self._roll_back(ended, before.dns, by_time=not refused)
                 owner = await self._edges.manager.owner()
             except Unavailable as error:
-                raise _with_more(failure, f"{UNANSWERED} ({error.cause})") from error
+                raise with_more(failure, f"{UNANSWERED} ({error.cause})") from error
             if owner != before.owner:
-                raise _with_more(failure, FORGOTTEN) from failure
+                raise with_more(failure, FORGOTTEN) from failure
             if committing and not rolled_back:
-                raise _with_more(failure, COMMITTED) from failure
+                raise with_more(failure, COMMITTED) from failure
             self.sync()
         self.save(replace(ended, phase=Phase.ROLLED_BACK))
         log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage=self._stage)
@@ -281,20 +289,8 @@ class Pipeline:
 
     def save(self, record: Intent) -> None:
         """Write the record. Raises PublishFailed."""
-        self._records.save(self._path, intent.render(record))
+        self._last.save(record)
 
-
-def _as_failure(error: Exception) -> NodenetError:
-    """Return *error*, which ended an apply, as a failed try with a cause: the network was touched before it."""
-    if isinstance(error, Unavailable):
-        return NmstateFailure(FailureKind.UNAVAILABLE, error.cause, error.remedy)
-    if isinstance(error, NodenetError):
-        return error
-    log.error(f"An apply met an unexpected error: {error!r}", message=Message.INTERNAL_ERROR, exc_info=error)
-    return NmstateFailure(FailureKind.INTERNAL, f"unexpected error of nodenetd: {error!r}")
-
-
-def _with_more(failure: NodenetError, more: str) -> NmstateFailure:
-    """Return *failure* of an apply that was not rolled back, with why not."""
-    kind = failure.kind if isinstance(failure, NmstateFailure) else FailureKind.UNAVAILABLE
-    return NmstateFailure(kind, f"{failure.cause}; {more}", failure.remedy)
+    def note(self, record: Intent) -> None:
+        """Note how an apply has ended for a nodenetd that is started again in this boot."""
+        self._last.note(record)

@@ -17,6 +17,8 @@ log = structlog.get_logger()
 
 STATE = PurePosixPath("/var/lib/nodenet")
 INTENT = STATE / "intent.json"
+ENDED = PurePosixPath("/run/nodenet/intent.json")
+"""How the last apply of a node file has ended, where INTENT may not say so; `stages.apply.last_record`."""
 BRIDGE_INTENT = STATE / "bridge-intent.json"
 BRIDGE = STATE / "bridge.json"
 GOOD = STATE / "good.json"

@@ -18,7 +18,7 @@ from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Phase, Plan
 from nodenet.core.apply.retry import TRIES, delay
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import NEVER, Again, Done, Failed, Outcome, Problem, Skipped, Waiting, beside
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting, beside
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import (
     LibnmstateMissing,
@@ -44,6 +44,7 @@ from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
+from nodenet.stages.nmstate.owed import Owed
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.refusal import Refusal
 from nodenet.stages.nmstate.tries import Tries
@@ -53,8 +54,6 @@ log = structlog.get_logger()
 
 UNAVAILABLE_SECONDS = 5.0
 """When something that does not answer is asked again without an event."""
-OWED_SECONDS = 15.0
-"""Between two tries to write the record of what is committed."""
 
 
 class NmstateStage:
@@ -85,14 +84,13 @@ class NmstateStage:
         self._in_force = InForce(files, pipeline, directory)
         self._tries = Tries()
         self._refusal = Refusal(pipeline, probes, way_back, self._tries, self._in_force)
+        self._owed = Owed(pipeline, probes, self._tries, self._in_force)
         self._told = ""
-        self._owed: Job | None = None
-        """What is committed, where the disk has not taken the record of that."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
         try:
-            self._pay()
+            self._owed.pay()
             over = self._tries.time_is_over(self._pipeline.now())
             if not over and (waiting := await self._way_back.restored()):  # also without a file
                 return replace(waiting, facts=self._in_force.before(facts))
@@ -118,10 +116,7 @@ class NmstateStage:
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             if isinstance(error, node_file.Rivals):
                 facts = replace(facts, node_file=error.names)
-            # What is committed is in force, and the stages behind publish it, though its record is not written yet.
-            known = replace(self._owed, facts=facts).applied if self._owed else self._in_force.before(facts)
-            again = Again(seconds=OWED_SECONDS) if self._owed else NEVER
-            return replace(failed(known, error, error.cause), again=again)
+            return replace(failed(self._owed.facts(facts), error, error.cause), again=self._owed.again)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
 
@@ -199,7 +194,7 @@ class NmstateStage:
                 reason = f"{file.name} is applied already and the state matches it"
                 return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.ADOPT:
-                self._is_good(job)
+                self._owed.write(job)
                 said = f"{file.name} asks for what is there already; nothing was applied"
                 return Done(said, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.REFUSE if record:
@@ -221,12 +216,15 @@ class NmstateStage:
             job.file.digest, Phase.APPLYING, in_force=before.applied_digest, brings_bridge=before.brings_bridge
         )
         record = replace(record, way_out=probing.way_out, interrupted=job.interrupted)
+
+        def committed() -> None:
+            self._owed.committed(job)
+            probing.ended()  # kept, whether or not the disk takes the records of it
+
         try:
             async with self._way_back.kept(job.file, job.wish):
-                seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept)
-                probing.ended()  # kept, whether or not the disk takes the records of it
-            self._owed = job  # what is committed is not undone where its record cannot be written
-            self._is_good(job)
+                seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept, committed)
+            self._owed.write(job)
         except ProbeFailed:
             await probing.restored()
             raise
@@ -273,21 +271,3 @@ class NmstateStage:
     def _until_started(self, job: Job) -> Waiting:
         seconds = self._early.pause(UNAVAILABLE_SECONDS)
         return Waiting(ManagerState.STARTING.value, MANAGER, seconds, self._in_force.before(job.facts))
-
-    def _pay(self) -> None:
-        """Write the record that is owed, unless a trial has made another network since. Raises PublishFailed."""
-        if self._owed is None:
-            return
-        record = self._pipeline.record
-        if record is None or record.digest == self._owed.file.digest:
-            self._is_good(self._owed)
-        else:
-            self._owed = None
-
-    def _is_good(self, job: Job) -> None:
-        digest, bridge = job.file.digest, job.wish.brings_bridge
-        self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
-        self._tries.clear()
-        self._probes.forget()
-        self._in_force.mark(job.file)
-        self._owed = None

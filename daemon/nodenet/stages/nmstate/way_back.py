@@ -101,7 +101,7 @@ class WayBack:
         """
         self._forget_what_has_ended()
         kept = self._before.kept
-        if kept is None or kept == self._undone or self._refusals >= MOST_TRIES:
+        if kept is None or kept == self._undone or self._refusals >= MOST_TRIES or self._is_committed:
             return None
         if BRIDGE not in kept.active and self._before.files.read(BRIDGE_UP) is not None:
             return None  # br-ex was made since: its uplink is taken from it before kubelet starts, or not at all
@@ -135,8 +135,14 @@ class WayBack:
         remedy = "Look at `systemctl status NetworkManager`; then run `nodenetctl reload --wait`, or reboot"
         return Problem(Message.ROLLBACK_FAILED, cause, remedy)
 
+    @property
+    def _is_committed(self) -> bool:
+        """Whether the last apply has succeeded, whatever the disk has taken of that. Raises PublishFailed."""
+        record = self._pipeline.record
+        return record is not None and record.phase is Phase.GOOD
+
     def _forget_what_has_ended(self) -> None:
-        """Remove what was kept where the record has an end of the apply. Raises PublishFailed."""
-        kept, record = self._before.kept, self._pipeline.record
-        if kept and (kept == self._undone or (record is not None and record.phase is Phase.GOOD)):
+        """Remove what was kept where the record on the disk has an end of the apply. Raises PublishFailed."""
+        kept = self._before.kept
+        if kept and (kept == self._undone or (self._is_committed and not self._pipeline.owed)):
             self._before.forget()
