@@ -43,6 +43,11 @@ class Disk:
     def read(self, path: str) -> bytes | None:
         return self.content.get(str(self.links[path]) if path in self.links else path)
 
+    @property
+    def node_files(self) -> list[bytes]:
+        """What the node files contain."""
+        return [self.content[f"{NODE_FILES}/{name}"] for name in self.listing(NODE_FILES)]
+
     def why_not(self, path: str, *, removes: bool = False) -> str | None:
         """Return the text of the error that writing *path* meets, or removing it: that needs no space."""
         if self.closed and not removes:

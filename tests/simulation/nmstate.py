@@ -49,6 +49,8 @@ class Nmstate:
     def __init__(self, life: Life) -> None:
         self._life, self._world = life, life.world
         self._shown: tuple[tuple[int, int, int], Document] | None = None
+        self._is_file = False
+        """Whether the apply is one of a node file."""
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[Nmstate]:
@@ -89,6 +91,9 @@ class Nmstate:
         self._world.apply_until = deadline = self._world.now + seconds
         if self._world.panics:
             self._world.panics.applied(text)
+        self._is_file = text.encode() in self._world.disk.node_files
+        if self._is_file:
+            self._world.rules.committed = False
         try:
             return await self._apply(document_of(text), rollback_timeout, deadline, made)
         finally:
@@ -160,6 +165,7 @@ class Nmstate:
         self._need_manager()
         if checkpoint is None or not self._world.manager.commit(checkpoint):
             raise NmstateFailure(FailureKind.PLUGIN, f"the checkpoint {checkpoint} does not exist")
+        self._world.rules.committed = self._world.rules.committed or self._is_file
 
     def _need_manager(self) -> None:
         manager = self._world.manager

@@ -48,6 +48,7 @@ REPEATS = 4
 """How often one process may log the same error; once more for each reload, which asks for the cause."""
 UNTURNED_SECONDS = 45.0
 """How long a stage may be due while others are looked at; an apply may take longer."""
+READ, UNREAD_SECONDS = "cannot be read", 55.0
 WAYS_BACK = frozenset(map(str, (APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL)))
 """The records that say what an interrupted apply has to be undone with."""
 APPLIED = "/etc/nmstate/openshift/applied"
@@ -92,6 +93,8 @@ class Rules:
     """Those that programs hold at this moment, of the process that runs."""
     handles: Iterator[int] = field(default_factory=itertools.count)
     """The numbers that tell one inhibitor from another."""
+    committed: bool = False
+    """Whether the last apply of a node file was committed."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
 
@@ -134,12 +137,13 @@ class Rules:
     def went_on_without_a_record(self) -> bool:
         """Whether this boot went on without a record that it could not read, or that a disk has torn which lied.
 
-        Of the first one the status names a reload as remedy; nothing can know what was in the second one.
+        Of the first one the status names a reload as remedy; nothing can know what was in the second one. While there
+        is something to undo, nodenetd asks for the first one for a minute before it goes on.
         """
-        said = [line.text for line in self.journal if line.now >= self.world.boot_began]
-        return any(
-            text.startswith((f"{path} cannot be read", f"Set {path} aside")) for text in said for path in WAYS_BACK
-        )
+        asked = UNREAD_SECONDS if str(APPLY) in self.world.disk.content else 0.0
+        begin = self.world.boot_began
+        said = [line.text for line in self.journal if line.now >= begin + (asked if READ in line.text else 0.0)]
+        return any(text.startswith((f"{path} {READ}", f"Set {path} aside")) for text in said for path in WAYS_BACK)
 
     def look_at_darkness(self) -> None:
         """Called from time to time: no network although there could be one?"""
@@ -252,6 +256,9 @@ class Rules:
         self.journal.append(Spoken(self.world.now, level, text, fields))
         message = fields.get("message")
         self.orders += message is Message.EDITED  # as after a reload, all is tried anew
+        if text.startswith("An apply of ") and self.committed:
+            runs = self.world.systemd.kubelet_runs
+            self.hold("P1", f"what is committed is undone under kubelet: {text}", holds=not runs)
         if message is Message.WATCHER_FAILED or fields.get("exc_info"):
             self.blame("P7", f"an unforeseen error: {text} {fields.get('exc_info')!r}")
         if level in ("warning", "error", "critical"):
