@@ -6,16 +6,20 @@ import hashlib
 
 import pytest
 
-from fakes import BOOT_ID, FakeKernel, FakeNeighbours
+from fakes import BOOT_ID, FakeKernel, FakeManager, FakeNeighbours
+from nodenet.core.apply import intent, new_file
 from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Waiting
+from nodenet.core.errors import RollbackFailed
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.published_files import BRIDGE_UP
-from nodenet.stages.apply.records import APPLY, INTENT
-from stages.nmstate.test_stage import APPLIED, FILE, GATEWAY, ONLINE, TEXT, StuckManager
+from nodenet.stages.apply.records import APPLY, BRIDGE_INTENT, INTENT, NEW_FILE
+from nodenet.stages.nmstate.refusal import LATE_SECONDS
+from stages.nmstate.test_stage import APPLIED, FILE, GATEWAY, ONLINE, TEXT, StuckManager, lost_boots
 from stages.nmstate.test_way_back_lost import (
     ETH0,
     UNVERIFIED,
@@ -157,3 +161,61 @@ async def test_an_owed_record_is_not_written_over_that_of_a_confirmed_trial() ->
     assert isinstance(outcome, Skipped), outcome
     assert node.files.content[APPLIED] == tried
     assert not {str(INTENT), APPLIED} & set(map(str, node.files.writes))
+
+
+class RefusingManager(FakeManager):
+    """Its checkpoint stays after a rollback that fails, as where a policy refuses the order."""
+
+    async def roll_back(self, checkpoint: str) -> None:
+        raise RollbackFailed(f"NetworkManager could not roll back checkpoint {checkpoint}", remedy="Look")
+
+
+async def with_interrupted_br_ex() -> Node:
+    """Return a node whose file is in force, and where nodenetd was killed in the apply of br-ex."""
+    node = Node(manager=RefusingManager())
+    assert isinstance(await node.attempt(), Done)
+    during = Intent("br", Phase.APPLYING, BOOT_ID, node.clock.now, checkpoint="/cp/9", created=node.clock.now)
+    node.files.content[str(BRIDGE_INTENT)] = intent.render(during)
+    node.manager.pending = [Checkpoint("/cp/9", node.clock.now)]
+    node = Node(files=node.files, profiles=node.profiles, manager=node.manager)
+    node.nmstate.left = {}
+    return node
+
+
+async def test_a_br_ex_that_cannot_be_rolled_back_says_nothing_about_the_file() -> None:
+    """It is in force. Before, the last known good one took its place, or kubelet never started."""
+    node = await with_interrupted_br_ex()
+    lost_boots(node)
+    node.files.content[str(NEW_FILE)] = new_file.render(NewFile("another"))
+    outcome = await node.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "/cp/9" in outcome.reason
+    assert outcome.facts
+    assert outcome.facts.applied_digest == node.record.digest
+    node.manager.pending = []  # NetworkManager's own time-out has ended it
+    assert isinstance(await node.attempt(), Skipped)
+    assert node.nmstate.applied == []
+    assert new_file.parse(node.files.content[str(NEW_FILE)]).cut_off == ""
+
+
+async def test_a_checkpoint_that_stays_is_a_failure_after_a_while() -> None:
+    """With its own cause, and the file still in force: kubelet waits no longer."""
+    node = await with_interrupted_br_ex()
+    assert isinstance(await node.attempt(), Waiting)
+    node.clock.now += LATE_SECONDS
+    outcome = await node.attempt()
+    assert isinstance(outcome, Failed)
+    assert "/cp/9" in outcome.problem.cause
+    assert "worker-0.yml" not in outcome.problem.cause
+    assert outcome.facts.applied_digest == node.record.digest
+    assert node.record.phase is Phase.GOOD
+
+
+async def test_a_corrected_file_is_not_blamed_for_the_apply_of_the_one_before() -> None:
+    node = Node(manager=StuckManager())
+    during = Intent("another", Phase.APPLYING, BOOT_ID, 99.0, checkpoint="/cp/9", created=99.0)
+    node.remember(during)
+    node.manager.pending = [Checkpoint("/cp/9", 99.0)]
+    assert isinstance(await node.attempt(), Waiting)
+    node.manager.pending = []
+    assert isinstance(await node.attempt(), Done)

@@ -137,6 +137,8 @@ class NmstateStage:
         try:
             return await self._settle(job)
         except RollbackFailed as error:
+            if other := self._refusal.of_another(job, error):
+                return other
             if waiting := self._instead(job, f"could not be rolled back ({error.cause})"):
                 return waiting
             return await self._refusal.back_first(job, self._refusal.of(job, error), error)
