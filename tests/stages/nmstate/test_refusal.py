@@ -10,7 +10,7 @@ from fakes import BOOT_ID, FakeKernel, FakeManager, FakeNeighbours
 from nodenet.core.apply import intent, new_file
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.new_file import NewFile
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Skipped, Waiting
 from nodenet.core.errors import RollbackFailed
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
@@ -100,12 +100,7 @@ async def test_a_reload_does_not_take_the_uplink_from_a_bridge_that_was_made_sin
     node = await interrupted()
     node.profiles.refuses = True
     node.nmstate.fails = [UNVERIFIED] * 3
-    outcome: Outcome = Waiting("not begun")
-    for _ in range(40):
-        outcome = await node.attempt()
-        if not isinstance(outcome, Waiting):
-            break
-    assert isinstance(outcome, Failed)
+    assert isinstance(await node.until_over(), Failed)
     assert str(APPLY) in node.files.content
     # configure-ovs makes br-ex over eth0, and kubelet starts.
     with_bridge = Inventory(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 
 import pytest
 from structlog.testing import capture_logs
 
-from fakes import BOOT_ID, FakeFiles, FakeManager, FakeProfiles, stage_edges
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeProfiles, stage_edges
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.outcome import Waiting
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Profile
@@ -21,7 +22,7 @@ from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import Links
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import APPLY, INTENT
-from nodenet.stages.nmstate.way_back import MOST_TRIES, WayBack
+from nodenet.stages.nmstate.way_back import AGAIN_SECONDS, PATIENCE_SECONDS, WayBack
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
 PORT = replace(ETH0, settings={"connection": {"controller": "br-ex"}})
@@ -35,6 +36,13 @@ def inventory(profile: Profile) -> Inventory:
     return Inventory((Device("eth0", "ethernet", profile=profile),), (profile,), settled=frozenset({"eth0"}))
 
 
+class StuckFiles(FakeFiles):
+    """A disk from which nothing can be removed."""
+
+    def remove(self, path: PurePath) -> bool:
+        raise PublishFailed(f"{path}: Read-only file system")
+
+
 class PowerCut(BaseException):
     """Ends the process in the middle of an apply."""
 
@@ -46,9 +54,10 @@ class Rig:
     profiles: FakeProfiles = field(default_factory=lambda: FakeProfiles(inventory(ETH0)))
     manager: FakeManager = field(default_factory=FakeManager)
     files: FakeFiles = field(default_factory=FakeFiles)
+    clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles)
+        edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles, clock=self.clock)
         self.way_back = WayBack.of(edges, Pipeline(PipelineEdges.of(edges), BOOT_ID, 240.0))
 
     def note(self, record: Intent) -> None:
@@ -137,14 +146,18 @@ async def test_network_manager_is_waited_for(state: ManagerState) -> None:
     assert rig.keeps
 
 
-async def test_a_network_manager_that_refuses_is_asked_a_few_times() -> None:
-    """Then the file is applied all the same: it may be what helps."""
+async def test_a_network_manager_that_refuses_is_asked_for_a_minute() -> None:
+    """Then the file is applied all the same: it may be what helps. Events wake the stage, and take none of that time."""
     rig = Rig()
     await rig.interrupted()
     rig.profiles.broken = Unavailable("NetworkManager refuses")
     with capture_logs() as logs:
-        waits = [await rig.way_back.restored() for _ in range(MOST_TRIES + 1)]
-    assert [isinstance(each, Waiting) for each in waits] == [True] * MOST_TRIES + [False]
+        waits = [await rig.way_back.restored() for _ in range(100)]
+        rig.clock.now += PATIENCE_SECONDS - 1.0
+        waits.append(await rig.way_back.restored())
+        assert all(isinstance(each, Waiting) for each in waits)
+        rig.clock.now += 1.0
+        assert await rig.way_back.restored() is None
     assert len([entry for entry in logs if "was interrupted" in entry["event"]]) == 1
     assert rig.keeps
 
@@ -169,3 +182,50 @@ async def test_the_same_network_comes_back_again_where_the_next_apply_is_interru
         assert await rig.way_back.restored() is None
         assert (rig.orders, rig.keeps) == (["give_back", "activate"], False)
         rig.profiles.found = inventory(ETH0)
+
+
+UNREAD = PublishFailed("Too many open files")
+
+
+@pytest.mark.parametrize("path", [APPLY, INTENT])
+async def test_a_disk_that_fails_for_a_second_is_asked_again(path: PurePath) -> None:
+    """The node had no address for the rest of the run, though kubelet was not running."""
+    rig = Rig()
+    await rig.interrupted()
+    rig.files.bad = {str(path): UNREAD}
+    waiting = await rig.way_back.restored()
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason == "what an interrupted apply may have left comes first: Too many open files"
+    assert waiting.seconds == AGAIN_SECONDS
+    rig.files.bad = {}
+    assert await rig.way_back.restored() is None
+    assert rig.orders == ["give_back", "activate"]
+
+
+async def test_a_disk_that_stays_unreadable_is_a_failure() -> None:
+    rig = Rig()
+    await rig.interrupted()
+    rig.files.bad = {str(APPLY): UNREAD}
+    assert isinstance(await rig.way_back.restored(), Waiting)
+    rig.clock.now += PATIENCE_SECONDS
+    with pytest.raises(PublishFailed):
+        await rig.way_back.restored()
+
+
+async def test_each_time_that_a_disk_fails_has_a_minute_of_its_own() -> None:
+    rig = Rig()
+    for _ in range(2):
+        rig.files.bad = {str(APPLY): UNREAD}
+        assert isinstance(await rig.way_back.restored(), Waiting)
+        rig.files.bad = {}
+        assert await rig.way_back.restored() is None
+        rig.clock.now += PATIENCE_SECONDS
+
+
+async def test_nothing_is_waited_for_where_there_is_nothing_to_put_back() -> None:
+    """The apply has succeeded, and what was kept cannot be removed."""
+    rig = Rig(files=StuckFiles())
+    await rig.interrupted()
+    rig.note(replace(DURING, phase=Phase.GOOD))
+    with pytest.raises(PublishFailed):
+        await rig.way_back.restored()

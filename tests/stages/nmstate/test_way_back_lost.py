@@ -20,6 +20,7 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.stages.apply.records import APPLY, INTENT, NEW_FILE
+from nodenet.stages.nmstate.way_back import PATIENCE_SECONDS
 from stages.nmstate.test_stage import FILE, GATEWAY, ONLINE, TEXT, Rig, StuckManager, lost_boots
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
@@ -99,6 +100,7 @@ class Node(Rig):
             outcome = await self.attempt()
             if not isinstance(outcome, Waiting):
                 return outcome
+            self.clock.now += outcome.seconds
         raise AssertionError(f"it waits for ever: {outcome}")
 
 
@@ -234,8 +236,8 @@ async def test_what_could_not_be_put_back_outlives_a_try_that_is_rolled_back() -
     """Its rollback leads to what the interrupted apply left."""
     node = await interrupted()
     node.profiles.refuses = True
-    for _ in range(12):
-        assert isinstance(await node.attempt(), Waiting)
+    assert isinstance(await node.attempt(), Waiting)
+    node.clock.now += PATIENCE_SECONDS
     node.nmstate.fails = [UNVERIFIED]
     assert isinstance(await node.attempt(), Failed)
     node.profiles.refuses = False

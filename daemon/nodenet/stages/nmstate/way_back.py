@@ -31,9 +31,9 @@ from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 log = structlog.get_logger()
 
 AGAIN_SECONDS = 5.0
-"""When a NetworkManager that refuses is asked again."""
-MOST_TRIES = 12
-"""After so many refusals the file is applied all the same."""
+"""When a NetworkManager that refuses, or a disk that fails, is asked again."""
+PATIENCE_SECONDS = 60.0
+"""After so long the file is applied all the same, or the disk is a failure. Not a number of tries: events wake too."""
 
 
 class WayBack:
@@ -48,8 +48,9 @@ class WayBack:
         """What is back, where its record could not be removed: not to be put back once more."""
         self._told: Kept | None = None
         """Logged once."""
-        self._refusals = 0
+        self._refused_since: float | None = None
         self._refused = ""
+        self._unread_since: float | None = None
         self._look: asyncio.Future[Kept] | None = None
         """A look at the network that has begun."""
 
@@ -97,11 +98,33 @@ class WayBack:
     async def restored(self) -> Waiting | None:
         """Put the network back from before an apply that was interrupted; return what that waits for, if anything.
 
-        Raises PublishFailed.
+        A disk that fails for a moment is asked again: the node may have no address. Raises PublishFailed.
         """
+        try:
+            waiting = await self._restored()
+        except PublishFailed as error:
+            if self._unread_since is None:
+                self._unread_since = self._pipeline.now()
+            if self._undone or self._is_over(self._unread_since) or not self._may_have_left:
+                raise
+            return Waiting(f"what an interrupted apply may have left comes first: {error.cause}", seconds=AGAIN_SECONDS)
+        self._unread_since = None
+        return waiting
+
+    @property
+    def _may_have_left(self) -> bool:
+        """Whether there is something to put back, or the disk does not say."""
+        with suppress(PublishFailed):
+            return self._before.kept is not None and not self._is_committed
+        return True
+
+    def _is_over(self, since: float | None) -> bool:
+        return since is not None and self._pipeline.now() - since >= PATIENCE_SECONDS
+
+    async def _restored(self) -> Waiting | None:
         self._forget_what_has_ended()
         kept = self._before.kept
-        if kept is None or kept == self._undone or self._refusals >= MOST_TRIES or self._is_committed:
+        if kept is None or kept == self._undone or self._is_over(self._refused_since) or self._is_committed:
             return None
         if BRIDGE not in kept.active and self._before.files.read(BRIDGE_UP) is not None:
             return None  # br-ex was made since: its uplink is taken from it before kubelet starts, or not at all
@@ -117,18 +140,19 @@ class WayBack:
                 return waiting
             await self._before.restore(kept)
         except (Unavailable, RollbackFailed) as error:
-            self._refusals += 1
+            if self._refused_since is None:
+                self._refused_since = self._pipeline.now()
             self._refused = error.cause
             reason = f"the network from before an interrupted apply of {kept.name}: {error.cause}"
             return Waiting(reason, MANAGER, AGAIN_SECONDS)
-        self._undone, self._told, self._refusals = kept, None, 0
+        self._undone, self._told, self._refused_since = kept, None, None
         self._before.end(kept)
         return None
 
     @property
     def problem(self) -> Problem | None:
         """Why the network from before is not back and is waited for no longer, if so. Raises PublishFailed."""
-        kept = self._before.kept if self._refusals >= MOST_TRIES else None
+        kept = self._before.kept if self._is_over(self._refused_since) else None
         if kept is None:
             return None
         cause = f"the network from before an interrupted apply of {kept.name} could not be put back: {self._refused}"
