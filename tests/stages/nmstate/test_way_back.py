@@ -67,11 +67,11 @@ class Rig:
     def keeps(self) -> bool:
         return str(APPLY) in self.files.content
 
-    async def interrupted(self) -> None:
+    async def interrupted(self, during: Intent = DURING) -> None:
         """Let an apply begin that a power cut ends, and NetworkManager start on what it has left."""
         with suppress(PowerCut):
             async with self.way_back.kept(FILE, WISH):
-                self.note(DURING)
+                self.note(during)
                 raise PowerCut
         self.profiles.found = inventory(PORT)
         self.profiles.done.clear()
@@ -147,7 +147,7 @@ async def test_network_manager_is_waited_for(state: ManagerState) -> None:
 
 
 async def test_a_network_manager_that_refuses_is_asked_for_a_minute() -> None:
-    """Then the file is applied all the same: it may be what helps. Events wake the stage, and take none of that time."""
+    """Then the file is applied all the same: it may be what helps. Events that wake the stage take no time."""
     rig = Rig()
     await rig.interrupted()
     rig.profiles.broken = Unavailable("NetworkManager refuses")
@@ -176,8 +176,8 @@ async def test_a_record_that_cannot_be_removed_does_not_undo_the_network_twice()
 async def test_the_same_network_comes_back_again_where_the_next_apply_is_interrupted_too() -> None:
     """NetworkManager has forgotten that one as well: what is kept is equal, and was taken for what is back already."""
     rig = Rig()
-    for _ in range(2):
-        await rig.interrupted()
+    for started in (90.0, 95.0):
+        await rig.interrupted(replace(DURING, started=started))
         assert rig.keeps
         assert await rig.way_back.restored() is None
         assert (rig.orders, rig.keeps) == (["give_back", "activate"], False)
@@ -229,3 +229,23 @@ async def test_nothing_is_waited_for_where_there_is_nothing_to_put_back() -> Non
     rig.note(replace(DURING, phase=Phase.GOOD))
     with pytest.raises(PublishFailed):
         await rig.way_back.restored()
+
+
+@pytest.mark.parametrize("phase", [None, Phase.REFUSED, Phase.GOOD, Phase.APPLYING])
+async def test_an_apply_that_never_began_is_not_undone(phase: Phase | None) -> None:
+    """NetworkManager was away when it was to begin. An earlier one may have been interrupted, and be undone already."""
+    rig = Rig()
+    if phase:
+        rig.note(replace(DURING, phase=phase))
+    with pytest.raises(Unavailable):
+        async with rig.way_back.kept(FILE, WISH):
+            raise Unavailable("NetworkManager is not on the bus")
+    assert not rig.keeps
+
+
+async def test_an_apply_that_is_interrupted_after_an_earlier_one_is_undone() -> None:
+    """It has a record of its own."""
+    rig = Rig()
+    rig.note(replace(DURING, started=80.0))
+    await rig.interrupted()
+    assert rig.keeps

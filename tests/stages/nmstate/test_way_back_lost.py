@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 import pytest
 
-from fakes import FakeFiles, FakeKernel, FakeNeighbours, FakeProfiles
+from fakes import FakeFiles, FakeKernel, FakeManager, FakeNeighbours, FakeProfiles
 from nodenet.core.apply import new_file
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.outcome import Again, Failed, Outcome, Skipped, Waiting
@@ -326,3 +326,27 @@ async def test_a_record_that_cannot_be_read_hides_no_cause() -> None:
     node.once_applied(broken)
     with pytest.raises(PowerCut):
         await node.attempt()
+
+
+class LeavingManager(FakeManager):
+    """It leaves the bus just when an apply is to begin."""
+
+    left = False
+
+    async def owner(self) -> str:
+        if self.left:
+            raise Unavailable("org.freedesktop.NetworkManager is not on the bus")
+        return await super().owner()
+
+
+async def test_an_edit_while_networkmanager_is_away_is_not_reverted() -> None:
+    """The apply never began: nothing was interrupted."""
+    manager = LeavingManager()
+    node = Node(manager=manager)
+    manager.left = True
+    assert isinstance(await node.attempt(), Waiting)
+    manager.left = False
+    node.profiles.found = inventory(OF_ADMINISTRATOR)
+    node.profiles.done.clear()
+    await node.attempt()
+    assert "give_back" not in [order[0] for order in node.profiles.done]

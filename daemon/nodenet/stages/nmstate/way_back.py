@@ -76,11 +76,11 @@ class WayBack:
 
     @asynccontextmanager
     async def kept(self, file: NodeFile, wish: Desired) -> AsyncIterator[None]:
-        """Keep the network for an apply of *file*, and forget it once that has succeeded or was rolled back.
+        """Keep the network for an apply of *file*; forget it once that has succeeded, was rolled back, or never began.
 
         What an interrupted apply has kept and could not be put back stays. Raises Unavailable, PublishFailed.
         """
-        own = self._before.kept is None
+        own, last = self._before.kept is None, self._pipeline.record
         if own:
             self._before.store(await (self._look or self._before.look(file, wish)))
         self._undone = None  # from here on the network is to be put back again, also if it is the same one
@@ -89,7 +89,8 @@ class WayBack:
         except BaseException:
             with suppress(PublishFailed):  # the next start sees that it has ended
                 record = self._pipeline.record
-                if own and record and record.phase is Phase.ROLLED_BACK:  # else it leads to what an earlier one left
+                is_as_before = record == last or (record is not None and record.phase is Phase.ROLLED_BACK)
+                if own and is_as_before:  # what is not its own leads to what an earlier one left
                     self._before.forget()
             raise
         with suppress(PublishFailed):
