@@ -214,3 +214,65 @@ async def test_a_corrected_file_is_not_blamed_for_the_apply_of_the_one_before() 
     assert isinstance(await node.attempt(), Waiting)
     node.manager.pending = []
     assert isinstance(await node.attempt(), Done)
+
+
+def cut_off_on_a_full_disk() -> Node:
+    """Return a node whose file silences the gateway, and whose disk is full by then."""
+    node = Node(kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
+
+    def cut() -> None:
+        node.neighbours.there.clear()
+        node.files.full = True
+
+    node.once_applied(cut)
+    return node
+
+
+async def test_the_cause_of_a_refusal_is_named_on_a_full_disk() -> None:
+    """The rollback worked; before, the status only said that there was no room, and how to apply the file again."""
+    node = cut_off_on_a_full_disk()
+    outcome = await node.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.cause == (
+        "worker-0.yml: the gateway 192.0.2.1 does not answer on eth0, and it answered before the apply; "
+        f"{INTENT}: No space left on device"
+    )
+    assert outcome.again is None
+
+
+@pytest.mark.parametrize("room", [True, False])
+async def test_a_file_that_was_refused_on_a_full_disk_is_not_applied_again_by_a_restart(*, room: bool) -> None:
+    """It says why, and writes the record once there is room."""
+    node = cut_off_on_a_full_disk()
+    await node.attempt()
+    node.files.full = not room
+    node.neighbours.there.add(GATEWAY)
+    node = Node(files=node.files, profiles=node.profiles, kernel=node.kernel, neighbours=node.neighbours)
+    outcome = await node.attempt()
+    assert isinstance(outcome, Failed)
+    assert "the gateway 192.0.2.1 does not answer" in outcome.problem.cause
+    assert node.nmstate.applied == []
+    assert node.record.phase is (Phase.REFUSED if room else Phase.APPLYING)
+    assert str(APPLY) not in node.files.content
+
+
+async def test_a_secret_of_the_file_is_hidden_on_a_full_disk_too() -> None:
+    """Libnmstate may quote it."""
+    node = Node()
+    node.files.content[FILE] = b"interfaces:\n- name: eth0\n  802.1x:\n    password: hunter2\n"
+    node.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "not as asked for: password: hunter2")]
+    node.once_applied(lambda: setattr(node.files, "full", True))
+    outcome = await node.attempt()
+    assert isinstance(outcome, Failed)
+    assert "not as asked for" in outcome.problem.cause
+    assert "hunter2" not in outcome.problem.cause
+
+
+async def test_what_may_pass_is_not_tried_again_on_a_full_disk() -> None:
+    """No try could begin: its record would not be on the disk."""
+    node = Node()
+    node.nmstate.fails = [NmstateFailure(FailureKind.PLUGIN, "a plugin ended")]
+    node.once_applied(lambda: setattr(node.files, "full", True))
+    outcome = await node.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.cause.startswith("worker-0.yml: a plugin ended; ")

@@ -23,7 +23,7 @@ from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
 from nodenet.stage_edges import Presence, StageEdges
-from nodenet.stages.apply.failures import as_failure, with_more
+from nodenet.stages.apply.failures import after, as_failure, with_more
 from nodenet.stages.apply.last_record import LastRecord
 from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT
 from nodenet.stages.apply.shielded import shielded
@@ -258,8 +258,10 @@ class Pipeline:
                 raise with_more(failure, FORGOTTEN) from failure
             if committing and not rolled_back:
                 raise with_more(failure, COMMITTED) from failure
-            self.sync()
-        self.save(replace(ended, phase=Phase.ROLLED_BACK))
+            with after(failure):
+                self.sync()
+        with after(failure):
+            self.save(replace(ended, phase=Phase.ROLLED_BACK))
         log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage=self._stage)
 
     async def _roll_back(self, record: Intent, dns: object | None, *, by_time: bool) -> bool:

@@ -169,9 +169,9 @@ class NmstateStage:
                 left = await self._in_force.difference(job.file, job.wish, transaction)
                 return await self._carry_out(job, transaction, probing, left)
         except NmstateFailure as failure:
-            if waiting := await self._missing.awaited(job, failure):
-                return replace(waiting, facts=self._in_force.before(job.facts))
-            return await self._again_or_refused(job, without_secrets(failure, job.wish.secrets))
+            return await self._again_or_refused(job, failure)
+        except PublishFailed as error:
+            return await self._refused_without_record(job, error)
 
     def _patience(self, job: Job) -> float:
         """Return for how many seconds a silent gateway is asked before the apply.
@@ -227,14 +227,18 @@ class NmstateStage:
             async with self._way_back.kept(job.file, job.wish):
                 seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept, committed)
             self._owed.write(job)
-        except ProbeFailed:
-            await probing.restored()
+        except (ProbeFailed, PublishFailed) as error:
+            if isinstance(error, ProbeFailed) or isinstance(error.__cause__, ProbeFailed):
+                await probing.restored()
             raise
         detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s{probing.answering}"
         return Done(detail, job.applied, Message.NETWORK_APPLIED)
 
     async def _again_or_refused(self, job: Job, failure: NmstateFailure) -> Outcome:
-        """Try again what may pass, a bounded number of times."""
+        """Wait for a link that is missing; try again what may pass, a bounded number of times."""
+        if waiting := await self._missing.awaited(job, failure):
+            return replace(waiting, facts=self._in_force.before(job.facts))
+        failure = without_secrets(failure, job.wish.secrets)
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
         name, digest = job.file.name, job.file.digest
@@ -245,15 +249,29 @@ class NmstateStage:
             return self._until_started(job)
         number = self._tries.another(digest, failure, began=job.began, now=self._pipeline.now())
         if number is None:
-            is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
-            cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
-            refused = self._refusal.of(job, failure)
-            instead = self._instead(job, f"cut the node off ({failure.cause})") if cut_off else None
-            return instead or await self._refusal.back_first(job, refused, failure)
+            return await self._refused(job, failure)
         text = f"Try {number} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
         reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
         return Waiting(reason, seconds=delay(number), facts=self._in_force.before(job.facts))
+
+    async def _refused_without_record(self, job: Job, error: PublishFailed) -> Outcome:
+        """Refuse a file that was rolled back where the disk takes no record of that: no other try could begin.
+
+        Raises *error* where that is the cause itself.
+        """
+        failure = error.__cause__
+        if job.early or not isinstance(failure, NmstateFailure):
+            raise error
+        self._tries.over(job.file.digest)
+        return await self._refused(job, without_secrets(failure, job.wish.secrets))
+
+    async def _refused(self, job: Job, failure: NmstateFailure) -> Outcome:
+        is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
+        cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
+        refused = self._refusal.of(job, failure)
+        instead = self._instead(job, f"cut the node off ({failure.cause})") if cut_off else None
+        return instead or await self._refusal.back_first(job, refused, failure)
 
     def _was_cut_short(self, file: NodeFile, facts: Facts) -> bool:
         record = self._pipeline.record
