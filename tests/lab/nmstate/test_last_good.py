@@ -85,7 +85,7 @@ def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_cut_off
         else "no gateway answers, and one answered before an earlier apply of this file"
     )
     assert document["last_error"]["cause"] == (
-        f"worker-0.yml cut the node off ({why}): the last known good worker-0.yml is used in its place"
+        f"worker-0.yml failed its probes ({why}): the last known good worker-0.yml is used in its place"
     )
     assert f"default via {lan.gateway4} " in node.run("ip route").stdout
     assert node.run(f"cat {node_file('worker-0.yml')}").stdout == bad

@@ -129,17 +129,17 @@ def test_a_disk_that_takes_nothing_does_not_fail_the_stage() -> None:
 def test_a_file_that_cut_the_node_off_is_not_used_in_this_boot() -> None:
     """Nor by a later daemon of this boot; the next boot tries it, and so does an administrator who asks for it."""
     files = disk(lost=NewFile(FILE.digest, (BOOT_ID,)))
-    Quarantine(files, BOOT_ID, 2).give_up(FILE, "worker-0", "cut the node off (no gateway answers)")
+    Quarantine(files, BOOT_ID, 2).give_up(FILE, "worker-0", "failed its probes (no gateway answers)")
     later = Quarantine(files, BOOT_ID, 2)
     chosen, problem = later.choose(FILE, "worker-0", run=None)
     assert chosen.digest == OLD.digest
     assert problem is not None
     assert problem.cause == (
-        "worker-0.yml cut the node off (no gateway answers): the last known good worker-0.yml is used in its place"
+        "worker-0.yml failed its probes (no gateway answers): the last known good worker-0.yml is used in its place"
     )
     assert Quarantine(files, "the next boot", 2).choose(FILE, "worker-0", run=None) == (FILE, None)
     assert later.choose(FILE, "worker-0", run=1) == (FILE, None)
-    later.give_up(FILE, "worker-0", "cut the node off (no gateway answers)")
+    later.give_up(FILE, "worker-0", "failed its probes (no gateway answers)")
     assert later.choose(FILE, "worker-0", run=1)[0].digest == OLD.digest, "it was asked for once"
     assert later.choose(FILE, "worker-0", run=2) == (FILE, None)
 

@@ -41,6 +41,7 @@ from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.probes.questions import Scope
 from nodenet.core.probes.report import PATH
+from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.stages.apply.network_before import NetworkBefore, What
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
@@ -827,7 +828,7 @@ def cut_short(boot_id: str, *, good: bool) -> Rig:
 
 
 CUT_OFF = (
-    "worker-0.yml cut the node off (no gateway answers, and one answered before an earlier apply of this file): "
+    "worker-0.yml failed its probes (no gateway answers, and one answered before an earlier apply of this file): "
     "the last known good worker-0.yml is used in its place"
 )
 
@@ -851,6 +852,17 @@ async def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_c
     asked = await rig.attempt(NAMED, Request(retry_refused=True))
     assert isinstance(asked, Done)
     assert asked.problem is None
+
+
+async def test_a_probe_that_says_nothing_about_the_way_out_is_not_called_a_cut() -> None:
+    """Another host has an address of the file that an earlier boot was interrupted with."""
+    rig = cut_short("the last boot", good=True)
+    rig.nmstate.fails = [ProbeFailed(FailureKind.PROBE, "192.0.2.9 is in use by another host")]
+    assert isinstance(await rig.attempt(), Waiting)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.cause.startswith("worker-0.yml failed its probes (192.0.2.9 is in use by another host): ")
 
 
 async def test_a_failed_try_between_does_not_let_an_interrupted_bad_file_pass() -> None:
@@ -930,7 +942,7 @@ async def test_a_bad_file_that_network_manager_cannot_roll_back_any_more_gives_w
     assert isinstance(outcome, Done)
     assert outcome.problem
     assert outcome.problem.cause.startswith(
-        "worker-0.yml cut the node off (the gateway 192.0.2.1 does not answer on eth0"
+        "worker-0.yml failed its probes (the gateway 192.0.2.1 does not answer on eth0"
     )
     assert rig.nmstate.applied == [TEXT.decode(), OLD.decode()]
 

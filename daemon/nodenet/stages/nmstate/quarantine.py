@@ -1,7 +1,7 @@
 """Is this node file applied, or the last known good one in its place?
 
-That one is used where boots with the file never reached READY or ended soon after it, and where an apply of the file
-that was interrupted cut the node off, or a failed one could not be rolled back.
+That one is used where boots with the file never reached READY or ended soon after it, and where the file failed its
+probes after an apply of it was interrupted, or a failed apply could not be rolled back.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Quarantine:
     def give_up(self, file: NodeFile, hostname: str | None, cause: str) -> bool:
         """Use the last known good file in the place of *file* for the rest of this boot; return whether there is one.
 
-        *cause* says what *file* did, as "cut the node off". A full disk does not keep that one from its place.
+        *cause* says what *file* did, as "failed its probes (…)". A full disk does not keep that one from its place.
         """
         if not self.has_other(file, hostname):
             return False
@@ -73,7 +73,7 @@ class Quarantine:
         return True
 
     def _without_cut(self, known: NewFile | None) -> NewFile | None:
-        """Return what is *known* of a file that is to be tried again though it cut the node off in this boot."""
+        """Return what is *known* of a file that is to be tried again though it was given up in this boot."""
         if known is None or not known.cut_off:
             return known
         again, self._given_up = replace(known, cut_off="", cause=""), None

@@ -270,7 +270,7 @@ class NmstateStage:
         is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
         cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
         refused = self._refusal.of(job, failure)
-        instead = self._instead(job, f"cut the node off ({failure.cause})") if cut_off else None
+        instead = self._instead(job, f"failed its probes ({failure.cause})") if cut_off else None
         return instead or await self._refusal.back_first(job, refused, failure)
 
     def _was_cut_short(self, file: NodeFile, facts: Facts) -> bool:
