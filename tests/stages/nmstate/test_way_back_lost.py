@@ -11,6 +11,7 @@ import pytest
 from fakes import FakeFiles, FakeKernel, FakeManager, FakeNeighbours, FakeProfiles
 from nodenet.core.apply import new_file
 from nodenet.core.apply.new_file import NewFile
+from nodenet.core.apply.retry import BUDGET_SECONDS
 from nodenet.core.boot.outcome import Again, Failed, Outcome, Skipped, Waiting
 from nodenet.core.boot.request import Request
 from nodenet.core.errors import PublishFailed, Unavailable
@@ -350,3 +351,26 @@ async def test_an_edit_while_networkmanager_is_away_is_not_reverted() -> None:
     node.profiles.done.clear()
     await node.attempt()
     assert "give_back" not in [order[0] for order in node.profiles.done]
+
+
+@pytest.mark.parametrize("edit", ["removed", "invalid", "none"])
+async def test_the_time_of_a_file_that_is_gone_ends_no_wait_for_its_way_back(edit: str) -> None:
+    """NetworkManager ended in its apply, and is away for longer than any file is tried."""
+    node = Node()
+
+    def crash() -> None:
+        node.manager.crash()
+        node.nmstate.fails = [NmstateFailure(FailureKind.INTERNAL, "NetworkManager vanished")]
+
+    node.once_applied(crash)
+    assert isinstance(await node.attempt(), Waiting)
+    if edit == "removed":
+        del node.files.content[FILE]
+    elif edit == "invalid":
+        node.files.content[FILE] = b"interfaces: [\n"
+    node.clock.now += BUDGET_SECONDS
+    outcome = await node.attempt()
+    assert isinstance(outcome, Failed if edit == "none" else Waiting)  # its own tries are over
+    node.manager.crashed = False
+    await node.attempt()
+    assert node.is_before

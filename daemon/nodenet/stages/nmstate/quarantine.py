@@ -9,7 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from nodenet.core.apply import last_good, new_file
+from nodenet.core.apply import intent, last_good, new_file
+from nodenet.core.apply.intent import Intent
 from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.outcome import Problem
@@ -58,6 +59,13 @@ class Quarantine:
     def has_other(self, file: NodeFile, hostname: str | None) -> bool:
         """Return whether another file than *file* is known good and may be used in its place."""
         return bool(self._limit) and self._last_good(file, hostname, "")[0] is not None
+
+    def was_cut_short(self, record: Intent | None, file: NodeFile, hostname: str | None) -> bool:
+        """Return whether an apply of *file* was interrupted that may have cut the node off, and there is a way back."""
+        if record is None or not intent.cut_short(record, file.digest):
+            return False
+        # In a later boot no checkpoint leads back, and without another file nothing does.
+        return record.boot_id == self._boot_id or self.has_other(file, hostname)
 
     def give_up(self, file: NodeFile, hostname: str | None, cause: str) -> bool:
         """Use the last known good file in the place of *file* for the rest of this boot; return whether there is one.

@@ -7,6 +7,7 @@ probes → record.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -91,7 +92,7 @@ class NmstateStage:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
         try:
             self._owed.pay()
-            over = self._tries.time_is_over(self._pipeline.now())
+            over = self._tries.time_is_over(self._pipeline.now()) and not self._has_another(facts.hostname)
             if not over and (waiting := await self._way_back.restored()):  # also without a file
                 return replace(waiting, facts=self._in_force.before(facts))
             facts = replace(facts, node_file=None, digest=None, unused=None)
@@ -111,7 +112,8 @@ class NmstateStage:
             file, problem = self._quarantine.choose(file, facts.hostname, run=run)
             if file.digest != facts.digest:
                 wish = await self._node_files.wanted(file, found)
-            job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, self._was_cut_short(file, facts))
+            cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
+            job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short)
             return beside(await self._settled(job), problem)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             if isinstance(error, node_file.Rivals):
@@ -124,6 +126,18 @@ class NmstateStage:
         """Skip: no file asks for anything. What an earlier file configured stays active and in the status."""
         skipped = Skipped(reason, replace(self._in_force.before(facts), brings_bridge=False))
         return beside(skipped, self._way_back.problem)
+
+    def _has_another(self, hostname: str | None) -> bool:
+        """Return whether the node file is no longer the one that was tried: its tries are over.
+
+        Raises PublishFailed.
+        """
+        with suppress(NodeFileInvalid):
+            found = self._node_files.find(hostname).found
+            if found and self._node_files.read(found).digest == self._told:
+                return False
+        self._tries.clear()
+        return True
 
     def _tell_found(self, file: NodeFile) -> None:
         if self._told != file.digest:
@@ -272,13 +286,6 @@ class NmstateStage:
         refused = self._refusal.of(job, failure)
         instead = self._instead(job, f"failed its probes ({failure.cause})") if cut_off else None
         return instead or await self._refusal.back_first(job, refused, failure)
-
-    def _was_cut_short(self, file: NodeFile, facts: Facts) -> bool:
-        record = self._pipeline.record
-        if record is None or not intent.cut_short(record, file.digest):
-            return False
-        # In a later boot no checkpoint leads back, and without another file nothing does.
-        return record.boot_id == self._pipeline.boot_id or self._quarantine.has_other(file, facts.hostname)
 
     def _instead(self, job: Job, why: str) -> Waiting | None:
         """Return the wait for the last known good file, None where there is no other; *why* this one is not used."""
