@@ -48,6 +48,7 @@ REPEATS = 4
 """How often one process may log the same error; once more for each reload, which asks for the cause."""
 UNTURNED_SECONDS = 45.0
 """How long a stage may be due while others are looked at; an apply may take longer."""
+BLAMED = ".yml: NetworkManager could not roll back"
 READ, UNREAD_SECONDS = "cannot be read", 55.0
 WAYS_BACK = frozenset(map(str, (APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL)))
 """The records that say what an interrupted apply has to be undone with."""
@@ -261,6 +262,9 @@ class Rules:
             self.hold("P1", f"what is committed is undone under kubelet: {text}", holds=not runs)
         if message is Message.WATCHER_FAILED or fields.get("exc_info"):
             self.blame("P7", f"an unforeseen error: {text} {fields.get('exc_info')!r}")
+        if BLAMED in text:
+            record = self.world.disk.content.get(str(INTENT), b"")
+            self.hold("P8", f"a file in force is blamed: {text}", holds=b'"phase": "good"' not in record)
         if level in ("warning", "error", "critical"):
             self.repeated[str(message), text] += 1
             count, most = self.repeated[str(message), text], REPEATS * (1 + (level == "warning")) + self.orders
