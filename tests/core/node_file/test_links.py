@@ -79,3 +79,24 @@ def test_what_carries_a_vlan_and_is_not_made_must_be_there(text: str, bases: fro
     document = load("cluster.yml", f"interfaces:\n{text}")
     assert isinstance(document, Block)
     assert links_of(item for _, item in interfaces(document)).bases == bases
+
+
+@pytest.mark.parametrize(
+    ("text", "profiles", "by_key"),
+    [
+        (NIC % "true", names(), False),
+        ("- {name: eth0, identifier: name}\n", names(), False),
+        ("- {name: eth0, profile-name: lan}\n", names("lan"), False),
+        ("- {name: uplink, identifier: mac-address, mac-address: 52:54:00:00:00:01}\n", names("uplink"), True),
+        ("- {name: p, identifier: pci-address, pci-address: '0000:00:1f.6'}\n", names("p"), True),
+        ("- {name: uplink, identifier: mac-address, profile-name: lan}\n", names("lan", "uplink"), True),
+    ],
+)
+def test_names_of_profiles_that_are_not_made_of_that_of_the_link(
+    text: str, profiles: frozenset[str], *, by_key: bool
+) -> None:
+    """The profile of a NIC that the file identifies by its MAC address has the name that the file gives it."""
+    document = load("cluster.yml", f"interfaces:\n{text}")
+    assert isinstance(document, Block)
+    found = links_of(item for _, item in interfaces(document))
+    assert (found.profiles, found.by_key) == (profiles, by_key)

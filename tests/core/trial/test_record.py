@@ -53,6 +53,11 @@ def test_a_record_that_is_torn_or_of_another_release_is_refused(content: bytes) 
         parse(content)
 
 
+def test_a_record_of_an_older_release_names_no_profiles() -> None:
+    older = {key: value for key, value in json.loads(render(KEPT)).items() if key != "names"}
+    assert parse(json.dumps(older).encode()) == KEPT
+
+
 def test_a_network_as_before_needs_nothing() -> None:
     """Only the time of the last activation differs."""
     again = json.loads(json.dumps(SETTINGS).replace('["plain", 1]', '["plain", 2]'))
@@ -117,6 +122,26 @@ def test_names_of_libnmstate_are_those_of_the_link_and_what_it_is(name: str) -> 
     kept = replace(KEPT, links=("br-ex",))
     inventory = now(replace(profile("u-7", "br-ex"), name=name), profile("u-0"))
     assert way_back(kept, inventory, [ETH0], rolled_back=False, spares=True).delete == ("u-7",)
+
+
+def test_a_new_profile_with_a_name_that_the_file_gives_it_goes() -> None:
+    """The file has "profile-name": it is none of an administrator's, whose profile is spared."""
+    lan = replace(profile("u-8"), name="lan")
+    inventory = now(lan, profile("u-0"), uses="u-8")
+    assert way_back(KEPT, inventory, [ETH0], rolled_back=False, spares=True) == WayBack((), (), ())
+    kept = replace(KEPT, names=("lan",))
+    found = way_back(kept, inventory, [ETH0], rolled_back=False, spares=True)
+    assert found == WayBack((), ("u-8",), (("u-0", "eth0"),))
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_a_new_profile_of_a_nic_that_the_file_identifies_by_its_mac_address_goes(*, in_memory: bool) -> None:
+    """It names no link; that of NetworkManager's own making comes back, too."""
+    before = replace(ETH0, in_memory=in_memory)
+    kept = replace(KEPT, links=("uplink",), profiles=(before,), names=("uplink",))
+    made, other = replace(profile("u-8", ""), name="uplink"), replace(profile("u-9", ""), name="another program's")
+    found = way_back(kept, now(made, other, uses="u-8"), [], rolled_back=False, spares=True)
+    assert found == WayBack((before,), ("u-8",), (("u-0", "eth0"),))
 
 
 def test_a_link_with_another_profile_gets_its_own_unless_that_is_on_its_way() -> None:

@@ -104,6 +104,22 @@ async def test_the_profile_that_network_manager_made_for_a_link_of_the_file_is_k
     ]
 
 
+async def test_the_network_comes_back_of_a_nic_that_the_file_identifies_by_its_mac_address() -> None:
+    """The file names no link, so the one that NetworkManager made its profile for may be any; libnmstate's has none."""
+    rig = Rig(FakeProfiles(inventory(replace(ETH0, on_disk=False, generated=True))))
+    wish = Desired(empty=False, links=Links(frozenset({"uplink"}), profiles=frozenset({"uplink"}), by_key=True))
+    await rig.before.keep(FILE, wish)
+    assert rig.before.kept is not None
+    assert ([each.uuid for each in rig.before.kept.profiles], rig.before.kept.names) == (["u-0"], ("uplink",))
+    rig.profiles.found = inventory(replace(ETH0, uuid="u-1", name="uplink", link=""))
+    await rig.restore()
+    assert [(order[0], getattr(order[1], "uuid", order[1])) for order in rig.profiles.done] == [
+        ("delete", "u-1"),
+        ("give_back", "u-0"),
+        ("activate", "u-0"),
+    ]
+
+
 async def test_a_checkpoint_that_is_still_there_is_enough() -> None:
     """Nodenetd was killed: NetworkManager puts everything back, and the record says what it said before."""
     rig = Rig()

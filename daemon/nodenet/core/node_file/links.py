@@ -19,7 +19,9 @@ class Links:
 
     *leased* are those that it gives an IPv4 address by DHCP. *awaited* are those of *existing* that a kernel must list
     by this very name: not a link that another key identifies, nor one that the file ignores or sets down, nor a veth,
-    which libnmstate can make. *bases* are those of them that carry a VLAN or its like.
+    which libnmstate can make. *bases* are those of them that carry a VLAN or its like. *profiles* are the names that
+    libnmstate gives new profiles where a name is not made of that of the link. *by_key*: another key, as a MAC address,
+    identifies one of them; its link then has any name, and its profile names no link.
     """
 
     existing: frozenset[str] = frozenset()
@@ -27,6 +29,8 @@ class Links:
     leased: frozenset[str] = frozenset()
     awaited: frozenset[str] = frozenset()
     bases: frozenset[str] = frozenset()
+    profiles: frozenset[str] = frozenset()
+    by_key: bool = False
 
 
 def links_of(interfaces: Iterable[Block]) -> Links:
@@ -39,7 +43,17 @@ def links_of(interfaces: Iterable[Block]) -> Links:
     free = made.union(*(_names_of(item) for item in found if _is_free(item)), _bonds_in_bridges(found))
     awaited = {name for item in active for name in (text(item, "name"), *_below(item))} - free
     bases = {name for item in active for name in bases_of(item)} - free
-    return Links(frozenset(named - made), made, leased, frozenset(awaited), frozenset(bases))
+    keyed = [item for item in found if _is_by_key(item)]
+    profiles = {text(item, "profile-name") for item in found} | {text(item, "name") for item in keyed}
+    return Links(
+        existing=frozenset(named - made),
+        made=made,
+        leased=leased,
+        awaited=frozenset(awaited),
+        bases=frozenset(bases),
+        profiles=frozenset(profiles - {""}),
+        by_key=bool(keyed),
+    )
 
 
 def bases_of(item: Block) -> Iterator[str]:
@@ -61,8 +75,12 @@ def _bonds_in_bridges(found: Iterable[Block]) -> Iterator[str]:
 
 def _is_free(item: Block) -> bool:
     """Return whether no link needs the name of *item*."""
-    by_another_key = text(item, "identifier") not in ("", "name")
-    return by_another_key or text(item, "state") == "ignore" or text(item, "type") == "veth"
+    return _is_by_key(item) or text(item, "state") == "ignore" or text(item, "type") == "veth"
+
+
+def _is_by_key(item: Block) -> bool:
+    """Return whether another key than the name identifies the link of *item*."""
+    return text(item, "identifier") not in ("", "name")
 
 
 def _names_of(item: Block) -> Iterator[str]:

@@ -27,6 +27,7 @@ class Kept:
 
     *links* are those that the file configures. *profiles* are all profiles with their secrets, *active* is link →
     UUID of its profile. *intent* is the text of the record of the last apply; "" where there is none, and of an apply.
+    *names* are those that libnmstate gives new profiles of the file that are not named after their link.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Kept:
     profiles: tuple[KeptProfile, ...] = ()
     active: dict[str, str] = field(default_factory=dict)
     intent: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ def way_back(
 
     *rolled_back*: NetworkManager has just done so, and is still activating what the links had before. *spares*: a new
     profile that has no name of libnmstate's is an administrator's; it stays, and so does what its link has.
-    A profile that is new since is deleted only where it is for a link of the file: another program may have made it. A
+    A profile that is new since is deleted only where it is for a link of the file: another program may have made it.
+    Where the file identifies a link by its MAC address, the new profile names no link, and has a name of the file. A
     profile in memory that is gone has died with NetworkManager; it comes back where its link has no other one. Mostly
     NetworkManager makes such a profile again, but not for a link that had a profile when NetworkManager began. A link
     that is gone is made again where its profile can do that: the file may have deleted it. A NIC that is gone may have
@@ -67,9 +70,9 @@ def way_back(
     here = {each.uuid: each for each in present}
     before = {each.uuid for each in kept.profiles}
     since = [
-        each for each in now.profiles if each.uuid not in before and each.link in kept.links and not each.generated
+        each for each in now.profiles if each.uuid not in before and not each.generated and _is_of_file(each, kept)
     ]
-    new = [each.uuid for each in since if not spares or _is_libnmstates(each)]
+    new = [each.uuid for each in since if not spares or _is_libnmstates(each, kept.names)]
     theirs = {each.link for each in since if each.uuid not in new}
     served = {each.link for each in now.profiles if each.uuid not in new}
     links = {device.link for device in now.devices}
@@ -97,9 +100,14 @@ def _is_lost(kept: KeptProfile, present: KeptProfile | None, bare: Collection[st
     return _comparable(present.settings) != _comparable(kept.settings)
 
 
-def _is_libnmstates(profile: Profile) -> bool:
-    """Return whether *profile* has the name that libnmstate gives a new one: that of its link, and what it is."""
-    return profile.name.removeprefix(profile.link) in ("", "-br", "-if", "-port")
+def _is_of_file(profile: Profile, kept: Kept) -> bool:
+    """Return whether *profile* is for a link of the file of *kept*."""
+    return profile.link in kept.links if profile.link else profile.name in kept.names
+
+
+def _is_libnmstates(profile: Profile, names: Collection[str]) -> bool:
+    """Return whether *profile* has a name that libnmstate gives a new one: of *names*, or its link and what it is."""
+    return profile.name in names or profile.name.removeprefix(profile.link) in ("", "-br", "-if", "-port")
 
 
 def _makes_its_link(kept: KeptProfile) -> bool:
@@ -136,7 +144,8 @@ def parse(content: bytes) -> Kept:
     try:
         profiles = tuple(KeptProfile(**kept) for kept in found.pop("profiles"))
         links, active = tuple(map(str, found.pop("links"))), dict(found.pop("active"))
-        kept = Kept(**found, profiles=profiles, links=links, active=active)
+        names = tuple(map(str, found.pop("names", ())))  # an older release wrote none
+        kept = Kept(**found, profiles=profiles, links=links, active=active, names=names)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
     texts = [kept.name, kept.digest, kept.intent, *active, *active.values()]

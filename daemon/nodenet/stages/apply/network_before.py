@@ -30,6 +30,8 @@ log = structlog.get_logger()
 
 PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.2
+WIRED = frozenset({"802-3-ethernet", "infiniband"})
+"""Kinds of profiles of NICs: a file that identifies one by its MAC address may mean each of them."""
 
 
 class What(StrEnum):
@@ -73,11 +75,13 @@ class NetworkBefore:
         """Return the present network. Raises Unavailable, PublishFailed."""
         found = await self.profiles.inventory()
         links = wish.links.existing | wish.links.made
+        wired = [each.uuid for each in found.profiles if each.kind in WIRED and wish.links.by_key]
         return Kept(
             name=file.name,
             digest=file.digest,
             links=tuple(sorted(links)),
-            profiles=await self._present(found, links),
+            profiles=await self._present(found, links, wired),
+            names=tuple(sorted(wish.links.profiles)),
             active={device.link: device.profile.uuid for device in found.devices if device.profile},
             intent=(self.files.read(INTENT) or b"").decode() if self.what is What.TRIAL else "",
         )
@@ -91,9 +95,13 @@ class NetworkBefore:
             self.forget_quietly()
             raise
 
-    async def _present(self, found: Inventory, links: Collection[str]) -> tuple[KeptProfile, ...]:
-        """Return all profiles but those that NetworkManager makes by itself for other links than *links*."""
-        present = [each.uuid for each in found.profiles if not each.generated or each.link in links]
+    async def _present(
+        self, found: Inventory, links: Collection[str], uuids: Collection[str] = ()
+    ) -> tuple[KeptProfile, ...]:
+        """Return all profiles but those that NetworkManager makes by itself; of these, those of *links* and *uuids*."""
+        present = [
+            each.uuid for each in found.profiles if not each.generated or each.link in links or each.uuid in uuids
+        ]
         return tuple([await self.keeper.keep(uuid) for uuid in present])
 
     async def restore(self, kept: Kept) -> None:
