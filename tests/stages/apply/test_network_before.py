@@ -120,6 +120,15 @@ async def test_the_network_comes_back_of_a_nic_that_the_file_identifies_by_its_m
     ]
 
 
+async def test_the_link_with_the_mac_address_of_the_file_is_one_of_its_links() -> None:
+    """Libnmstate makes "eth0-port" below a bridge; a port of a bond has the MAC of the bond, and so has the bridge."""
+    mac = "52:54:00:00:00:01"
+    nics = (Device("eth0", "ethernet", "02:00:00:00:00:09", mac), Device("eth1", "ethernet", mac, "52:54:00:00:00:02"))
+    rig = Rig(FakeProfiles(Inventory((*nics, Device("br-ex", "ovs-interface", mac)))))
+    links = Links(frozenset({"uplink"}), profiles=frozenset({"uplink"}), by_key=True, macs=frozenset({mac}))
+    assert (await rig.before.look(FILE, Desired(empty=False, links=links))).links == ("eth0", "uplink")
+
+
 async def test_a_checkpoint_that_is_still_there_is_enough() -> None:
     """Nodenetd was killed: NetworkManager puts everything back, and the record says what it said before."""
     rig = Rig()

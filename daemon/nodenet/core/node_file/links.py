@@ -21,7 +21,7 @@ class Links:
     by this very name: not a link that another key identifies, nor one that the file ignores or sets down, nor a veth,
     which libnmstate can make. *bases* are those of them that carry a VLAN or its like. *profiles* are the names that
     libnmstate gives new profiles where a name is not made of that of the link. *by_key*: another key, as a MAC address,
-    identifies one of them; its link then has any name, and its profile names no link.
+    identifies one of them; its link then has any name, and its profile names no link. *macs* are such MAC addresses.
     """
 
     existing: frozenset[str] = frozenset()
@@ -31,6 +31,7 @@ class Links:
     bases: frozenset[str] = frozenset()
     profiles: frozenset[str] = frozenset()
     by_key: bool = False
+    macs: frozenset[str] = frozenset()
 
 
 def links_of(interfaces: Iterable[Block]) -> Links:
@@ -53,6 +54,7 @@ def links_of(interfaces: Iterable[Block]) -> Links:
         bases=frozenset(bases),
         profiles=frozenset(profiles - {""}),
         by_key=bool(keyed),
+        macs=frozenset({text(item, "mac-address").lower() for item in keyed} - {""}),
     )
 
 

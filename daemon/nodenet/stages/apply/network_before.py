@@ -15,9 +15,10 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.network_manager.profiles import KEYFILES
+from nodenet.core.network_manager.profiles import KEYFILES, Device
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.links import NICS
 from nodenet.core.trial import record
 from nodenet.core.trial.record import Kept
 from nodenet.ports import Files, Manager, Profiles
@@ -31,7 +32,7 @@ log = structlog.get_logger()
 PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.2
 WIRED = frozenset({"802-3-ethernet", "infiniband"})
-"""Kinds of profiles of NICs: a file that identifies one by its MAC address may mean each of them."""
+"""Kinds of profiles of NICs: a file that identifies one by its PCI address may mean each of them."""
 
 
 class What(StrEnum):
@@ -74,7 +75,8 @@ class NetworkBefore:
     async def look(self, file: NodeFile, wish: Desired) -> Kept:
         """Return the present network. Raises Unavailable, PublishFailed."""
         found = await self.profiles.inventory()
-        links = wish.links.existing | wish.links.made
+        meant = {each.link for each in found.devices if each.kind in NICS and _mac(each) in wish.links.macs}
+        links = wish.links.existing | wish.links.made | meant
         wired = [each.uuid for each in found.profiles if each.kind in WIRED and wish.links.by_key]
         return Kept(
             name=file.name,
@@ -184,3 +186,8 @@ class NetworkBefore:
         """Do the same where the record does no harm: the node file on disk is the one of the trial."""
         with suppress(PublishFailed):
             self.forget()
+
+
+def _mac(device: Device) -> str:
+    """Return its own MAC address: the port of a bond has that of the bond."""
+    return device.permanent_mac or device.mac or ""
