@@ -44,6 +44,7 @@ def test_a_record_survives_being_stored() -> None:
         b"{",
         render(KEPT).replace(b'"version": 1', b'"version": 2'),
         json.dumps({**json.loads(render(KEPT)), "active": {"eth0": 7}}).encode(),
+        json.dumps({**json.loads(render(KEPT)), "due": {"eth0": 7}}).encode(),
         json.dumps({**json.loads(render(KEPT)), "profiles": [{"uuid": "u"}]}).encode(),
     ],
     ids=str,
@@ -54,8 +55,15 @@ def test_a_record_that_is_torn_or_of_another_release_is_refused(content: bytes) 
 
 
 def test_a_record_of_an_older_release_names_no_profiles() -> None:
-    older = {key: value for key, value in json.loads(render(KEPT)).items() if key != "names"}
+    older = {key: value for key, value in json.loads(render(KEPT)).items() if key not in ("names", "due")}
     assert parse(json.dumps(older).encode()) == KEPT
+
+
+def test_a_record_of_a_way_back_that_has_begun_is_of_the_same_network() -> None:
+    """It is not put back twice, nor said to come back twice."""
+    begun = parse(render(replace(KEPT, due={"eth0": "u-0"})))
+    assert begun.due == {"eth0": "u-0"}
+    assert begun == KEPT
 
 
 def test_a_network_as_before_needs_nothing() -> None:
@@ -71,6 +79,17 @@ def test_a_changed_profile_comes_back_and_is_activated() -> None:
     for rolled_back in (False, True):
         found = way_back(KEPT, now(profile("u-0")), [replace(ETH0, settings=OTHER)], rolled_back=rolled_back)
         assert found == WayBack((ETH0,), (), (("u-0", "eth0"),))
+
+
+@pytest.mark.parametrize("rolled_back", [False, True])
+def test_a_profile_that_is_back_is_activated_where_that_was_interrupted(*, rolled_back: bool) -> None:
+    """NetworkManager gave its link the network of the file, and new settings alone do not change that."""
+    inventory = now(profile("u-0"))
+    assert way_back(KEPT, inventory, [ETH0], rolled_back=rolled_back).empty
+    begun = replace(KEPT, due={"eth0": "u-0"})
+    assert way_back(begun, inventory, [ETH0], rolled_back=rolled_back) == WayBack((), (), (("u-0", "eth0"),))
+    spared = now(profile("u-0"), replace(profile("u-7"), name="mine"))
+    assert way_back(begun, spared, [ETH0], rolled_back=rolled_back, spares=True).empty
 
 
 def test_a_deleted_profile_comes_back() -> None:

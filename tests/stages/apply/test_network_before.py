@@ -16,6 +16,7 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
@@ -212,6 +213,47 @@ async def test_a_network_manager_that_dies_before_the_activation_is_asked_again(
     with pytest.raises(Unavailable):
         await rig.restore()
     assert str(TRIAL) in rig.files.content
+
+
+class Interrupted(FakeProfiles):
+    """Profiles that have their settings once these are given back; the first activation is *lost*."""
+
+    lost = True
+
+    async def give_back(self, kept: KeptProfile) -> None:
+        await super().give_back(kept)
+        self.found = inventory(replace(ETH0, settings=kept.settings))
+
+    async def activate(self, uuid: str, link: str) -> None:
+        if self.lost:
+            self.lost = False
+            raise asyncio.CancelledError
+        await super().activate(uuid, link)
+
+
+async def test_a_profile_is_activated_also_where_nodenetd_ended_before_that() -> None:
+    """It had its settings again, and its link the network of the file: new settings alone do not change a link."""
+    rig = Rig(Interrupted(inventory(ETH0)))
+    await rig.tried()
+    rig.profiles.found = inventory(CHANGED)
+    with pytest.raises(asyncio.CancelledError):
+        await rig.restore()
+    rig.profiles.done.clear()
+    await rig.restore()
+    assert rig.profiles.done == [("activate", "u-0", "eth0")]
+    assert str(TRIAL) not in rig.files.content
+
+
+async def test_a_full_disk_keeps_no_profile_from_coming_back() -> None:
+    """It does not take the note of what is to be activated."""
+    rig = Rig()
+    await rig.tried()
+    rig.profiles.found = inventory(CHANGED)
+    rig.files.broken = PublishFailed("No space left on device")
+    kept = rig.before.kept
+    assert kept is not None
+    await rig.before.restore(kept)
+    assert [order[0] for order in rig.profiles.done] == ["give_back", "activate"]
 
 
 async def test_a_network_that_could_not_be_restored_is_not_changed() -> None:

@@ -27,7 +27,8 @@ class Kept:
 
     *links* are those that the file configures. *profiles* are all profiles with their secrets, *active* is link →
     UUID of its profile. *intent* is the text of the record of the last apply; "" where there is none, and of an apply.
-    *names* are those that libnmstate gives new profiles of the file that are not named after their link.
+    *names* are those that libnmstate gives new profiles of the file that are not named after their link. *due* is link
+    → UUID of what a way back has begun to put back; the record is of the same network before and after that.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Kept:
     active: dict[str, str] = field(default_factory=dict)
     intent: str = ""
     names: tuple[str, ...] = ()
+    due: dict[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,9 @@ def way_back(
     profile in memory that is gone has died with NetworkManager; it comes back where its link has no other one. Mostly
     NetworkManager makes such a profile again, but not for a link that had a profile when NetworkManager began. A link
     that is gone is made again where its profile can do that: the file may have deleted it. A NIC that is gone may have
-    another name now, and the profile that NetworkManager has made for it has the same UUID.
+    another name now, and the profile that NetworkManager has made for it has the same UUID. What a way back that was
+    interrupted had begun to put back is activated in every case: a profile that has its settings again need not be in
+    force, since a new text of a profile does not change a link that uses it.
     """
     here = {each.uuid: each for each in present}
     before = {each.uuid for each in kept.profiles}
@@ -84,11 +88,11 @@ def way_back(
     known = changed | here.keys()
     due = [
         (uuid, link)
-        for link, uuid in kept.active.items()
+        for link, uuid in (kept.due | kept.active).items()
         if uuid in known
         and link not in theirs
         and (link in links or uuid in makes)
-        and (uuid in changed or (uses.get(link) != uuid and not rolled_back))
+        and (uuid in changed or link in kept.due or (uses.get(link) != uuid and not rolled_back))
     ]
     return WayBack(tuple(lost), tuple(new), tuple(due))
 
@@ -144,11 +148,11 @@ def parse(content: bytes) -> Kept:
     try:
         profiles = tuple(KeptProfile(**kept) for kept in found.pop("profiles"))
         links, active = tuple(map(str, found.pop("links"))), dict(found.pop("active"))
-        names = tuple(map(str, found.pop("names", ())))  # an older release wrote none
-        kept = Kept(**found, profiles=profiles, links=links, active=active, names=names)
+        names, due = tuple(map(str, found.pop("names", ()))), dict(found.pop("due", {}))  # older releases wrote none
+        kept = Kept(**found, profiles=profiles, links=links, active=active, names=names, due=due)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
-    texts = [kept.name, kept.digest, kept.intent, *active, *active.values()]
+    texts = [kept.name, kept.digest, kept.intent, *active, *active.values(), *due, *due.values()]
     texts += [text for each in profiles for text in (each.uuid, each.name, each.path)]
     if not (all(isinstance(text, str) for text in texts) and all(isinstance(one.settings, dict) for one in profiles)):
         raise ValueError("not a record: a value has another type")

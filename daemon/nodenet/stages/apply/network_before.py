@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import structlog
@@ -20,7 +20,7 @@ from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import NICS
 from nodenet.core.trial import record
-from nodenet.core.trial.record import Kept
+from nodenet.core.trial.record import Kept, WayBack
 from nodenet.ports import Files, Manager, Profiles
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
@@ -112,6 +112,8 @@ class NetworkBefore:
         found = await self.profiles.inventory()
         present = await self._present(found, kept.links)
         way = record.way_back(kept, found, present, rolled_back=rolled_back, spares=self.what is What.APPLY)
+        if way.give_back:
+            self._begin(kept, way)
         for uuid in way.delete:
             await self.profiles.delete(uuid)
         for profile in way.give_back:
@@ -122,6 +124,15 @@ class NetworkBefore:
             text = f"Put the profiles from before the {self.what} of {kept.name} back"
             log.warning(text, message=MESSAGE[self.what])
         await self._settled(due)
+
+    def _begin(self, kept: Kept, way: WayBack) -> None:
+        """Note what is to be activated: once the profiles have their settings again, nothing else shows that.
+
+        A disk that takes no note keeps no network from coming back.
+        """
+        due = kept.due | {link: uuid for uuid, link in way.activate}
+        with suppress(PublishFailed):
+            Records(self.files).save(PATH[self.what], record.render(replace(kept, due=due)))
 
     def end(self, kept: Kept) -> None:
         """Let the network of *kept*, which is back, survive a power cut, and forget it. Raises PublishFailed."""
