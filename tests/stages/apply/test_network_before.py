@@ -183,7 +183,7 @@ async def test_a_link_that_cannot_be_activated_holds_nothing_else_up() -> None:
     """NetworkManager refuses a link without a carrier; the trial would never be over, and be undone weeks later."""
     rig = Rig()
     await rig.tried()
-    rig.profiles.found = inventory(CHANGED)
+    rig.profiles.found = replace(inventory(CHANGED), states={"eth0": "unavailable (no carrier)"})
 
     async def refused(uuid: str, link: str) -> None:
         raise Unavailable(f"NetworkManager refuses ActivateConnection: {uuid} is not available on {link}")
@@ -198,6 +198,22 @@ async def test_a_link_that_cannot_be_activated_holds_nothing_else_up() -> None:
     ]
     assert rig.intent == GOOD
     assert str(TRIAL) not in rig.files.content
+
+
+@pytest.mark.parametrize("states", [{"eth0": "activated"}, {"eth0": "disconnected"}, {}], ids=str)
+async def test_a_network_manager_that_hangs_before_the_activation_is_asked_again(states: dict[str, str]) -> None:
+    """It was taken for a link without a carrier once it answered: the network from before was forgotten."""
+    rig = Rig()
+    await rig.tried()
+    rig.profiles.found = replace(inventory(CHANGED), states=states)
+
+    async def hung(uuid: str, link: str) -> None:
+        raise Unavailable(f"NetworkManager does not answer to activate {uuid} on {link}")
+
+    rig.profiles.__dict__["activate"] = hung
+    with pytest.raises(Unavailable, match="does not answer"):
+        await rig.restore()
+    assert str(TRIAL) in rig.files.content
 
 
 async def test_a_network_manager_that_dies_before_the_activation_is_asked_again() -> None:

@@ -31,6 +31,8 @@ log = structlog.get_logger()
 
 PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.2
+REFUSED = ("unavailable", "unmanaged")
+"""States of links, as the first word, of which NetworkManager activates none: a link without a carrier is the first."""
 WIRED = frozenset({"802-3-ethernet", "infiniband"})
 """Kinds of profiles of NICs: a file that identifies one by its PCI address may mean each of them."""
 
@@ -166,14 +168,16 @@ class NetworkBefore:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _activate(self, kept: Kept, uuid: str, link: str) -> bool:
-        """Begin to activate a profile; return whether it begins. Raises Unavailable where NetworkManager is not there.
+        """Begin to activate a profile; return whether it begins. Raises Unavailable where that is not certain.
 
         It refuses a link without a carrier, for as long as that is so: the others, and the records, do not wait.
         """
         try:
             await self.profiles.activate(uuid, link)
         except Unavailable as error:
-            await self.profiles.inventory(profiles=False)
+            found = await self.profiles.inventory(profiles=False)
+            if not found.states.get(link, "").startswith(REFUSED):  # it hung, or the bus was away
+                raise
             text = f"{link} does not get the profile from before the {self.what} of {kept.name}: {error.cause}"
             log.warning(text, message=MESSAGE[self.what], remedy=f"Run `nmcli connection up {uuid}` when it can")
             return False
