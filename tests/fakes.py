@@ -336,6 +336,9 @@ class FakeProfiles:
         self._do("connect", link)
         self.on_connect()
 
+    async def disconnect(self, link: str) -> None:
+        self._do("disconnect", link)
+
 
 @dataclass
 class FakeSysctls:

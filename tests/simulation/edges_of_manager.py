@@ -197,6 +197,10 @@ class Profiles(Manager):
         if found := self.world.manager.candidates(device):
             self.world.manager.activate(device, found[0])
 
+    async def disconnect(self, link: str) -> None:
+        await self._ask("profiles.disconnect", 0.02)
+        self.world.manager.down(self._device(link))
+
 
 def _lease6(device: SimulatedDevice, profile: Profile | None, mac: str) -> Lease6 | None:
     leased = device.announced and device.announced.network.prefixlen == LEASED6_BITS

@@ -203,6 +203,9 @@ class Profiles(Protocol):
     async def connect(self, link: str) -> None:
         """Begin to activate the profile that NetworkManager finds best for a link. Raises Unavailable."""
 
+    async def disconnect(self, link: str) -> None:
+        """Take down what a link uses; NetworkManager activates nothing on it by itself then. Raises Unavailable."""
+
 
 class Systemd(Protocol):
     """systemd's manager."""

@@ -92,6 +92,54 @@ def test_a_profile_that_is_back_is_activated_where_that_was_interrupted(*, rolle
     assert way_back(begun, spared, [ETH0], rolled_back=rolled_back, spares=True).empty
 
 
+MANUAL = {
+    **SETTINGS,
+    "connection": [
+        "dict",
+        {"id": ["variant", "s", ["plain", "eth0"]], "autoconnect": ["variant", "b", ["plain", False]]},
+    ],
+}
+
+
+def test_a_link_that_was_not_in_use_is_so_again() -> None:
+    """NetworkManager activated it with the keyfile of the file, which gave it the default route."""
+    idle = replace(ETH0, settings=MANUAL)
+    kept = replace(KEPT, profiles=(idle,), active={})
+    assert way_back(kept, now(profile("u-0")), [ETH0], rolled_back=False) == WayBack((idle,), (), (), ("eth0",))
+    assert way_back(kept, now(profile("u-0"), uses=None), [ETH0], rolled_back=False) == WayBack((idle,), (), ())
+    assert way_back(kept, now(profile("u-0")), [idle], rolled_back=False).empty  # an administrator's order since
+
+
+def test_a_link_whose_cable_was_out_gets_its_profile_as_it_was() -> None:
+    """NetworkManager activates it by itself, and would not do so after a disconnection."""
+    kept = replace(KEPT, active={})
+    changed = [replace(ETH0, settings=OTHER)]
+    assert way_back(kept, now(profile("u-0")), changed, rolled_back=False) == WayBack((ETH0,), (), (("u-0", "eth0"),))
+    begun = replace(kept, due={"eth0": "u-0"})
+    assert way_back(begun, now(profile("u-0")), [ETH0], rolled_back=False) == WayBack((), (), (("u-0", "eth0"),))
+
+
+def test_a_link_with_another_name_stays_in_use() -> None:
+    """A profile that names no link follows its NIC, which is called eth0 now."""
+    kept = replace(KEPT, profiles=(replace(ETH0, settings=MANUAL),), active={"eth7": "u-0"})
+    found = way_back(kept, now(profile("u-0", "")), [ETH0], rolled_back=False)
+    assert (found.activate, found.disconnect) == ((("u-0", "eth0"),), ())
+
+
+def test_a_profile_that_names_another_link_is_not_activated() -> None:
+    """NetworkManager would refuse that, and be asked for a minute."""
+    settings = {**SETTINGS, "connection": ["dict", {"interface-name": ["variant", "s", ["plain", "eth7"]]}]}
+    kept = replace(KEPT, profiles=(replace(ETH0, settings=settings),), active={"eth7": "u-0"})
+    assert way_back(kept, now(profile("u-0")), [ETH0], rolled_back=False) == WayBack(kept.profiles, (), ())
+
+
+def test_a_profile_of_an_administrator_is_not_disconnected() -> None:
+    idle = replace(ETH0, settings=MANUAL)
+    kept, mine = replace(KEPT, profiles=(idle,), active={}), replace(profile("u-7"), name="mine")
+    found = way_back(kept, now(profile("u-0"), mine), [ETH0], rolled_back=False, spares=True)
+    assert found == WayBack((idle,), (), ())
+
+
 def test_a_deleted_profile_comes_back() -> None:
     assert way_back(KEPT, now(), [], rolled_back=False) == WayBack((ETH0,), (), (("u-0", "eth0"),))
 

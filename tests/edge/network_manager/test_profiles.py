@@ -43,6 +43,8 @@ class StandIn:
     hides: bool = False
     """Whether the profile is for another user."""
     knows_flags: bool = True
+    idle: str = ""
+    """How it refuses to disconnect a link, if it does."""
     link: str = ""
     """The link that the profile names, if it names one."""
     heard: list[tuple[str, list[Any]]] = field(default_factory=list)
@@ -90,8 +92,9 @@ class StandIn:
             return Message.new_method_return(message, "oa{sv}", ["/settings/2", {}])
         if message.member == "LoadConnections":
             return Message.new_method_return(message, "bas", [False, message.body[0]])
-        if message.member == "Reapply" and message.body[2] and not self.knows_flags:
-            return Message.new_error(message, "org.freedesktop.NetworkManager.Device.InvalidArguments", "flags")
+        old = message.member == "Reapply" and message.body[2] and not self.knows_flags
+        if refusal := "InvalidArguments" if old else self.idle if message.member == "Disconnect" else "":
+            return Message.new_error(message, f"org.freedesktop.NetworkManager.Device.{refusal}", "refused")
         return Message.new_method_return(message)
 
 
@@ -235,3 +238,17 @@ async def test_a_profile_is_activated_on_no_other_link(private_bus: PrivateBus, 
         with pytest.raises(Unavailable, match=r"^NetworkManager has no device eth1"):
             await made.activate(UUID, "eth1")
     assert service.heard == []
+
+
+@pytest.mark.parametrize("refusal", ["", "NotActive"])
+async def test_a_link_is_disconnected_that_need_not_be_in_use(private_bus: PrivateBus, refusal: str) -> None:
+    service = StandIn(idle=refusal)
+    async with profiles(private_bus, service) as made:
+        await made.disconnect("eth0")
+    assert (service.heard, service.of) == ([("Disconnect", [])], ["/device/1"])
+
+
+async def test_a_link_that_is_not_disconnected(private_bus: PrivateBus) -> None:
+    async with profiles(private_bus, StandIn(idle="NotAllowed")) as made:
+        with pytest.raises(Unavailable, match="does not disconnect eth0"):
+            await made.disconnect("eth0")

@@ -231,6 +231,16 @@ async def test_a_network_manager_that_dies_before_the_activation_is_asked_again(
     assert str(TRIAL) in rig.files.content
 
 
+async def test_a_link_that_was_not_in_use_is_disconnected_before_its_profile_comes_back() -> None:
+    """A kill between the two leaves the profile to be given back, and the link is not in use then."""
+    idle = replace(ETH0, settings={"connection": {"autoconnect": ["variant", "b", ["plain", False]]}})
+    rig = Rig(FakeProfiles(Inventory((Device("eth0", "ethernet"),), (idle,))))
+    await rig.tried()
+    rig.profiles.found = inventory(CHANGED)
+    await rig.restore()
+    assert [order[0] for order in rig.profiles.done] == ["disconnect", "give_back"]
+
+
 class Interrupted(FakeProfiles):
     """Profiles that have their settings once these are given back; the first activation is *lost*."""
 

@@ -43,16 +43,20 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class WayBack:
-    """What restores the profiles: those to *give_back*, the UUIDs to *delete*, and what to *activate* on which link."""
+    """What restores the profiles: those to *give_back*, the UUIDs to *delete*, and what to *activate* on which link.
+
+    *disconnect* are links that were not in use before, and are to be free of a profile before it is given back.
+    """
 
     give_back: tuple[KeptProfile, ...]
     delete: tuple[str, ...]
     activate: tuple[tuple[str, str], ...]
+    disconnect: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
         """Whether everything is as before."""
-        return not (self.give_back or self.delete or self.activate)
+        return not (self.give_back or self.delete or self.activate or self.disconnect)
 
 
 def way_back(
@@ -69,13 +73,11 @@ def way_back(
     that is gone is made again where its profile can do that: the file may have deleted it. A NIC that is gone may have
     another name now, and the profile that NetworkManager has made for it has the same UUID. What a way back that was
     interrupted had begun to put back is activated in every case: a profile that has its settings again need not be in
-    force, since a new text of a profile does not change a link that uses it.
+    force, since a new text of a profile does not change a link that uses it. A link that had no active profile and uses
+    one that is given back gets it again, or none where NetworkManager does not activate that by itself.
     """
     here = {each.uuid: each for each in present}
-    before = {each.uuid for each in kept.profiles}
-    since = [
-        each for each in now.profiles if each.uuid not in before and not each.generated and _is_of_file(each, kept)
-    ]
+    since = _since(kept, now)
     new = [each.uuid for each in since if not spares or _is_libnmstates(each, kept.names)]
     theirs = {each.link for each in since if each.uuid not in new}
     served = {each.link for each in now.profiles if each.uuid not in new}
@@ -86,15 +88,16 @@ def way_back(
     changed = {each.uuid for each in lost}
     uses = {device.link: device.profile.uuid for device in now.devices if device.profile}
     known = changed | here.keys()
+    again, idle = _in_use_since(kept, uses, lost, theirs)
     due = [
         (uuid, link)
-        for link, uuid in (kept.due | kept.active).items()
+        for link, uuid in (again | kept.due | kept.active).items()
         if uuid in known
         and link not in theirs
         and (link in links or uuid in makes)
         and (uuid in changed or link in kept.due or (uses.get(link) != uuid and not rolled_back))
     ]
-    return WayBack(tuple(lost), tuple(new), tuple(due))
+    return WayBack(tuple(lost), tuple(new), tuple(due), idle)
 
 
 def _is_lost(kept: KeptProfile, present: KeptProfile | None, bare: Collection[str]) -> bool:
@@ -104,9 +107,26 @@ def _is_lost(kept: KeptProfile, present: KeptProfile | None, bare: Collection[st
     return _comparable(present.settings) != _comparable(kept.settings)
 
 
-def _is_of_file(profile: Profile, kept: Kept) -> bool:
-    """Return whether *profile* is for a link of the file of *kept*."""
-    return profile.link in kept.links if profile.link else profile.name in kept.names
+def _in_use_since(
+    kept: Kept, uses: Mapping[str, str], lost: Iterable[KeptProfile], spared: Collection[str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return which links that had no active profile use one of *lost*, by link, and which of them are to be idle again.
+
+    A cable that was out can be in now. A profile that was active on a link with another name stays in use, unless it
+    names that link.
+    """
+    back = {each.uuid: each for each in lost}
+    free = {link: back[uuid] for link, uuid in uses.items() if uuid in back and link not in {*kept.active, *spared}}
+    fit = {link: each for link, each in free.items() if _is_for(each, link)}
+    again = {link: one.uuid for link, one in fit.items() if _autoconnects(one) or one.uuid in kept.active.values()}
+    return again, tuple(link for link in fit if link not in again)
+
+
+def _since(kept: Kept, now: Inventory) -> list[Profile]:
+    """Return the profiles for links of the file that are new since, but those that NetworkManager makes by itself."""
+    before = {each.uuid for each in kept.profiles}
+    new = [each for each in now.profiles if each.uuid not in before and not each.generated]
+    return [each for each in new if (each.link in kept.links if each.link else each.name in kept.names)]
 
 
 def _is_libnmstates(profile: Profile, names: Collection[str]) -> bool:
@@ -120,6 +140,16 @@ def _makes_its_link(kept: KeptProfile) -> bool:
         case ["variant", "s", ["plain", str(kind)]]:
             return kind not in HARDWARE
     return False
+
+
+def _is_for(kept: KeptProfile, link: str) -> bool:
+    """Return whether the profile can be activated on *link*."""
+    return _connection(kept.settings).get("interface-name") in (None, ["variant", "s", ["plain", link]])
+
+
+def _autoconnects(kept: KeptProfile) -> bool:
+    """Return whether NetworkManager activates the profile without an order."""
+    return _connection(kept.settings).get("autoconnect") != ["variant", "b", ["plain", False]]
 
 
 def _comparable(settings: Mapping[str, Any]) -> dict[str, Any]:

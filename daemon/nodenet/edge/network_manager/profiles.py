@@ -15,6 +15,7 @@ from nodenet.core.errors import NotAllowed, Unavailable
 from nodenet.core.network_manager.objects import NAME, PATH, Inventory, inventory, path_of_link
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.edge.bus.connection import Bus, Refused, Variant
+from nodenet.edge.network_manager.values import packed, plain, unpacked
 
 LIST_SECONDS = 20.0
 CHANGE_SECONDS = 20.0
@@ -67,7 +68,7 @@ class Profiles:
                             f"NetworkManager does not show this user every profile: {error.text}"
                         ) from error
                     return path, None  # deleted since the list was made
-                return path, _plain(settings)
+                return path, plain(settings)
 
         paths = [path for path, interfaces in objects.items() if _CONNECTION in interfaces]
         found = dict(await asyncio.gather(*map(settings_of, paths)))
@@ -79,11 +80,11 @@ class Profiles:
         The device that uses it does not change until ``reapply``. Raises Unavailable.
         """
         settings = await self._settings(path := await self._path(uuid))
-        before = _plain(settings)
+        before = plain(settings)
         for section, values in changes.items():
             for key, value in values.items():
                 _put(settings.setdefault(section, {}), key, value)
-        if _plain(settings) == before:
+        if plain(settings) == before:
             return False
         await self._update(path, settings, TO_DISK)
         return True
@@ -94,11 +95,11 @@ class Profiles:
         settings = await self._settings(path)
         in_memory, file = [(await self._get(path, _CONNECTION, name)) for name in ("Unsaved", "Filename")]
         name = settings["connection"]["id"].value
-        return KeptProfile(uuid, name, file, in_memory, {s: _packed(values) for s, values in settings.items()})
+        return KeptProfile(uuid, name, file, in_memory, {s: packed(values) for s, values in settings.items()})
 
     async def give_back(self, kept: KeptProfile) -> None:
         """Make the profile what it was, in memory or on disk as it was; deleted ones are added. Raises Unavailable."""
-        settings: Settings = {section: _unpacked(values) for section, values in kept.settings.items()}
+        settings: Settings = {section: unpacked(values) for section, values in kept.settings.items()}
         path = await self._find(kept.uuid)
         if path is None:
             flags = (IN_MEMORY if kept.in_memory else TO_DISK) | _BLOCK_AUTOCONNECT
@@ -160,12 +161,20 @@ class Profiles:
         path, device = await self._path(uuid), path_of_link(await self._objects(), link)
         if device is None:  # without one, NetworkManager takes any device for a profile that names no link
             (settings,) = await self._ask(path, _CONNECTION, "GetSettings")
-            device = "/" if _plain(settings)["connection"].get("interface-name") == link else await self._device(link)
+            device = "/" if plain(settings)["connection"].get("interface-name") == link else await self._device(link)
         await self._ask(PATH, NAME, "ActivateConnection", "ooo", path, device, "/")
 
     async def connect(self, link: str) -> None:
         """Begin to activate the profile that NetworkManager finds best for a link. Raises Unavailable."""
         await self._ask(PATH, NAME, "ActivateConnection", "ooo", "/", await self._device(link), "/")
+
+    async def disconnect(self, link: str) -> None:
+        """Take down what a link uses; NetworkManager activates nothing on it by itself then. Raises Unavailable."""
+        try:
+            await self._call(await self._device(link), f"{NAME}.Device", "Disconnect")
+        except Refused as error:
+            if not error.name.endswith(".Device.NotActive"):
+                raise _refused(f"does not disconnect {link}", error) from error
 
     async def _path(self, uuid: str) -> str:
         path = await self._find(uuid)
@@ -193,7 +202,7 @@ class Profiles:
         (tree,) = await self._ask(
             "/org/freedesktop", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", seconds=LIST_SECONDS
         )
-        return _plain(tree)
+        return plain(tree)
 
     async def _settings(self, path: str) -> Settings:
         """Return the settings with their secrets: an update without them would forget them.
@@ -261,40 +270,3 @@ def _variant(value: Value, signature: str = "") -> Variant:
             return Variant(signature or "as", value)
         return Variant("aa{sv}", [{name: _variant(part, "") for name, part in entry.items()} for entry in value])
     return Variant(signature or {bool: "b", str: "s", int: "u"}[type(value)], value)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401  (anything that D-Bus can say)
-    """Take the variants away."""
-    if isinstance(value, Variant):
-        return _plain(value.value)
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_plain(entry) for entry in value]
-    return value
-
-
-def _packed(value: Any) -> Any:  # noqa: ANN401
-    """Return a value as JSON that says what JSON cannot: each is a list of its kind and its content."""
-    if isinstance(value, Variant):
-        return ["variant", value.signature, _packed(value.value)]
-    if isinstance(value, bytes):
-        return ["bytes", value.hex()]
-    if isinstance(value, dict):
-        return ["dict", {key: _packed(entry) for key, entry in value.items()}]
-    if isinstance(value, list):
-        return ["list", [_packed(entry) for entry in value]]
-    return ["plain", value]
-
-
-def _unpacked(packed: list[Any]) -> Any:  # noqa: ANN401
-    kind, *content = packed
-    if kind == "variant":
-        return Variant(content[0], _unpacked(content[1]))
-    if kind == "bytes":
-        return bytes.fromhex(content[0])
-    if kind == "dict":
-        return {key: _unpacked(entry) for key, entry in content[0].items()}
-    if kind == "list":
-        return [_unpacked(entry) for entry in content[0]]
-    return content[0]

@@ -118,6 +118,8 @@ class NetworkBefore:
             self._begin(kept, way)
         for uuid in way.delete:
             await self.profiles.delete(uuid)
+        for link in way.disconnect:
+            await self.profiles.disconnect(link)
         for profile in way.give_back:
             if error := await self.keeper.give_back(profile):
                 log.warning(error.cause, message=error.message, remedy=error.remedy)
